@@ -7,11 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/queue/share.h"
-#include "fs/inode/backing.h"
 #include "fs/inode/descriptor.h"
 #include "fs/loop/locks.h"
 #include "fs/loop/loop.h"
@@ -85,31 +83,27 @@ static struct lock_owner *owner_find(struct inode *inode, uint64_t id)
 	return o;
 }
 
-/* Opens the file for writing if possible, because the owner may request an
- * exclusive lock later, through another handle. */
-static int owner_open(struct fs *fs, struct handle *h)
-{
-	int own = handle_fd(fs, h);
-	int fd = own < 0 ? own : fd_reopen(own, O_RDWR | O_NONBLOCK);
-
-	if (fd < 0 && own >= 0)
-		fd = fd_reopen(own, (h->flags & O_ACCMODE) | O_NONBLOCK);
-	return fd;
-}
-
 static int owner_get(struct fs *fs, struct inode *inode,
 		     const struct fuse_file_info *fi, pid_t pid,
 		     struct lock_owner **owner_out)
 {
 	struct locks *l = fs->locks;
 	struct lock_owner *o;
-	int err = 0;
+	int own, err = 0;
 
 	pthread_mutex_lock(&l->owners);
 	o = owner_find(inode, fi->lock_owner);
 	if (!o) {
 		o = calloc(1, sizeof(*o));
-		err = o ? owner_open(fs, handle_of(fi)) : -ENOMEM;
+		own = err = o ? handle_fd(fs, handle_of(fi)) : -ENOMEM;
+		/* For writing if possible, because the owner may request an
+		 * exclusive lock later, through another handle. */
+		if (err >= 0)
+			err = fd_reopen(own, O_RDWR | O_NONBLOCK);
+		if (err < 0 && own >= 0)
+			err = fd_reopen(own,
+					(handle_of(fi)->flags & O_ACCMODE) |
+						O_NONBLOCK);
 		if (err >= 0) {
 			o->id = fi->lock_owner;
 			o->fd = err;
@@ -142,13 +136,12 @@ static void owner_remove(struct inode *inode, struct lock_owner *o)
 {
 	struct lock_owner *at = atomic_load(&inode->owners);
 
-	if (at == o) {
+	if (at == o)
 		atomic_store(&inode->owners, o->next);
-	} else {
-		while (at->next != o)
-			at = at->next;
+	while (at != o && at->next != o)
+		at = at->next;
+	if (at != o)
 		at->next = o->next;
-	}
 	close(o->fd);
 	free(o);
 }
@@ -244,37 +237,28 @@ static void *waiter_main(void *arg)
 	return NULL;
 }
 
-/* The caller holds the lock. */
-static int thread_start(struct lock_waiter *w)
-{
-	pthread_attr_t attr;
-	int err = pthread_attr_init(&attr);
-
-	if (err)
-		return -err;
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attr, WAITER_STACK);
-	err = pthread_create(&w->thread, &attr, waiter_main, w);
-	pthread_attr_destroy(&attr);
-	return err ? -ENOLCK : 0;
-}
-
 /* Starts a waiter, which is a copy of *what; on success it replies. */
 static int wait_for_lock(const struct lock_waiter *what)
 {
 	struct locks *l = what->fs->locks;
 	struct lock_waiter *w = malloc(sizeof(*w));
+	pthread_attr_t attr;
 	int err = -ENOLCK;
 	uint64_t turn;
 
-	if (!w)
+	if (!w || pthread_attr_init(&attr)) {
+		free(w);
 		return -ENOMEM;
+	}
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, WAITER_STACK);
 	*w = *what;
 	w->uid = fuse_req_ctx(w->req)->uid;
 	pthread_mutex_lock(&l->lock);
 	if (!l->stopping && !share_take(&l->share, w->uid, &turn)) {
-		err = thread_start(w);
-		if (err)
+		if (!pthread_create(&w->thread, &attr, waiter_main, w))
+			err = 0;
+		else
 			share_give(&l->share, w->uid);
 	}
 	if (!err) {
@@ -286,6 +270,7 @@ static int wait_for_lock(const struct lock_waiter *what)
 		l->waiters = w;
 	}
 	pthread_mutex_unlock(&l->lock);
+	pthread_attr_destroy(&attr);
 	if (err)
 		free(w);
 	return err;
@@ -293,45 +278,34 @@ static int wait_for_lock(const struct lock_waiter *what)
 
 /* ---- operations ---- */
 
-static int set_lock(fuse_req_t req, struct inode *inode,
-		    struct fuse_file_info *fi, const struct flock *lock,
-		    bool sleep, bool *replied)
-{
-	struct lock_waiter w = { .fs = fs_of(req), .req = req, .inode = inode };
-	int err;
-
-	*replied = false;
-	if (lock->l_type == F_UNLCK && !atomic_load(&inode->owners))
-		return 0;
-	err = owner_get(w.fs, inode, fi, lock->l_pid, &w.owner);
-	if (err)
-		return err;
-	w.fd = w.owner->fd;
-	w.lock = *lock;
-	w.lock.l_pid = 0; /* required by F_OFD_SETLK */
-	if (fcntl(w.fd, F_OFD_SETLK, &w.lock) != 0)
-		err = -errno;
-	if (sleep && (err == -EAGAIN || err == -EACCES)) {
-		err = wait_for_lock(&w);
-		*replied = !err;
-	}
-	if (!*replied)
-		owner_put(w.fs, w.owner);
-	return err;
-}
-
 void ops_setlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
 	       struct flock *lock, int sleep)
 {
-	bool replied;
+	struct lock_waiter w = { .fs = fs_of(req), .req = req };
 	int err;
 
 	if (similar_refuses(req, node, -EBADF))
 		return;
-	err = set_lock(req, inode_of(fs_of(req), node), fi, lock, sleep != 0,
-		       &replied);
-	if (!replied)
-		reply_error(req, err);
+	w.inode = inode_of(w.fs, node);
+	if (lock->l_type == F_UNLCK && !atomic_load(&w.inode->owners)) {
+		reply_error(req, 0);
+		return;
+	}
+	err = owner_get(w.fs, w.inode, fi, lock->l_pid, &w.owner);
+	if (!err) {
+		w.fd = w.owner->fd;
+		w.lock = *lock;
+		w.lock.l_pid = 0; /* required by F_OFD_SETLK */
+		if (fcntl(w.fd, F_OFD_SETLK, &w.lock) != 0)
+			err = -errno;
+		if (sleep && (err == -EAGAIN || err == -EACCES)) {
+			err = wait_for_lock(&w);
+			if (!err)
+				return;
+		}
+		owner_put(w.fs, w.owner);
+	}
+	reply_error(req, err);
 }
 
 /*
@@ -361,15 +335,21 @@ static pid_t holder_pid(struct inode *inode, const struct lock_owner *asking,
 	return held->l_type == F_RDLCK ? any : 0;
 }
 
-static int get_lock(struct fs *fs, struct inode *inode,
-		    const struct fuse_file_info *fi, struct flock *lock)
+void ops_getlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
+	       struct flock *lock)
 {
-	int fd = handle_fd(fs, handle_of(fi));
+	struct fs *fs = fs_of(req);
+	struct inode *inode = inode_of(fs, node);
 	struct lock_owner *o;
-	int err = 0;
+	int fd, err = 0;
 
-	if (fd < 0)
-		return fd;
+	if (similar_refuses(req, node, -EBADF))
+		return;
+	fd = handle_fd(fs, handle_of(fi));
+	if (fd < 0) {
+		reply_error(req, fd);
+		return;
+	}
 	pthread_mutex_lock(&fs->locks->owners);
 	o = owner_find(inode, fi->lock_owner);
 	lock->l_pid = 0;
@@ -378,18 +358,6 @@ static int get_lock(struct fs *fs, struct inode *inode,
 	else if (lock->l_type != F_UNLCK && lock->l_pid < 0)
 		lock->l_pid = holder_pid(inode, o, lock);
 	pthread_mutex_unlock(&fs->locks->owners);
-	return err;
-}
-
-void ops_getlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
-	       struct flock *lock)
-{
-	struct fs *fs = fs_of(req);
-	int err;
-
-	if (similar_refuses(req, node, -EBADF))
-		return;
-	err = get_lock(fs, inode_of(fs, node), fi, lock);
 	if (err)
 		reply_error(req, err);
 	else

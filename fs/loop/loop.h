@@ -12,18 +12,15 @@ struct fuse_buf;
 /*
  * The threads that answer requests.
  *
- * Number of threads.  The kernel gives a request to the thread that has waited
- * longest, so each thread more makes the processor's caches colder: on one
- * processor, creating a file takes 8 % longer with ten threads than with two.
- * With several processors a few more threads are better, so that one always
- * waits for a request.  A thread is stuck if it has worked on a request for a
- * millisecond, because it waits for a disk, a network or a lock below.  For
- * each stuck thread another one is started, up to MOST_THREADS; these end when
- * no thread has been stuck for ten seconds.
- *
- * libfuse's loop starts a thread whenever none waits, which happens all the
- * time on a busy processor, and ends surplus threads at once: on average it
- * started half a thread for each new file.
+ * The kernel gives a request to the thread that has waited longest, so each
+ * thread more makes the processor's caches colder: on one processor, creating a
+ * file takes 8 % longer with ten threads than with two.  With several processors
+ * a few more threads are better, so that one always waits for a request.  A
+ * thread is stuck if it has worked on a request for a millisecond, because it
+ * waits for a disk, a network or a lock below.  For each stuck thread another
+ * one is started, up to MOST_THREADS; these end when no thread has been stuck
+ * for ten seconds.  (libfuse's loop starts a thread whenever none waits, and
+ * ends surplus threads at once: on average half a thread for each new file.)
  */
 
 /* Makes fs->loop. */

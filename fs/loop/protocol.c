@@ -61,31 +61,21 @@ static _Thread_local struct {
 
 /* ---- requests ---- */
 
-static uint64_t init_flags(const struct fuse_init_in *in)
-{
-	uint64_t flags = in->flags;
-
-	return flags & FUSE_INIT_EXT ? flags | (uint64_t)in->flags2 << 32 :
-				       flags;
-}
-
-static bool write_kills_setid(const struct fuse_write_in *in)
-{
-	return in->write_flags & FUSE_WRITE_KILL_SUIDGID;
-}
-
 static void note_request(const void *request, size_t size)
 {
 	const struct fuse_in_header *header = request;
-	const void *in = header + 1;
+	const struct fuse_write_in *write = (const void *)(header + 1);
+	const struct fuse_init_in *init = (const void *)(header + 1);
 
-	exchange.kills_setid =
-		header->opcode == FUSE_WRITE &&
-		size >= sizeof(*header) + sizeof(struct fuse_write_in) &&
-		write_kills_setid(in);
+	exchange.kills_setid = header->opcode == FUSE_WRITE &&
+			       size >= sizeof(*header) + sizeof(*write) &&
+			       write->write_flags & FUSE_WRITE_KILL_SUIDGID;
 	if (header->opcode == FUSE_INIT &&
-	    size >= sizeof(*header) + offsetof(struct fuse_init_in, flags2))
-		exchange.offered = init_flags(in);
+	    size >= sizeof(*header) + offsetof(struct fuse_init_in, flags2)) {
+		exchange.offered = init->flags;
+		if (init->flags & FUSE_INIT_EXT)
+			exchange.offered |= (uint64_t)init->flags2 << 32;
+	}
 }
 
 static ssize_t read_request(int fd, void *buf, size_t size, void *userdata)
@@ -113,30 +103,27 @@ static void accept_features(struct fuse_init_out *out)
 	exchange.accepted = 0;
 }
 
-/* fuse_open_out is at the end of the reply, in a create after the entry. */
-static void add_backing(char *end)
-{
-	struct fuse_open_out *out = (void *)(end - sizeof(*out));
-
-	out->open_flags |= OPEN_PASSTHROUGH;
-	memcpy((char *)out + BACKING_ID_AT, &exchange.backing_id,
-	       sizeof(exchange.backing_id));
-	exchange.backing_id = 0;
-}
-
 /* Leaves out notifications, which have no unique number, and errors, which are
  * a header only. */
 static void add_to_reply(const struct iovec *iov, int count)
 {
 	const struct fuse_out_header *header = iov[0].iov_base;
+	struct fuse_open_out *open;
 
 	if (count != 2 || !header->unique)
 		return;
-	if (exchange.accepted && iov[1].iov_len >= sizeof(struct fuse_init_out))
+	if (exchange.accepted &&
+	    iov[1].iov_len >= sizeof(struct fuse_init_out)) {
 		accept_features(iov[1].iov_base);
-	else if (exchange.backing_id &&
-		 iov[1].iov_len >= sizeof(struct fuse_open_out))
-		add_backing((char *)iov[1].iov_base + iov[1].iov_len);
+	} else if (exchange.backing_id && iov[1].iov_len >= sizeof(*open)) {
+		/* At the end of the reply, in a create after the entry. */
+		open = (void *)((char *)iov[1].iov_base + iov[1].iov_len -
+				sizeof(*open));
+		open->open_flags |= OPEN_PASSTHROUGH;
+		memcpy((char *)open + BACKING_ID_AT, &exchange.backing_id,
+		       sizeof(exchange.backing_id));
+		exchange.backing_id = 0;
+	}
 }
 
 static ssize_t write_reply(int fd, struct iovec *iov, int count, void *userdata)

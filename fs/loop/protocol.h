@@ -8,12 +8,11 @@
 /*
  * Features of the FUSE protocol that libfuse may be too old for.
  *
- * Passthrough (Linux 6.9) is supported from libfuse 3.17 on; what a host has to
- * know with HANDLE_KILLPRIV_V2 (Linux 5.12), which writers have no CAP_FSETID, it
- * is told from 3.18.3 on; kernels are often newer than their libraries.
- * Both features need only a few bits in messages that an older libfuse also
- * reads and writes.  So these bits are set and read between libfuse and the
- * device.  If libfuse supports both, its own interface is used instead.
+ * Passthrough (Linux 6.9) is supported from libfuse 3.17 on; that a writer has no
+ * CAP_FSETID, which a host with HANDLE_KILLPRIV_V2 (Linux 5.12) has to know, from
+ * 3.18.3 on; kernels are often newer than their libraries.  Both need only a few
+ * bits in messages that an older libfuse also reads and writes.  So these bits
+ * are set and read between libfuse and the device, unless libfuse supports both.
  */
 
 /* After the mount, before the first request.  0 or a negative errno. */
