@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fs/similar/elsewhere.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -13,12 +11,26 @@
 #include "core/base/array.h"
 #include "core/base/clock.h"
 #include "core/base/datagram.h"
-#include "core/base/hex.h"
+#include "core/base/json.h"
 #include "core/search/similar_request.h"
 #include "fs/fs.h"
 #include "fs/similar/listing.h"
 #include "fs/similar/listing_query.h"
 #include "fs/similar/node.h"
+
+/*
+ * The view .elsewhere of a file: its near-duplicates on other hosts, for the
+ * owner of the mount.
+ *
+ *   .elsewhere/097_ada:report.txt -> ada:/home/ada/report.txt
+ *
+ * The links lead nowhere on this host.  The mount sends a query as a datagram
+ * (core/share/ask.h) to its kin-share, which answers.  Each request has a
+ * thread of its own, ELSEWHERE_MAX at a time, which gives up after
+ * ELSEWHERE_WAIT_S; nothing else waits for it.  If there is no kin-share, or it
+ * cannot answer, the state of the listing is "incomplete".
+ */
+enum { ELSEWHERE_MAX = 8, ELSEWHERE_WAIT_S = 3 };
 
 #define SOCKET_PATH "share/socket"
 
@@ -33,41 +45,6 @@ struct elsewhere_query {
 	bool is_complete, is_cut;
 };
 
-int elsewhere_init(struct elsewhere *e)
-{
-	int err = -pthread_mutex_init(&e->lock, NULL);
-
-	e->catalog_fd = -1;
-	return err ? err : -pthread_cond_init(&e->ended, NULL);
-}
-
-void elsewhere_release(struct elsewhere *e)
-{
-	if (e->catalog_fd >= 0)
-		(void)close(e->catalog_fd);
-	(void)pthread_cond_destroy(&e->ended);
-	(void)pthread_mutex_destroy(&e->lock);
-}
-
-void elsewhere_set_catalog(struct fs *fs, const char *directory)
-{
-	if (fs->similar)
-		fs->similar->elsewhere.catalog_fd =
-			open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
-}
-
-void elsewhere_stop(struct fs *fs)
-{
-	struct elsewhere *e = fs->similar ? &fs->similar->elsewhere : NULL;
-
-	if (!e)
-		return;
-	(void)pthread_mutex_lock(&e->lock);
-	while (e->running)
-		(void)pthread_cond_wait(&e->ended, &e->lock);
-	(void)pthread_mutex_unlock(&e->lock);
-}
-
 static void answer_free(struct elsewhere_query *q)
 {
 	size_t i;
@@ -80,6 +57,92 @@ static void answer_free(struct elsewhere_query *q)
 	free(q->targets);
 	file_digests_release(&q->file);
 	free(q);
+}
+
+/* ---- the answer ---- */
+
+/* A host and a path become part of the name of a directory entry. */
+static void replace_slashes(char *name)
+{
+	for (; *name; name++)
+		if (*name == '/')
+			*name = '_';
+}
+
+/* A copy without a path (kin-share --no-paths) is listed as "not told". */
+static int take_copy(struct elsewhere_query *q, int score, const json_t *copy)
+{
+	const char *host = json_string_value(json_object_get(copy, "host"));
+	char *path = json_get_path(copy, "path"), *label = NULL;
+	const char *base, *shown = path ? path : "not told";
+	struct search_hit *hits;
+	char **targets;
+	int err = -ENOMEM;
+
+	hits = array_with_room(q->hits.hits, q->hits.count, sizeof(*hits));
+	if (hits)
+		q->hits.hits = hits;
+	targets = array_with_room(q->targets, q->hits.count, sizeof(*targets));
+	if (targets)
+		q->targets = targets;
+	if (hits && targets)
+		label = strdup(host ? host : "?");
+	if (label) {
+		replace_slashes(label);
+		base = strrchr(shown, '/');
+		hits += q->hits.count;
+		targets += q->hits.count;
+		*hits = (struct search_hit){ .verdict.score = score };
+		*targets = NULL;
+		q->hits.count++;
+		if (asprintf(&hits->path, "%s:%s", label,
+			     base ? base + 1 : shown) < 0)
+			hits->path = NULL;
+		else if (asprintf(targets, "%s:%s", label, shown) < 0)
+			*targets = NULL;
+		else
+			err = 0;
+		if (!err)
+			replace_slashes(hits->path);
+	}
+	free(label);
+	free(path);
+	return err;
+}
+
+/* Reads the lines of the answer up to that with "end". */
+static int take_answer(struct elsewhere_query *q, const struct buf *text)
+{
+	const char *at = text->data, *end = at, *stop;
+	bool ended = false;
+	int err = 0;
+
+	if (text->len)
+		end = at + text->len;
+	while (!err && !ended && at < end &&
+	       (stop = memchr(at, '\n', (size_t)(end - at)))) {
+		json_t *line = json_loadb(at, (size_t)(stop - at), 0, NULL);
+		const json_t *copies = json_object_get(line, "copies");
+		const char *reason =
+			json_string_value(json_object_get(line, "reason"));
+		int score =
+			(int)json_integer_value(json_object_get(line, "score"));
+		size_t i;
+
+		ended = json_object_get(line, "end");
+		if (ended) {
+			q->is_cut = reason && !strcmp(reason, "cut");
+			q->is_complete =
+				json_is_true(json_object_get(line, "complete"));
+		} else if (score < 0 || score > 100) {
+			err = -EBADMSG;
+		}
+		for (i = 0; !ended && i < json_array_size(copies) && !err; i++)
+			err = take_copy(q, score, json_array_get(copies, i));
+		json_decref(line);
+		at = stop + 1;
+	}
+	return err;
 }
 
 /* ---- the query ---- */
@@ -103,106 +166,6 @@ static int read_all(int fd, struct buf *out)
 	return err;
 }
 
-/* ---- the answer ---- */
-
-/* Makes a name for a directory entry of a host and a path. */
-static void replace_slashes(char *name)
-{
-	for (; *name; name++)
-		if (*name == '/')
-			*name = '_';
-}
-
-static int add_link(struct elsewhere_query *q, int score, const char *host,
-		    const char *path)
-{
-	const char *base = strrchr(path, '/');
-	struct search_hit *hits =
-		array_with_room(q->hits.hits, q->hits.count, sizeof(*hits));
-	char **targets;
-
-	if (!hits)
-		return -ENOMEM;
-	q->hits.hits = hits;
-	targets = array_with_room(q->targets, q->hits.count, sizeof(*targets));
-	if (!targets)
-		return -ENOMEM;
-	q->targets = targets;
-	hits += q->hits.count;
-	*hits = (struct search_hit){ .verdict.score = score };
-	if (asprintf(&hits->path, "%s:%s", host, base ? base + 1 : path) < 0)
-		return -ENOMEM;
-	if (asprintf(&targets[q->hits.count], "%s:%s", host, path) < 0) {
-		free(hits->path);
-		return -ENOMEM;
-	}
-	replace_slashes(hits->path);
-	q->hits.count++;
-	return 0;
-}
-
-/* A copy without a path (kin-share --no-paths) is listed as "not told". */
-static int take_copy(struct elsewhere_query *q, int score, const json_t *copy)
-{
-	const char *host = json_string_value(json_object_get(copy, "host"));
-	const char *path = json_string_value(json_object_get(copy, "path"));
-	const char *hex = json_string_value(json_object_get(copy, "path_hex"));
-	size_t len = hex ? strlen(hex) / 2 : 0;
-	char *bytes = calloc(len + 1, 1), *label = strdup(host ? host : "?");
-	int err = bytes && label ? 0 : -ENOMEM;
-
-	if (!err && hex && !hex_decode(hex, 2 * len, (uint8_t *)bytes, len))
-		path = bytes;
-	if (!err) {
-		replace_slashes(label);
-		err = add_link(q, score, label, path ? path : "not told");
-	}
-	free(bytes);
-	free(label);
-	return err;
-}
-
-/* 1: the last line was read. */
-static int take_line(struct elsewhere_query *q, const json_t *line)
-{
-	const json_t *copies = json_object_get(line, "copies");
-	int score = (int)json_integer_value(json_object_get(line, "score"));
-	const char *reason;
-	size_t i;
-	int err = 0;
-
-	if (json_object_get(line, "end")) {
-		reason = json_string_value(json_object_get(line, "reason"));
-		q->is_cut = reason && !strcmp(reason, "cut");
-		q->is_complete =
-			json_is_true(json_object_get(line, "complete"));
-		return 1;
-	}
-	if (score < 0 || score > 100)
-		return -EBADMSG;
-	for (i = 0; i < json_array_size(copies) && !err; i++)
-		err = take_copy(q, score, json_array_get(copies, i));
-	return err;
-}
-
-static int take_answer(struct elsewhere_query *q, const struct buf *text)
-{
-	const char *at = text->data, *end = at, *stop;
-	json_t *line;
-	int err = 0;
-
-	if (text->len)
-		end = at + text->len;
-	while (!err && at < end &&
-	       (stop = memchr(at, '\n', (size_t)(end - at)))) {
-		line = json_loadb(at, (size_t)(stop - at), 0, NULL);
-		err = take_line(q, line);
-		json_decref(line);
-		at = stop + 1;
-	}
-	return err < 0 ? err : 0;
-}
-
 /* In its sandbox the daemon can send datagrams but cannot connect.  So the
  * answer comes through a pipe, whose write end is sent with the query.
  *
@@ -221,8 +184,8 @@ static int ask_share(struct elsewhere_query *q)
 		err = -errno;
 	if (!err) {
 		(void)fcntl(ends[1], F_SETPIPE_SZ, PIPE_BYTES);
-		err = datagram_send(fs->similar->elsewhere.catalog_fd,
-				    SOCKET_PATH, text, strlen(text), ends[1]);
+		err = datagram_send(fs->similar->catalog_fd, SOCKET_PATH, text,
+				    strlen(text), ends[1]);
 		(void)close(ends[1]);
 		if (!err)
 			err = read_all(ends[0], &answer);
@@ -263,7 +226,7 @@ static int make_listing(struct elsewhere_query *q, struct listing **out)
 static void *elsewhere_run(void *arg)
 {
 	struct elsewhere_query *q = arg;
-	struct elsewhere *e = &q->q->fs->similar->elsewhere;
+	struct similar *s = q->q->fs->similar;
 	struct listing *l = NULL;
 	int err = 0;
 
@@ -273,17 +236,18 @@ static void *elsewhere_run(void *arg)
 		err = make_listing(q, &l);
 	listing_query_end(q->q, err, l);
 	answer_free(q);
-	(void)pthread_mutex_lock(&e->lock);
-	e->running--;
-	(void)pthread_cond_broadcast(&e->ended);
-	(void)pthread_mutex_unlock(&e->lock);
+	(void)pthread_mutex_lock(&s->lock);
+	s->askers--;
+	(void)pthread_cond_broadcast(&s->asker_ended);
+	(void)pthread_mutex_unlock(&s->lock);
 	return NULL;
 }
 
 int list_elsewhere(struct listing_query *query, int fd)
 {
-	struct elsewhere *e = &query->fs->similar->elsewhere;
+	struct similar *s = query->fs->similar;
 	struct elsewhere_query *q;
+	bool has_room = false;
 	pthread_t thread;
 	int err;
 
@@ -294,17 +258,22 @@ int list_elsewhere(struct listing_query *query, int fd)
 		return -ENOMEM;
 	q->q = query;
 	err = engine_ask(query->fs->engine, fd, DIGEST_ALL, &q->file);
-	(void)pthread_mutex_lock(&e->lock);
-	if (!err && e->running == ELSEWHERE_MAX)
-		err = -EAGAIN;
-	if (!err)
-		err = -pthread_create(&thread, NULL, elsewhere_run, q);
 	if (!err) {
-		e->running++;
-		(void)pthread_detach(thread);
+		(void)pthread_mutex_lock(&s->lock);
+		has_room = s->askers < ELSEWHERE_MAX;
+		s->askers += has_room;
+		(void)pthread_mutex_unlock(&s->lock);
+		err = has_room ?
+			      -pthread_create(&thread, NULL, elsewhere_run, q) :
+			      -EAGAIN;
 	}
-	(void)pthread_mutex_unlock(&e->lock);
-	if (err)
-		answer_free(q);
+	if (!err) {
+		(void)pthread_detach(thread);
+		return 0;
+	}
+	(void)pthread_mutex_lock(&s->lock);
+	s->askers -= has_room;
+	(void)pthread_mutex_unlock(&s->lock);
+	answer_free(q);
 	return err;
 }

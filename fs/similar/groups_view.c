@@ -71,20 +71,18 @@ static int by_score(const void *a, const void *b)
 /* Takes the paths. */
 static int add_links(struct groups_view *v, struct search_hits *hits)
 {
+	struct search_hits *all = &v->hits;
 	size_t i;
 
-	for (i = 0; i < hits->count; i++) {
-		struct search_hit *all;
+	v->cut = hits->count > GROUP_LINKS_MAX - all->count;
+	for (i = 0; i < hits->count && all->count < GROUP_LINKS_MAX; i++) {
+		struct search_hit *more =
+			array_with_room(all->hits, all->count, sizeof(*more));
 
-		v->cut = v->hits.count == GROUP_LINKS_MAX;
-		if (v->cut)
-			break;
-		all = array_with_room(v->hits.hits, v->hits.count,
-				      sizeof(*all));
-		if (!all)
+		if (!more)
 			return -ENOMEM;
-		v->hits.hits = all;
-		all[v->hits.count++] = hits->hits[i];
+		all->hits = more;
+		more[all->count++] = hits->hits[i];
 		hits->hits[i].path = NULL;
 	}
 	return 0;
@@ -147,26 +145,25 @@ static char *name_group(const struct groups_view *v, uint32_t number,
 static int add_names(struct groups_view *v,
 		     const struct search_group_hits *files)
 {
+	const struct search_hits *hits = files->hits;
+	struct search_entries *all = &v->names;
 	size_t i;
 
-	for (i = 0; i < files->hits->count; i++) {
-		struct search_entry *all;
+	v->cut = hits->count > GROUPS_LISTED_MAX - all->count;
+	for (i = 0; i < hits->count && all->count < GROUPS_LISTED_MAX; i++) {
+		struct search_entry *more = array_with_room(
+			all->entries, all->count, sizeof(*more));
+		char *name = name_group(v, files->files[i].group,
+					hits->hits[i].path);
 
-		v->cut = v->names.count == GROUPS_LISTED_MAX;
-		if (v->cut)
-			break;
-		all = array_with_room(v->names.entries, v->names.count,
-				      sizeof(*all));
-		if (!all)
+		if (more)
+			all->entries = more;
+		if (!more || !name) {
+			free(name);
 			return -ENOMEM;
-		v->names.entries = all;
-		all += v->names.count;
-		all->directory = true;
-		all->name = name_group(v, files->files[i].group,
-				       files->hits->hits[i].path);
-		if (!all->name)
-			return -ENOMEM;
-		v->names.count++;
+		}
+		more[all->count].directory = true;
+		more[all->count++].name = name;
 	}
 	return 0;
 }
@@ -312,8 +309,8 @@ int list_groups(struct listing_query *q, int fd)
 	v->watch.done = on_groups;
 	v->watch.arg = v;
 	if (v->list != q->node)
-		l = node_kept_listing_for(q->fs, v->list,
-					  &q->caller.credentials);
+		l = node_kept_listing(q->fs, v->list, NULL,
+				      &q->caller.credentials);
 	err = l && l->groups ? request_group(v, l) : find_groups(v);
 	listing_unref(l);
 	if (err)

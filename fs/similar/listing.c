@@ -151,50 +151,34 @@ const struct listing_item *listing_find(const struct listing *l,
 	return NULL;
 }
 
-/* Makes numbered names for items with equal names, and skips numbers that would
- * give the name of another item.  numbered: new names by index of the item,
- * NULL if unchanged. */
-static int number_run(struct listing *l, const struct search_hits *hits,
-		      size_t first, size_t end, char **numbered)
-{
-	size_t number = 1, i;
-
-	for (i = first + 1; i < end; i++) {
-		size_t at = l->by_name[i];
-		char *name = NULL;
-
-		do {
-			free(name);
-			name = make_name(hits->hits[at].verdict.score,
-					 base_name(hits->hits[at].path),
-					 ++number);
-			if (!name)
-				return -ENOMEM;
-		} while (listing_find(l, name));
-		numbered[at] = name;
-	}
-	return 0;
-}
-
-/* Sorts the items by name, and numbers equal names. */
+/* Sorts the items by name.  Of items with equal names all but the first get a
+ * number, unless the name with that number is that of another item. */
 static int sort_and_number(struct listing *l, const struct search_hits *hits)
 {
 	char **numbered = calloc(l->count + 1, sizeof(*numbered));
-	size_t first = 0, end, i;
+	size_t number = 1, i;
 	bool any = false;
 	int err = numbered ? 0 : -ENOMEM;
 
 	sort_by_name(l);
-	while (!err && first < l->count) {
-		const char *name = l->items[l->by_name[first]].name;
+	for (i = 1; i < l->count && !err; i++) {
+		size_t at = l->by_name[i];
+		const struct search_hit *hit = &hits->hits[at];
+		char *name = NULL;
 
-		end = first + 1;
-		while (end < l->count &&
-		       strcmp(l->items[l->by_name[end]].name, name) == 0)
-			end++;
-		any = any || end > first + 1;
-		err = number_run(l, hits, first, end, numbered);
-		first = end;
+		if (strcmp(l->items[l->by_name[i - 1]].name,
+			   l->items[at].name) != 0) {
+			number = 1;
+			continue;
+		}
+		do {
+			free(name);
+			name = make_name(hit->verdict.score,
+					 base_name(hit->path), ++number);
+		} while (name && listing_find(l, name));
+		numbered[at] = name;
+		err = name ? 0 : -ENOMEM;
+		any = true;
 	}
 	for (i = 0; numbered && i < l->count; i++) {
 		if (!numbered[i])

@@ -363,7 +363,7 @@ void listing_answer(fuse_req_t req, struct similar_node *n,
 	struct listing *l = NULL;
 
 	if (!want->fi || n->view->flags & VIEW_OF_GROUPS)
-		l = node_kept_listing(fs, n, req);
+		l = node_kept_listing(fs, n, req, NULL);
 	if (l && kept_holds(req, fs, n, want, l))
 		reply_wanted(req, fs, n, want, l);
 	else

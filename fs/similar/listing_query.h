@@ -51,12 +51,13 @@ void listing_query_end(struct listing_query *q, int err, struct listing *l);
 int listing_set_state(struct listing *l, const struct file_digests *file,
 		      bool incomplete, bool cut, size_t most);
 
-/* list() of the views of a file, of .dirs, of a directory, and of .groups and
- * each group in it. */
+/* list() of the views of a file, of .dirs, of a directory, of .groups and each
+ * group in it, and of .elsewhere (-EACCES: not for this caller). */
 int list_relation(struct listing_query *q, int fd);
 int list_directories(struct listing_query *q, int fd);
 int list_browsed(struct listing_query *q, int fd);
 int list_groups(struct listing_query *q, int fd);
+int list_elsewhere(struct listing_query *query, int fd);
 
 /* Replies with the entry of n; a reference to n becomes a lookup count.  real:
  * the stat of its file; NULL: not known. */

@@ -48,30 +48,6 @@ static void table_grow(struct similar *s)
 	free(before);
 }
 
-/* The caller holds the lock. */
-static void table_put(struct similar *s, struct similar_node *n)
-{
-	struct similar_node **bucket;
-
-	if (s->node_count >= s->bucket_count)
-		table_grow(s);
-	bucket = bucket_of(s, n->number);
-	n->chain = *bucket;
-	*bucket = n;
-	s->node_count++;
-}
-
-/* The caller holds the lock. */
-static void table_remove(struct similar *s, const struct similar_node *n)
-{
-	struct similar_node **at = bucket_of(s, n->number);
-
-	while (*at != n)
-		at = &(*at)->chain;
-	*at = n->chain;
-	s->node_count--;
-}
-
 /* Removes the node's kept listing and returns it, or NULL.  The caller holds
  * the lock. */
 static struct listing *kept_take(struct similar *s, struct similar_node *n)
@@ -112,7 +88,7 @@ void node_unref(struct fs *fs, struct similar_node *n, uint64_t count)
 	struct similar *s = fs->similar;
 
 	while (n) {
-		struct similar_node *parent = n->parent;
+		struct similar_node *parent = n->parent, **at;
 		struct listing *kept;
 
 		pthread_mutex_lock(&s->lock);
@@ -121,7 +97,10 @@ void node_unref(struct fs *fs, struct similar_node *n, uint64_t count)
 			pthread_mutex_unlock(&s->lock);
 			return;
 		}
-		table_remove(s, n);
+		for (at = bucket_of(s, n->number); *at != n;)
+			at = &(*at)->chain;
+		*at = n->chain;
+		s->node_count--;
 		kept = kept_take(s, n);
 		pthread_mutex_unlock(&s->lock);
 		listing_unref(kept);
@@ -147,7 +126,7 @@ int node_get(struct fs *fs, struct similar_node *parent, const char *name,
 	struct similar *s = fs->similar;
 	uint64_t number = parent ? node_number_below(parent->number, name) :
 				   s->root_number;
-	struct similar_node *n, *fresh = calloc(1, sizeof(*fresh));
+	struct similar_node *n, **at, *fresh = calloc(1, sizeof(*fresh));
 
 	if (!fresh)
 		return -ENOMEM;
@@ -173,7 +152,12 @@ int node_get(struct fs *fs, struct similar_node *parent, const char *name,
 		n->depth = parent ? parent->depth + 1 : 0;
 		n->number = number;
 		n->refs = 1;
-		table_put(s, n);
+		if (s->node_count >= s->bucket_count)
+			table_grow(s);
+		at = bucket_of(s, number);
+		n->chain = *at;
+		*at = n;
+		s->node_count++;
 		if (parent)
 			parent->refs++;
 	}
@@ -270,7 +254,9 @@ void node_keep_listing(struct fs *fs, struct similar_node *n, struct listing *l)
 	} while (before);
 }
 
-static struct listing *kept_listing(struct fs *fs, struct similar_node *n)
+struct listing *node_kept_listing(struct fs *fs, struct similar_node *n,
+				  fuse_req_t req,
+				  const struct credentials *credentials)
 {
 	struct listing *l;
 
@@ -289,26 +275,8 @@ static struct listing *kept_listing(struct fs *fs, struct similar_node *n)
 		listing_ref(l);
 	}
 	pthread_mutex_unlock(&fs->similar->lock);
-	return l;
-}
-
-struct listing *node_kept_listing(struct fs *fs, struct similar_node *n,
-				  fuse_req_t req)
-{
-	struct listing *l = kept_listing(fs, n);
-
-	if (!l || cred_is(fs, req, &l->credentials))
-		return l;
-	listing_unref(l);
-	return NULL;
-}
-
-struct listing *node_kept_listing_for(struct fs *fs, struct similar_node *n,
-				      const struct credentials *credentials)
-{
-	struct listing *l = kept_listing(fs, n);
-
-	if (!l || credentials_equal(credentials, &l->credentials))
+	if (!l || (req ? cred_is(fs, req, &l->credentials) :
+			 credentials_equal(credentials, &l->credentials)))
 		return l;
 	listing_unref(l);
 	return NULL;
@@ -319,26 +287,22 @@ struct listing *node_kept_listing_for(struct fs *fs, struct similar_node *n,
 int node_table_init(struct similar *s)
 {
 	s->buckets = calloc(NODE_FIRST_BUCKETS, sizeof(struct similar_node *));
-	if (!s->buckets)
-		return -ENOMEM;
 	s->bucket_count = NODE_FIRST_BUCKETS;
-	return 0;
+	return s->buckets ? 0 : -ENOMEM;
 }
 
 void node_table_release(struct fs *fs)
 {
 	struct similar *s = fs->similar;
+	struct similar_node *n;
 	size_t i;
 
-	for (i = 0; i < s->bucket_count; i++) {
-		while (s->buckets[i]) {
-			struct similar_node *n = s->buckets[i];
-
+	for (i = 0; i < s->bucket_count; i++)
+		while ((n = s->buckets[i])) {
 			s->buckets[i] = n->chain;
 			listing_unref(kept_take(s, n));
 			node_free(fs, n);
 		}
-	}
 	free(s->buckets);
 }
 

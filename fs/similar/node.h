@@ -12,7 +12,6 @@
 #include "core/index/index.h"
 #include "core/search/credentials.h"
 #include "core/queue/share.h"
-#include "fs/similar/elsewhere.h"
 
 struct fs;
 struct inode;
@@ -84,7 +83,11 @@ struct similar {
 	size_t kept_bytes;
 	uint64_t root_number;
 	struct share queries; /* of open .query files */
-	struct elsewhere elsewhere;
+	/* Of the view .elsewhere: threads, and the directory of the catalog
+	 * (O_PATH; -1: not known; constant). */
+	unsigned askers;
+	pthread_cond_t asker_ended;
+	int catalog_fd;
 	atomic_bool warned; /* of a real entry with the name of a view */
 	atomic_llong cached_until_ns; /* names in the kernel; 0: none */
 };
@@ -149,12 +152,12 @@ int64_t node_ctime(struct fs *fs, const struct similar_node *n);
 void node_keep_listing(struct fs *fs, struct similar_node *n,
 		       struct listing *l);
 
-/* The kept listing, if it was made for the same credentials and is young enough
- * for lookups (the longer it is, the longer it is used); takes a reference.
- * NULL: there is none. */
+/* The kept listing, if it was made for the same credentials (those of the caller
+ * of req, or if that is NULL the given ones) and is young enough for lookups (the
+ * longer it is, the longer it is used); takes a reference.  NULL: there is
+ * none. */
 struct listing *node_kept_listing(struct fs *fs, struct similar_node *n,
-				  fuse_req_t req);
-struct listing *node_kept_listing_for(struct fs *fs, struct similar_node *n,
-				      const struct credentials *credentials);
+				  fuse_req_t req,
+				  const struct credentials *credentials);
 
 #endif

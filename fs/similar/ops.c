@@ -385,51 +385,46 @@ static bool fill_link(struct fill *f, const struct listing_item *item,
 }
 
 /* Offset 0 is ".", 1 is "..", then come the items. */
-static void fill_items(struct fill *f, const struct listing *l, off_t off)
-{
-	const struct similar_node *n = f->directory;
-	uint64_t above = n->parent ? n->parent->number : n->number;
-	size_t end = l->count;
-	bool fits;
-
-	if (off == 0 && f->cached && l->count > LONG_LISTING)
-		end = FIRST_LINKS;
-	if (off == 0 && !fill_name(f, ".", n->number, S_IFDIR, ++off))
-		return;
-	if (off == 1 && !fill_name(f, "..", above, S_IFDIR, ++off))
-		return;
-	for (fits = off >= 2; fits && (size_t)off - 2 < end; off++) {
-		const struct listing_item *item = &l->items[off - 2];
-
-		if (item->target && f->cached)
-			fits = fill_link(f, item, off + 1);
-		else
-			fits = fill_name(
-				f, item->name,
-				node_number_below(n->number, item->name),
-				item->target ? S_IFLNK : S_IFDIR, off + 1);
-	}
-}
-
 static void reply_items(fuse_req_t req, fuse_ino_t id, size_t size, off_t off,
 			const struct fuse_file_info *fi, bool plus)
 {
+	struct similar_node *n = node_at(id);
 	struct fill f = {
 		.req = req,
 		.fs = fs_of(req),
-		.directory = node_at(id),
+		.directory = n,
 		.plus = plus,
 		.size = size,
 	};
+	uint64_t above = n->parent ? n->parent->number : n->number;
+	const struct listing *l = similar_opened(fi);
+	size_t end = l->count;
+	bool fits = true;
 
-	f.cached = plus && node_timeout_s(f.fs, f.directory) > 0 &&
-		   !inode_stat(f.fs, f.directory->real, &f.real);
+	f.cached = plus && node_timeout_s(f.fs, n) > 0 &&
+		   !inode_stat(f.fs, n->real, &f.real);
 	f.data = malloc(size);
 	if (!f.data) {
 		reply_error(req, -ENOMEM);
 		return;
 	}
-	fill_items(&f, similar_opened(fi), off);
+	if (off == 0 && f.cached && l->count > LONG_LISTING)
+		end = FIRST_LINKS;
+	if (off == 0)
+		fits = fill_name(&f, ".", n->number, S_IFDIR, ++off);
+	if (fits && off == 1)
+		fits = fill_name(&f, "..", above, S_IFDIR, ++off);
+	for (; fits && off >= 2 && (size_t)off - 2 < end; off++) {
+		const struct listing_item *item = &l->items[off - 2];
+
+		if (item->target && f.cached)
+			fits = fill_link(&f, item, off + 1);
+		else
+			fits = fill_name(
+				&f, item->name,
+				node_number_below(n->number, item->name),
+				item->target ? S_IFLNK : S_IFDIR, off + 1);
+	}
 	if (fuse_reply_buf(req, f.data, f.used) == -ENOENT)
 		while (f.link_count)
 			node_unref(f.fs, f.links[--f.link_count], 1);

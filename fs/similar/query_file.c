@@ -63,13 +63,6 @@ struct query_file {
 
 /* ---- the life of an answer ---- */
 
-static void answer_ref(struct query_answer *a)
-{
-	pthread_mutex_lock(&a->lock);
-	a->refs++;
-	pthread_mutex_unlock(&a->lock);
-}
-
 static void answer_unref(struct query_answer *a)
 {
 	bool last;
@@ -481,21 +474,11 @@ static int ask_query(struct query_file *q, struct fs *fs)
 	return err;
 }
 
-/* A search of the engine that failed is repeated by the next read. */
-static bool has_failed(struct query_answer *a)
-{
-	bool failed;
-
-	pthread_mutex_lock(&a->lock);
-	failed = !a->is_groups && a->err;
-	pthread_mutex_unlock(&a->lock);
-	return failed;
-}
-
 void query_read(fuse_req_t req, size_t size, const struct fuse_file_info *fi)
 {
 	struct query_file *q = query_of(fi);
 	struct query_answer *a;
+	bool failed = false;
 	int err = 0;
 
 	if (!is_opener(req, q)) {
@@ -503,13 +486,23 @@ void query_read(fuse_req_t req, size_t size, const struct fuse_file_info *fi)
 		return;
 	}
 	pthread_mutex_lock(&q->lock);
-	if (q->answer && has_failed(q->answer))
+	a = q->answer;
+	if (a) {
+		/* A query about a content that failed is asked again. */
+		pthread_mutex_lock(&a->lock);
+		failed = !a->is_groups && a->err;
+		pthread_mutex_unlock(&a->lock);
+	}
+	if (failed)
 		drop_answer(q);
 	if (!q->answer)
 		err = ask_query(q, fs_of(req));
 	a = q->answer;
-	if (a)
-		answer_ref(a);
+	if (a) {
+		pthread_mutex_lock(&a->lock);
+		a->refs++;
+		pthread_mutex_unlock(&a->lock);
+	}
 	pthread_mutex_unlock(&q->lock);
 	if (err)
 		reply_error(req, err);

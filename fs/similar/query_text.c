@@ -12,19 +12,6 @@
 
 /* ---- a query about a content ---- */
 
-static int take_relation(struct query_text *q, const json_t *value)
-{
-	const char *name = json_string_value(value);
-	int i;
-
-	for (i = 0; name && i < INDEX_RELATIONS; i++)
-		if (!strcmp(name, index_relation_names[i])) {
-			q->relation = (enum index_relation)i;
-			return 0;
-		}
-	return value ? -EINVAL : 0;
-}
-
 /* An sdhash is refused: it is compared with nothing, and long. */
 static int take_digests(struct query_text *q, json_t *texts)
 {
@@ -48,26 +35,24 @@ static int take_digests(struct query_text *q, json_t *texts)
 
 static int take_content(struct query_text *q, const json_t *object)
 {
-	json_t *digests = json_object_get(object, "digests");
 	const json_t *relation = json_object_get(object, "relation");
-	int err = take_relation(q, relation);
+	const char *name = json_string_value(relation);
+	int err = 0, i = 0;
 
-	if (!err && (!json_object_get(object, "size") ||
-		     json_object_size(object) != (relation ? 3 : 2)))
-		err = -EINVAL;
-	if (!err)
-		err = json_get_number(object, "size", INT64_MAX,
-				      &q->digests.size);
-	return err ? err : take_digests(q, digests);
+	while (name && i < INDEX_RELATIONS &&
+	       strcmp(name, index_relation_names[i]) != 0)
+		i++;
+	if ((relation && !name) || i == INDEX_RELATIONS ||
+	    !json_object_get(object, "size") ||
+	    json_object_size(object) != (relation ? 3 : 2))
+		return -EINVAL;
+	if (name)
+		q->relation = (enum index_relation)i;
+	err = json_get_number(object, "size", INT64_MAX, &q->digests.size);
+	return err ? err : take_digests(q, json_object_get(object, "digests"));
 }
 
 /* ---- a query for groups ---- */
-
-static int take_flag(const json_t *value, bool *out)
-{
-	*out = json_is_true(value);
-	return json_is_boolean(value) ? 0 : -EINVAL;
-}
 
 static int take_within(struct search_paths *paths, const json_t *array)
 {
@@ -100,10 +85,11 @@ static int take_groups(struct query_text *q, json_t *object)
 	{
 		if (!strcmp(key, "relation"))
 			continue;
+		err = json_is_boolean(value) ? 0 : -EINVAL;
 		if (!strcmp(key, "exact"))
-			err = take_flag(value, &q->groups.rules.exact);
+			q->groups.rules.exact = json_is_true(value);
 		else if (!strcmp(key, "every"))
-			err = take_flag(value, &q->groups.rules.every);
+			q->groups.rules.every = json_is_true(value);
 		else if (!strcmp(key, "within"))
 			err = take_within(&q->groups.within, value);
 		else if (!strcmp(key, "min_size"))

@@ -2,9 +2,11 @@
 #include "fs/similar/similar.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fs/fs.h"
 #include "fs/loop/protocol.h"
@@ -72,12 +74,13 @@ int similar_open(struct fs *fs)
 	if (!err)
 		err = node_table_init(s);
 	if (!err)
-		err = elsewhere_init(&s->elsewhere);
+		err = -pthread_cond_init(&s->asker_ended, NULL);
 	if (err) {
 		free(s->buckets);
 		free(s);
 		return err;
 	}
+	s->catalog_fd = -1;
 	s->queries.most = QUERIES_MAX;
 	s->root_number = node_number_below(1, fs->options.similar_name);
 	fs->similar = s;
@@ -86,12 +89,21 @@ int similar_open(struct fs *fs)
 
 void similar_stop(struct fs *fs)
 {
-	elsewhere_stop(fs);
+	struct similar *s = fs->similar;
+
+	if (!s)
+		return;
+	pthread_mutex_lock(&s->lock);
+	while (s->askers)
+		pthread_cond_wait(&s->asker_ended, &s->lock);
+	pthread_mutex_unlock(&s->lock);
 }
 
 void similar_set_catalog(struct fs *fs, const char *directory)
 {
-	elsewhere_set_catalog(fs, directory);
+	if (fs->similar)
+		fs->similar->catalog_fd =
+			open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
 void similar_free(struct fs *fs)
@@ -102,7 +114,9 @@ void similar_free(struct fs *fs)
 		return;
 	opened_close_all(fs);
 	node_table_release(fs);
-	elsewhere_release(&s->elsewhere);
+	if (s->catalog_fd >= 0)
+		(void)close(s->catalog_fd);
+	pthread_cond_destroy(&s->asker_ended);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 	fs->similar = NULL;

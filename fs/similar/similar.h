@@ -12,33 +12,32 @@ struct fs;
  * The virtual tree /.similar: one directory for each file of SOURCE, with a
  * link for each near-duplicate of the file.
  *
- * Objects.  A node (node.h) stands for a path: a directory of SOURCE, a regular
- * file, which is a directory here, or one of the links in it.  A node lives
+ * A node (node.h) stands for a path: a directory of SOURCE, a regular file,
+ * which is a directory here, a view, or one of the links in them.  It lives
  * while the kernel counts lookups of it, while another node is below it, and
  * while it is open.  Its nodeid is its address with the lowest bit set.  A
  * listing (listing.h) has the entries of a directory at one moment for one
  * caller; it never changes.  A view is a row of a table in ops.c, which says how
  * its listing is made.  An open .query (query_file.h) has a query and its answer.
  *
- * The life of a request.  opendir asks for a listing (listing_query.c): the
- * request is parked, and a thread of the engine makes the listing, keeps it with
- * its node and replies.  readdir reads the listing of the handle.  A lookup of a
- * link is answered from the node's listing if that was made for the same
- * credentials and is young, and if the listed file and the link's file have not
- * changed on disk; otherwise the engine is asked again.  Operations that change
- * anything are refused by similar_refuses().
+ * opendir asks for a listing (listing_query.c): the request is parked, and a
+ * thread of the engine makes the listing, keeps it with its node and replies.
+ * readdir reads the listing of the handle.  A lookup of a link is answered from
+ * the node's listing if that was made for the same credentials and is young, and
+ * if the listed file and the link's file have not changed on disk; otherwise the
+ * engine is asked again.
  *
- * Threads and locks.  Any thread of the loop or of the engine may call these
- * functions.  The lock of struct similar guards the table of nodes and the kept
- * listings.  While it is held, no function of another module is called except
- * share_take() and share_give().
+ * Any thread of the loop or of the engine may call these functions.  The lock of
+ * struct similar guards the table of nodes and the kept listings.  While it is
+ * held, no function of another module is called except share_take() and
+ * share_give().
  *
- * Caching in the kernel.  The kernel's cache is the same for all callers, so
- * with allow_other it caches no names.  Otherwise all callers may see the same
- * files, and names and attributes are cached for NODE_CACHE_S: long enough that
- * `ls -l` needs no lookup for a link that readdir has just sent.  A change
- * through the mount makes the kernel look up all names again
- * (similar_expire()); if the kernel does not support that, nothing is cached.
+ * The kernel's cache is the same for all callers, so with allow_other it caches
+ * no names.  Otherwise all callers may see the same files, and names and
+ * attributes are cached for NODE_CACHE_S: long enough that `ls -l` needs no
+ * lookup for a link that readdir has just sent.  A change through the mount
+ * makes the kernel look up all names again (similar_expire()); if the kernel
+ * does not support that, nothing is cached.
  *
  * It must never happen that an answer for one caller is given to another, or
  * that a link is shown whose file was not verified on disk within the last
@@ -48,9 +47,8 @@ struct fs;
 int similar_open(struct fs *fs);
 void similar_free(struct fs *fs);
 
-/* Sets the directory of the catalog; called before the first request. */
+/* Called before the first request. */
 void similar_set_catalog(struct fs *fs, const char *directory);
-
 /* Waits for the threads that query kin-share. */
 void similar_stop(struct fs *fs);
 
