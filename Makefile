@@ -239,7 +239,6 @@ $(out)/tests/unit/lib_kin: $(lib_objects)
 $(out)/tests/unit/fs/query_text $(out)/tests/fuzz/query_text \
 $(out)/fuzzers/query_text: $(obj)/fs/similar/query_text.o
 
-$(out)/tests/unit/fs/readers: $(obj)/fs/similar/readers.o
 
 $(fs_tests:%=$(out)/%): $(filter-out %/main.o,$(fs_objects))
 $(fs_tests:%=$(out)/%): extra_libs = $(fuse_libs)

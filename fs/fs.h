@@ -43,7 +43,7 @@ struct watched;
  *   similar/; locks, ops_*; ops; serve; main
  *
  * Lock order, outermost first: names (reopen.c), owners (locks.c), the table of
- * watched inodes (watched.c), the lock of one shard of the inode table
+ * watched inodes (cache.c), the lock of one shard of the inode table
  * (inode_lock() takes it too), the list of mounts below SOURCE (reopen.c).
  *
  * It must never happen that a lock is held while a reply is sent; that a

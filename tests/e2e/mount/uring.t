@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Requests do not come through io_uring, see fs/ops/dispatch.c: the environment
+# Requests do not come through io_uring, see fs/ops/ops.c: the environment
 # does not switch it on either.
 # shellcheck source=tests/e2e/lib.sh disable=SC1091
 . tests/e2e/lib.sh
