@@ -225,8 +225,8 @@ $(out)/kinfs: $(fs_objects) $(order_objects) $(out)/libkin.a
 $(out)/tests/unit/share_confine: $(filter %/confine.o,$(share_objects))
 $(out)/tests/unit/share_confine: extra_libs = $(share_libs)
 # Its own functions take the place of db.c.
-share_fuzz_objects := $(filter %/ask.o %/ask_groups.o %/batch.o %/db_text.o \
-	%/question.o %/question_rows.o %/schema.o,$(share_objects))
+share_fuzz_objects := $(filter %/ask.o %/groups.o %/db_text.o %/question.o \
+	%/schema.o,$(share_objects))
 $(out)/tests/fuzz/share_ask $(out)/fuzzers/share_ask: $(share_fuzz_objects)
 $(out)/tests/fuzz/share_ask $(out)/fuzzers/share_ask: extra_libs = $(share_libs)
 $(out)/tests/unit/extract/confine: $(filter %/confine.o,$(extract_objects))
@@ -258,9 +258,8 @@ $(out)/tests/bench/digests: \
 		$(bench_objects)) $(out)/libkin.a
 $(out)/tests/bench/scale: $(scale_objects) $(out)/libkin.a
 $(out)/tests/bench/share: $(obj)/tests/bench/share.o \
-		$(addprefix $(obj)/core/share/,batch.o batch_send.o db.o \
-			db_text.o question/question.o \
-			question/question_rows.o schema.o) \
+		$(addprefix $(obj)/core/share/,batch.o db.o db_text.o \
+			question.o schema.o state.o) \
 		$(out)/libkin.a
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(link) -o $@ $^ $(core_libs) $(share_libs) $(LDLIBS)

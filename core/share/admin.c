@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/err.h"
 #include "core/base/text.h"
 #include "core/base/utf8.h"
 #include "core/share/ask.h"
-#include "core/share/batch.h"
 #include "core/share/share.h"
+#include "core/share/schema.h"
 
 enum { CONNECT_MS = 10000, STATEMENT_MS = 600000, GC_PIECE = 1000 };
 
-/* 0, or an exit code after a message. */
 static int connect_to(const struct share_options *o, struct share_db *db,
 		      int64_t *limit_out)
 {
@@ -21,13 +22,10 @@ static int connect_to(const struct share_options *o, struct share_db *db,
 	if (!err)
 		err = schema_check(db, limit_out);
 	db_set_timeout(db, STATEMENT_MS);
-	if (!err)
-		return SHARE_OK;
-	share_complain("the database: %s", db->message);
-	db_close(db);
-	return SHARE_FAILED;
+	return err;
 }
 
+/* The exit code, after a message. */
 static int end(struct share_db *db, int err)
 {
 	if (err)
@@ -36,62 +34,61 @@ static int end(struct share_db *db, int err)
 	return err ? SHARE_FAILED : SHARE_OK;
 }
 
-/* ---- forget ---- */
-
-/* By its label or its id. */
-static int find_host(struct share_db *db, const char *host, char *id,
-		     size_t room)
-{
-	const char *values[] = { host };
-	PGresult *r = NULL;
-	int err = db_run(db,
-			 "SELECT host FROM @kin_host WHERE label = $1 OR "
-			 "host::text = lower($1)",
-			 1, values, &r);
-
-	if (!err && PQntuples(r) != 1) {
-		(void)snprintf(db->message, sizeof(db->message),
-			       PQntuples(r) ? "several hosts are called %.200s;"
-					      " give the id of one" :
-					      "no host is called %.200s",
-			       host);
-		err = -ENOENT;
-	}
-	if (!err)
-		(void)snprintf(id, room, "%s", db_value(r, 0, 0));
-	PQclear(r);
-	return err;
-}
-
-int share_run_forget(const struct share_options *o, const char *host)
+int share_run_init(struct share_options *o)
 {
 	struct share_db db = { 0 };
-	char id[DB_UUID_TEXT + 1];
-	const char *values[] = { id };
-	PGresult *r = NULL;
-	int64_t limit;
-	int err, code = connect_to(o, &db, &limit);
+	int err = db_open(&db, o->conninfo, CONNECT_MS);
 
-	if (code)
-		return code;
-	err = find_host(&db, host, id, sizeof(id));
+	if (!err)
+		err = schema_make(&db, &o->schema);
+	if (err == -EEXIST)
+		(void)snprintf(db.message, sizeof(db.message),
+			       "there are tables already; kin-share check "
+			       "compares them with a catalog");
+	if (!err)
+		puts("the tables are made");
+	return end(&db, err);
+}
+
+/* ---- forget ---- */
+
+/* A host is named by its label or its id. */
+int share_run_forget(struct share_options *o)
+{
+	struct share_db db = { 0 };
+	PGresult *hosts = NULL, *r = NULL;
+	const char *id;
+	uint64_t copies;
+	int64_t limit;
+	int err = connect_to(o, &db, &limit);
+
+	if (!err)
+		err = db_run(&db, SQL_FIND_HOST, 1, &o->operand, &hosts);
+	if (!err && PQntuples(hosts) != 1) {
+		(void)snprintf(db.message, sizeof(db.message),
+			       PQntuples(hosts) ?
+				       "several hosts are called %.200s; give "
+				       "the id of one" :
+				       "no host is called %.200s",
+			       o->operand);
+		err = -ENOENT;
+	}
+	id = err ? NULL : db_value(hosts, 0, 0);
 	/* The host last: while a server is gone the command can be repeated. */
 	if (!err)
-		err = db_run(&db, "DELETE FROM @kin_copy WHERE host = $1::uuid",
-			     1, values, &r);
+		err = db_run(&db, SQL_FORGET_COPIES, 1, &id, &r);
 	if (!err)
-		err = db_run(&db, "DELETE FROM @kin_host WHERE host = $1::uuid",
-			     1, values, NULL);
+		err = db_run(&db, SQL_FORGET_HOST, 1, &id, NULL);
 	if (!err) {
-		const uint64_t copies = strtoull(PQcmdTuples(r), NULL, 10);
-
-		printf("%llu %s of ", (unsigned long long)copies,
+		copies = strtoull(PQcmdTuples(r), NULL, 10);
+		printf("%" PRIu64 " %s of ", copies,
 		       text_plural(copies, "copy", "copies"));
-		utf8_print_safe(stdout, host);
+		utf8_print_safe(stdout, o->operand);
 		printf(" %s forgotten; kin-share gc removes contents that "
 		       "nobody has\n",
 		       text_plural(copies, "is", "are"));
 	}
+	PQclear(hosts);
 	PQclear(r);
 	return end(&db, err);
 }
@@ -106,52 +103,11 @@ struct gc {
 	struct share_db db;
 	int64_t limit;
 	struct sketch sketch;
-	char first[DB_UUID_TEXT + 1], last[DB_UUID_TEXT + 1]; /* of the range */
-	bool is_end;
 	uint64_t removed;
 };
 
-static int take_text(const PGresult *r, char out[DB_UUID_TEXT + 1])
-{
-	(void)snprintf(out, DB_UUID_TEXT + 1, "%s", db_value(r, 0, 0));
-	return PQntuples(r);
-}
-
-/* The range behind the last one. */
-static int next_range(struct gc *g)
-{
-	const char *values[] = { g->first };
-	PGresult *r = NULL;
-	int err;
-
-	memcpy(g->first, g->last, sizeof(g->first));
-	err = db_run(&g->db,
-		     "SELECT content FROM @kin_content WHERE content > "
-		     "$1::uuid ORDER BY content OFFSET 9999 LIMIT 1",
-		     1, values, &r);
-	if (!err && !take_text(r, g->last)) {
-		g->is_end = true;
-		memset(g->last, 'f', DB_UUID_TEXT);
-		g->last[8] = g->last[13] = g->last[18] = g->last[23] = '-';
-	}
-	PQclear(r);
-	return err;
-}
-
-static int find_unused(struct gc *g, PGresult **out)
-{
-	const char *values[] = { g->first, g->last };
-
-	return db_run(&g->db,
-		      "SELECT content, sketch FROM @kin_content k WHERE "
-		      "content > $1::uuid AND content <= $2::uuid AND "
-		      "NOT EXISTS (SELECT 1 FROM @kin_copy c WHERE "
-		      "c.content = k.content AND c.content > $1::uuid AND "
-		      "c.content <= $2::uuid)",
-		      2, values, out);
-}
-
-static int take_values(struct gc *g, const char *text, struct buf *values)
+/* The postings of a content are those of its sketch. */
+static int add_values(struct gc *g, const char *text, struct buf *values)
 {
 	uint8_t bytes[SKETCH_PACKED_MAX];
 	ssize_t len = db_parse_bytes(text, bytes, sizeof(bytes));
@@ -169,122 +125,181 @@ static int take_values(struct gc *g, const char *text, struct buf *values)
 	return err;
 }
 
-/* In the transaction. */
-static int remove_contents(struct gc *g, const char *contents,
-			   const char *values_of_all)
+/* Rows of SQL_FIND_UNUSED. */
+static int remove_rows(struct gc *g, const PGresult *unused, int row, int end)
 {
-	const char *values[] = { contents, values_of_all };
-	struct buf removed = { 0 };
+	struct buf contents = { 0 }, values = { 0 }, removed = { 0 };
 	PGresult *r = NULL;
-	int row, err;
+	int err = 0;
 
-	err = db_run(&g->db, "SELECT version FROM @kin_meta FOR UPDATE", 0,
-		     NULL, NULL);
+	for (; row < end && !err; row++) {
+		err = db_array_add(&contents, db_value(unused, row, 0));
+		if (!err)
+			err = add_values(g, db_value(unused, row, 1), &values);
+	}
+	db_set_timeout(&g->db, STATEMENT_MS);
 	if (!err)
-		err = db_run(&g->db,
-			     "DELETE FROM @kin_content k WHERE content = "
-			     "ANY($1::uuid[]) AND NOT EXISTS (SELECT 1 FROM "
-			     "@kin_copy c WHERE c.content = k.content AND "
-			     "c.content = ANY($1::uuid[])) RETURNING content",
-			     1, values, &r);
+		err = db_do(&g->db, SQL_BEGIN ";" SQL_LOCK_META);
+	if (!err)
+		err = db_run(&g->db, SQL_REMOVE_UNUSED, 1,
+			     (const char *[]){ contents.data }, &r);
 	for (row = 0; !err && row < PQntuples(r); row++)
 		err = db_array_add(&removed, db_value(r, row, 0));
+	if (!err && removed.len && values.len)
+		err = db_run(&g->db, SQL_REMOVE_POSTINGS, 2,
+			     (const char *[]){ removed.data, values.data },
+			     NULL);
 	if (!err)
-		err = db_array_end(&removed);
-	values[0] = removed.data;
-	if (!err)
-		err = db_run(&g->db,
-			     "DELETE FROM @kin_posting WHERE content = "
-			     "ANY($1::uuid[]) AND value = ANY($2::bigint[])",
-			     2, values, NULL);
+		err = db_run(&g->db, "COMMIT", 0, NULL, NULL);
 	if (!err)
 		g->removed += (uint64_t)PQntuples(r);
 	PQclear(r);
+	buf_release(&contents);
+	buf_release(&values);
 	buf_release(&removed);
 	return err;
 }
 
-/* Rows of find_unused(). */
-static int remove_rows(struct gc *g, const PGresult *r, int first, int end)
+int share_run_gc(struct share_options *o)
 {
-	struct buf contents = { 0 }, values = { 0 };
-	int row, err = 0;
-
-	for (row = first; row < end && !err; row++) {
-		err = db_array_add(&contents, db_value(r, row, 0));
-		if (!err)
-			err = take_values(g, db_value(r, row, 1), &values);
-	}
-	if (!err)
-		err = db_array_end(&contents);
-	if (!err)
-		err = db_array_end(&values);
-	db_set_timeout(&g->db, STATEMENT_MS);
-	if (!err)
-		err = db_script(&g->db, DB_BEGIN, NULL, 0);
-	if (!err)
-		err = remove_contents(g, contents.data, values.data);
-	if (!err)
-		err = db_run(&g->db, "COMMIT", 0, NULL, NULL);
-	buf_release(&contents);
-	buf_release(&values);
-	return err;
-}
-
-static int collect_range(struct gc *g)
-{
-	PGresult *r = NULL;
-	int first, count, err;
-
-	db_set_timeout(&g->db, STATEMENT_MS);
-	err = next_range(g);
-	if (!err)
-		err = find_unused(g, &r);
-	count = err ? 0 : PQntuples(r);
-	for (first = 0; first < count && !err; first += GC_PIECE)
-		err = remove_rows(g, r, first,
-				  first + GC_PIECE < count ? first + GC_PIECE :
-							     count);
-	PQclear(r);
-	return err;
-}
-
-int share_run_gc(const struct share_options *o)
-{
+	char first[] = "00000000-0000-0000-0000-000000000000";
+	char last[] = "ffffffff-ffff-ffff-ffff-ffffffffffff";
+	const char *range[] = { first, last };
 	struct gc *g = calloc(1, sizeof(*g));
-	int err = 0, code;
+	bool is_end = false;
+	int row, count, err, code;
 
 	if (!g)
 		return SHARE_FAILED;
-	memcpy(g->last, "00000000-0000-0000-0000-000000000000",
-	       sizeof(g->last));
-	code = connect_to(o, &g->db, &g->limit);
-	while (!code && !err && !g->is_end)
-		err = collect_range(g);
-	if (!code && !err)
+	err = connect_to(o, &g->db, &g->limit);
+	while (!err && !is_end) {
+		PGresult *ends = NULL, *r = NULL;
+
+		db_set_timeout(&g->db, STATEMENT_MS);
+		err = db_run(&g->db, SQL_END_OF_RANGE, 1, range, &ends);
+		is_end = !err && !PQntuples(ends);
+		range[1] = is_end ? last : db_value(ends, 0, 0);
+		if (!err)
+			err = db_run(&g->db, SQL_FIND_UNUSED, 2, range, &r);
+		count = err ? 0 : PQntuples(r);
+		for (row = 0; row < count && !err; row += GC_PIECE)
+			err = remove_rows(g, r, row,
+					  row + GC_PIECE < count ?
+						  row + GC_PIECE :
+						  count);
+		(void)snprintf(first, sizeof(first), "%s", range[1]);
+		PQclear(ends);
+		PQclear(r);
+	}
+	if (!err)
 		printf("%" PRIu64 " contents that nobody has were removed\n",
 		       g->removed);
-	if (!code)
-		code = end(&g->db, err);
+	code = end(&g->db, err);
 	free(g);
 	return code;
 }
 
+/* ---- check ---- */
+
+static int count_copies(struct share_db *db, const struct session *s,
+			const char *sql, int count, uint64_t *out)
+{
+	const char *values[] = { s->host, s->batch.old_contents.data,
+				 s->batch.old_files.data };
+	PGresult *r = NULL;
+	int err;
+
+	db_set_timeout(db, STATEMENT_MS);
+	err = db_run(db, sql, count, values, &r);
+	if (!err)
+		*out += strtoull(db_value(r, 0, 0), NULL, 10);
+	PQclear(r);
+	return err;
+}
+
+/* Does the database have what the catalog has, and nothing else of this host?
+ * The state is not used, so the daemon may publish meanwhile; what it has not
+ * published yet is found missing.  A batch of what is to be published, with
+ * nothing published so far, is what the database should have. */
+static int check_one(const struct share_options *o, struct session *s,
+		     struct share_db *db)
+{
+	uint64_t wanted = 0, found = 0, published = 0, extra;
+	int64_t limit = 0;
+	int more = 1, err = session_peek(s);
+
+	if (err) {
+		share_complain("%s: %s", s->directory,
+			       err == -ENODATA ?
+				       "it was never published from here" :
+				       err_text(err));
+		return SHARE_FAILED;
+	}
+	err = connect_to(o, db, &limit);
+	while (!err && (more = feed_fill(s)) > 0) {
+		wanted += s->batch.put_count;
+		err = count_copies(db, s, SQL_COUNT_THESE, 3, &found);
+		batch_clear(&s->batch);
+	}
+	if (!err)
+		err = more;
+	if (!err)
+		err = count_copies(db, s, SQL_COUNT_COPIES, 1, &published);
+	if (err) {
+		share_complain("%s",
+			       *db->message ? db->message : err_text(err));
+		return SHARE_FAILED;
+	}
+	extra = published > found ? published - found : 0;
+	utf8_print_safe(stdout, s->directory);
+	printf(": %" PRIu64 " files to be published, %" PRIu64
+	       " missing in the database, %" PRIu64
+	       " there that should not be\n",
+	       wanted, wanted - found, extra);
+	if (wanted == found && !extra)
+		return SHARE_OK;
+	puts("What changed a moment ago is published soon; --once --refill "
+	     "publishes everything again");
+	return SHARE_FAILED;
+}
+
+int share_run_check(struct share_options *o)
+{
+	int worst = SHARE_OK;
+	size_t i;
+
+	for (i = 0; i < o->catalog_count; i++) {
+		struct session s = { .directory = o->catalogs[i],
+				     .rules = &o->rules };
+		struct share_db db = { 0 };
+
+		if (check_one(o, &s, &db))
+			worst = SHARE_FAILED;
+		db_close(&db);
+		session_close(&s);
+	}
+	return worst;
+}
+
 /* ---- ask ---- */
 
-int share_run_ask(const struct share_options *o)
+int share_run_ask(struct share_options *o)
 {
 	struct share_db db = { 0 };
 	struct ask ask = { .db = &db,
 			   .conninfo = o->conninfo,
 			   .wait_ms = o->wait_ms };
+	json_t *request;
 	char *line = NULL;
 	size_t room = 0;
 	ssize_t len;
 	int err = 0;
 
-	while (!err && (len = getline(&line, &room, stdin)) > 0)
-		err = ask_answer(&ask, line, (size_t)len, stdout);
+	while (!err && (len = getline(&line, &room, stdin)) > 0) {
+		request = json_loadb(line, (size_t)len, 0, NULL);
+		err = ask_answer(&ask, request, stdout);
+		json_decref(request);
+	}
 	free(line);
 	db_close(&db);
 	return err ? SHARE_FAILED : SHARE_OK;

@@ -6,13 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/hex.h"
-#include "core/share/question/question.h"
+#include "core/base/json.h"
 #include "core/share/schema.h"
 
 enum { THRESHOLD = 60, LIMIT = 256, LIMIT_MAX = 10000 };
-
-/* ---- lines ---- */
 
 int ask_print(FILE *out, json_t *value)
 {
@@ -25,49 +22,11 @@ int ask_print(FILE *out, json_t *value)
 	return failed ? -EIO : 0;
 }
 
-/* A server may send what is no UTF-8. */
-json_t *ask_text(const char *text)
-{
-	json_t *value = json_string(text);
-	char *copy = value ? NULL : strdup(text), *c;
-
-	if (!copy)
-		return value;
-	for (c = copy; *c; c++)
-		if (*c & 0x80)
-			*c = '?';
-	value = json_string(copy);
-	free(copy);
-	return value;
-}
-
-int ask_set_path(json_t *object, const char *path)
-{
-	json_t *text = path ? json_string(path) : NULL;
-	size_t len = path ? strlen(path) : 0;
-	char *hex;
-	int failed;
-
-	if (!path)
-		return 0;
-	if (text)
-		return json_object_set_new(object, "path", text) ? -ENOMEM : 0;
-	hex = malloc(2 * len + 1);
-	if (!hex)
-		return -ENOMEM;
-	hex_encode((const uint8_t *)path, len, hex);
-	failed = json_object_set_new(object, "path_hex", json_string(hex));
-	free(hex);
-	return failed ? -ENOMEM : 0;
-}
-
-static int print_end(FILE *out, const char *reason)
+int ask_print_end(FILE *out, const char *reason)
 {
 	return ask_print(out, json_pack("{s:b, s:b, s:o}", "end", 1, "complete",
-					!*reason, "reason", ask_text(reason)));
+					!*reason, "reason", json_text(reason)));
 }
-
-/* ---- the connection ---- */
 
 /* A connection that was lost meanwhile is made anew, once. */
 static int connect_now(struct ask *a)
@@ -87,75 +46,6 @@ static int connect_now(struct ask *a)
 	}
 	if (err)
 		db_close(a->db);
-	return err;
-}
-
-/* ---- similar ---- */
-
-static int parse_digests(const json_t *request, struct digests *d)
-{
-	json_t *texts = json_object_get(request, "digests"), *value;
-	const struct digest_ops *info;
-	const char *name;
-	int err = 0;
-
-	d->size =
-		(uint64_t)json_integer_value(json_object_get(request, "size"));
-	json_object_foreach(texts, name, value)
-	{
-		info = digest_find(name);
-		if (!err && info && json_is_string(value))
-			err = digest_parse(info->id, json_string_value(value),
-					   json_string_length(value), d);
-	}
-	if (!err && !(d->set & DIGEST_BIT(DIGEST_XXH128)))
-		err = -EINVAL;
-	return err;
-}
-
-static json_t *copies_to_json(const struct answer_hit *hit)
-{
-	json_t *array = json_array(), *object;
-	char id[DB_UUID_TEXT + 1];
-	size_t i;
-
-	for (i = 0; i < hit->copy_count; i++) {
-		const struct answer_copy *c = &hit->copies[i];
-
-		db_format_uuid(c->host, id);
-		object =
-			json_pack("{s:o, s:s}", "host",
-				  ask_text(c->label ? c->label : id), "id", id);
-		if (object && c->path &&
-		    (ask_set_path(object, c->path) ||
-		     json_object_set_new(object, "mtime",
-					 json_integer(c->mtime)))) {
-			json_decref(object);
-			object = NULL;
-		}
-		if (json_array_append_new(array, object)) {
-			json_decref(array);
-			return NULL;
-		}
-	}
-	return array;
-}
-
-static int print_hits(const struct share_answer *answer, FILE *out)
-{
-	size_t i;
-	int err = 0;
-
-	for (i = 0; i < answer->count && !err; i++) {
-		const struct answer_hit *h = &answer->hits[i];
-
-		err = ask_print(
-			out, json_pack("{s:i, s:I, s:o, s:o}", "score",
-				       h->score, "size",
-				       (json_int_t)h->digests.size, "digests",
-				       digests_to_json(&h->digests, UINT32_MAX),
-				       "copies", copies_to_json(h)));
-	}
 	return err;
 }
 
@@ -183,9 +73,11 @@ static int answer_similar(struct ask *a, const json_t *request, FILE *out)
 	};
 	struct share_answer answer = { 0 };
 	const char *reason = answer.reason;
-	int err = parse_digests(similar, &d);
+	size_t i;
+	int err = digests_from_json(json_object_get(similar, "digests"), &d);
 
-	if (err) {
+	d.size = (uint64_t)json_integer_value(json_object_get(similar, "size"));
+	if (err || !(d.set & DIGEST_BIT(DIGEST_XXH128))) {
 		reason = "the request has no digests";
 	} else if (connect_now(a)) {
 		reason = a->db->message;
@@ -197,55 +89,50 @@ static int answer_similar(struct ask *a, const json_t *request, FILE *out)
 		}
 	}
 	digests_release(&d);
-	err = print_hits(&answer, out);
+	err = 0;
+	for (i = 0; i < answer.count && !err; i++) {
+		const struct answer_hit *h = &answer.hits[i];
+
+		err = ask_print(
+			out, json_pack("{s:i, s:I, s:o, s:O}", "score",
+				       h->score, "size",
+				       (json_int_t)h->digests.size, "digests",
+				       digests_to_json(&h->digests, UINT32_MAX),
+				       "copies", h->copies));
+	}
 	if (!err)
-		err = print_end(out, *reason       ? reason :
-				     answer.is_cut ? "cut" :
-						     "");
+		err = ask_print_end(out,
+				    !*reason && answer.is_cut ? "cut" : reason);
 	answer_release(&answer);
 	return err;
 }
 
-/* ---- the others ---- */
-
 static int answer_groups(struct ask *a, const json_t *request, FILE *out)
 {
-	const json_t *groups = json_object_get(request, "groups");
-	uint64_t least = (uint64_t)json_integer_value(
-		json_object_get(groups, "min_size"));
-	char why[512] = "";
+	const json_t *least =
+		json_object_get(json_object_get(request, "groups"), "min_size");
+	char reason[512] = "";
 	int err = 0;
 
 	if (connect_now(a))
-		(void)snprintf(why, sizeof(why), "%s", a->db->message);
+		(void)snprintf(reason, sizeof(reason), "%s", a->db->message);
 	else
-		err = ask_groups(a->db, least, out, why, sizeof(why));
-	if (*why)
+		err = ask_groups(a->db, (uint64_t)json_integer_value(least),
+				 out, reason, sizeof(reason));
+	if (*reason)
 		db_close(a->db);
-	return err ? err : print_end(out, why);
+	return err ? err : ask_print_end(out, reason);
 }
 
-static int answer_status(struct ask *a, FILE *out)
+int ask_answer(struct ask *a, const json_t *request, FILE *out)
 {
-	json_t *status = a->status ? a->status(a->arg) : json_object();
-	int err = ask_print(out, status);
-
-	return err ? err : print_end(out, "");
-}
-
-int ask_answer(struct ask *a, const char *line, size_t len, FILE *out)
-{
-	json_t *request = json_loadb(line, len, 0, NULL);
 	int err;
 
 	if (json_object_get(request, "similar"))
 		err = answer_similar(a, request, out);
 	else if (json_object_get(request, "groups"))
 		err = answer_groups(a, request, out);
-	else if (json_object_get(request, "status"))
-		err = answer_status(a, out);
 	else
-		err = print_end(out, "the request is not understood");
-	json_decref(request);
+		err = ask_print_end(out, "the request is not understood");
 	return err || fflush(out) ? -EIO : 0;
 }

@@ -3,8 +3,11 @@
 #define CORE_SHARE_ASK_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
+#include "core/digest/digest.h"
 #include "core/share/db.h"
 
 /*
@@ -16,7 +19,7 @@
  *   {"similar":{"size":N,"digests":{"xxh128":"...","sif":"..."}},
  *    "threshold":60,"limit":256,"all":false}
  *   {"groups":{"min_size":N}}
- *   {"status":true}
+ *   {"status":true}					(of the socket alone)
  *
  * similar is answered by a line for each content, best first:
  *   {"score":97,"size":N,"digests":{...},
@@ -32,33 +35,77 @@
 struct ask {
 	struct share_db *db; /* opened when it is needed */
 	const char *conninfo;
-	unsigned wait_ms;   /* of a question */
-	const uint8_t *but; /* NULL, or a host that is left out */
-	bool is_checked;    /* the tables are of this version */
+	unsigned wait_ms; /* of a question */
+	const char *but;  /* NULL, or the id of a host that is left out */
+	bool is_checked;  /* the tables are of this version */
 	int64_t share_limit;
-	/* Appends the fields of a status to a JSON object; or NULL. */
-	struct json_t *(*status)(void *arg);
-	void *arg;
 };
 
-/* Writes the answer to a request.  0, or a negative errno when out cannot be
- * written to. */
-int ask_answer(struct ask *a, const char *line, size_t len, FILE *out);
-
-/* ---- ask_groups.c ---- */
-
-/* Prints the groups; why_out: "" or why they are not complete. */
-int ask_groups(struct share_db *db, uint64_t min_size, FILE *out, char *why_out,
-	       size_t why_room);
-
-/* ---- lines ---- */
-
+/* Writes the answer to a request, which may be NULL.  0, or a negative errno
+ * when out cannot be written to. */
 struct json_t;
-/* Prints a line and drops the value. */
+int ask_answer(struct ask *a, const struct json_t *request, FILE *out);
+
+/* Writes a line, and the last one; reason "": the answer is complete. */
 int ask_print(FILE *out, struct json_t *value);
-/* A string, with question marks for what is no ASCII when it is no UTF-8. */
-struct json_t *ask_text(const char *text);
-/* Sets "path" or "path_hex" of an object; NULL: neither. */
-int ask_set_path(struct json_t *object, const char *path);
+int ask_print_end(FILE *out, const char *reason);
+
+/* ---- groups.c ---- */
+
+/* Prints the groups; reason_out: "" or why they are not complete. */
+int ask_groups(struct share_db *db, uint64_t min_size, FILE *out,
+	       char *reason_out, size_t reason_room);
+
+/* ---- question.c ---- */
+
+/*
+ * What the hosts of a shared catalog have that resembles a content.
+ *
+ *  1. Which contents have values of its sketch: its anchors, and some below the
+ *     limit.  A value of more than QUESTION_COMMON contents is boilerplate.
+ *  2. The sketches of those with most values, and of the content itself; scored
+ *     as in a mount (core/index/judge.h).
+ *  3. Where those with a score of at least the threshold are.
+ *
+ * Each step is one statement.  One that fails is repeated with a statement and
+ * a transaction for each value or content: a server that is gone costs what it
+ * alone has, and the answer says that it is not complete.
+ */
+#define QUESTION_VALUES 24
+#define QUESTION_COMMON 128
+/* With more, one of them is boilerplate. */
+#define QUESTION_POSTINGS (QUESTION_VALUES * QUESTION_COMMON)
+#define QUESTION_CANDIDATES 200
+#define QUESTION_COPIES 1000
+
+struct question {
+	const struct digests *digests; /* sif as text, if there is one */
+	int threshold;                 /* 1..100 */
+	size_t limit;                  /* contents in the answer */
+	unsigned wait_ms;              /* for all of it */
+	bool boilerplate;              /* also what is alike in nothing else */
+	const char *but;     /* NULL, or the id of a host: without it */
+	int64_t share_limit; /* of the shared catalog */
+};
+
+struct answer_hit {
+	uint8_t content[DB_UUID_BYTES];
+	int score;
+	struct digests digests; /* owned; those that are shared */
+	struct json_t *copies;  /* owned; an array, as ask.h has it */
+};
+
+struct share_answer {
+	struct answer_hit *hits; /* best score first */
+	size_t count;
+	bool is_cut;      /* more than limit, or more than QUESTION_COPIES */
+	char reason[200]; /* why it is not complete; "": it is */
+};
+
+/* An answer that is not complete is no error.  Else a negative errno with
+ * db->message: nothing can be said.  The caller releases the answer. */
+int question_ask(struct share_db *db, const struct question *q,
+		 struct share_answer *out);
+void answer_release(struct share_answer *a);
 
 #endif

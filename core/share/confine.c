@@ -51,97 +51,57 @@ static const char *const variables[] = { "PGSERVICEFILE", "PGSYSCONFDIR",
 struct confinement {
 	int rules;
 	uint64_t handled;
+	int err; /* the first one */
 };
 
 /* A place that is not there is none. */
-static int allow(const struct confinement *c, const char *path, uint64_t access)
+static void allow(struct confinement *c, const char *path, uint64_t access)
 {
 	struct landlock_path_beneath_attr where = { 0 };
 	struct stat st;
-	int err = 0;
 
-	where.parent_fd = open(path, O_PATH | O_CLOEXEC);
+	where.parent_fd = path ? open(path, O_PATH | O_CLOEXEC) : -1;
 	if (where.parent_fd < 0)
-		return 0;
-	if (fstat(where.parent_fd, &st))
-		err = -errno;
-	else if (!S_ISDIR(st.st_mode))
+		return;
+	if (fstat(where.parent_fd, &st) || !S_ISDIR(st.st_mode))
 		access &= LANDLOCK_ACCESS_FS_READ_FILE;
 	where.allowed_access = access & c->handled;
-	if (!err && syscall(SYS_landlock_add_rule, c->rules,
-			    LANDLOCK_RULE_PATH_BENEATH, &where, 0))
-		err = -errno;
+	if (syscall(SYS_landlock_add_rule, c->rules, LANDLOCK_RULE_PATH_BENEATH,
+		    &where, 0) &&
+	    !c->err)
+		c->err = -errno;
 	(void)close(where.parent_fd);
-	return err;
-}
-
-static int allow_at_home(const struct confinement *c)
-{
-	const char *home = getenv("HOME");
-	struct buf path = { 0 };
-	size_t i;
-	int err = 0;
-
-	for (i = 0; home && i < COUNT(home_places) && !err; i++) {
-		buf_clear(&path);
-		err = buf_append_format(&path, "%s/%s", home, home_places[i]);
-		if (!err)
-			err = allow(c, path.data, READING);
-	}
-	buf_release(&path);
-	return err;
-}
-
-static bool names_file(const char *option)
-{
-	size_t i;
-
-	for (i = 0; i < COUNT(file_options); i++)
-		if (!strcmp(option, file_options[i]))
-			return true;
-	return false;
 }
 
 /* libpq resolves services and variables when it starts to connect.  This
  * connection has no server: it is over at once. */
-static int allow_files_of_libpq(const struct confinement *c,
-				const char *conninfo)
+static void allow_files_of_libpq(struct confinement *c, const char *conninfo)
 {
 	const char *const names[] = { "dbname", "host", "hostaddr", NULL };
 	const char *const values[] = { conninfo, "/dev/null", "", NULL };
+	const char *home = getenv("HOME");
 	PGconn *conn = PQconnectStartParams(names, values, 1);
 	PQconninfoOption *all = conn ? PQconninfo(conn) : NULL, *o;
-	const char *value;
+	struct buf path = { 0 };
 	size_t i;
-	int err = 0;
 
-	for (o = all; o && o->keyword && !err; o++)
-		if (o->val && *o->val && names_file(o->keyword))
-			err = allow(c, o->val, READING);
-	for (i = 0; i < COUNT(variables) && !err; i++) {
-		value = getenv(variables[i]);
-		if (value)
-			err = allow(c, value, READING);
+	for (o = all; o && o->keyword; o++)
+		for (i = 0; i < COUNT(file_options); i++)
+			if (o->val && *o->val &&
+			    !strcmp(o->keyword, file_options[i]))
+				allow(c, o->val, READING);
+	for (i = 0; i < COUNT(variables); i++)
+		allow(c, getenv(variables[i]), READING);
+	for (i = 0; home && i < COUNT(home_places); i++) {
+		buf_clear(&path);
+		if (buf_append_format(&path, "%s/%s", home, home_places[i]))
+			c->err = -ENOMEM;
+		else
+			allow(c, path.data, READING);
 	}
+	buf_release(&path);
 	PQconninfoFree(all);
 	PQfinish(conn);
-	return err;
-}
-
-static int allow_all(const struct confinement *c, const struct share_options *o)
-{
-	size_t i;
-	int err = 0;
-
-	for (i = 0; i < COUNT(system_places) && !err; i++)
-		err = allow(c, system_places[i], READING);
-	if (!err)
-		err = allow_at_home(c);
-	if (!err)
-		err = allow_files_of_libpq(c, o->conninfo);
-	for (i = 0; i < o->catalog_count && !err; i++)
-		err = allow(c, o->catalogs[i], IN_CATALOG);
-	return err;
 }
 
 static int restrict_files(const struct share_options *o)
@@ -150,7 +110,7 @@ static int restrict_files(const struct share_options *o)
 			       LANDLOCK_CREATE_RULESET_VERSION);
 	struct confinement c = { .handled = HANDLED };
 	struct landlock_ruleset_attr attr = { 0 };
-	int err;
+	size_t i;
 
 	if (abi < 3)
 		c.handled &= ~LANDLOCK_ACCESS_FS_TRUNCATE;
@@ -159,15 +119,18 @@ static int restrict_files(const struct share_options *o)
 			       0);
 	if (c.rules < 0)
 		return -errno;
-	err = allow_all(&c, o);
-	if (!err && syscall(SYS_landlock_restrict_self, c.rules, 0))
-		err = -errno;
+	for (i = 0; i < COUNT(system_places); i++)
+		allow(&c, system_places[i], READING);
+	allow_files_of_libpq(&c, o->conninfo);
+	for (i = 0; i < o->catalog_count; i++)
+		allow(&c, o->catalogs[i], IN_CATALOG);
+	if (!c.err && syscall(SYS_landlock_restrict_self, c.rules, 0))
+		c.err = -errno;
 	(void)close(c.rules);
-	return err;
+	return c.err;
 }
 
-/* Root keeps the right to enter the directories of others' catalogs. */
-static int drop_capabilities(const struct share_options *o)
+int share_confine(const struct share_options *o)
 {
 	struct __user_cap_header_struct head = {
 		.version = _LINUX_CAPABILITY_VERSION_3
@@ -176,21 +139,17 @@ static int drop_capabilities(const struct share_options *o)
 	uint32_t keep = 0;
 	struct stat st;
 	size_t i;
-
-	for (i = 0; i < o->catalog_count && !geteuid(); i++)
-		if (stat(o->catalogs[i], &st) || st.st_uid)
-			keep = 1U << CAP_DAC_OVERRIDE;
-	sets[0].effective = sets[0].permitted = keep;
-	return syscall(SYS_capset, &head, sets) ? -errno : 0;
-}
-
-int share_confine(const struct share_options *o)
-{
-	int err, other;
+	int err;
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -errno;
 	err = restrict_files(o);
-	other = drop_capabilities(o);
-	return err ? err : other;
+	/* Root keeps the right to enter the directories of others' catalogs. */
+	for (i = 0; i < o->catalog_count && !geteuid(); i++)
+		if (stat(o->catalogs[i], &st) || st.st_uid)
+			keep = 1U << CAP_DAC_OVERRIDE;
+	sets[0].effective = sets[0].permitted = keep;
+	if (syscall(SYS_capset, &head, sets) && !err)
+		err = -errno;
+	return err;
 }

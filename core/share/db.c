@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/clock.h"
@@ -54,11 +56,6 @@ static int fail_by_result(struct share_db *db, const PGresult *r)
 	return PQstatus(db->conn) == CONNECTION_BAD ? -ECONNRESET : -EREMOTEIO;
 }
 
-bool db_is_conflict(const struct share_db *db, int err)
-{
-	return err == -EREMOTEIO && !strncmp(db->code, "40", 2);
-}
-
 /* ---- waiting ---- */
 
 static int wait_for(struct share_db *db, short events)
@@ -76,25 +73,6 @@ static int wait_for(struct share_db *db, short events)
 		n = poll(&p, 1, left < LOOK_MS ? (int)left : LOOK_MS);
 	} while (!n || (n < 0 && errno == EINTR));
 	return n < 0 ? -errno : p.revents;
-}
-
-/* Until PQgetResult() does not block. */
-static int wait_for_result(struct share_db *db)
-{
-	int unsent, got;
-
-	for (;;) {
-		unsent = PQflush(db->conn);
-		if (unsent < 0)
-			return -ECONNRESET;
-		if (!PQisBusy(db->conn))
-			return 0;
-		got = wait_for(db, unsent ? POLLIN | POLLOUT : POLLIN);
-		if (got < 0)
-			return got;
-		if ((got & ~POLLOUT) && !PQconsumeInput(db->conn))
-			return -ECONNRESET;
-	}
 }
 
 /* ---- connecting ---- */
@@ -153,8 +131,7 @@ int db_open(struct share_db *db, const char *conninfo, unsigned timeout_ms)
 	(void)PQsetNoticeProcessor(db->conn, drop_notice, NULL);
 	err = PQstatus(db->conn) == CONNECTION_BAD ? -ECONNRESET :
 						     connect_slowly(db);
-	if (!err &&
-	    (PQsetnonblocking(db->conn, 1) || !PQenterPipelineMode(db->conn)))
+	if (!err && PQsetnonblocking(db->conn, 1))
 		err = -ECONNRESET;
 	if (err)
 		(void)fail(db, err);
@@ -174,35 +151,150 @@ void db_close(struct share_db *db)
 
 /* ---- statements ---- */
 
-static int put_schema(const struct share_db *db, const char *sql,
-		      struct buf *out)
+/* values NULL: it may be several statements. */
+static int submit(struct share_db *db, const char *sql, int count,
+		  const char *const *values)
 {
+	struct buf text = { 0 };
 	size_t len;
 	int err = 0;
 
-	while (*sql && !err) {
+	for (; *sql && !err; sql += len) {
 		len = strcspn(sql, "@");
-		err = buf_append(out, sql, len);
-		sql += len;
-		if (*sql != '@' || err)
+		err = buf_append(&text, sql, len);
+		if (err || sql[len] != '@')
 			continue;
-		err = buf_append_text(out, sql[1] == '@' ? "@" : db->schema);
-		sql += sql[1] == '@' ? 2 : 1;
+		len++;
+		err = buf_append_text(&text,
+				      sql[len] == '@' ? "@" : db->schema);
+		len += sql[len] == '@';
 	}
-	return err;
-}
-
-int db_send(struct share_db *db, const char *sql, int count,
-	    const char *const *values)
-{
-	struct buf text = { 0 };
-	int err = put_schema(db, sql, &text);
-
-	if (!err && !PQsendQueryParams(db->conn, text.data, count, NULL, values,
-				       NULL, NULL, 0))
+	if (!err && !(values ? PQsendQueryParams(db->conn, text.data, count,
+						 NULL, values, NULL, NULL, 0) :
+			       PQsendQuery(db->conn, text.data)))
 		err = -ECONNRESET;
 	buf_release(&text);
 	return err ? fail(db, err) : 0;
+}
+
+/* PQgetResult() that waits; NULL: the end of the statements that were sent, or
+ * of one in a pipeline. */
+static int next_result(struct share_db *db, PGresult **out)
+{
+	int unsent, got;
+
+	for (;;) {
+		unsent = PQflush(db->conn);
+		if (unsent < 0)
+			return fail(db, -ECONNRESET);
+		if (!PQisBusy(db->conn))
+			break;
+		got = wait_for(db, unsent ? POLLIN | POLLOUT : POLLIN);
+		if (got < 0)
+			return fail(db, got);
+		if ((got & ~POLLOUT) && !PQconsumeInput(db->conn))
+			return fail(db, -ECONNRESET);
+	}
+	*out = PQgetResult(db->conn);
+	if (!*out && PQstatus(db->conn) == CONNECTION_BAD)
+		return fail(db, -ECONNRESET);
+	return 0;
+}
+
+/* In nonblocking mode libpq keeps what cannot be sent yet. */
+static bool copy_rows(struct share_db *db, const struct buf *rows)
+{
+	static const char head[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0";
+	PGconn *conn = db->conn;
+
+	return PQputCopyData(conn, head, sizeof(head)) == 1 &&
+	       (!rows->len ||
+		PQputCopyData(conn, rows->data, (int)rows->len) == 1) &&
+	       PQputCopyData(conn, "\377\377", 2) == 1 &&
+	       PQputCopyEnd(conn, NULL) == 1;
+}
+
+/* After a failure, too, all results are read. */
+static int read_results(struct share_db *db, const struct buf *rows,
+			size_t count, PGresult **out)
+{
+	PGresult *r = NULL, *last = NULL;
+	size_t copied = 0;
+	int lost, err = 0;
+
+	while (!(lost = next_result(db, &r)) && r) {
+		ExecStatusType status = PQresultStatus(r);
+
+		if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) {
+			PQclear(last);
+			last = r;
+			continue;
+		}
+		if (status != PGRES_COPY_IN)
+			err = fail_by_result(db, r);
+		else if (copied == count || !copy_rows(db, &rows[copied++]))
+			lost = fail(db, -ECONNRESET);
+		PQclear(r);
+		if (lost || err == -ECONNRESET)
+			break;
+	}
+	err = lost ? lost : err;
+	if (!err && out)
+		*out = last;
+	else
+		PQclear(last);
+	return err;
+}
+
+int db_run(struct share_db *db, const char *sql, int count,
+	   const char *const *values, PGresult **out)
+{
+	int err = submit(db, sql, count, values);
+
+	return err ? err : read_results(db, NULL, 0, out);
+}
+
+int db_do(struct share_db *db, const char *format, ...)
+{
+	char *sql = NULL;
+	va_list args;
+	int err;
+
+	va_start(args, format);
+	if (vasprintf(&sql, format, args) < 0)
+		sql = NULL;
+	va_end(args);
+	err = sql ? db_run(db, sql, 0, NULL, NULL) : fail(db, -ENOMEM);
+	free(sql);
+	return err;
+}
+
+int db_copy(struct share_db *db, const char *sql, const struct buf *rows,
+	    size_t count)
+{
+	int err = submit(db, sql, 0, NULL);
+
+	return err ? err : read_results(db, rows, count, NULL);
+}
+
+void db_roll_back(struct share_db *db)
+{
+	struct share_db said = *db;
+
+	if (PQtransactionStatus(db->conn) == PQTRANS_IDLE ||
+	    db_run(db, "ROLLBACK", 0, NULL, NULL))
+		return;
+	memcpy(db->message, said.message, sizeof(said.message));
+	memcpy(db->code, said.code, sizeof(said.code));
+}
+
+/* ---- pipelines ---- */
+
+int db_send(struct share_db *db, const char *sql, const char *value)
+{
+	if (!PQenterPipelineMode(db->conn))
+		return fail(db, -ECONNRESET);
+	return submit(db, sql, value ? 1 : 0, &value);
 }
 
 int db_sync(struct share_db *db)
@@ -213,40 +305,23 @@ int db_sync(struct share_db *db)
 	return 0;
 }
 
-/* The next result of any kind, ends of statements left out. */
-static int next_result(struct share_db *db, PGresult **out)
-{
-	PGresult *r;
-	int err;
-
-	do {
-		err = wait_for_result(db);
-		if (err)
-			return fail(db, err);
-		r = PQgetResult(db->conn);
-		if (!r && PQstatus(db->conn) == CONNECTION_BAD)
-			return fail(db, -ECONNRESET);
-	} while (!r);
-	*out = r;
-	return 0;
-}
-
 int db_result(struct share_db *db, PGresult **out)
 {
 	ExecStatusType status;
 	PGresult *r;
 	int err;
 
-	do {
+	for (;;) {
 		err = next_result(db, &r);
 		if (err)
 			return err;
 		status = PQresultStatus(r);
-		if (status == PGRES_PIPELINE_SYNC) {
+		if (r && status != PGRES_PIPELINE_SYNC)
+			break;
+		if (r)
 			db->syncs--;
-			PQclear(r);
-		}
-	} while (status == PGRES_PIPELINE_SYNC);
+		PQclear(r);
+	}
 	if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
 		*out = r;
 		return 0;
@@ -259,114 +334,15 @@ int db_result(struct share_db *db, PGresult **out)
 int db_drain(struct share_db *db)
 {
 	PGresult *r;
-	int err = 0;
+	int err;
 
-	while (db->syncs && !err) {
+	while (db->syncs) {
 		err = next_result(db, &r);
 		if (err)
-			break;
-		if (PQresultStatus(r) == PGRES_PIPELINE_SYNC)
+			return err;
+		if (r && PQresultStatus(r) == PGRES_PIPELINE_SYNC)
 			db->syncs--;
 		PQclear(r);
 	}
-	return err;
-}
-
-int db_run(struct share_db *db, const char *sql, int count,
-	   const char *const *values, PGresult **out)
-{
-	PGresult *r = NULL;
-	int lost, err = db_send(db, sql, count, values);
-
-	if (!err)
-		err = db_sync(db);
-	if (!err)
-		err = db_result(db, &r);
-	if (!err || err == -EREMOTEIO) {
-		lost = db_drain(db);
-		err = err ? err : lost;
-	}
-	if (!err && out)
-		*out = r;
-	else
-		PQclear(r);
-	return err;
-}
-
-/* ---- scripts ---- */
-
-/* The next result that is not the success of a statement, or NULL. */
-static int next_of_script(struct share_db *db, PGresult **out)
-{
-	ExecStatusType status;
-	int err;
-
-	for (;;) {
-		err = wait_for_result(db);
-		if (err)
-			return fail(db, err);
-		*out = PQgetResult(db->conn);
-		if (!*out)
-			return 0;
-		status = PQresultStatus(*out);
-		if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK)
-			return 0;
-		PQclear(*out);
-	}
-}
-
-static int send_rows(struct share_db *db, const struct buf *rows)
-{
-	return PQputCopyData(db->conn, rows->data, (int)rows->len) == 1 &&
-	       PQputCopyEnd(db->conn, NULL) == 1;
-}
-
-/* After a failure, too, all is read. */
-static int run_script(struct share_db *db, const struct buf *rows, size_t count)
-{
-	size_t copied = 0;
-	PGresult *r = NULL;
-	int lost, err = 0;
-
-	while (!(lost = next_of_script(db, &r)) && r) {
-		if (PQresultStatus(r) == PGRES_FATAL_ERROR)
-			err = fail_by_result(db, r);
-		else if (PQresultStatus(r) != PGRES_COPY_IN ||
-			 copied == count || !send_rows(db, &rows[copied++]))
-			lost = fail(db, -ECONNRESET);
-		PQclear(r);
-		if (lost)
-			break;
-	}
-	return lost ? lost : err;
-}
-
-int db_script(struct share_db *db, const char *sql, const struct buf *rows,
-	      size_t count)
-{
-	struct buf text = { 0 };
-	int err = put_schema(db, sql, &text);
-
-	/* libpq has neither COPY nor scripts in pipeline mode. */
-	if (!err && (!PQexitPipelineMode(db->conn) ||
-		     !PQsendQuery(db->conn, text.data)))
-		err = -ECONNRESET;
-	buf_release(&text);
-	if (err)
-		return fail(db, err);
-	err = run_script(db, rows, count);
-	if ((!err || err == -EREMOTEIO) && !PQenterPipelineMode(db->conn))
-		err = fail(db, -ECONNRESET);
-	return err;
-}
-
-void db_roll_back(struct share_db *db)
-{
-	struct share_db said = *db;
-
-	if (PQtransactionStatus(db->conn) == PQTRANS_IDLE ||
-	    db_run(db, "ROLLBACK", 0, NULL, NULL))
-		return;
-	memcpy(db->message, said.message, sizeof(said.message));
-	memcpy(db->code, said.code, sizeof(said.code));
+	return PQexitPipelineMode(db->conn) ? 0 : fail(db, -ECONNRESET);
 }

@@ -7,18 +7,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "core/base/buf.h"
 
 /*
- * A connection to the database, in libpq's pipeline mode for all of its life:
- * statements are sent one after the other without waiting, and their results
- * are read in that order.  A statement that fails ends all up to the next
- * db_sync(), which therefore also bounds a transaction.
- *
- * "@" in a statement stands for the schema of the tables, which is the current
- * one when the connection begins; "@@" for an "@".  A pooler may give each
- * transaction another session: nothing of a session is used in the next one.
+ * A connection to the database.  "@" in a statement stands for the schema of
+ * the tables, which is the current one when the connection begins; "@@" for an
+ * "@".  A pooler may give each transaction another session of the server:
+ * nothing of a session is used in the next transaction.
  *
  * Nothing waits longer than the deadline, which the caller sets before it
  * sends.  After -ETIMEDOUT, -ECANCELED and -ECONNRESET the connection can only
@@ -29,7 +26,6 @@ struct share_db {
 	int64_t deadline_ms;
 	const atomic_bool *stop; /* NULL, or true: -ECANCELED */
 	unsigned syncs;          /* sent, and not yet read */
-	bool is_spread;    /* partitions on other servers; schema_check() */
 	char schema[256];  /* of the tables, quoted, with a dot behind it */
 	char message[512]; /* of the last failure, for people */
 	char code[6];      /* its SQLSTATE, or "" */
@@ -42,42 +38,37 @@ void db_set_timeout(struct share_db *db, unsigned timeout_ms);
 int db_open(struct share_db *db, const char *conninfo, unsigned timeout_ms);
 void db_close(struct share_db *db);
 
-/* 0 or a negative errno; values are borrowed, NULL is SQL's. */
-int db_send(struct share_db *db, const char *sql, int count,
-	    const char *const *values);
-int db_sync(struct share_db *db);
-
-/* The result of the next statement that was sent, for PQclear(): 0, or a
- * negative errno and no result.  -EREMOTEIO: the statement failed (message,
- * code); -ENOTRECOVERABLE: it was passed over, as one before it failed. */
-int db_result(struct share_db *db, PGresult **out);
-
-/* Reads and drops everything up to the last db_sync(). */
-int db_drain(struct share_db *db);
-
-/* One statement by itself: sent, synced, read.  out may be NULL. */
+/* One statement, or without values several with semicolons between them; out,
+ * which may be NULL, gets the last result for PQclear().  NULL among the values
+ * is SQL's.  -EREMOTEIO: a statement failed (message, code), and those behind
+ * it were passed over; in a transaction db_roll_back() is to follow. */
 int db_run(struct share_db *db, const char *sql, int count,
 	   const char *const *values, PGresult **out);
 
-/* Begins a transaction that the server ends by itself when the client is
- * stopped or gone, and that does not wait for others without end. */
-#define DB_BEGIN                                \
-	"BEGIN;"                                \
-	"SET LOCAL lock_timeout = '30s';"       \
-	"SET LOCAL statement_timeout = '600s';" \
-	"SET LOCAL idle_in_transaction_session_timeout = '20s'"
+/* The same, by a format: of numbers, uuids and quoted names. */
+int db_do(struct share_db *db, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
-/* Several statements in one string, without values and results.  count of them
- * are COPY ... FROM STDIN and get these rows.  -EREMOTEIO: one failed, and those
- * behind it were passed over; db_roll_back() is to follow. */
-int db_script(struct share_db *db, const char *sql, const struct buf *rows,
-	      size_t count);
+/* Several statements.  count of them are COPY ... FROM STDIN (FORMAT binary)
+ * and get these rows, which are without header and trailer. */
+int db_copy(struct share_db *db, const char *sql, const struct buf *rows,
+	    size_t count);
 
 /* Ends a transaction in which a statement failed, and keeps the message. */
 void db_roll_back(struct share_db *db);
 
-/* Whether a transaction failed because of another one, and may be repeated. */
-bool db_is_conflict(const struct share_db *db, int err);
+/*
+ * A pipeline: statements are sent one after the other without waiting, and
+ * their results are read in that order.  A statement that fails ends all up to
+ * the next db_sync(), which therefore also bounds a transaction.  db_drain()
+ * reads and drops what is left, and ends the pipeline.
+ *
+ * db_result() is -ENOTRECOVERABLE for a statement that was passed over.
+ */
+int db_send(struct share_db *db, const char *sql, const char *value);
+int db_sync(struct share_db *db);
+int db_result(struct share_db *db, PGresult **out);
+int db_drain(struct share_db *db);
 
 /* ---- values as text ---- */
 
@@ -94,12 +85,16 @@ int db_parse_uuid(const char *text, uint8_t *uuid_out);
 /* "\x..." to bytes: their number, at most room, or -EINVAL. */
 ssize_t db_parse_bytes(const char *text, uint8_t *out, size_t room);
 
-/* Arrays "{a,b}"; the first call begins one. */
+/* The same to a string, to be freed; "" when the text is no such value. */
+char *db_parse_string(const char *text);
+
+/* Rows of ids and labels, to an object. */
+struct json_t;
+int db_take_labels(const PGresult *r, struct json_t *labels);
+
+/* Arrays "{a,b}"; the first call begins one, and a failed one ends it. */
 int db_array_add(struct buf *array, const char *text);
 int db_array_add_number(struct buf *array, int64_t number);
 int db_array_add_uuid(struct buf *array, const uint8_t *uuid);
-/* bytes NULL: SQL's NULL. */
-int db_array_add_bytes(struct buf *array, const uint8_t *bytes, size_t len);
-int db_array_end(struct buf *array);
 
 #endif

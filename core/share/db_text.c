@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/hex.h"
+#include "core/base/json.h"
 #include "core/share/db.h"
 
 const char *db_value(const PGresult *r, int row, int column)
@@ -54,16 +57,34 @@ ssize_t db_parse_bytes(const char *text, uint8_t *out, size_t room)
 	return hex_decode(text + 2, 2 * len, out, len) ? -EINVAL : (ssize_t)len;
 }
 
-static int begin_item(struct buf *array)
+char *db_parse_string(const char *text)
 {
-	return buf_append(array, array->len ? "," : "{", 1);
+	size_t room = strlen(text) / 2;
+	char *out = calloc(room + 1, 1);
+
+	if (out)
+		(void)db_parse_bytes(text, (uint8_t *)out, room);
+	return out;
+}
+
+int db_take_labels(const PGresult *r, json_t *labels)
+{
+	int row;
+
+	for (row = 0; row < PQntuples(r); row++)
+		if (json_object_set_new_nocheck(labels, db_value(r, row, 0),
+						json_text(db_value(r, row, 1))))
+			return -ENOMEM;
+	return 0;
 }
 
 int db_array_add(struct buf *array, const char *text)
 {
-	int err = begin_item(array);
+	bool is_first = !array->len;
 
-	return err ? err : buf_append_text(array, text);
+	/* The brace is behind the last one. */
+	array->len -= !is_first;
+	return buf_append_format(array, "%s%s}", is_first ? "{" : ",", text);
 }
 
 int db_array_add_number(struct buf *array, int64_t number)
@@ -80,33 +101,4 @@ int db_array_add_uuid(struct buf *array, const uint8_t *uuid)
 
 	db_format_uuid(uuid, text);
 	return db_array_add(array, text);
-}
-
-static int append_hex(struct buf *out, const uint8_t *bytes, size_t len)
-{
-	int err = buf_reserve(out, 2 * len + 1);
-
-	if (err)
-		return err;
-	hex_encode(bytes, len, out->data + out->len);
-	out->len += 2 * len;
-	return 0;
-}
-
-/* The backslash is doubled in an array. */
-int db_array_add_bytes(struct buf *array, const uint8_t *bytes, size_t len)
-{
-	int err;
-
-	if (!bytes)
-		return db_array_add(array, "NULL");
-	err = db_array_add(array, "\"\\\\x");
-	if (!err)
-		err = append_hex(array, bytes, len);
-	return err ? err : buf_append_text(array, "\"");
-}
-
-int db_array_end(struct buf *array)
-{
-	return buf_append_text(array, array->len ? "}" : "{}");
 }

@@ -1,25 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <getopt.h>
-#include <jansson.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/xattr.h>
 #include <syslog.h>
 #include <unistd.h>
 
-#include "core/base/array.h"
-#include "core/base/err.h"
 #include "core/base/notify.h"
+#include "core/base/text.h"
 #include "core/base/utf8.h"
+#include "core/client/client.h"
 #include "core/share/ask.h"
 #include "core/share/share.h"
 
-#define STATUS_ATTRIBUTE "user.kinfs.status"
-enum { STATUS_ROOM = 65536, CONNECT_MS = 10000, NAMES_MAX = 64 };
 enum { LINE_BYTES = 2048 };
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 void share_complain(const char *format, ...)
 {
@@ -39,27 +35,6 @@ static int usage_error(const char *what)
 	share_complain("%s; kin-share --help tells more", what);
 	return SHARE_USAGE;
 }
-
-/* ---- options ---- */
-
-enum { ALL_COMMANDS, PUBLISH, INIT, CHECK, FORGET, GC, ASK };
-
-static const char *const command_names[] = {
-	[INIT] = "init", [CHECK] = "check", [FORGET] = "forget",
-	[GC] = "gc",     [ASK] = "ask",
-};
-
-struct arguments {
-	struct share_options options;
-	struct share_schema schema;
-	const char *servers[NAMES_MAX], *posting_servers[NAMES_MAX],
-		*readers[NAMES_MAX];
-	const char *writers[NAMES_MAX], *globs[NAMES_MAX];
-	char label[256];
-	int command;
-	char **operands;
-	int operand_count;
-};
 
 static const char help_text[] =
 	"usage: kin-share --db DB [OPTION]... MOUNT|CATALOG...\n"
@@ -125,283 +100,187 @@ static const struct option long_options[] = {
 	{ 0 },
 };
 
-static bool add_name(const char **names, size_t *count, const char *name)
+static bool add_name(struct share_names *names)
 {
-	if (*count == NAMES_MAX)
+	if (names->count == COUNT(names->all))
 		return false;
-	names[(*count)++] = name;
+	names->all[names->count++] = optarg;
 	return true;
 }
 
-static bool parse_number(const char *text, long long most, long long *out)
+static bool take_number(uint64_t most, uint64_t *out)
 {
-	char *end;
+	const char *at = optarg, *end = optarg + strlen(optarg);
 
-	errno = 0;
-	*out = strtoll(text, &end, 10);
-	return !errno && end != text && !*end && *out >= 0 && *out <= most;
+	return text_number(&at, end, out) && at == end && *out <= most;
 }
 
-static bool take_share(struct arguments *a, const char *what)
+static bool take_init_option(struct share_schema *s, int c)
 {
-	if (!strcmp(what, "all"))
-		return true;
-	if (!strcmp(what, "none")) {
-		a->options.rules.none = true;
-		return true;
-	}
-	return add_name(a->globs, &a->options.rules.glob_count, what);
-}
-
-static bool take_init_option(struct arguments *a, int c)
-{
-	struct share_schema *s = &a->schema;
-	long long n = 0;
+	uint64_t n = 0;
+	bool is_right;
 
 	switch (c) {
 	case 'S':
 		s->layout = LAYOUT_SERVERS;
-		return add_name(a->servers, &s->server_count, optarg);
+		return add_name(&s->servers);
 	case 'P':
 		s->layout = LAYOUT_SERVERS;
-		return add_name(a->posting_servers, &s->posting_server_count,
-				optarg);
+		return add_name(&s->posting_servers);
 	case 'c':
 		s->layout = LAYOUT_CITUS;
 		return true;
 	case 'y':
 		s->layout = LAYOUT_YUGABYTE;
-		if (optarg && !parse_number(optarg, 65536, &n))
-			return false;
+		is_right = !optarg || take_number(65536, &n);
 		s->tablets = (unsigned)n;
-		return true;
+		return is_right;
 	case 'r':
-		return add_name(a->readers, &s->reader_count, optarg);
+		return add_name(&s->readers);
 	case 'W':
-		return add_name(a->writers, &s->writer_count, optarg);
+		return add_name(&s->writers);
 	case 'X':
-		s->replace = true;
-		return true;
+		return s->replace = true;
 	case 'L':
-		if (!parse_number(optarg, INT64_C(1) << 48, &n))
-			return false;
-		s->limit = n;
-		return true;
+		is_right = take_number(UINT64_C(1) << 48, &n);
+		s->limit = (int64_t)n;
+		return is_right;
 	default:
 		return false;
 	}
 }
 
-static bool take_option(struct arguments *a, int c)
+static bool take_option(struct share_options *o, int c)
 {
-	struct share_options *o = &a->options;
-	long long n;
+	char *label = o->rules.label;
+	uint64_t n = 0;
+	bool is_right;
 
 	switch (c) {
 	case 'd':
 		o->conninfo = optarg;
 		return true;
 	case 'o':
-		o->once = true;
-		return true;
+		return o->once = true;
 	case 'R':
-		o->refill = true;
-		return true;
+		return o->refill = true;
 	case 's':
-		return take_share(a, optarg);
+		if (!strcmp(optarg, "all"))
+			return true;
+		if (strcmp(optarg, "none") != 0)
+			return add_name(&o->rules.globs);
+		return o->rules.none = true;
 	case 'n':
-		o->rules.no_paths = true;
-		return true;
+		return o->rules.no_paths = true;
 	case 'l':
-		(void)snprintf(a->label, sizeof(a->label), "%s", optarg);
-		return *optarg && strlen(optarg) < sizeof(a->label);
+		(void)snprintf(label, sizeof(o->rules.label), "%s", optarg);
+		return *label && !strcmp(label, optarg);
 	case 'w':
-		if (!parse_number(optarg, 3600, &n))
-			return false;
+		is_right = take_number(3600, &n);
 		o->wait_ms = (unsigned)n * 1000;
-		return true;
+		return is_right;
 	case 'q':
-		o->quiet = true;
-		return true;
+		return o->quiet = true;
 	default:
-		return take_init_option(a, c);
+		return take_init_option(&o->schema, c);
 	}
 }
 
-/* 0, or an exit code + 1. */
-static int parse(struct arguments *a, int argc, char **argv)
-{
-	int c;
-
-	while ((c = getopt_long(argc, argv, "qhV", long_options, NULL)) != -1) {
-		if (c == 'h') {
-			fputs(a->command == INIT ? init_help_text : help_text,
-			      stdout);
-			return SHARE_OK + 1;
-		}
-		if (c == 'V') {
-			puts("kin-share " KINFS_VERSION);
-			return SHARE_OK + 1;
-		}
-		if (c == '?')
-			return usage_error("no such option") + 1;
-		if (!take_option(a, c))
-			return usage_error("an option has a wrong value") + 1;
-	}
-	a->operands = argv + optind;
-	a->operand_count = argc - optind;
-	return 0;
-}
-
-/* ---- catalogs ---- */
-
-/* What another user's mount says of itself could be any place. */
-static bool is_ours(const char *directory)
-{
-	struct stat st;
-
-	return !stat(directory, &st) && (!st.st_uid || st.st_uid == geteuid());
-}
-
-/* The directory of the catalog of a mount, to be freed. */
-static char *catalog_of_mount(const char *mount)
-{
-	char *text = calloc(STATUS_ROOM, 1), *directory = NULL;
-	ssize_t len = text ? getxattr(mount, STATUS_ATTRIBUTE, text,
-				      STATUS_ROOM - 1) :
-			     -1;
-	json_t *status =
-		len > 0 ? json_loadb(text, (size_t)len, 0, NULL) : NULL;
-	const char *path = json_string_value(
-		json_object_get(json_object_get(status, "catalog"), "path"));
-
-	if (path && is_ours(path))
-		directory = strdup(path);
-	json_decref(status);
-	free(text);
-	return directory;
-}
-
+/* To be freed; NULL: there is none. */
 static char *find_catalog(const char *operand)
 {
+	struct mount mount = { 0 };
 	struct buf data = { 0 };
 	char *found = NULL;
 
 	if (!buf_append_format(&data, "%s/data.mdb", operand) &&
 	    !access(data.data, F_OK))
 		found = realpath(operand, NULL);
+	else if (!mount_find(operand, &mount) && !*mount.rel)
+		found = mount_get_place(&mount, "catalog", "path");
+	mount_release(&mount);
 	buf_release(&data);
-	return found ? found : catalog_of_mount(operand);
+	return found;
 }
 
-static int find_catalogs(struct arguments *a)
-{
-	struct share_options *o = &a->options;
-	int i;
+enum { CATALOGS = -1 };
 
-	if (!a->operand_count)
-		return usage_error("which mount or catalog?");
-	if (a->operand_count > SHARE_CATALOGS_MAX)
-		return usage_error("too many catalogs");
-	for (i = 0; i < a->operand_count; i++) {
-		o->catalogs[i] = find_catalog(a->operands[i]);
-		if (!o->catalogs[i]) {
+static const struct share_command {
+	const char *name;
+	int (*run)(struct share_options *o);
+	int operands;         /* how many, or CATALOGS */
+	const char *question; /* when there are fewer */
+} commands[] = {
+	{ NULL, share_run_daemon, CATALOGS, "which mount or catalog?" },
+	{ "init", share_run_init, 0, NULL },
+	{ "check", share_run_check, CATALOGS, "which mount or catalog?" },
+	{ "forget", share_run_forget, 1, "which host?" },
+	{ "gc", share_run_gc, 0, NULL },
+	{ "ask", share_run_ask, 0, NULL },
+};
+
+static int run(const struct share_command *command, struct share_options *o,
+	       int argc, char **argv)
+{
+	const int most = command->operands == CATALOGS ? SHARE_CATALOGS_MAX :
+							 command->operands;
+	int c, i, code = SHARE_OK;
+
+	while ((c = getopt_long(argc, argv, "qhV", long_options, NULL)) != -1) {
+		if (c == 'h' || c == 'V') {
+			fputs(c == 'V' ? "kin-share " KINFS_VERSION "\n" :
+			      command->run == share_run_init ? init_help_text :
+							       help_text,
+			      stdout);
+			return SHARE_OK;
+		}
+		if (c == '?')
+			return usage_error("no such option");
+		if (!take_option(o, c))
+			return usage_error("an option has a wrong value");
+	}
+	if (!o->conninfo)
+		return usage_error("which database? --db DB");
+	if (optind == argc && command->operands)
+		return usage_error(command->question);
+	if (argc - optind > most)
+		return usage_error("too many arguments");
+	o->operand = argv[optind];
+	for (i = optind; i < argc && command->operands == CATALOGS; i++) {
+		o->catalogs[o->catalog_count] = find_catalog(argv[i]);
+		if (!o->catalogs[o->catalog_count++]) {
 			share_complain("%s: neither a mount of kinfs of yours "
 				       "nor the directory of a catalog; of "
 				       "another user's mount name the catalog",
-				       a->operands[i]);
-			return SHARE_FAILED;
+				       argv[i]);
+			code = SHARE_FAILED;
+			break;
 		}
-		o->catalog_count++;
 	}
-	return SHARE_OK;
-}
-
-/* ---- commands ---- */
-
-static int run_init(struct arguments *a)
-{
-	struct share_db db = { 0 };
-	int err;
-
-	a->schema.servers = a->servers;
-	a->schema.posting_servers = a->posting_servers;
-	a->schema.readers = a->readers;
-	a->schema.writers = a->writers;
-	err = db_open(&db, a->options.conninfo, CONNECT_MS);
-	if (!err)
-		err = schema_make(&db, &a->schema);
-	if (err == -EEXIST)
-		share_complain("there are tables already; kin-share check "
-			       "compares them with a catalog");
-	else if (err)
-		share_complain("the database: %s", db.message);
-	else
-		puts("the tables are made");
-	db_close(&db);
-	return err ? SHARE_FAILED : SHARE_OK;
-}
-
-static int run(struct arguments *a)
-{
-	int code;
-
-	if (!a->options.conninfo)
-		return usage_error("which database? --db DB");
-	if (a->command == FORGET && a->operand_count != 1)
-		return usage_error("which host?");
-	if ((a->command == INIT || a->command == GC || a->command == ASK) &&
-	    a->operand_count)
-		return usage_error("too many arguments");
-	switch (a->command) {
-	case INIT:
-		return run_init(a);
-	case FORGET:
-		return share_run_forget(&a->options, a->operands[0]);
-	case GC:
-		return share_run_gc(&a->options);
-	case ASK:
-		return share_run_ask(&a->options);
-	default:
-		code = find_catalogs(a);
-		if (code)
-			return code;
-		return a->command == CHECK ? share_run_check(&a->options) :
-					     share_run_daemon(&a->options);
-	}
-}
-
-static int find_command(const char *name)
-{
-	int i;
-
-	for (i = INIT; i <= ASK; i++)
-		if (name && !strcmp(name, command_names[i]))
-			return i;
-	return PUBLISH;
+	return code ? code : command->run(o);
 }
 
 int main(int argc, char **argv)
 {
-	struct arguments a = {
-		.options = { .wait_ms = SHARE_WAIT_MS },
-		.schema = { .limit = SHARE_LIMIT_DEFAULT },
-	};
-	int code;
+	struct share_options o = { .wait_ms = SHARE_WAIT_MS,
+				   .schema.limit = SHARE_LIMIT_DEFAULT };
+	const struct share_command *command = commands;
 	size_t i;
+	int code;
 
-	a.options.rules.label = a.label;
-	a.options.rules.globs = a.globs;
-	if (gethostname(a.label, sizeof(a.label) - 1) || !*a.label)
-		(void)snprintf(a.label, sizeof(a.label), "unknown");
-	a.command = find_command(argv[1]);
-	if (a.command != PUBLISH)
+	if (gethostname(o.rules.label, sizeof(o.rules.label) - 1) ||
+	    !*o.rules.label)
+		(void)snprintf(o.rules.label, sizeof(o.rules.label), "unknown");
+	for (i = 1; i < COUNT(commands) && argc > 1; i++)
+		if (!strcmp(argv[1], commands[i].name))
+			command = &commands[i];
+	if (command->name) {
 		argv[1] = argv[0];
-	code = parse(&a, argc - (a.command != PUBLISH),
-		     argv + (a.command != PUBLISH));
-	code = code ? code - 1 : run(&a);
-	for (i = 0; i < a.options.catalog_count; i++)
-		free(a.options.catalogs[i]);
-	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): freed just above */
+		argv++;
+		argc--;
+	}
+	code = run(command, &o, argc, argv);
+	for (i = 0; i < o.catalog_count; i++)
+		free(o.catalogs[i]);
 	return fflush(stdout) && !code ? SHARE_FAILED : code;
 }

@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "core/base/json.h"
 #include "core/share/ask.h"
 #include "core/share/share.h"
 
@@ -20,309 +22,229 @@ enum { CLIENTS_MAX = 8, LOOK_MS = 100, CLIENT_S = 10 };
 #define FDS_ROOM ((CMSG_SPACE(sizeof(int)) - CMSG_LEN(0)) / sizeof(int))
 
 struct serve {
-	const struct share_options *options;
-	struct session *sessions;
-	struct share_report *report;
-	const atomic_bool *stop;
+	struct share_daemon *daemon;
 	int sockets[SHARE_CATALOGS_MAX]; /* of the catalogs */
 	pthread_t thread;
 	pthread_mutex_t ask_lock; /* db and ask */
 	struct share_db db;
 	struct ask ask;
-	pthread_mutex_t lock; /* clients */
-	pthread_cond_t left;
-	unsigned clients;
+	sem_t room; /* for so many clients more */
 };
 
 struct client {
 	struct serve *serve;
 	const struct session *session;
 	int fd;
-	char *line; /* owned; the request */
 	size_t len;
+	char request[ASK_BYTES_MAX];
 };
 
-/* ---- sockets ---- */
-
-/* The path of a directory may be longer than that of a socket. */
-static int bind_in(const char *directory, const char *name, int fd)
+static void answer_status(const struct client *c, FILE *out)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int dir = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int err = dir < 0 ? -errno : 0;
+	struct share_daemon *d = c->serve->daemon;
+	char message[sizeof(d->message)];
 
-	if (err)
-		return err;
-	(void)snprintf(address.sun_path, sizeof(address.sun_path),
-		       "/proc/self/fd/%d/%s", dir, name);
-	(void)unlink(address.sun_path);
-	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) ||
-	    chmod(address.sun_path, 0600))
-		err = -errno;
-	(void)close(dir);
-	return err;
+	(void)pthread_mutex_lock(&d->lock);
+	memcpy(message, d->message, sizeof(message));
+	(void)pthread_mutex_unlock(&d->lock);
+	if (!ask_print(
+		    out,
+		    json_pack("{s:o, s:s, s:b, s:b, s:o, s:I, s:I}", "host",
+			      json_text(d->options->rules.label), "id",
+			      c->session->host, "connected",
+			      atomic_load(&d->is_connected), "current",
+			      atomic_load(&c->session->is_current), "error",
+			      json_text(message), "published",
+			      (json_int_t)atomic_load(&c->session->published),
+			      "batches",
+			      (json_int_t)atomic_load(&c->session->batches))))
+		(void)ask_print_end(out, "");
 }
 
-static int make_socket(const char *directory, int *out)
-{
-	int err, fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		return -errno;
-	err = bind_in(directory, SHARE_SOCKET, fd);
-	if (err)
-		(void)close(fd);
-	else
-		*out = fd;
-	return err;
-}
-
-/* ---- one request ---- */
-
-static json_t *status_of(void *arg)
-{
-	const struct client *c = arg;
-	struct share_report *report = c->serve->report;
-	char id[DB_UUID_TEXT + 1];
-	char message[sizeof(report->message)];
-
-	db_format_uuid(share_state_identity(c->session->state)->host, id);
-	(void)pthread_mutex_lock(&report->lock);
-	memcpy(message, report->message, sizeof(message));
-	(void)pthread_mutex_unlock(&report->lock);
-	return json_pack("{s:o, s:s, s:b, s:b, s:o, s:I, s:I}", "host",
-			 ask_text(c->serve->options->rules.label), "id", id,
-			 "connected", atomic_load(&report->is_connected),
-			 "current", atomic_load(&c->session->is_current),
-			 "error", ask_text(message), "published",
-			 (json_int_t)atomic_load(&c->session->published),
-			 "batches",
-			 (json_int_t)atomic_load(&c->session->batches));
-}
-
-static bool is_for_groups(const char *line, size_t len)
-{
-	json_t *request = json_loadb(line, len, 0, NULL);
-	bool groups = json_object_get(request, "groups") != NULL;
-
-	json_decref(request);
-	return groups;
-}
-
-/* A reader that is slow does not keep others from asking. */
-static void answer_in_memory(struct client *c, const char *line, size_t len,
-			     FILE *out)
+/* Groups take long, and have a connection to the database of their own.  Other
+ * questions share one; a reader that is slow does not keep others from it. */
+static void answer(struct client *c, const json_t *request, FILE *out)
 {
 	struct serve *s = c->serve;
+	struct share_db db = { .stop = s->daemon->stop };
+	struct ask own = { .db = &db,
+			   .conninfo = s->daemon->options->conninfo,
+			   .wait_ms = s->daemon->options->wait_ms };
 	char *text = NULL;
 	size_t size = 0;
-	FILE *memory = open_memstream(&text, &size);
+	FILE *memory;
 
+	if (json_object_get(request, "groups")) {
+		(void)ask_answer(&own, request, out);
+		db_close(&db);
+		return;
+	}
+	memory = open_memstream(&text, &size);
 	if (!memory)
 		return;
 	(void)pthread_mutex_lock(&s->ask_lock);
-	s->ask.arg = c;
-	s->ask.but = share_state_identity(c->session->state)->host;
-	(void)ask_answer(&s->ask, line, len, memory);
+	s->ask.but = c->session->host;
+	(void)ask_answer(&s->ask, request, memory);
 	(void)pthread_mutex_unlock(&s->ask_lock);
 	if (!fclose(memory))
 		(void)fwrite(text, 1, size, out);
 	free(text);
 }
 
-/* Groups take long, and have a connection to the database of their own. */
-static void answer_line(struct client *c, const char *line, size_t len,
-			FILE *out)
-{
-	struct serve *s = c->serve;
-	struct share_db db = { .stop = s->stop };
-	struct ask ask = s->ask;
-
-	ask.arg = c;
-	if (is_for_groups(line, len)) {
-		ask.db = &db;
-		ask.is_checked = false;
-		(void)ask_answer(&ask, line, len, out);
-		db_close(&db);
-		return;
-	}
-	answer_in_memory(c, line, len, out);
-}
-
 static void *run_client(void *arg)
 {
 	struct client *c = arg;
 	struct serve *s = c->serve;
+	json_t *request = json_loadb(c->request, c->len, 0, NULL);
 	FILE *out = fdopen(c->fd, "w");
 
-	if (out) {
-		answer_line(c, c->line, c->len, out);
-		(void)fclose(out);
-	} else {
+	if (!out)
 		(void)close(c->fd);
-	}
-	free(c->line);
+	else if (json_object_get(request, "status"))
+		answer_status(c, out);
+	else
+		answer(c, request, out);
+	if (out)
+		(void)fclose(out);
+	json_decref(request);
 	free(c);
-	(void)pthread_mutex_lock(&s->lock);
-	s->clients--;
-	(void)pthread_cond_signal(&s->left);
-	(void)pthread_mutex_unlock(&s->lock);
+	(void)sem_post(&s->room);
 	return NULL;
 }
 
-static bool take_place(struct serve *s)
-{
-	bool free_place;
-
-	(void)pthread_mutex_lock(&s->lock);
-	free_place = s->clients < CLIENTS_MAX;
-	s->clients += free_place;
-	(void)pthread_mutex_unlock(&s->lock);
-	return free_place;
-}
-
-static void give_place(struct serve *s)
-{
-	(void)pthread_mutex_lock(&s->lock);
-	s->clients--;
-	(void)pthread_mutex_unlock(&s->lock);
-}
-
-/* Takes the descriptor and the line. */
-static void start_client(struct serve *s, size_t i, int fd, char *line,
-			 size_t len)
-{
-	struct client *c = calloc(1, sizeof(*c));
-	pthread_t thread;
-
-	if (c && take_place(s)) {
-		*c = (struct client){ s, &s->sessions[i], fd, line, len };
-		if (!pthread_create(&thread, NULL, run_client, c)) {
-			(void)pthread_detach(thread);
-			return;
-		}
-		give_place(s);
-	}
-	free(c);
-	free(line);
-	(void)close(fd);
-}
-
-/* The descriptor that came with it, or -1.  More than one: none, and all are
- * closed. */
-static int descriptor_of(struct msghdr *message)
-{
-	struct cmsghdr *c = CMSG_FIRSTHDR(message);
-	int fds[FDS_ROOM];
-	size_t i, count;
-
-	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-		return -1;
-	count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-	memcpy(fds, CMSG_DATA(c), count * sizeof(int));
-	if (count == 1)
-		return fds[0];
-	for (i = 0; i < count; i++)
-		(void)close(fds[i]);
-	return -1;
-}
-
-/* A reader that does not read has its answer cut: of a connection after
- * CLIENT_S, of a pipe when it is full. */
-static void limit_writing(int fd)
+/* A request, and the descriptor that came with it.  More than one: none, and all
+ * are closed. */
+static bool receive(struct client *c, int socket)
 {
 	const struct timeval limit = { .tv_sec = CLIENT_S };
-
-	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)))
-		(void)fcntl(fd, F_SETFL, O_WRONLY | O_NONBLOCK);
-}
-
-static void take_datagram(struct serve *s, size_t i)
-{
 	union {
 		struct cmsghdr align;
 		char bytes[CMSG_SPACE(sizeof(int))];
 	} control;
-	char *line = malloc(ASK_BYTES_MAX);
-	struct iovec data = { line, ASK_BYTES_MAX };
+	struct iovec data = { c->request, sizeof(c->request) };
 	struct msghdr message = { .msg_iov = &data,
 				  .msg_iovlen = 1,
 				  .msg_control = &control,
 				  .msg_controllen = sizeof(control) };
-	ssize_t len = -1;
-	int fd = -1;
+	ssize_t len =
+		recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	struct cmsghdr *head = len > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+	int fds[FDS_ROOM];
+	size_t count;
 
-	if (line)
-		len = recvmsg(s->sockets[i], &message,
-			      MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	if (len > 0)
-		fd = descriptor_of(&message);
-	if (fd < 0) {
-		free(line);
-		return;
+	if (!head || head->cmsg_level != SOL_SOCKET ||
+	    head->cmsg_type != SCM_RIGHTS)
+		return false;
+	count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	memcpy(fds, CMSG_DATA(head), count * sizeof(int));
+	if (count != 1) {
+		while (count)
+			(void)close(fds[--count]);
+		return false;
 	}
-	limit_writing(fd);
-	start_client(s, i, fd, line, (size_t)len);
+	c->fd = fds[0];
+	c->len = (size_t)len;
+	/* A reader that does not read has its answer cut: of a connection after
+	 * a while, of a pipe when it is full. */
+	if (setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)))
+		(void)fcntl(c->fd, F_SETFL, O_WRONLY | O_NONBLOCK);
+	return true;
 }
 
-/* ---- the thread ---- */
+static void take_request(struct serve *s, size_t i)
+{
+	struct client *c = malloc(sizeof(*c));
+	pthread_t thread;
+
+	if (!c || !receive(c, s->sockets[i])) {
+		free(c);
+		return;
+	}
+	c->serve = s;
+	c->session = &s->daemon->sessions[i];
+	if (!sem_trywait(&s->room)) {
+		if (!pthread_create(&thread, NULL, run_client, c)) {
+			(void)pthread_detach(thread);
+			return;
+		}
+		(void)sem_post(&s->room);
+	}
+	(void)close(c->fd);
+	free(c);
+}
 
 static void *run(void *arg)
 {
 	struct pollfd polls[SHARE_CATALOGS_MAX];
 	struct serve *s = arg;
-	size_t i, count = s->options->catalog_count;
+	size_t i, count = s->daemon->options->catalog_count;
 
 	for (i = 0; i < count; i++)
 		polls[i] = (struct pollfd){ .fd = s->sockets[i],
 					    .events = POLLIN };
-	while (!atomic_load(s->stop)) {
+	while (!atomic_load(s->daemon->stop)) {
 		if (poll(polls, count, LOOK_MS) <= 0)
 			continue;
 		for (i = 0; i < count; i++)
 			if (polls[i].revents)
-				take_datagram(s, i);
+				take_request(s, i);
 	}
 	return NULL;
+}
+
+/* The path of a directory may be longer than that of a socket. */
+static int make_socket(const char *directory, int *out)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int dir = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int err = 0;
+
+	*out = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	(void)snprintf(address.sun_path, sizeof(address.sun_path),
+		       "/proc/self/fd/%d/" SHARE_SOCKET, dir);
+	if (dir >= 0)
+		(void)unlink(address.sun_path);
+	if (dir < 0 || *out < 0 ||
+	    bind(*out, (struct sockaddr *)&address, sizeof(address)) ||
+	    chmod(address.sun_path, 0600))
+		err = -errno;
+	if (dir >= 0)
+		(void)close(dir);
+	return err;
 }
 
 static void serve_free(struct serve *s)
 {
 	size_t i;
 
-	for (i = 0; i < s->options->catalog_count; i++)
+	for (i = 0; i < s->daemon->options->catalog_count; i++)
 		if (s->sockets[i] >= 0)
 			(void)close(s->sockets[i]);
 	db_close(&s->db);
 	free(s);
 }
 
-int serve_start(const struct share_options *o, struct session *sessions,
-		struct share_report *report, const atomic_bool *stop,
-		struct serve **out)
+int serve_start(struct share_daemon *d, struct serve **out)
 {
+	const struct share_options *o = d->options;
 	struct serve *s = calloc(1, sizeof(*s));
 	size_t i;
 	int err = 0;
 
 	if (!s)
 		return -ENOMEM;
-	s->options = o;
-	s->sessions = sessions;
-	s->report = report;
-	s->stop = stop;
-	s->db.stop = stop;
+	s->daemon = d;
+	s->db.stop = d->stop;
 	s->ask = (struct ask){ .db = &s->db,
 			       .conninfo = o->conninfo,
-			       .wait_ms = o->wait_ms,
-			       .status = status_of };
+			       .wait_ms = o->wait_ms };
 	(void)pthread_mutex_init(&s->ask_lock, NULL);
-	(void)pthread_mutex_init(&s->lock, NULL);
-	(void)pthread_cond_init(&s->left, NULL);
+	(void)sem_init(&s->room, 0, CLIENTS_MAX);
 	for (i = 0; i < o->catalog_count; i++)
 		s->sockets[i] = -1;
 	for (i = 0; i < o->catalog_count && !err; i++)
-		err = make_socket(sessions[i].share_directory, &s->sockets[i]);
+		err = make_socket(d->sessions[i].share_directory,
+				  &s->sockets[i]);
 	if (!err)
 		err = -pthread_create(&s->thread, NULL, run, s);
 	if (err)
@@ -332,15 +254,14 @@ int serve_start(const struct share_options *o, struct session *sessions,
 	return err;
 }
 
-/* stop is set; the connections see that, too. */
 void serve_stop(struct serve *s)
 {
+	unsigned left;
+
 	if (!s)
 		return;
 	(void)pthread_join(s->thread, NULL);
-	(void)pthread_mutex_lock(&s->lock);
-	while (s->clients)
-		(void)pthread_cond_wait(&s->left, &s->lock);
-	(void)pthread_mutex_unlock(&s->lock);
+	for (left = CLIENTS_MAX; left; left -= !sem_wait(&s->room))
+		;
 	serve_free(s);
 }

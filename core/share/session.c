@@ -13,11 +13,25 @@
 #include <unistd.h>
 
 #include "core/base/buf.h"
+#include "core/base/xxh3.h"
+#include "core/share/schema.h"
 #include "core/source/source.h"
 
 /* Of a batch that other transactions made fail: each waits longer, up to 3 s. */
 enum { TRIES = 8 };
 enum { STATEMENT_MS = 20000, SWEEP_MS = 600000 };
+
+/* Rules with another hash publish other rows. */
+static uint64_t hash_rules(const struct share_rules *rules)
+{
+	uint64_t hash = (uint64_t)(rules->none | rules->no_paths << 1);
+	size_t i;
+
+	for (i = 0; i < rules->globs.count; i++)
+		hash = XXH3_64bits_withSeed(rules->globs.all[i],
+					    strlen(rules->globs.all[i]), hash);
+	return hash;
+}
 
 /* ---- opening ---- */
 
@@ -38,7 +52,7 @@ static int find_source(struct session *s)
 		err = fd < 0 || fstat(fd, &st) ? -errno : 0;
 	}
 	if (!err)
-		source_make_key(st.st_dev, fd, "", &st, &s->feed.root);
+		source_make_key(st.st_dev, fd, "", &st, &s->root);
 	if (fd >= 0)
 		close(fd);
 	free(s->source);
@@ -46,85 +60,29 @@ static int find_source(struct session *s)
 	return err;
 }
 
-static int open_state(struct session *s)
-{
-	struct buf path = { 0 };
-	int err;
-
-	if (s->state)
-		return 0;
-	err = dirty_register(s->directory);
-	if (!err)
-		err = buf_append_format(&path, "%s/" CATALOG_SHARE_DIRECTORY,
-					s->directory);
-	free(s->share_directory);
-	s->share_directory = buf_take(&path);
-	return err ? err : share_state_open(s->share_directory, &s->state);
-}
-
-/* The id of the host, for programs that do not open the state. */
-static int sign(struct session *s)
-{
-	char id[DB_UUID_TEXT + 1];
-	struct buf path = { 0 };
-	FILE *file = NULL;
-	int err = buf_append_format(&path, "%s/host", s->share_directory);
-
-	db_format_uuid(share_state_identity(s->state)->host, id);
-	if (!err) {
-		file = fopen(path.data, "we");
-		err = file ? 0 : -errno;
-	}
-	if (file && fputs(id, file) == EOF)
-		err = -EIO;
-	if (file && fclose(file) == EOF)
-		err = -EIO;
-	buf_release(&path);
-	return err;
-}
-
-static int read_sign(const struct session *s, char id_out[DB_UUID_TEXT + 1])
+/* The id of the host in a file, for programs that do not open the state. */
+static FILE *open_host_file(const struct session *s, const char *mode)
 {
 	struct buf path = { 0 };
 	FILE *file = NULL;
-	int err = buf_append_format(
-		&path, "%s/" CATALOG_SHARE_DIRECTORY "/host", s->directory);
 
-	if (!err)
-		file = fopen(path.data, "re");
-	if (!file || !fgets(id_out, DB_UUID_TEXT + 1, file))
-		err = err ? err : -ENODATA;
-	if (file)
-		(void)fclose(file);
+	if (!buf_append_format(&path, "%s/" CATALOG_SHARE_DIRECTORY "/host",
+			       s->directory))
+		file = fopen(path.data, mode);
 	buf_release(&path);
-	return err;
-}
-
-static void count_published(struct session *s)
-{
-	uint64_t count;
-
-	if (!share_state_count(s->state, &count))
-		atomic_store(&s->published, count);
-}
-
-static int prepare_feed(struct session *s)
-{
-	s->feed.catalog = s->catalog;
-	s->feed.state = s->state;
-	s->feed.rules = s->rules;
-	s->feed.source = s->source;
-	s->feed.stop = s->stop;
-	return feed_init(&s->feed);
+	return file;
 }
 
 /* The directory is registered before anything is read: what changes from then
  * on is recorded. */
 int session_open(struct session *s)
 {
-	int err = 0;
+	struct buf path = { 0 };
+	uint64_t count;
+	FILE *file;
+	int err;
 
-	feed_release(&s->feed);
+	feed_restart(s);
 	catalog_free(s->catalog);
 	s->catalog = NULL;
 	if (access(s->directory, F_OK))
@@ -132,39 +90,59 @@ int session_open(struct session *s)
 	err = catalog_follow(s->directory, &s->catalog);
 	if (!err)
 		err = find_source(s);
-	if (!err)
-		err = open_state(s);
-	if (!err)
-		err = sign(s);
-	if (!err)
-		err = prepare_feed(s);
-	if (!err)
-		count_published(s);
-	return err;
+	if (!err && !s->state) {
+		err = dirty_register(s->directory);
+		if (!err)
+			err = buf_append_format(&path,
+						"%s/" CATALOG_SHARE_DIRECTORY,
+						s->directory);
+		free(s->share_directory);
+		s->share_directory = buf_take(&path);
+		if (!err)
+			err = share_state_open(s->share_directory, &s->state);
+		if (!err)
+			db_format_uuid(share_state_identity(s->state)->host,
+				       s->host);
+	}
+	if (!err && !s->sketch)
+		s->sketch = malloc(sizeof(*s->sketch));
+	if (err || !s->sketch)
+		return err ? err : -ENOMEM;
+	if (!share_state_count(s->state, &count))
+		atomic_store(&s->published, count);
+	file = open_host_file(s, "we");
+	if (!file)
+		return -errno;
+	if (fputs(s->host, file) == EOF)
+		err = -EIO;
+	return fclose(file) == EOF ? -EIO : err;
 }
 
-int session_peek(struct session *s, char host_out[DB_UUID_TEXT + 1])
+int session_peek(struct session *s)
 {
+	FILE *file = open_host_file(s, "re");
 	int err = catalog_follow(s->directory, &s->catalog);
 
 	if (!err)
 		err = find_source(s);
-	if (!err)
-		err = read_sign(s, host_out);
-	return err ? err : prepare_feed(s);
+	if (!err && (!file || !fgets(s->host, sizeof(s->host), file)))
+		err = -ENODATA;
+	if (file)
+		(void)fclose(file);
+	s->sketch = malloc(sizeof(*s->sketch));
+	s->step = PASS_FILES;
+	s->is_blind = true;
+	return err || s->sketch ? err : -ENOMEM;
 }
 
 void session_close(struct session *s)
 {
-	feed_release(&s->feed);
+	feed_restart(s);
+	free(s->sketch);
 	share_state_close(s->state);
 	catalog_free(s->catalog);
 	free(s->share_directory);
 	free(s->source);
-	s->state = NULL;
-	s->catalog = NULL;
-	s->share_directory = NULL;
-	s->source = NULL;
 }
 
 /* ---- epochs ---- */
@@ -180,245 +158,171 @@ static uint64_t new_token(void)
 	return token >> 1;
 }
 
-static int put_host(struct session *s, struct share_db *db, bool is_known)
-{
-	const struct share_identity *i = share_state_identity(s->state);
-	char host[DB_UUID_TEXT + 1], epoch[24], token[24];
-	const char *values[] = { host, epoch, token, s->rules->label };
-
-	db_format_uuid(i->host, host);
-	(void)snprintf(epoch, sizeof(epoch), "%" PRIu64, i->epoch);
-	(void)snprintf(token, sizeof(token), "%" PRIu64, i->token);
-	return db_run(db,
-		      is_known ? "UPDATE @kin_host SET epoch = $2::bigint, "
-				 "token = $3::bigint, label = $4, seen = now() "
-				 "WHERE host = $1::uuid" :
-				 "INSERT INTO @kin_host (host, epoch, token, "
-				 "label, seen) VALUES ($1::uuid, $2::bigint, "
-				 "$3::bigint, $4, now())",
-		      4, values, NULL);
-}
-
-static int begin_epoch(struct session *s, struct share_db *db, bool is_known,
-		       uint64_t epoch)
-{
-	struct share_identity *i = share_state_identity(s->state);
-	int err;
-
-	i->epoch = (epoch > i->epoch ? epoch : i->epoch) + 1;
-	i->token = i->next_token = new_token();
-	i->is_filled = i->is_swept = false;
-	i->done = (struct dirty_mark){ 0 };
-	err = share_state_clear(s->state);
-	atomic_store(&s->published, 0);
-	return err ? err : put_host(s, db, is_known);
-}
-
-static int take_host(struct session *s, struct share_db *db, const PGresult *r)
-{
-	struct share_identity *i = share_state_identity(s->state);
-	bool is_known = PQntuples(r) > 0;
-	uint64_t epoch = 0, token = 0;
-
-	if (is_known) {
-		epoch = strtoull(db_value(r, 0, 0), NULL, 10);
-		token = strtoull(db_value(r, 0, 1), NULL, 10);
-	}
-	if (!is_known || epoch != i->epoch ||
-	    (token != i->token && token != i->next_token))
-		return begin_epoch(s, db, is_known, epoch);
-	i->token = token;
-	return put_host(s, db, true);
-}
-
 int session_greet(struct session *s, struct share_db *db, int64_t limit)
 {
-	char host[DB_UUID_TEXT + 1];
-	const char *values[] = { host };
+	struct share_identity *i = share_state_identity(s->state);
+	char epoch_text[24], token_text[24];
+	const char *values[] = { s->host, epoch_text, token_text,
+				 s->rules->label };
+	uint64_t epoch, token;
 	PGresult *r = NULL;
 	int err;
 
-	s->feed.limit = limit;
-	feed_restart(&s->feed);
+	s->limit = limit;
+	feed_restart(s);
 	atomic_store(&s->is_current, false);
-	db_format_uuid(share_state_identity(s->state)->host, host);
 	db_set_timeout(db, STATEMENT_MS);
-	err = db_run(db,
-		     "SELECT epoch, token FROM @kin_host WHERE host = $1::uuid",
-		     1, values, &r);
-	if (!err)
-		err = take_host(s, db, r);
+	err = db_run(db, SQL_GET_HOST, 1, values, &r);
+	if (err)
+		return err;
+	epoch = strtoull(db_value(r, 0, 0), NULL, 10);
+	token = strtoull(db_value(r, 0, 1), NULL, 10);
+	if (PQntuples(r) && epoch == i->epoch &&
+	    (token == i->token || token == i->next_token)) {
+		i->token = token;
+	} else {
+		i->epoch = (epoch > i->epoch ? epoch : i->epoch) + 1;
+		i->token = i->next_token = new_token();
+		i->is_filled = i->is_swept = false;
+		i->done = (struct dirty_mark){ 0 };
+		err = share_state_write(s->state, true, NULL, 0, NULL, 0);
+		atomic_store(&s->published, 0);
+	}
 	PQclear(r);
-	return err;
+	(void)snprintf(epoch_text, sizeof(epoch_text), "%" PRIu64, i->epoch);
+	(void)snprintf(token_text, sizeof(token_text), "%" PRIu64, i->token);
+	return err ? err : db_run(db, SQL_PUT_HOST, 4, values, NULL);
 }
 
 int session_refill(struct session *s)
 {
 	share_state_identity(s->state)->epoch++;
-	return share_state_clear(s->state);
+	return share_state_write(s->state, true, NULL, 0, NULL, 0);
 }
 
 /* ---- batches ---- */
 
 static int apply(struct session *s, bool is_known)
 {
-	struct share_batch *b = &s->feed.batch;
-	struct share_publication *put = calloc(b->copy_count + 1, sizeof(*put));
+	const struct share_batch *b = &s->batch;
 	size_t i;
-	int err;
 
-	if (!put)
-		return -ENOMEM;
-	for (i = 0; i < b->copy_count; i++) {
-		put[i] = b->copies[i].publication;
-		put[i].is_known = is_known;
-	}
-	err = share_state_apply(s->state, put, b->copy_count, b->gone,
-				is_known ? b->gone_count : 0);
-	free(put);
-	return err;
-}
-
-/* Transactions of other hosts may make this one fail; then it is sent again. */
-static int send_to(struct session *s, struct share_db *db)
-{
-	const struct share_identity *i = share_state_identity(s->state);
-	unsigned tries;
-	int err;
-
-	for (tries = 0;; tries++) {
-		err = batch_send(&s->feed.batch, db, i);
-		if (!db_is_conflict(db, err) || tries == TRIES)
-			return err;
-		(void)poll(NULL, 0, (int)(new_token() % (10U << tries)));
-	}
+	for (i = 0; i < b->put_count; i++)
+		b->put[i].is_known = is_known;
+	return share_state_write(s->state, false, b->put, b->put_count, b->gone,
+				 is_known ? b->gone_count : 0);
 }
 
 /* A publication is in the state before it is sent to the database. */
 static int send_batch(struct session *s, struct share_db *db)
 {
 	struct share_identity *i = share_state_identity(s->state);
+	unsigned tries;
+	uint64_t count;
 	int err;
 
 	i->next_token = new_token();
 	err = apply(s, false);
 	if (!err)
-		err = send_to(s, db);
+		err = batch_send(&s->batch, db, i);
+	/* Class 40: transactions of other hosts made this one fail. */
+	for (tries = 0;
+	     tries < TRIES && err == -EREMOTEIO && !strncmp(db->code, "40", 2);
+	     tries++) {
+		(void)poll(NULL, 0, (int)(new_token() % (10U << tries)));
+		err = batch_send(&s->batch, db, i);
+	}
 	if (err)
 		return err;
 	i->token = i->next_token;
 	err = apply(s, true);
-	batch_clear(&s->feed.batch);
+	batch_clear(&s->batch);
 	atomic_fetch_add(&s->batches, 1);
-	count_published(s);
+	if (!share_state_count(s->state, &count))
+		atomic_store(&s->published, count);
 	return err;
 }
 
 /* ---- passes ---- */
 
-/* Copies that this host published before the present epoch. */
-static int sweep(struct session *s, struct share_db *db)
-{
-	struct share_identity *i = share_state_identity(s->state);
-	char host[DB_UUID_TEXT + 1], epoch[24];
-	const char *values[] = { host, epoch };
-	int err;
-
-	db_format_uuid(i->host, host);
-	(void)snprintf(epoch, sizeof(epoch), "%" PRIu64, i->epoch);
-	db_set_timeout(db, SWEEP_MS);
-	err = db_run(db,
-		     "DELETE FROM @kin_copy WHERE host = $1::uuid AND "
-		     "epoch < $2::bigint",
-		     2, values, NULL);
-	if (!err)
-		i->is_swept = true;
-	return err;
-}
-
-static int end_pass(struct session *s, struct share_db *db)
-{
-	struct share_identity *i = share_state_identity(s->state);
-	int err = 0;
-
-	if (s->is_full_pass && !i->is_swept)
-		err = sweep(s, db);
-	if (err)
-		return err;
-	if (i->is_filled && !s->is_full_pass &&
-	    i->done.change == s->feed.mark.change)
-		return 0;
-	i->is_filled = true;
-	i->done = s->feed.mark;
-	i->rules = share_rules_hash(s->rules);
-	err = share_state_save(s->state);
-	if (!err)
-		err = dirty_acknowledge(s->directory, &i->done);
-	return err;
-}
-
 /* A pass over the changes will do if all of them were recorded since the last
- * pass. */
-static int needs_full_pass(struct session *s, bool *out)
+ * pass.  Without any the entries of earlier ones stay, and there is no pass. */
+static int begin_pass(struct session *s)
 {
 	const struct share_identity *i = share_state_identity(s->state);
-	struct dirty_mark mark;
+	struct catalog_counts counts;
 	struct catalog_txn *txn;
 	uint64_t snapshot;
 	int err = catalog_read(s->catalog, &txn);
 
 	if (err)
 		return err;
-	err = dirty_get_mark(txn, &mark);
+	err = dirty_get_mark(txn, &s->mark);
+	if (!err)
+		err = catalog_counts(txn, &counts);
 	snapshot = catalog_snapshot(txn);
 	catalog_abort(txn);
-	*out = !i->is_filled || i->rules != share_rules_hash(s->rules) ||
-	       i->done.incarnation != mark.incarnation ||
-	       (!mark.incarnation && snapshot != s->snapshot);
+	if (err)
+		return err;
+	feed_restart(s);
+	s->is_full = !i->is_filled || i->rules != hash_rules(s->rules) ||
+		     i->done.incarnation != s->mark.incarnation ||
+		     (!s->mark.incarnation && snapshot != s->snapshot);
 	s->snapshot = snapshot;
-	s->is_idle = !*out && mark.change == i->done.change;
-	return err;
+	s->all = counts.fresh;
+	if (s->is_full)
+		s->step = PASS_FILES;
+	else if (s->mark.change != i->done.change)
+		s->step = PASS_CHANGES;
+	return 0;
 }
 
-static int choose_pass(struct session *s)
+/* After a full pass the copies of earlier epochs go. */
+static int end_pass(struct session *s, struct share_db *db)
 {
-	return s->feed.step == FEED_BEGIN ?
-		       needs_full_pass(s, &s->is_full_pass) :
-		       0;
+	struct share_identity *i = share_state_identity(s->state);
+	char epoch[24];
+	int err = 0;
+
+	if (s->is_full && !i->is_swept) {
+		(void)snprintf(epoch, sizeof(epoch), "%" PRIu64, i->epoch);
+		db_set_timeout(db, SWEEP_MS);
+		err = db_run(db, SQL_SWEEP, 2,
+			     (const char *[]){ s->host, epoch }, NULL);
+		i->is_swept = !err;
+	}
+	if (err)
+		return err;
+	i->is_filled = true;
+	i->done = s->mark;
+	i->rules = hash_rules(s->rules);
+	err = share_state_write(s->state, false, NULL, 0, NULL, 0);
+	return err ? err : dirty_acknowledge(s->directory, &i->done);
 }
 
 int session_publish(struct session *s, struct share_db *db)
 {
-	const struct share_identity *i = share_state_identity(s->state);
-	int err, more = 1;
+	bool is_new = s->step == PASS_NONE;
+	int err, more = 0;
 
 	if (!catalog_follow_holds(s->catalog))
 		return -EAGAIN;
-	err = choose_pass(s);
-	/* The entries of earlier changes stay until the next one. */
-	if (!err && s->feed.step == FEED_BEGIN && s->is_idle) {
-		atomic_store(&s->is_current, true);
-		return 0;
-	}
-	while (!err && more > 0) {
-		if (s->stop && atomic_load(s->stop))
-			return -ECANCELED;
-		more = s->is_full_pass ? feed_all(&s->feed) :
-					 feed_changes(&s->feed, &i->done);
-		if (s->progress && s->is_full_pass)
-			s->progress(s->arg, s->feed.visited, s->feed.all);
+	if (s->stop && atomic_load(s->stop))
+		return -ECANCELED;
+	err = is_new ? begin_pass(s) : 0;
+	if (!err && !(is_new && s->step == PASS_NONE)) {
+		more = feed_fill(s);
+		err = more < 0 ? more : 0;
 		if (more > 0) {
 			atomic_store(&s->is_current, false);
 			err = send_batch(s, db);
+		} else if (!err) {
+			err = end_pass(s, db);
 		}
 	}
-	if (!err)
-		err = more;
-	if (!err)
-		err = end_pass(s, db);
-	if (!err)
+	if (err)
+		feed_restart(s);
+	else if (!more)
 		atomic_store(&s->is_current, true);
-	else
-		feed_restart(&s->feed);
-	return err;
+	return err ? err : more;
 }

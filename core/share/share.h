@@ -19,32 +19,24 @@
  * of PostgreSQL, and asks it what other hosts have.  It is a program of its
  * own, the only one with libpq; the mount has no network.
  *
- * Objects
- *
- *   session  one catalog: its file, its state, its pass (session.h)
- *   feed     what of a catalog is to be sent (feed.h)
- *   batch    what one transaction of the database gets (batch.h)
- *   state    the host's name and what it published, in LMDB (state.h)
- *   dirty    what changed since, in the catalog (core/catalog/dirty.h)
- *   question what others have that is alike (question/question.h)
- *   ask      questions and answers as lines of JSON (ask.h)
- *   schema   the tables (schema.h)
- *   db       the connection (db.h)
+ *   session   one catalog, and the pass over it (session.h, feed.c)
+ *   batch     what one transaction of the database gets (batch.h)
+ *   state     the host's name and what it published, in LMDB (state.h)
+ *   ask       questions, and answers as lines of JSON (ask.h)
+ *   schema    the tables and the statements (schema.h)
+ *   db        the connection (db.h)
  *
  * The database is a cache.  Everything in it is keyed by content, each write
  * can be repeated and the order of writes does not matter; every host can fill
  * it again.  The catalog is never written to, nor is the tree.
  *
- * Threads.  The main thread publishes.  A second one accepts connections to the
- * sockets of the catalogs, and each of these has a thread; questions share one
- * more connection to the database, one at a time (serve.c).
+ * The main thread publishes.  A second one takes requests from the sockets of
+ * the catalogs, and each of these has a thread; questions share one more
+ * connection to the database, one at a time.
  *
  * It must never: keep a lock or a transaction of the catalog while it waits for
  * the network; tell of a file that the rules exclude; lose what the database
  * has of this host (state.h says how); or print a password.
- *
- * main.c has the commands, daemon.c publishes, serve.c answers, admin.c has
- * what an administrator does now and then.
  */
 enum { SHARE_OK = 0, SHARE_FAILED = 1, SHARE_USAGE = 2 };
 
@@ -57,6 +49,8 @@ struct share_options {
 	bool quiet;  /* no progress bar */
 	unsigned wait_ms;
 	struct share_rules rules;
+	struct share_schema schema;         /* of init */
+	const char *operand;                /* the first */
 	char *catalogs[SHARE_CATALOGS_MAX]; /* owned */
 	size_t catalog_count;
 };
@@ -65,17 +59,21 @@ struct share_options {
 void share_complain(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
 
-/* The exit codes of the commands. */
+/* The commands; they return the exit code. */
 int share_run_daemon(struct share_options *o);
-int share_run_check(const struct share_options *o);
-int share_run_forget(const struct share_options *o, const char *host);
-int share_run_gc(const struct share_options *o);
-int share_run_ask(const struct share_options *o);
+int share_run_init(struct share_options *o);
+int share_run_check(struct share_options *o);
+int share_run_forget(struct share_options *o);
+int share_run_gc(struct share_options *o);
+int share_run_ask(struct share_options *o);
 
 /* ---- serve.c ---- */
 
-/* What the daemon tells about itself; written by its main thread. */
-struct share_report {
+struct share_daemon {
+	const struct share_options *options;
+	struct session *sessions; /* of the catalogs */
+	atomic_bool *stop;
+	/* What it tells about itself. */
 	pthread_mutex_t lock; /* the message */
 	char message[600];    /* why it is not connected; "": it is */
 	atomic_bool is_connected;
@@ -84,9 +82,8 @@ struct share_report {
 struct serve;
 
 /* Makes the sockets and starts the thread. */
-int serve_start(const struct share_options *o, struct session *sessions,
-		struct share_report *report, const atomic_bool *stop,
-		struct serve **out);
+int serve_start(struct share_daemon *d, struct serve **out);
+/* After stop. */
 void serve_stop(struct serve *s);
 
 /* ---- confine.c ---- */

@@ -17,8 +17,7 @@
 #define IDENTITY_KEY "identity"
 #define IDENTITY_BYTES (1 + DB_UUID_BYTES + 1 + 6 * 8)
 #define IDENTITY_VERSION 1
-#define FILE_BYTES 16
-#define KEY_BYTES (FILE_BYTES + DB_UUID_BYTES)
+#define KEY_BYTES (SHARE_FILE_BYTES + DB_UUID_BYTES)
 #define VALUE_BYTES 9
 
 struct share_state {
@@ -37,40 +36,17 @@ static int errno_of(int rc)
 	return rc > 0 ? -rc : rc ? -EUCLEAN : 0;
 }
 
-/* ---- bytes ---- */
-
-static void file_store(const struct file_key *key, uint8_t *p)
+void share_file_store(const struct file_key *key, uint8_t *p)
 {
 	store_be32(p, key->device);
 	store_be64(p + 4, key->inode);
 	store_be32(p + 12, key->generation);
 }
 
-static void file_load(const uint8_t *p, struct file_key *out)
-{
-	out->device = load_be32(p);
-	out->inode = load_be64(p + 4);
-	out->generation = load_be32(p + 12);
-}
-
 static void key_store(const struct share_publication *x, uint8_t *p)
 {
-	file_store(&x->file, p);
-	memcpy(p + FILE_BYTES, x->content, DB_UUID_BYTES);
-}
-
-static int publication_load(const MDB_val *key, const MDB_val *value,
-			    struct share_publication *out)
-{
-	const uint8_t *k = key->mv_data, *v = value->mv_data;
-
-	if (key->mv_size != KEY_BYTES || value->mv_size != VALUE_BYTES)
-		return -EUCLEAN;
-	file_load(k, &out->file);
-	memcpy(out->content, k + FILE_BYTES, DB_UUID_BYTES);
-	out->is_known = v[0] != 0;
-	out->hash = load_le64(v + 1);
-	return 0;
+	share_file_store(&x->file, p);
+	memcpy(p + SHARE_FILE_BYTES, x->content, DB_UUID_BYTES);
 }
 
 static void identity_store(const struct share_identity *i, uint8_t *p)
@@ -106,25 +82,6 @@ static int identity_load(const MDB_val *value, struct share_identity *out)
 	return 0;
 }
 
-/* ---- opening ---- */
-
-static int lock(struct share_state *s, const char *directory)
-{
-	struct buf path = { 0 };
-	int err = buf_append_format(&path, "%s/lock", directory);
-
-	if (!err) {
-		s->lock_fd =
-			open(path.data,
-			     O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-		err = s->lock_fd < 0 ? -errno : 0;
-	}
-	if (!err && flock(s->lock_fd, LOCK_EX | LOCK_NB))
-		err = errno == EWOULDBLOCK ? -EBUSY : -errno;
-	buf_release(&path);
-	return err;
-}
-
 static int open_file(struct share_state *s, const char *path, size_t map_bytes)
 {
 	int err = errno_of(mdb_env_create(&s->env));
@@ -145,22 +102,18 @@ static int open_file(struct share_state *s, const char *path, size_t map_bytes)
 	return err;
 }
 
-static int read_identity(struct share_state *s, MDB_txn *txn)
+static int end_txn(MDB_txn *txn, int err)
 {
-	MDB_val key = { strlen(IDENTITY_KEY), IDENTITY_KEY }, value;
-	int err = errno_of(mdb_get(txn, s->meta, &key, &value));
-
 	if (!err)
-		return identity_load(&value, &s->identity);
-	if (err != -ENOENT)
-		return err;
-	if (getrandom(s->identity.host, DB_UUID_BYTES, 0) != DB_UUID_BYTES)
-		return -EAGAIN;
-	return 0;
+		return errno_of(mdb_txn_commit(txn));
+	mdb_txn_abort(txn);
+	return err;
 }
 
-static int open_tables(struct share_state *s)
+/* A new one has a random name. */
+static int read_tables(struct share_state *s)
 {
+	MDB_val key = { strlen(IDENTITY_KEY), IDENTITY_KEY }, value;
 	MDB_txn *txn;
 	int err = errno_of(mdb_txn_begin(s->env, NULL, 0, &txn));
 
@@ -170,20 +123,33 @@ static int open_tables(struct share_state *s)
 	if (!err)
 		err = errno_of(mdb_dbi_open(txn, "publications", MDB_CREATE,
 					    &s->publications));
-	if (!err)
-		err = read_identity(s, txn);
 	if (err)
-		mdb_txn_abort(txn);
-	else
-		err = errno_of(mdb_txn_commit(txn));
-	return err;
+		return end_txn(txn, err);
+	err = errno_of(mdb_get(txn, s->meta, &key, &value));
+	if (!err)
+		err = identity_load(&value, &s->identity);
+	else if (err == -ENOENT)
+		err = getrandom(s->identity.host, DB_UUID_BYTES, 0) ==
+				      DB_UUID_BYTES ?
+			      0 :
+			      -EAGAIN;
+	return end_txn(txn, err);
 }
 
 static int open_state(struct share_state *s, const char *directory)
 {
 	struct buf path = { 0 };
-	int err = lock(s, directory);
+	int err = buf_append_format(&path, "%s/lock", directory);
 
+	if (err)
+		return err;
+	s->lock_fd = open(path.data, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+			  0600);
+	if (s->lock_fd < 0)
+		err = -errno;
+	else if (flock(s->lock_fd, LOCK_EX | LOCK_NB))
+		err = errno == EWOULDBLOCK ? -EBUSY : -errno;
+	buf_clear(&path);
 	if (!err)
 		err = buf_append_format(&path, "%s/state.mdb", directory);
 	if (!err)
@@ -191,9 +157,9 @@ static int open_state(struct share_state *s, const char *directory)
 	if (err == -ENOMEM)
 		err = open_file(s, path.data, MAP_SMALL);
 	if (!err)
-		err = open_tables(s);
+		err = read_tables(s);
 	buf_release(&path);
-	return err ? err : share_state_save(s);
+	return err ? err : share_state_write(s, false, NULL, 0, NULL, 0);
 }
 
 int share_state_open(const char *directory, struct share_state **out)
@@ -228,156 +194,79 @@ struct share_identity *share_state_identity(struct share_state *s)
 	return &s->identity;
 }
 
-/* ---- writing ---- */
-
-static int put_identity(struct share_state *s, MDB_txn *txn)
-{
-	uint8_t bytes[IDENTITY_BYTES];
-	MDB_val key = { strlen(IDENTITY_KEY), IDENTITY_KEY };
-	MDB_val value = { sizeof(bytes), bytes };
-
-	identity_store(&s->identity, bytes);
-	return errno_of(mdb_put(txn, s->meta, &key, &value, 0));
-}
-
-static int put_publication(struct share_state *s, MDB_txn *txn,
-			   const struct share_publication *x)
-{
-	uint8_t k[KEY_BYTES], v[VALUE_BYTES];
-	MDB_val key = { sizeof(k), k }, value = { sizeof(v), v };
-
-	key_store(x, k);
-	v[0] = x->is_known;
-	store_le64(v + 1, x->hash);
-	return errno_of(mdb_put(txn, s->publications, &key, &value, 0));
-}
-
-static int remove_publication(struct share_state *s, MDB_txn *txn,
-			      const struct share_publication *x)
-{
-	uint8_t k[KEY_BYTES];
-	MDB_val key = { sizeof(k), k };
-	int err;
-
-	key_store(x, k);
-	err = errno_of(mdb_del(txn, s->publications, &key, NULL));
-	return err == -ENOENT ? 0 : err;
-}
-
-int share_state_apply(struct share_state *s,
+int share_state_write(struct share_state *s, bool clear,
 		      const struct share_publication *put, size_t put_count,
 		      const struct share_publication *gone, size_t gone_count)
 {
+	uint8_t identity[IDENTITY_BYTES], k[KEY_BYTES], v[VALUE_BYTES];
+	MDB_val key = { strlen(IDENTITY_KEY), IDENTITY_KEY };
+	MDB_val value = { sizeof(identity), identity };
 	MDB_txn *txn;
 	size_t i;
 	int err = errno_of(mdb_txn_begin(s->env, NULL, 0, &txn));
 
 	if (err)
 		return err;
-	err = put_identity(s, txn);
-	for (i = 0; i < gone_count && !err; i++)
-		err = remove_publication(s, txn, &gone[i]);
-	for (i = 0; i < put_count && !err; i++)
-		err = put_publication(s, txn, &put[i]);
-	if (err)
-		mdb_txn_abort(txn);
-	else
-		err = errno_of(mdb_txn_commit(txn));
-	return err;
-}
-
-int share_state_save(struct share_state *s)
-{
-	return share_state_apply(s, NULL, 0, NULL, 0);
-}
-
-int share_state_clear(struct share_state *s)
-{
-	MDB_txn *txn;
-	int err = errno_of(mdb_txn_begin(s->env, NULL, 0, &txn));
-
-	if (err)
-		return err;
-	err = put_identity(s, txn);
-	if (!err)
+	identity_store(&s->identity, identity);
+	err = errno_of(mdb_put(txn, s->meta, &key, &value, 0));
+	if (!err && clear)
 		err = errno_of(mdb_drop(txn, s->publications, 0));
-	if (err)
-		mdb_txn_abort(txn);
-	else
-		err = errno_of(mdb_txn_commit(txn));
-	return err;
+	key = (MDB_val){ sizeof(k), k };
+	for (i = 0; i < gone_count && !err; i++) {
+		key_store(&gone[i], k);
+		err = errno_of(mdb_del(txn, s->publications, &key, NULL));
+		err = err == -ENOENT ? 0 : err;
+	}
+	value = (MDB_val){ sizeof(v), v };
+	for (i = 0; i < put_count && !err; i++) {
+		key_store(&put[i], k);
+		v[0] = put[i].is_known;
+		store_le64(v + 1, put[i].hash);
+		err = errno_of(mdb_put(txn, s->publications, &key, &value, 0));
+	}
+	return end_txn(txn, err);
 }
 
-/* ---- reading ---- */
-
-static int begin_reading(struct share_state *s, MDB_txn **txn_out,
-			 MDB_cursor **cursor_out)
+int share_state_read(struct share_state *s, const struct file_key *file,
+		     bool of_file, struct share_publication *out, size_t max,
+		     size_t *count_out)
 {
-	int err = errno_of(mdb_txn_begin(s->env, NULL, MDB_RDONLY, txn_out));
-
-	if (err)
-		return err;
-	err = errno_of(mdb_cursor_open(*txn_out, s->publications, cursor_out));
-	if (err)
-		mdb_txn_abort(*txn_out);
-	return err;
-}
-
-int share_state_of_file(struct share_state *s, const struct file_key *file,
-			struct share_publication *out, size_t max,
-			size_t *count_out)
-{
-	uint8_t prefix[FILE_BYTES];
-	MDB_val key = { sizeof(prefix), prefix }, value;
+	uint8_t from[KEY_BYTES];
+	MDB_val key = { sizeof(from), from }, value;
 	MDB_cursor *cursor;
 	size_t count = 0;
 	MDB_txn *txn;
-	int err = begin_reading(s, &txn, &cursor);
+	int err = errno_of(mdb_txn_begin(s->env, NULL, MDB_RDONLY, &txn));
 
 	if (err)
 		return err;
-	file_store(file, prefix);
-	err = errno_of(mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE));
+	err = errno_of(mdb_cursor_open(txn, s->publications, &cursor));
+	if (err)
+		return end_txn(txn, err);
+	/* Before or behind all contents. */
+	memset(from, of_file ? 0 : 0xff, sizeof(from));
+	if (file)
+		share_file_store(file, from);
+	err = errno_of(mdb_cursor_get(cursor, &key, &value,
+				      file ? MDB_SET_RANGE : MDB_FIRST));
 	while (!err && count < max) {
-		err = publication_load(&key, &value, &out[count]);
-		if (err || !file_key_equal(&out[count].file, file))
+		struct share_publication *x = &out[count];
+		const uint8_t *k = key.mv_data, *v = value.mv_data;
+
+		if (key.mv_size != KEY_BYTES || value.mv_size != VALUE_BYTES) {
+			err = -EUCLEAN;
+			break;
+		}
+		x->file = (struct file_key){ .device = load_be32(k),
+					     .inode = load_be64(k + 4),
+					     .generation = load_be32(k + 12) };
+		memcpy(x->content, k + SHARE_FILE_BYTES, DB_UUID_BYTES);
+		x->is_known = v[0] != 0;
+		x->hash = load_le64(v + 1);
+		if (of_file && !file_key_equal(&x->file, file))
 			break;
 		count++;
 		err = errno_of(mdb_cursor_get(cursor, &key, &value, MDB_NEXT));
-	}
-	mdb_cursor_close(cursor);
-	mdb_txn_abort(txn);
-	*count_out = count;
-	return err == -ENOENT ? 0 : err;
-}
-
-int share_state_files(struct share_state *s, const struct file_key *after,
-		      struct file_key *out, size_t max, size_t *count_out)
-{
-	uint8_t last[KEY_BYTES];
-	MDB_val key = { sizeof(last), last }, value;
-	struct share_publication x;
-	MDB_cursor *cursor;
-	size_t count = 0;
-	MDB_txn *txn;
-	int err = begin_reading(s, &txn, &cursor);
-
-	if (err)
-		return err;
-	/* Behind all of that file. */
-	memset(last, 0xff, sizeof(last));
-	if (after)
-		file_store(after, last);
-	err = errno_of(mdb_cursor_get(cursor, &key, &value,
-				      after ? MDB_SET_RANGE : MDB_FIRST));
-	while (!err && count < max) {
-		err = publication_load(&key, &value, &x);
-		if (!err && !(after && file_key_equal(&x.file, after)) &&
-		    !(count && file_key_equal(&x.file, &out[count - 1])))
-			out[count++] = x.file;
-		if (!err)
-			err = errno_of(
-				mdb_cursor_get(cursor, &key, &value, MDB_NEXT));
 	}
 	mdb_cursor_close(cursor);
 	mdb_txn_abort(txn);

@@ -41,30 +41,27 @@ struct share_publication {
 	uint64_t hash; /* of the path and times that were published */
 };
 
+/* A file as the database and the state have it. */
+#define SHARE_FILE_BYTES 16
+void share_file_store(const struct file_key *key, uint8_t *p);
+
 int share_state_open(const char *directory, struct share_state **out);
 void share_state_close(struct share_state *s);
 
-/* The identity, for reading and changing; stored by the functions below. */
+/* The identity, for reading and changing; stored by share_state_write(). */
 struct share_identity *share_state_identity(struct share_state *s);
-int share_state_save(struct share_state *s);
 
-/* Saves, and forgets all publications. */
-int share_state_clear(struct share_state *s);
-
-/* Saves, and puts and removes publications, all or nothing. */
-int share_state_apply(struct share_state *s,
+/* Stores the identity, and puts and removes publications, all or nothing.
+ * clear: all that are there are removed first. */
+int share_state_write(struct share_state *s, bool clear,
 		      const struct share_publication *put, size_t put_count,
 		      const struct share_publication *gone, size_t gone_count);
 
-/* All of a file, in order of the contents; at most max. */
-int share_state_of_file(struct share_state *s, const struct file_key *file,
-			struct share_publication *out, size_t max,
-			size_t *count_out);
-
-/* Up to max files with a publication, in order, behind *after (NULL: from the
- * start). */
-int share_state_files(struct share_state *s, const struct file_key *after,
-		      struct file_key *out, size_t max, size_t *count_out);
+/* Publications in order of files and contents, at most max: those of_file; or
+ * those of all files behind it (NULL: of all). */
+int share_state_read(struct share_state *s, const struct file_key *file,
+		     bool of_file, struct share_publication *out, size_t max,
+		     size_t *count_out);
 
 /* How many publications there are. */
 int share_state_count(struct share_state *s, uint64_t *out);

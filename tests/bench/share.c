@@ -9,7 +9,7 @@
 #include "core/base/clock.h"
 #include "core/index/index.h"
 #include "core/share/batch.h"
-#include "core/share/question/question.h"
+#include "core/share/ask.h"
 #include "core/share/schema.h"
 
 /*
@@ -148,6 +148,7 @@ static void add(struct share_bench *b, struct share_batch *batch, uint64_t n,
 	    batch_add_content(batch, &m->digests, &m->sketch,
 			      SHARE_LIMIT_DEFAULT))
 		fail(b, "memory", -ENOMEM);
+	free(path);
 }
 
 static void send(struct share_bench *b, struct share_batch *batch)

@@ -12,24 +12,6 @@
 
 enum { THRESHOLD = 60 };
 
-static int parse_line(const json_t *line, struct digests *d)
-{
-	json_t *texts = json_object_get(line, "digests"), *value;
-	const struct digest_ops *info;
-	const char *name;
-	int err = 0;
-
-	d->size = (uint64_t)json_integer_value(json_object_get(line, "size"));
-	json_object_foreach(texts, name, value)
-	{
-		info = digest_find(name);
-		if (!err && info && json_is_string(value))
-			err = digest_parse(info->id, json_string_value(value),
-					   json_string_length(value), d);
-	}
-	return err;
-}
-
 static int show_copies(struct similar_job *job, const json_t *line,
 		       const struct digests *d)
 {
@@ -55,8 +37,9 @@ static int show_copies(struct similar_job *job, const json_t *line,
 static int take_line(void *arg, json_t *line)
 {
 	struct digests d = { 0 };
-	int err = parse_line(line, &d);
+	int err = digests_from_json(json_object_get(line, "digests"), &d);
 
+	d.size = (uint64_t)json_integer_value(json_object_get(line, "size"));
 	if (!err)
 		err = show_copies(arg, line, &d);
 	digests_release(&d);

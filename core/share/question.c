@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/share/ask.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/array.h"
+#include "core/base/json.h"
+#include "core/index/judge.h"
+#include "core/index/judge_rules.h"
+#include "core/share/schema.h"
+
+struct candidate {
+	uint8_t content[DB_UUID_BYTES];
+	unsigned values; /* in common */
+};
+
+struct question_job {
+	const struct question *q;
+	struct share_db *db;
+	struct share_answer *answer;
+	struct sketch *sketch; /* owned; of the question; NULL: none */
+	struct weighed_sketch *weighed;
+	struct sketch *other; /* owned; room for that of a candidate */
+	uint64_t values[QUESTION_VALUES];
+	bool is_common[QUESTION_VALUES];
+	size_t value_count;
+	struct candidate *candidates;
+	size_t candidate_count;
+	json_t *hosts; /* labels by ids */
+};
+
+static void hit_release(struct answer_hit *h)
+{
+	json_decref(h->copies);
+	digests_release(&h->digests);
+}
+
+void answer_release(struct share_answer *a)
+{
+	while (a->count)
+		hit_release(&a->hits[--a->count]);
+	free(a->hits);
+	*a = (struct share_answer){ 0 };
+}
+
+/* ---- a step ---- */
+
+/* -E2BIG: these are not all rows. */
+typedef int take_rows_fn(struct question_job *j, const PGresult *r);
+
+/* One statement for all items of an array, or when that will not do, a statement
+ * and a transaction for each.  The first reason why the answer is not complete
+ * is kept. */
+static int run_step(struct question_job *j, const char *all, const char *one,
+		    const struct buf *items, take_rows_fn *take)
+{
+	char item[DB_UUID_TEXT + 1], *reason = j->answer->reason;
+	const char *p = items->data + 1;
+	bool is_apart = false;
+	size_t len, left = 1;
+	PGresult *r;
+	int err = db_send(j->db, all, items->data);
+
+	if (!err)
+		err = db_sync(j->db);
+	while (!err && left--) {
+		r = NULL;
+		err = db_result(j->db, &r);
+		if (!err)
+			err = take(j, r);
+		PQclear(r);
+		if (err != -EREMOTEIO && err != -ENOTRECOVERABLE &&
+		    err != -E2BIG)
+			continue;
+		if (is_apart) {
+			if (!*reason)
+				(void)snprintf(
+					reason, sizeof(j->answer->reason),
+					"%.*s",
+					(int)sizeof(j->answer->reason) - 1,
+					j->db->message);
+			err = 0;
+			continue;
+		}
+		is_apart = true;
+		err = db_drain(j->db);
+		for (left = 0; *p && !err; left++, p += len + 1) {
+			len = strcspn(p, ",}");
+			(void)snprintf(item, sizeof(item), "%.*s", (int)len, p);
+			err = db_send(j->db, one, item);
+			if (!err)
+				err = db_sync(j->db);
+		}
+	}
+	return err ? err : db_drain(j->db);
+}
+
+/* ---- candidates ---- */
+
+static int add_candidate(struct question_job *j, const uint8_t *content,
+			 unsigned values)
+{
+	struct candidate *all = array_with_room(
+		j->candidates, j->candidate_count, sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	j->candidates = all;
+	all += j->candidate_count++;
+	memcpy(all->content, content, DB_UUID_BYTES);
+	all->values = values;
+	return 0;
+}
+
+/* The place of a value; value_count: it was not asked for. */
+static size_t find_value(const struct question_job *j, uint64_t value)
+{
+	size_t i;
+
+	for (i = 0; i < j->value_count && j->values[i] != value; i++)
+		;
+	return i;
+}
+
+/* Values that very many contents have count little. */
+static uint32_t contents_of(void *arg, uint64_t value)
+{
+	const struct question_job *j = arg;
+	size_t i = find_value(j, value);
+
+	return i < j->value_count && j->is_common[i] ? 2 * WEIGHT_COMMON : 1;
+}
+
+static int take_postings(struct question_job *j, const PGresult *r)
+{
+	unsigned counts[QUESTION_VALUES + 1] = { 0 };
+	uint8_t content[DB_UUID_BYTES];
+	int row, err = 0;
+	size_t i;
+
+	if (PQntuples(r) > QUESTION_POSTINGS)
+		return -E2BIG;
+	for (row = 0; row < PQntuples(r); row++) {
+		i = find_value(j, strtoull(db_value(r, row, 1), NULL, 10));
+		counts[i]++;
+		if (i < j->value_count && counts[i] > QUESTION_COMMON)
+			j->is_common[i] = true;
+	}
+	for (row = 0; row < PQntuples(r) && !err; row++) {
+		i = find_value(j, strtoull(db_value(r, row, 1), NULL, 10));
+		if (i < j->value_count && !j->is_common[i] &&
+		    !db_parse_uuid(db_value(r, row, 0), content))
+			err = add_candidate(j, content, 1);
+	}
+	return err;
+}
+
+static int by_content(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	return memcmp(x->content, y->content, DB_UUID_BYTES);
+}
+
+static int by_values(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	if (x->values != y->values)
+		return x->values < y->values ? 1 : -1;
+	return by_content(a, b);
+}
+
+static int find_candidates(struct question_job *j)
+{
+	struct buf items = { 0 };
+	struct candidate *c;
+	size_t i, count = 1;
+	int err = 0;
+
+	/* The anchors, and values of the share from the least on. */
+	for (i = 0; j->sketch && i < j->sketch->count && !err; i++) {
+		uint64_t value = j->sketch->values[i];
+
+		if (i == QUESTION_VALUES ||
+		    (i >= SHARE_ANCHORS && (int64_t)value >= j->q->share_limit))
+			break;
+		j->values[j->value_count++] = value;
+		err = db_array_add_number(&items, (int64_t)value);
+	}
+	if (!err && items.len)
+		err = run_step(j, SQL_POSTINGS_OF_ALL, SQL_POSTINGS_OF_ONE,
+			       &items, take_postings);
+	buf_release(&items);
+	/* The content itself is one, and the first. */
+	if (!err)
+		err = add_candidate(j, j->q->digests->xxh128,
+				    QUESTION_VALUES + 1);
+	if (err)
+		return err;
+	c = j->candidates;
+	qsort(c, j->candidate_count, sizeof(*c), by_content);
+	for (i = 1; i < j->candidate_count; i++) {
+		if (!by_content(&c[count - 1], &c[i]))
+			c[count - 1].values += c[i].values;
+		else
+			c[count++] = c[i];
+	}
+	qsort(c, count, sizeof(*c), by_values);
+	j->candidate_count =
+		count < QUESTION_CANDIDATES ? count : QUESTION_CANDIDATES;
+	return 0;
+}
+
+/* ---- contents ---- */
+
+/* 0 for what is not alike. */
+static int score_of(struct question_job *j, const struct digests *d)
+{
+	const struct weigher w = { .contents = contents_of, .arg = j };
+	const struct judge_rules rules = {
+		.relation = j->q->boilerplate ? INDEX_ALL : INDEX_ALIKE,
+		.threshold = j->q->threshold,
+	};
+	struct verdict v;
+
+	if (!memcmp(d->xxh128, j->q->digests->xxh128, DB_UUID_BYTES) &&
+	    d->size == j->q->digests->size)
+		return 100;
+	if (!(d->set & DIGEST_BIT(DIGEST_SIF)) || !j->sketch)
+		return 0;
+	judge_pair(&w, j->weighed, j->other, &rules, &v);
+	return judge_lists(&rules, &v) ? v.score : 0;
+}
+
+/* Digests of a row, and its sketch in j->other if it is one that can be
+ * compared. */
+static int take_digests(struct question_job *j, const PGresult *r, int row,
+			struct digests *d)
+{
+	uint8_t bytes[SKETCH_PACKED_MAX];
+	ssize_t len;
+
+	d->size = strtoull(db_value(r, row, 1), NULL, 10);
+	d->set = DIGEST_BIT(DIGEST_XXH128);
+	if (!PQgetisnull(r, row, 2)) {
+		store_be64(d->simhash,
+			   (uint64_t)strtoll(db_value(r, row, 2), NULL, 10));
+		d->set |= DIGEST_BIT(DIGEST_SIMHASH);
+	}
+	if (!PQgetisnull(r, row, 3) &&
+	    db_parse_bytes(db_value(r, row, 3), d->traits, 16) == 16)
+		d->set |= DIGEST_BIT(DIGEST_RDC);
+	if (PQgetisnull(r, row, 4))
+		return 0;
+	len = db_parse_bytes(db_value(r, row, 4), bytes, sizeof(bytes));
+	if (len < 0 || sketch_unpack(bytes, (size_t)len, j->other))
+		return 0;
+	return digest_put(d, DIGEST_SIF,
+			  (struct digest_value){ bytes, (size_t)len });
+}
+
+static int take_contents(struct question_job *j, const PGresult *r)
+{
+	struct share_answer *a = j->answer;
+	struct answer_hit *all;
+	int row, score, err = 0;
+
+	for (row = 0; row < PQntuples(r) && !err; row++) {
+		struct digests d = { 0 };
+
+		if (db_parse_uuid(db_value(r, row, 0), d.xxh128))
+			continue;
+		err = take_digests(j, r, row, &d);
+		score = err ? 0 : score_of(j, &d);
+		if (score < j->q->threshold) {
+			digests_release(&d);
+			continue;
+		}
+		all = array_with_room(a->hits, a->count, sizeof(*all));
+		if (!all) {
+			digests_release(&d);
+			return -ENOMEM;
+		}
+		a->hits = all;
+		all += a->count++;
+		*all = (struct answer_hit){ .score = score,
+					    .digests = d,
+					    .copies = json_array() };
+		memcpy(all->content, d.xxh128, DB_UUID_BYTES);
+	}
+	return err;
+}
+
+static int by_score(const void *a, const void *b)
+{
+	const struct answer_hit *x = a, *y = b;
+
+	if (x->score != y->score)
+		return y->score - x->score;
+	return memcmp(x->content, y->content, DB_UUID_BYTES);
+}
+
+static int find_hits(struct question_job *j)
+{
+	const struct weigher w = { .contents = contents_of, .arg = j };
+	struct share_answer *a = j->answer;
+	struct buf items = { 0 };
+	int err = 0;
+	size_t i;
+
+	if (j->sketch)
+		weight_sketch(&w, j->sketch, j->weighed);
+	for (i = 0; i < j->candidate_count && !err; i++)
+		err = db_array_add_uuid(&items, j->candidates[i].content);
+	if (!err)
+		err = run_step(j, SQL_CONTENTS_OF_ALL, SQL_CONTENTS_OF_ONE,
+			       &items, take_contents);
+	buf_release(&items);
+	if (a->count)
+		qsort(a->hits, a->count, sizeof(*a->hits), by_score);
+	for (; a->count > j->q->limit; a->is_cut = true)
+		hit_release(&a->hits[--a->count]);
+	return err;
+}
+
+/* ---- copies ---- */
+
+/* Without a label the host is gone. */
+static int add_copy(struct question_job *j, struct answer_hit *hit,
+		    const PGresult *r, int row, const char *id)
+{
+	json_t *label = json_object_get(j->hosts, id), *copy;
+	char *path;
+	int err = 0;
+
+	copy = json_pack("{s:o, s:s}", "host",
+			 label ? json_incref(label) : json_string(id), "id",
+			 id);
+	if (copy && !PQgetisnull(r, row, 2)) {
+		path = db_parse_string(db_value(r, row, 2));
+		err = path ? json_set_path(copy, "path", path) : -ENOMEM;
+		free(path);
+		if (!err && json_object_set_new(
+				    copy, "mtime",
+				    json_integer(strtoll(db_value(r, row, 3),
+							 NULL, 10))))
+			err = -ENOMEM;
+	}
+	if (err) {
+		json_decref(copy);
+		return err;
+	}
+	return json_array_append_new(hit->copies, copy) ? -ENOMEM : 0;
+}
+
+static int take_copies(struct question_job *j, const PGresult *r)
+{
+	uint8_t content[DB_UUID_BYTES], host[DB_UUID_BYTES];
+	struct share_answer *a = j->answer;
+	char id[DB_UUID_TEXT + 1];
+	int row, err = 0;
+	size_t i;
+
+	if (PQntuples(r) > QUESTION_COPIES)
+		a->is_cut = true;
+	for (row = 0; row < PQntuples(r) && !err; row++) {
+		if (db_parse_uuid(db_value(r, row, 0), content) ||
+		    db_parse_uuid(db_value(r, row, 1), host))
+			continue;
+		db_format_uuid(host, id);
+		if (j->q->but && !strcmp(id, j->q->but))
+			continue;
+		for (i = 0; i < a->count; i++)
+			if (!memcmp(a->hits[i].content, content, DB_UUID_BYTES))
+				break;
+		if (i < a->count)
+			err = add_copy(j, &a->hits[i], r, row, id);
+	}
+	return err;
+}
+
+/* Contents without a copy but that of the host that asks are no hits. */
+static int find_copies(struct question_job *j)
+{
+	struct share_answer *a = j->answer;
+	struct buf items = { 0 };
+	PGresult *r = NULL;
+	size_t i, count = 0;
+	int err = db_run(j->db, SQL_ALL_HOSTS, 0, NULL, &r);
+
+	if (!err)
+		err = db_take_labels(r, j->hosts);
+	PQclear(r);
+	for (i = 0; i < a->count && !err; i++)
+		err = db_array_add_uuid(&items, a->hits[i].content);
+	if (!err)
+		err = run_step(j, SQL_COPIES_OF_ALL, SQL_COPIES_OF_ONE, &items,
+			       take_copies);
+	buf_release(&items);
+	if (err)
+		return err;
+	for (i = 0; i < a->count; i++) {
+		if (json_array_size(a->hits[i].copies))
+			a->hits[count++] = a->hits[i];
+		else
+			hit_release(&a->hits[i]);
+	}
+	a->count = count;
+	return 0;
+}
+
+int question_ask(struct share_db *db, const struct question *q,
+		 struct share_answer *out)
+{
+	struct question_job j = { .q = q, .db = db, .answer = out };
+	int err = -ENOMEM;
+
+	*out = (struct share_answer){ 0 };
+	db_set_timeout(db, q->wait_ms);
+	j.hosts = json_object();
+	j.other = malloc(sizeof(*j.other));
+	j.sketch = malloc(sizeof(*j.sketch));
+	j.weighed = malloc(sizeof(*j.weighed));
+	if (j.hosts && j.other && j.sketch && j.weighed)
+		err = digests_sketch(q->digests, j.sketch);
+	if (err == -ENODATA || (!err && !j.sketch->count)) {
+		free(j.sketch);
+		j.sketch = NULL;
+		err = 0;
+	}
+	if (!err)
+		err = find_candidates(&j);
+	if (!err)
+		err = find_hits(&j);
+	if (!err && out->count)
+		err = find_copies(&j);
+	json_decref(j.hosts);
+	free(j.sketch);
+	free(j.other);
+	free(j.weighed);
+	free(j.candidates);
+	if (err)
+		answer_release(out);
+	return err;
+}
