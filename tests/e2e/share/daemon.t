@@ -225,6 +225,29 @@ ok "after a mount that was killed, it goes on with the new file" \
 ok "check" poll 30 "$KIN_SHARE" check --db "$(db a)" "$T/m1"
 ok "the catalog is in order" "$KIN" check "$T/m1"
 
+# ---- a catalog that goes ----
+
+cp -a "$(catalog_of "$T/m2")" "$T/gone"
+rm -r "$T/gone/share"
+"$KIN_SHARE" --db "$(db a)" --label pair "$T/gone" "$T/m2" \
+	2>"$T/pair.log" &
+pair=$!
+pids+=("$pair")
+have_of_pair() { published a | grep -c '^pair|'; }
+all_of_pair() { [ "$(have_of_pair)" = "$1" ]; }
+files=$(find "$T/two" -type f | wc -l)
+ok "two catalogs are published" poll 20 all_of_pair $((2 * files))
+mv "$T/gone" "$T/away"
+ok "one of which goes" poll 20 grep -q 'its directory is gone' "$T/pair.log"
+for i in 1 2 3; do
+	cp "$T/two/f1" "$T/m2/more$i"
+	ok "the other is published, change $i" \
+		poll 20 all_of_pair $((2 * files + i))
+done
+is "$(wc -l <"$T/pair.log")" 1 "that one is gone was told once"
+kill -TERM "$pair"
+wait "$pair"
+
 # ---- the end ----
 
 kill -TERM "$share_pid"
