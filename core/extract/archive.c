@@ -81,6 +81,7 @@ static int open_kind(struct archive *a, enum extract_kind kind)
 		archive_read_support_filter_zstd(a);
 		archive_read_support_filter_bzip2(a);
 		archive_read_support_format_tar(a);
+		archive_read_support_format_empty(a);
 		return archive_read_support_format_raw(a);
 	}
 }

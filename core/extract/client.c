@@ -24,8 +24,6 @@ enum {
 	STALL_MS = 600000, /* without a byte or processor time: it hangs */
 };
 
-enum { PDF_HEAD = 1024 }; /* where a PDF has its signature */
-
 /* One process, and how far its answer was read. */
 struct extract_process {
 	struct started started;
@@ -41,13 +39,14 @@ struct extract_client {
 	enum starter_program current;
 	struct extract_limits limits;
 	uint32_t owner;
+	int file; /* the caller's */
+	uint64_t size;
 	uint64_t text;   /* bytes of text of the current document */
 	uint64_t inside; /* bytes of members that are no text */
 	uint32_t members;
 	int pdf; /* a member that is a PDF, in memory; -1: there is none */
 	uint64_t pdf_size;
 	struct extract_result early; /* when not OK: known without a process */
-	bool in_member_pdf;          /* pieces come from kin-extract-pdf */
 	uint8_t frame[EXTRACT_FRAME_MAX];
 };
 
@@ -238,7 +237,6 @@ static void drop_pdf(struct extract_client *c)
 		(void)close(c->pdf);
 	c->pdf = -1;
 	c->pdf_size = 0;
-	c->in_member_pdf = false;
 }
 
 static int keep_pdf(struct extract_client *c, size_t len)
@@ -250,18 +248,30 @@ static int keep_pdf(struct extract_client *c, size_t len)
 	return write(c->pdf, c->frame, len) == (ssize_t)len ? 0 : -EIO;
 }
 
-/* The member has come; kin-extract-pdf says what is in it. */
-static int begin_member_pdf(struct extract_client *c)
+/* The file, or the member that has come, is one: kin-extract-pdf says what is
+ * in it. */
+static int begin_pdf(struct extract_client *c)
 {
-	int err = request(c, STARTER_PDF, c->pdf, c->pdf_size);
+	int err = c->pdf >= 0 ? request(c, STARTER_PDF, c->pdf, c->pdf_size) :
+				request(c, STARTER_PDF, c->file, c->size);
 
-	c->in_member_pdf = !err;
-	if (!err)
-		return 0;
+	if (err != -ENOENT)
+		return err;
 	drop_pdf(c);
 	c->early.kind = EXTRACT_PDF;
 	c->early.status = EXTRACT_UNSUPPORTED;
-	return err == -ENOENT ? 0 : err;
+	return 0;
+}
+
+static bool is_pdf(const struct extract_client *c,
+		   const struct extract_frame *head)
+{
+	struct extract_result r;
+
+	if (head->type != EXTRACT_FRAME_END || c->current == STARTER_PDF)
+		return false;
+	memcpy(&r, c->frame, sizeof(r));
+	return r.kind == EXTRACT_PDF;
 }
 
 /* ---- the caller's side ---- */
@@ -293,14 +303,6 @@ void extract_free(struct extract_client *c)
 	free(c);
 }
 
-static bool is_pdf(int fd)
-{
-	char head[PDF_HEAD];
-	ssize_t len = pread(fd, head, sizeof(head), 0);
-
-	return len > 0 && memmem(head, (size_t)len, "%PDF-", 5);
-}
-
 int extract_begin(struct extract_client *c, int fd, uint32_t owner,
 		  const struct extract_limits *limits)
 {
@@ -326,18 +328,9 @@ int extract_begin(struct extract_client *c, int fd, uint32_t owner,
 		c->early.status = EXTRACT_NO_TEXT;
 	if (c->early.status)
 		return 0;
-	if (!is_pdf(fd))
-		return request(c, STARTER_DOCUMENTS, fd, (uint64_t)st.st_size);
-	c->early.kind = EXTRACT_PDF;
-	switch (request(c, STARTER_PDF, fd, (uint64_t)st.st_size)) {
-	case 0:
-		return 0;
-	case -ENOENT:
-		c->early.status = EXTRACT_UNSUPPORTED;
-		return 0;
-	default:
-		return -EIO;
-	}
+	c->file = fd;
+	c->size = (uint64_t)st.st_size;
+	return request(c, STARTER_DOCUMENTS, fd, c->size);
 }
 
 /* The end of what the current process was asked for. */
@@ -349,7 +342,7 @@ static void give_end(struct extract_client *c,
 
 	out->result = *result;
 	out->type = EXTRACT_PIECE_END;
-	if (c->in_member_pdf) {
+	if (c->current == STARTER_PDF) {
 		drop_pdf(c);
 		p->is_busy = false;
 		c->current = STARTER_DOCUMENTS;
@@ -371,12 +364,12 @@ static void give_failure(struct extract_client *c, enum extract_status status,
 {
 	const struct extract_result r = { .status = status,
 					  .flags = EXTRACT_DIED,
-					  .kind = c->in_member_pdf ?
+					  .kind = c->current == STARTER_PDF ?
 							  EXTRACT_PDF :
-							  c->early.kind,
+							  EXTRACT_UNKNOWN,
 					  .date = EXTRACT_NO_DATE };
 
-	if (!c->in_member_pdf)
+	if (c->current == STARTER_DOCUMENTS)
 		c->processes[c->current].depth = 0;
 	end_process(c, c->current);
 	give_end(c, &r, out);
@@ -426,9 +419,8 @@ int extract_next(struct extract_client *c, struct extract_piece *out)
 		err = 0;
 		if (head.type == EXTRACT_FRAME_PDF)
 			err = keep_pdf(c, head.len);
-		else if (head.type == EXTRACT_FRAME_END && c->pdf >= 0 &&
-			 !c->in_member_pdf)
-			err = begin_member_pdf(c);
+		else if (is_pdf(c, &head))
+			err = begin_pdf(c);
 		else
 			break;
 		if (err)

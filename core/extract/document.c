@@ -73,6 +73,7 @@ static enum extract_status read_loaded(struct document *d, const uint8_t *data,
 	}
 }
 
+/* A PDF is only named: kin-extract-pdf reads it. */
 static enum extract_status read_kind(struct document *d,
 				     const struct extract_input *in)
 {
@@ -81,6 +82,8 @@ static enum extract_status read_kind(struct document *d,
 	uint8_t *owned;
 	size_t len;
 
+	if (d->result.kind == EXTRACT_PDF)
+		return EXTRACT_OK;
 	if (d->result.kind == EXTRACT_ZIP) {
 		status = package_read(d, in);
 		if (status != EXTRACT_UNSUPPORTED)

@@ -26,7 +26,9 @@ enum extract_frame_type {
 	EXTRACT_FRAME_BYTES,  /* of a member that has no text */
 	EXTRACT_FRAME_PDF,    /* of a member that kin-extract-pdf is to read */
 	EXTRACT_FRAME_MEMBER, /* its name; what follows belongs to it */
-	EXTRACT_FRAME_END     /* struct extract_result: of the last member that
+	/* A kind that is EXTRACT_PDF in an end means that kin-extract-pdf is to
+	 * be asked: for what came as that, or the file itself. */
+	EXTRACT_FRAME_END /* struct extract_result: of the last member that
 				 has not ended, or of the file */
 };
 

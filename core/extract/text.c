@@ -112,7 +112,7 @@ enum extract_status document_text(struct document *d, const void *text,
 {
 	enum extract_status status = d->is_full ? EXTRACT_LIMIT : EXTRACT_OK;
 	const char *at = text;
-	size_t part;
+	size_t part, i;
 
 	while (len && !status) {
 		if (d->raw.len > CHUNK - U8_MAX_LENGTH) {
@@ -121,7 +121,9 @@ enum extract_status document_text(struct document *d, const void *text,
 		}
 		part = CHUNK - d->raw.len;
 		part = part < len ? part : len;
-		while (part < len && U8_IS_TRAIL((uint8_t)at[part]))
+		for (i = 1; i < U8_MAX_LENGTH && part < len &&
+			    U8_IS_TRAIL((uint8_t)at[part]);
+		     i++)
 			part--;
 		if (buf_append(&d->raw, at, part))
 			return EXTRACT_LIMIT;

@@ -80,6 +80,8 @@ bsdtar -cf a.7z --format 7zip plain.txt koi8.txt a.docx a.pdf random empty
 is "$(field a.7z "$members" | sort)" "$(sort <<<"$want")" "a.7z: the same"
 zstd -q plain.txt
 is "$(text_of plain.txt.zst)" "$plain" "plain.txt.zst"
+is "$(field pdf.zip .type)" zip "a zip that begins with a PDF is a zip"
+is "$(field nothing.gz .status)" none "nothing, compressed"
 is "$("$EXTRACT" a.zip | cmp - <(cat plain.txt russian.txt;
 	"$EXTRACT" a.docx a.pdf; cat random) && echo same)" same \
 	"a.zip: members without text come as they are"

@@ -34,9 +34,11 @@ static void send_frame(uint32_t type, const void *data, uint32_t len)
 		_exit(1);
 }
 
-static void send_end(enum extract_status status)
+static void send_end(enum extract_status status, enum extract_kind kind)
 {
-	const struct extract_result r = { .status = status, .date = getpid() };
+	const struct extract_result r = { .status = status,
+					  .kind = kind,
+					  .date = getpid() };
 
 	send_frame(EXTRACT_FRAME_END, &r, sizeof(r));
 }
@@ -64,6 +66,9 @@ static void obey(char order)
 	case 'p':
 		send_frame(EXTRACT_FRAME_PDF, "%PDF-", 5);
 		break;
+	case 'P':
+		send_end(EXTRACT_OK, EXTRACT_PDF);
+		break;
 	case 'l': /* more than a frame may have */
 		send_frame(EXTRACT_FRAME_TEXT, NULL, EXTRACT_FRAME_MAX + 1);
 		break;
@@ -74,10 +79,10 @@ static void obey(char order)
 		send_frame(EXTRACT_FRAME_END, huge, sizeof(huge));
 		break;
 	case 'w': /* a status that is none */
-		send_end(EXTRACT_STATUS_COUNT);
+		send_end(EXTRACT_STATUS_COUNT, EXTRACT_TEXT);
 		break;
 	case 'e':
-		send_end(EXTRACT_OK);
+		send_end(EXTRACT_OK, EXTRACT_TEXT);
 		break;
 	case 'c': /* never ends */
 		for (volatile unsigned i = 0;; i++)
@@ -197,8 +202,8 @@ static void test_loop(void **state)
 static void test_pdf(void **state)
 {
 	(void)state;
-	assert_string_equal(read_as("mppemtee", 1, NULL), "()5(t)0.0");
-	assert_string_equal(read_as("%PDF-", 1, NULL), ".5");
+	assert_string_equal(read_as("mppPmtee", 1, NULL), "()5(t)0.0");
+	assert_string_equal(read_as("P", 1, NULL), ".5");
 }
 
 static void test_owners(void **state)
