@@ -205,7 +205,8 @@ $(out)/kin-share: $(share_objects) $(out)/libkin.a
 		$(core_libs) $(share_libs) $(LDLIBS)
 
 # What both processes that read documents have, and what one of them has.
-extract_common := $(addprefix $(obj)/core/extract/,confine.o output.o serve.o)
+extract_common := $(addprefix $(obj)/core/extract/,confine.o dates.o output.o \
+	serve.o)
 pdf_objects := $(addprefix $(obj)/core/extract/,pdf.o poppler_data.o)
 $(out)/kin-extract: $(filter-out $(pdf_objects),$(extract_objects)) \
 		$(out)/libkin.a

@@ -46,6 +46,21 @@ int utf8_check(const uint8_t *bytes, size_t len)
 	return 0;
 }
 
+bool utf8_is_text(const uint8_t *bytes, size_t len)
+{
+	size_t i = 0;
+	int n;
+
+	while (i < len) {
+		n = bytes[i] < 0x80 ? bytes[i] != 0 :
+				      utf8_check(bytes + i, len - i);
+		if (n <= 0)
+			return false;
+		i += (size_t)n;
+	}
+	return true;
+}
+
 /* ---- what may be shown ---- */
 
 /* The controls of ISO 8859, the separators of lines and of paragraphs, the

@@ -2,6 +2,7 @@
 #ifndef CORE_BASE_UTF8_H
 #define CORE_BASE_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,6 +15,9 @@
  * tell.
  */
 int utf8_check(const uint8_t *bytes, size_t len);
+
+/* Whether all of it is UTF-8 without NUL. */
+bool utf8_is_text(const uint8_t *bytes, size_t len);
 
 /*
  * Text of strangers for a terminal: names of files, messages of a server.

@@ -162,20 +162,6 @@ static int request(struct extract_client *c, enum starter_program which, int fd,
 
 /* ---- what a process says ---- */
 
-static bool is_utf8(const uint8_t *text, size_t len)
-{
-	size_t i = 0;
-	int n;
-
-	while (i < len) {
-		n = text[i] < 0x80 ? 1 : utf8_check(text + i, len - i);
-		if (n <= 0 || !text[i])
-			return false;
-		i += (size_t)n;
-	}
-	return true;
-}
-
 static bool is_result(const struct extract_result *r, uint32_t len)
 {
 	return len == sizeof(*r) && r->status < EXTRACT_STATUS_COUNT &&
@@ -194,7 +180,7 @@ static bool is_believable(struct extract_client *c, struct extract_process *p,
 	case EXTRACT_FRAME_TEXT:
 		c->text += head->len;
 		return c->text <= c->limits.text &&
-		       is_utf8(c->frame, head->len);
+		       utf8_is_text(c->frame, head->len);
 	case EXTRACT_FRAME_PDF:
 		c->pdf_size += head->len;
 		return p->depth && c->pdf_size <= c->limits.input;

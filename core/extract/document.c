@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/utf8.h"
 #include "core/extract/parsers.h"
 
 /* ---- what it is ---- */
@@ -184,7 +185,7 @@ static enum extract_status read_member(struct document *m, const uint8_t *data,
 		output_data(m->out, EXTRACT_FRAME_PDF, data, len);
 		return EXTRACT_OK;
 	}
-	if (kind == EXTRACT_UNKNOWN && text_is_utf8(data, len))
+	if (kind == EXTRACT_UNKNOWN && utf8_is_text(data, len))
 		m->result.kind = EXTRACT_TEXT;
 	else if (kind == EXTRACT_UNKNOWN || member_is_document(m, kind))
 		status = document_read(m, &in);

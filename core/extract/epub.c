@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/utf8.h"
 #include "core/extract/xml.h"
 
 /* A book: container.xml names the package document, whose spine has the
@@ -82,20 +83,14 @@ static enum extract_status book_end(void *arg, const char *name)
 /* "%20" in a reference. */
 static void decode_href(char *href)
 {
-	char *to = href, hex[3] = "", *end;
-	unsigned long c;
+	char *to = href;
+	int high, low;
 
 	for (; *href && *href != '#'; href++) {
-		if (*href == '%' && href[1] && href[2]) {
-			memcpy(hex, href + 1, 2);
-			c = strtoul(hex, &end, 16);
-			if (!*end && c) {
-				*to++ = (char)c;
-				href += 2;
-				continue;
-			}
-		}
-		*to++ = *href;
+		high = *href == '%' ? text_hex_digit(href[1]) : -1;
+		low = high >= 0 ? text_hex_digit(href[2]) : -1;
+		*to++ = low >= 0 ? (char)(high << 4 | low) : *href;
+		href += low >= 0 ? 2 : 0;
 	}
 	*to = '\0';
 }
@@ -132,7 +127,7 @@ static enum extract_status read_chapters(struct document *d,
 			json_string_value(json_object_get(b->items, id)));
 		if (!part)
 			d->result.flags |= EXTRACT_PARTIAL;
-		else if (text_is_utf8((uint8_t *)part->content.data,
+		else if (utf8_is_text((uint8_t *)part->content.data,
 				      part->content.len))
 			status = html_read(d, part->content.data,
 					   part->content.len);

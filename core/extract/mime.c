@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "core/base/text.h"
+#include "core/base/utf8.h"
 #include "core/extract/parsers.h"
 
 /*
@@ -169,14 +170,6 @@ static enum extract_status decode_base64(struct mime_range r, struct buf *out)
 	return EXTRACT_OK;
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 32;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* In headers "_" is a space. */
 static enum extract_status decode_quoted(struct mime_range r, bool in_header,
 					 struct buf *out)
@@ -194,8 +187,8 @@ static enum extract_status decode_quoted(struct mime_range r, bool in_header,
 			out->data[out->len++] = *r.at;
 			continue;
 		}
-		high = r.end - r.at > 2 ? hex_digit(r.at[1]) : -1;
-		low = r.end - r.at > 2 ? hex_digit(r.at[2]) : -1;
+		high = r.end - r.at > 2 ? text_hex_digit(r.at[1]) : -1;
+		low = r.end - r.at > 2 ? text_hex_digit(r.at[2]) : -1;
 		if (high >= 0 && low >= 0) {
 			out->data[out->len++] = (char)(high << 4 | low);
 			r.at += 2;
@@ -254,7 +247,7 @@ static enum extract_status give_header(struct document *d, const char *value)
 			status = give_text(d, charset, &bytes, false);
 		value = end + 2;
 	}
-	if (!status && text_is_utf8((const uint8_t *)value, strlen(value)))
+	if (!status && utf8_is_text((const uint8_t *)value, strlen(value)))
 		status = document_text(d, value, strlen(value));
 	buf_release(&bytes);
 	return status ? status : document_text(d, "\n", 1);
@@ -359,7 +352,7 @@ static enum extract_status read_body(struct document *d, struct mime_range head,
 			return give_text(d, charset, bytes, is_html);
 		return give_text(
 			d,
-			text_is_utf8((uint8_t *)bytes->data, bytes->len) ?
+			utf8_is_text((uint8_t *)bytes->data, bytes->len) ?
 				"utf-8" :
 				charset,
 			bytes, is_html);

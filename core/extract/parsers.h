@@ -91,8 +91,8 @@ enum extract_status text_decode(const char *charset, const uint8_t *data,
 				size_t len, struct buf *out,
 				uint32_t *flags_out);
 
-/* Whether all of it is UTF-8 without NUL. */
-bool text_is_utf8(const uint8_t *data, size_t len);
+/* The value of a digit of hexadecimal numbers; -1: it is none. */
+int text_hex_digit(char c);
 
 /* Appends one character as UTF-8. */
 int text_append_char(struct buf *out, uint32_t c);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/extract/poppler_data.h"
-#include "core/extract/reader.h"
+#include "core/extract/parsers.h"
 
 /* kin-extract-pdf: the only source that knows of poppler. */
 
@@ -103,11 +103,20 @@ static int64_t date_of_pdf(PopplerDocument *pdf)
 {
 	GDateTime *date = poppler_document_get_modification_date_time(pdf);
 	int64_t seconds = EXTRACT_NO_DATE;
+	char *xmp = NULL;
+	const char *at;
 
 	if (date) {
 		seconds = g_date_time_to_unix(date);
 		g_date_time_unref(date);
+		return seconds;
 	}
+	/* xmp:ModifyDate="..." or an element of that name */
+	xmp = poppler_document_get_metadata(pdf);
+	at = xmp ? strstr(xmp, "ModifyDate") : NULL;
+	if (at)
+		seconds = date_of_w3c(at + strcspn(at, "0123456789"));
+	g_free(xmp);
 	return seconds;
 }
 
@@ -186,6 +195,18 @@ static int sort_much(void)
 	return 0;
 }
 
+/* Warnings would be calls that are not allowed. */
+static GLogWriterOutput drop_warning(GLogLevelFlags level,
+				     const GLogField *fields, gsize count,
+				     gpointer arg)
+{
+	(void)level;
+	(void)fields;
+	(void)count;
+	(void)arg;
+	return G_LOG_WRITER_HANDLED;
+}
+
 int reader_warm_up(void)
 {
 	static struct extract_output none = { .fd = -1 };
@@ -194,6 +215,7 @@ int reader_warm_up(void)
 	char *text;
 
 	none.limits = extract_limits_default;
+	g_log_set_writer_func(drop_warning, NULL, NULL);
 	if (sort_much() || poppler_data_load())
 		return -1;
 	if (open_pdf((const uint8_t *)anchor_pdf, sizeof(anchor_pdf) - 1,

@@ -212,24 +212,17 @@ static enum extract_status obey_word(struct rtf *r, size_t which, long value,
 	return EXTRACT_OK;
 }
 
-static int hex_of(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 32;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static enum extract_status read_symbol(struct rtf *r)
 {
 	uint8_t c = *r->at++;
 
 	switch (c) {
 	case '\'':
-		if (r->end - r->at < 2 || hex_of(r->at[0]) < 0 ||
-		    hex_of(r->at[1]) < 0)
+		if (r->end - r->at < 2 || text_hex_digit((char)r->at[0]) < 0 ||
+		    text_hex_digit((char)r->at[1]) < 0)
 			return EXTRACT_OK;
-		c = (uint8_t)(hex_of(r->at[0]) << 4 | hex_of(r->at[1]));
+		c = (uint8_t)(text_hex_digit((char)r->at[0]) << 4 |
+			      text_hex_digit((char)r->at[1]));
 		r->at += 2;
 		return give_byte(r, c);
 	case '*':

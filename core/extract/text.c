@@ -37,6 +37,14 @@ int text_append_char(struct buf *out, uint32_t c)
 	return is_error ? 0 : buf_append(out, bytes, (size_t)len);
 }
 
+int text_hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 32;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 static bool is_simple(const char *text, size_t len)
 {
 	size_t i;
@@ -145,21 +153,6 @@ enum extract_status document_flush(struct document *d)
 }
 
 /* ---- character sets ---- */
-
-bool text_is_utf8(const uint8_t *data, size_t len)
-{
-	size_t i = 0;
-	int n;
-
-	while (i < len) {
-		n = data[i] < 0x80 ? data[i] != 0 :
-				     utf8_check(data + i, len - i);
-		if (n <= 0)
-			return false;
-		i += (size_t)n;
-	}
-	return true;
-}
 
 /* What is called Latin-1 is the set of Windows that contains it. */
 static UConverter *open_converter(const char *charset, uint32_t *flags)
@@ -301,7 +294,7 @@ static const char *detect(const uint8_t *data, size_t len, uint32_t *flags)
 	if (has_controls(data, len))
 		return NULL;
 	/* The escape sequences of ISO-2022 are ASCII. */
-	if (!text_is_utf8(data, len) || memmem(data, len, "\033$", 2))
+	if (!utf8_is_text(data, len) || memmem(data, len, "\033$", 2))
 		return detect_narrow(data, len, flags);
 	*flags |= EXTRACT_PLAIN;
 	return "UTF-8";
@@ -360,7 +353,7 @@ enum extract_status text_read(struct document *d, const uint8_t *data,
 		charset = named;
 		flags = 0;
 	}
-	if (!strcmp(charset, "UTF-8") && text_is_utf8(data, len)) {
+	if (!strcmp(charset, "UTF-8") && utf8_is_text(data, len)) {
 		text = (const char *)data;
 	} else {
 		status = text_decode(charset, data, len, &decoded, &flags);

@@ -49,7 +49,9 @@ is "$(text_of ligature.txt | head -c 24)" "office softhyphen éte o" \
 is "$(text_of ligature.txt | tr -d ' ' | wc -c)" 60001 \
 	"... also where pieces meet"
 
-for file in a.docx a.xlsx a.odt a.epub a.pdf; do
+is "$(text_of warned.pdf)" "$(text_of a.pdf)" \
+	"warned.pdf: a warning of the library ends nothing"
+for file in a.docx a.xlsx a.odt a.epub a.pdf xmp.pdf; do
 	is "$(field $file .date)" 1614834367 "$file: its date"
 done
 is "$(field a.eml .date)" 1714564800 "a.eml: its date"

@@ -225,6 +225,13 @@ def good():
     save('a.eml', mail())
     save('a.pdf', pages(SHOWN, more=['<</ModDate(D:20210304050607Z)>>'],
                         info='/Info 6 0 R'))
+    save('warned.pdf', pages(SHOWN, more=['<</ModDate(D:2021}304050607Z)>>'],
+                             info='/Info 6 0 R'))
+    xmp = b'<x:xmpmeta xmp:ModifyDate="2021-03-04T05:06:07Z"/>'
+    save('xmp.pdf', pdf(['<</Type/Catalog/Pages 2 0 R/Metadata 6 0 R>>',
+                         '<</Type/Pages/Kids[3 0 R]/Count 1>>', PAGE,
+                         stream(SHOWN), FONT,
+                         stream(xmp, '/Type/Metadata/Subtype/XML')]))
     save('locked.pdf', locked())
     save('image.pdf', pages(b'0 0 m 100 100 l S'))
     save('old.doc', b'\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1' + bytes(2000))
