@@ -22,6 +22,8 @@ int link_put(struct catalog_txn *txn, const struct file_key *parent,
 		return err;
 	len = link_key_store(key, parent, name, link_key);
 	err = txn_put(txn, DB_LINKS, link_key, len, "", 0);
+	if (!err)
+		err = change_name_taken(txn, parent, name, key);
 	return err ? err : dirty_add(txn, key);
 }
 
@@ -34,7 +36,9 @@ int link_delete(struct catalog_txn *txn, const struct file_key *parent,
 	size_t link_len = link_key_store(key, parent, name, link_key);
 	int err;
 
-	err = txn_delete(txn, DB_NAMES, name_key, name_len);
+	err = change_name_lost(txn, parent, name, key);
+	if (!err)
+		err = txn_delete(txn, DB_NAMES, name_key, name_len);
 	if (!err)
 		err = txn_delete(txn, DB_LINKS, link_key, link_len);
 	if (!err)
@@ -448,7 +452,7 @@ static void reverse_bytes(char *bytes, size_t len)
  * The path of a name in parent; built in reverse, from the name to the root.
  * -ENOENT: it does not lead to root.
  */
-static int path_build(struct catalog_txn *txn, const struct file_key *root,
+int catalog_name_path(struct catalog_txn *txn, const struct file_key *root,
 		      const struct file_key *parent, struct catalog_name name,
 		      struct buf *out)
 {
@@ -486,7 +490,8 @@ static int links_each(struct catalog_txn *txn, const struct file_key *root,
 	while ((result = record_scan_next(s)) == 1) {
 		result = link_key_decode(&s->key, &key, &parent, &name);
 		if (!result)
-			result = path_build(txn, root, &parent, name, path);
+			result = catalog_name_path(txn, root, &parent, name,
+						   path);
 		if (result == -ENOENT)
 			continue;
 		if (!result)

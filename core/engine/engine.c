@@ -419,6 +419,27 @@ int engine_ask(struct engine *e, int fd, uint32_t wanted,
 	return 0;
 }
 
+int engine_last_change(struct engine *e, int fd, struct catalog_change *out)
+{
+	struct catalog_txn *txn;
+	struct file_key key;
+	struct stat st;
+	int err;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode) || !catalog_is_open(e->catalog))
+		return -ENODATA;
+	source_get_key(&e->source, fd, &st, &key);
+	err = catalog_read(e->catalog, &txn);
+	if (!err) {
+		err = catalog_change_get(txn, &key, out);
+		catalog_abort(txn);
+	}
+	engine_reload_if_damaged(e);
+	return err == -ENOENT || err == -EUCLEAN ? -ENODATA : err;
+}
+
 int engine_digest_on_demand(struct engine *e, const struct demand_query *q)
 {
 	return demand_pool_post(&e->on_demand, q);

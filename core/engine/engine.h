@@ -139,6 +139,10 @@ int engine_ask(struct engine *e, int fd, uint32_t wanted,
 bool engine_digests_hold(struct engine *e, int fd,
 			 const struct file_digests *answer);
 
+/* How the content of the file behind fd was last changed, as far as that is
+ * committed.  Never waits.  -ENODATA: it was not, or that is not known. */
+int engine_last_change(struct engine *e, int fd, struct catalog_change *out);
+
 /*
  * Requests that take time are bounded in number, in all and for each user
  * (uid); a user beyond that gets -EAGAIN (core/queue/share.h).  Users are

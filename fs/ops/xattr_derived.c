@@ -6,10 +6,12 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/engine/engine.h"
 #include "fs/inode/cred.h"
 #include "fs/fs.h"
+#include "fs/inode/descriptor.h"
 #include "fs/inode/inode.h"
 #include "fs/ops/behind.h"
 #include "fs/ops/reply.h"
@@ -18,6 +20,7 @@
 #define PREFIX "user.kinfs."
 #define STATE PREFIX "state"
 #define STATUS PREFIX "status"
+#define CHANGE PREFIX "change"
 #define WAIT PREFIX "wait"
 #define CONTROL PREFIX "control"
 
@@ -117,6 +120,36 @@ static int read_state(struct fs *fs, struct inode *inode, struct buf *out)
 	return err;
 }
 
+/* "97 2026-11-25T08:15:02Z".  What a file of the same name was before only the
+ * owner of the mount is told: nobody knows who could read that. */
+static int read_change(fuse_req_t req, struct fs *fs, struct inode *inode,
+		       struct buf *out)
+{
+	struct catalog_change change;
+	struct path_fd path;
+	char date[64];
+	time_t seconds;
+	struct tm tm;
+	int err = inode_path_fd(fs, inode, &path);
+
+	if (err)
+		return err;
+	err = engine_last_change(fs->engine, path.fd, &change);
+	path_fd_close(&path);
+	if (!err && change.replaced && !cred_owns_mount(fs, req))
+		err = -ENODATA;
+	if (err)
+		return err;
+	seconds =
+		change.when_ns / 1000000000 - (change.when_ns % 1000000000 < 0);
+	if (!gmtime_r(&seconds, &tm) ||
+	    !strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &tm))
+		return -ENODATA;
+	return change.kept < 0 ?
+		       buf_append_format(out, "- %s", date) :
+		       buf_append_format(out, "%d %s", change.kept, date);
+}
+
 /* Reading user.kinfs.wait reports that the caller waits for the hashing, while
  * it polls the status. */
 static int hurry_engine(fuse_req_t req, struct fs *fs)
@@ -135,6 +168,8 @@ static void get_kinfs(fuse_req_t req, struct fs *fs, struct inode *inode,
 
 	if (strcmp(name, STATE) == 0)
 		err = read_state(fs, inode, &text);
+	else if (strcmp(name, CHANGE) == 0)
+		err = read_change(req, fs, inode, &text);
 	else if (strcmp(name, STATUS) == 0 && inode == fs->root)
 		err = status_text(fs, cred_owns_mount(fs, req), &text);
 	else if (strcmp(name, WAIT) == 0 && inode == fs->root)
