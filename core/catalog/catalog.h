@@ -348,6 +348,10 @@ int catalog_file_set_failed(struct catalog_txn *txn, const struct file_key *key,
 int catalog_change_get(struct catalog_txn *txn, const struct file_key *key,
 		       struct catalog_change *out);
 
+/* 1: the file has a content, or had one and is pending now; 0: neither. */
+int catalog_content_was_known(struct catalog_txn *txn,
+			      const struct file_key *key);
+
 /* Makes the record one of a directory.  When a key changes between file and
  * directory (a reused inode number), the entries of the old directory are
  * removed, or the names of the old file if it had several. */

@@ -112,7 +112,7 @@ struct map_gate {
 };
 
 /* A name that was removed, and what its file left; see change.c. */
-enum { LOST_NAMES = 16 };
+enum { LOST_NAMES = 32 };
 struct lost_name {
 	struct file_key parent, key;
 	int64_t lost_ms;

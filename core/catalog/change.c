@@ -39,7 +39,7 @@ enum {
 };
 
 /* Between the removal of a name and its return. */
-#define RETURNS_MS 2000
+#define RETURNS_MS 10000
 
 static bool value_is_valid(const MDB_val *v)
 {
@@ -146,6 +146,17 @@ static int left_get(struct catalog_txn *txn, const struct file_key *key,
 				 value.len - HEAD_BYTES);
 	buf_release(&value);
 	return err;
+}
+
+int catalog_content_was_known(struct catalog_txn *txn,
+			      const struct file_key *key)
+{
+	struct buf left = { 0 };
+	int err = left_get(txn, key, &left);
+	bool known = left.len;
+
+	buf_release(&left);
+	return err ? err : known;
 }
 
 static int left_put(struct catalog_txn *txn, const struct file_key *key,

@@ -15,6 +15,8 @@ static int write_batch(struct committer *c, const struct event *ev,
 	err = catalog_write(c->context.catalog, &txn);
 	if (err)
 		return err;
+	if (c->context.is_watched && c->context.is_watched(c->context.ctx))
+		catalog_watch(txn);
 	while (!err && count--) {
 		gate_pass(&c->gate, &slice_ns);
 		err = event_apply(c, txn, ev);
@@ -136,6 +138,8 @@ static int write_and_index(struct committer *c, const struct event *first,
 
 	if (!err)
 		update_index(c, &changes);
+	if (!err && changes.event_count)
+		c->context.changed(c->context.ctx, &changes);
 	catalog_changes_release(&changes);
 	return err;
 }

@@ -102,6 +102,10 @@ struct commit_context {
 	void (*pending_added)(void *ctx);
 	/* The result is committed; its event is about to be freed. */
 	void (*result_committed)(void *ctx, struct result *r);
+	/* Whether anybody wants to know what changes (NULL: nobody does), and
+	 * what has, which the function may take. */
+	bool (*is_watched)(void *ctx);
+	void (*changed)(void *ctx, struct catalog_changes *changes);
 	/* The catalog is damaged: waits until it has been replaced, if it is to
 	 * be.  NULL: it is not. */
 	void (*catalog_damaged)(void *ctx);

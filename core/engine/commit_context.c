@@ -57,6 +57,20 @@ static void batch_attempted(void *engine, uint64_t number)
 	engine_reload_if_damaged(e);
 }
 
+static bool is_watched(void *engine)
+{
+	struct engine *e = engine;
+
+	return changes_are_watched(&e->changes);
+}
+
+static void changed(void *engine, struct catalog_changes *changes)
+{
+	struct engine *e = engine;
+
+	changes_post(&e->changes, changes);
+}
+
 static void catalog_damaged(void *engine)
 {
 	engine_await_reload(engine);
@@ -77,6 +91,8 @@ int engine_init_commit(struct engine *e)
 		.batch = batch_boundary,
 		.pending_added = pending_added,
 		.result_committed = result_committed,
+		.is_watched = is_watched,
+		.changed = changed,
 		.catalog_damaged = catalog_damaged,
 		.attempted = batch_attempted,
 	};

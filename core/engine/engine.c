@@ -178,6 +178,8 @@ static int init_parts(struct engine *e)
 	int err = queue_init(&e->queue, e->options.workers);
 
 	if (!err)
+		err = changes_init(&e->changes, &e->source, e->catalog);
+	if (!err)
 		err = engine_init_commit(e);
 	if (!err)
 		err = init_scan(e);
@@ -249,10 +251,12 @@ void engine_free(struct engine *e)
 	scan_stop(&e->scan);
 	hash_stop(&e->hash);
 	commit_stop(&e->commit);
+	changes_stop(&e->changes);
 	search_stop(&e->search);
 	demand_pool_stop(&e->on_demand);
 	queue_release(&e->queue);
 	commit_release(&e->commit);
+	changes_release(&e->changes);
 	scan_release(&e->scan);
 	gate_release(&e->scan_gate);
 	search_release(&e->search);
@@ -446,6 +450,13 @@ int engine_digest_on_demand(struct engine *e, const struct demand_query *q)
 }
 
 /* ---- changes and control ---- */
+
+int engine_watch_changes(struct engine *e, const struct search_caller *caller,
+			 struct search_paths *within, void (*wake)(void *arg),
+			 void *arg, struct changes_watcher **out)
+{
+	return changes_watch(&e->changes, caller, within, wake, arg, out);
+}
 
 bool engine_doubts_times(const struct engine *e)
 {

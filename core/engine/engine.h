@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "core/changes/changes.h"
 #include "core/hash/demand_pool.h"
 #include "core/search/credentials.h"
 #include "core/catalog/catalog.h"
@@ -281,6 +282,11 @@ int engine_group_files(struct engine *e, struct file_groups *groups,
 		       const struct search_group_range *range,
 		       const struct search_caller *caller,
 		       search_group_files_fn *done, void *arg);
+
+/* Tells the caller which contents change; see core/changes/changes.h. */
+int engine_watch_changes(struct engine *e, const struct search_caller *caller,
+			 struct search_paths *within, void (*wake)(void *arg),
+			 void *arg, struct changes_watcher **out);
 
 /* ---- state and control ---- */
 

@@ -85,19 +85,9 @@ static bool is_unchanged(struct hit_search *s, int fd)
 	return !s->stale;
 }
 
-/* Whether the path is in or below one of q->within, if there are any. */
 static bool path_is_within(const struct search_query *q, const char *path)
 {
-	const struct search_paths *within = q->within;
-	size_t i, len;
-
-	for (i = 0; within && i < within->count; i++) {
-		len = strlen(within->paths[i]);
-		if (!len || (!strncmp(path, within->paths[i], len) &&
-			     (path[len] == '/' || !path[len])))
-			return true;
-	}
-	return !within || !within->count;
+	return !q->within || search_paths_have(q->within, path);
 }
 
 /* ---- files that the caller must be able to open ---- */

@@ -84,7 +84,7 @@ bool search_hit_holds(const struct source *source, const char *path,
 	holds = file_identify(source, fd, key, &st);
 	if (holds)
 		source_get_identity(&st, &now);
-	holds = holds && file_identity_equal(&now, identity) &&
+	holds = holds && (!identity || file_identity_equal(&now, identity)) &&
 		!faccessat(fd, "", R_OK, AT_EMPTY_PATH | AT_EACCESS);
 	close(fd);
 	return holds && directories_are_open(source, path);

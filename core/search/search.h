@@ -301,8 +301,8 @@ int search_browse(struct searcher *s, int fd,
 
 /* ---- checking earlier hits ---- */
 
-/* Whether the path leads to that file, with that identity, and the calling
- * thread can list all directories on the path and read the file. */
+/* Whether the path leads to that file, with that identity (NULL: any), and the
+ * calling thread can list all directories on the path and read the file. */
 bool search_hit_holds(const struct source *source, const char *path,
 		      const struct file_key *key,
 		      const struct file_identity *identity);

@@ -14,6 +14,7 @@
 #include "fs/similar/node.h"
 #include "fs/fs.h"
 #include "fs/ops/reply.h"
+#include "fs/similar/changes_answer.h"
 #include "fs/similar/groups_answer.h"
 #include "fs/similar/query_text.h"
 #include "fs/similar/listing_query.h"
@@ -36,9 +37,9 @@ struct query_file {
 	bool answered;
 	struct buf answer;
 	size_t taken; /* bytes of answer that were read */
-	/* The answer to a query for groups, instead of the above; NULL: it is
-	 * another query, or was not read yet. */
-	struct groups_answer *groups;
+	/* The answer to a query for groups or changes, instead of the above;
+	 * NULL: it is another query, or was not read yet. */
+	struct answer *made;
 };
 
 /* A parked read request. */
@@ -76,12 +77,12 @@ static void give_place(struct fs *fs, uid_t uid)
 	pthread_mutex_unlock(&fs->similar->lock);
 }
 
-static void drop_groups(struct query_file *q)
+static void drop_made(struct query_file *q)
 {
-	if (q->groups)
-		groups_answer_cancel(q->groups);
-	groups_answer_unref(q->groups);
-	q->groups = NULL;
+	if (q->made)
+		answer_cancel(q->made);
+	answer_unref(q->made);
+	q->made = NULL;
 }
 
 static void query_unref(struct fs *fs, struct query_file *q)
@@ -94,7 +95,7 @@ static void query_unref(struct fs *fs, struct query_file *q)
 	if (!last)
 		return;
 	give_place(fs, q->caller.credentials.uid);
-	drop_groups(q);
+	drop_made(q);
 	credentials_release(&q->caller.credentials);
 	pthread_mutex_destroy(&q->lock);
 	buf_release(&q->text);
@@ -160,7 +161,7 @@ static void drop_query(struct query_file *q)
 	q->turn++;
 	q->answered = false;
 	q->taken = 0;
-	drop_groups(q);
+	drop_made(q);
 	buf_release(&q->text);
 	buf_release(&q->answer);
 }
@@ -336,8 +337,8 @@ static struct query_read_call *call_new(fuse_req_t req, struct query_file *q,
 }
 
 /* Parses the query; drops it if it is not valid.  *out: the call of a query
- * about a content; NULL: it is one for groups, whose search is started.  The
- * caller holds the lock. */
+ * about a content; NULL: it is one for groups or changes, which is started.
+ * The caller holds the lock. */
 static int begin_query(fuse_req_t req, struct query_file *q, size_t size,
 		       struct query_text *query_out,
 		       struct query_read_call **out)
@@ -350,9 +351,13 @@ static int begin_query(fuse_req_t req, struct query_file *q, size_t size,
 		drop_query(q);
 	if (err)
 		return err;
-	if (query.is_groups) {
-		err = groups_answer_new(fs_of(req), &q->caller, &query.groups,
-					&q->groups);
+	if (query.kind != QUERY_CONTENT) {
+		err = query.kind == QUERY_GROUPS ?
+			      groups_answer_new(fs_of(req), &q->caller,
+						&query.groups, &q->made) :
+			      changes_answer_new(fs_of(req), &q->caller,
+						 &query.groups.within,
+						 &q->made);
 		if (err)
 			drop_query(q);
 		else
@@ -389,7 +394,7 @@ void query_read(fuse_req_t req, size_t size, const struct fuse_file_info *fi)
 {
 	struct query_file *q = query_of(fi);
 	struct query_read_call *call = NULL;
-	struct groups_answer *groups;
+	struct answer *made;
 	struct query_text query = { 0 };
 	int err = 0;
 
@@ -400,18 +405,19 @@ void query_read(fuse_req_t req, size_t size, const struct fuse_file_info *fi)
 	pthread_mutex_lock(&q->lock);
 	if (!q->answered)
 		err = begin_query(req, q, size, &query, &call);
-	groups = q->groups;
-	if (groups)
-		groups_answer_ref(groups);
+	made = q->made;
+	if (made)
+		answer_ref(made);
 	pthread_mutex_unlock(&q->lock);
 	if (err)
 		reply_error(req, err);
 	else if (call)
 		query_engine(req, q, &query, call);
-	else if (groups)
-		groups_answer_read(req, groups, size);
+	else if (made)
+		answer_read(req, made, size);
 	else
 		reply_piece(req, q, size);
-	groups_answer_unref(groups);
+	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): of two references */
+	answer_unref(made);
 	query_text_release(&query);
 }

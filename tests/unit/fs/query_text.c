@@ -73,7 +73,7 @@ static void all_digests_are_taken(void **state)
 
 	(void)state;
 	assert_int_equal(parse(text, strlen(text), &q), 0);
-	assert_false(q.is_groups);
+	assert_int_equal(q.kind, QUERY_CONTENT);
 	assert_int_equal(q.digests.set, DIGEST_DEFAULT);
 	assert_int_equal(q.digests.size, 77);
 	for (id = 0; id < DIGEST_COUNT; id++) {
@@ -218,7 +218,7 @@ static void groups_have_rules(void **state)
 
 	(void)state;
 	assert_int_equal(parse(text, strlen(text), &q), 0);
-	assert_true(q.is_groups);
+	assert_int_equal(q.kind, QUERY_GROUPS);
 	assert_true(q.groups.rules.exact);
 	assert_false(q.groups.rules.every);
 	assert_int_equal(q.groups.rules.threshold, 70);
