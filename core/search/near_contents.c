@@ -184,7 +184,7 @@ static int search_sketch(struct search_query *q,
 		.digests = digests,
 		.sketch = own->has_sketch ? &own->sketch : NULL,
 		.rules = { .relation = relation_of(q, wanted),
-			   .threshold = q->context->threshold,
+			   .threshold = q->threshold ?: q->context->threshold,
 			   .share_min = q->context->share_min },
 		.self = q->self_content,
 		.first_content = wanted->first_content,
@@ -246,8 +246,8 @@ static bool may_be_cached(const struct search_query *q,
 			  const struct content_query *wanted)
 {
 	return q->self_content && !q->digests && !q->index_visibility &&
-	       wanted->relation == INDEX_ALIKE && wanted->first_content == 1 &&
-	       !wanted->any;
+	       !q->threshold && wanted->relation == INDEX_ALIKE &&
+	       wanted->first_content == 1 && !wanted->any;
 }
 
 int near_contents(struct search_query *q, const struct content_query *wanted,

@@ -269,6 +269,7 @@ int search_file(struct searcher *s, const struct search_file_query *query,
 	if (err)
 		return err;
 	q->relation = query->relation;
+	q->threshold = query->threshold;
 	q->on_hits = done;
 	q->arg = arg;
 	q->wait = (struct digests_wait){

@@ -179,6 +179,7 @@ void search_entries_release(struct search_entries *entries);
 struct search_file_query {
 	int fd; /* of the file, O_PATH will do */
 	enum index_relation relation;
+	int threshold; /* 0: that of the mount */
 	unsigned timeout_ms;
 	/* To give up waiting for the file's digests; or NULL.  Borrowed until
 	 * done is called. */

@@ -161,6 +161,69 @@ struct listing_query {
 	int64_t listed_ctime_ns; /* of the listed file, before the query */
 };
 
+/* ---- the base of a file ---- */
+
+/* As SEED_LEAST of core/act/export/seeds.h. */
+enum { BASE_LEAST = 5 };
+
+static bool is_base(const struct listing_query *c)
+{
+	return c->node->kind == NODE_FILE && c->name &&
+	       !strcmp(c->name, SIMILAR_BASE);
+}
+
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/* Whether a is a better base than b for a file of that size: identical, more in
+ * common, nearer in size. */
+static bool is_better_base(const struct search_hit *a,
+			   const struct search_hit *b, uint64_t size)
+{
+	bool same = a->verdict.score == 100;
+
+	if (same != (b->verdict.score == 100))
+		return same;
+	if (a->verdict.bytes != b->verdict.bytes)
+		return a->verdict.bytes > b->verdict.bytes;
+	return distance(a->identity.size, size) <
+	       distance(b->identity.size, size);
+}
+
+/* A listing of nothing but the link to the best of the hits. */
+static int list_base(const struct listing_query *c,
+		     const struct search_hits *hits, struct listing **out)
+{
+	struct search_hits best = { .hits = hits->hits,
+				    .count = !!hits->count };
+	struct listing *l;
+	char *name;
+	size_t i;
+	int err;
+
+	for (i = 1; i < hits->count; i++)
+		if (is_better_base(&hits->hits[i], best.hits,
+				   hits->file.identity.size))
+			best.hits = &hits->hits[i];
+	err = listing_from_hits(&best, c->node->depth, &l);
+	if (err)
+		return err;
+	name = strdup(SIMILAR_BASE);
+	if (l->count && name) {
+		free(l->items[0].name);
+		l->items[0].name = name;
+		name = NULL;
+	} else if (!name) {
+		listing_unref(l);
+		return -ENOMEM;
+	}
+	free(name);
+	*out = l;
+	return 0;
+}
+
 static void query_free(struct listing_query *c)
 {
 	node_unref(c->fs, c->node, 1);
@@ -196,7 +259,7 @@ static void query_end(struct listing_query *c, int err, struct listing *l)
 		c->caller.credentials = (struct credentials){ 0 };
 		l->listed_ctime_ns = c->listed_ctime_ns;
 		l->made_ns = clock_now_ns();
-		if (node_has_listing(c->node))
+		if (node_has_listing(c->node) && !is_base(c))
 			node_keep_listing(c->fs, c->node, l);
 	}
 	if (park_claim(&c->park)) {
@@ -215,7 +278,9 @@ static void on_hits(void *arg, int result, struct search_hits *hits)
 	struct listing *l = NULL;
 
 	if (!result)
-		result = listing_from_hits(hits, c->node->depth, &l);
+		result = is_base(c) ?
+				 list_base(c, hits, &l) :
+				 listing_from_hits(hits, c->node->depth, &l);
 	if (!result)
 		result = set_state(c->fs, hits, l);
 	search_hits_release(hits);
@@ -265,7 +330,8 @@ static int ask_relation(struct listing_query *c, int fd,
 {
 	const struct search_file_query q = {
 		.fd = fd,
-		.relation = relation,
+		.relation = is_base(c) ? INDEX_ALL : relation,
+		.threshold = is_base(c) ? BASE_LEAST : 0,
 		.timeout_ms = c->fs->options.wait_s * 1000,
 		.ticket = &c->park.ticket,
 	};
