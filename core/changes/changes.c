@@ -159,8 +159,15 @@ static void tell(struct changes *c, struct changes_watcher *w,
 		 const struct changes_batch *b)
 {
 	struct pending_change *p, *found = NULL;
-	int err = check_batch(c, w, b, &found);
+	bool ended;
+	int err;
 
+	pthread_mutex_lock(&c->lock);
+	ended = w->ended || w->err;
+	pthread_mutex_unlock(&c->lock);
+	if (ended)
+		return;
+	err = check_batch(c, w, b, &found);
 	pthread_mutex_lock(&c->lock);
 	while ((p = found)) {
 		found = p->next;
@@ -170,8 +177,7 @@ static void tell(struct changes *c, struct changes_watcher *w,
 		else
 			pending_free(p);
 	}
-	if (err && !w->err)
-		w->err = err;
+	w->err = err;
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -214,6 +220,21 @@ static void work_unlocked(struct changes *c, struct changes_batch *b)
 	pthread_mutex_lock(&c->lock);
 }
 
+/* Events were lost, so all watches end. */
+static void end_unlocked(struct changes *c)
+{
+	struct changes_watcher *w = c->first;
+
+	c->lost = false;
+	for (; w; w = w->next)
+		w->err = -ENOMEM;
+	w = c->first;
+	pthread_mutex_unlock(&c->lock);
+	for (; w; w = w->next)
+		wake_up(w);
+	pthread_mutex_lock(&c->lock);
+}
+
 static void *changes_run(void *arg)
 {
 	struct changes *c = arg;
@@ -223,6 +244,8 @@ static void *changes_run(void *arg)
 	pthread_mutex_lock(&c->lock);
 	while (!c->stopped || c->batches) {
 		drop_ended(c);
+		if (c->lost)
+			end_unlocked(c);
 		b = c->batches;
 		if (!b) {
 			pthread_cond_wait(&c->work, &c->lock);
@@ -239,12 +262,8 @@ static void *changes_run(void *arg)
 
 void changes_post(struct changes *c, struct catalog_changes *from)
 {
-	struct changes_batch *b =
-		from->event_count ? calloc(1, sizeof(*b)) : NULL;
-	struct changes_watcher *w;
+	struct changes_batch *b = calloc(1, sizeof(*b));
 
-	if (!from->event_count)
-		return;
 	pthread_mutex_lock(&c->lock);
 	if (b) {
 		b->events = from->events;
@@ -255,8 +274,7 @@ void changes_post(struct changes *c, struct catalog_changes *from)
 		*c->last = b;
 		c->last = &b->next;
 	}
-	for (w = c->first; w && !b; w = w->next)
-		w->err = -ENOMEM;
+	c->lost = c->lost || !b;
 	pthread_cond_signal(&c->work);
 	pthread_mutex_unlock(&c->lock);
 }

@@ -66,6 +66,7 @@ struct changes {
 	struct changes_watcher *first;
 	struct changes_batch *batches, **last;
 	pthread_t thread;
+	bool lost; /* events, without memory */
 	bool started, stopped;
 };
 

@@ -438,9 +438,12 @@ int engine_last_change(struct engine *e, int fd, struct catalog_change *out)
 	err = catalog_read(e->catalog, &txn);
 	if (!err) {
 		err = catalog_change_get(txn, &key, out);
+		if (err == -EUCLEAN)
+			catalog_found_damage(e->catalog);
 		catalog_abort(txn);
 	}
-	engine_reload_if_damaged(e);
+	if (err == -EUCLEAN)
+		engine_reload_if_damaged(e);
 	return err == -ENOENT || err == -EUCLEAN ? -ENODATA : err;
 }
 
