@@ -35,7 +35,8 @@ static const char *const attributes[] = {
 	"user.sdhash",         "user.ssdeep",
 	"user.xxh128",         "user.kinfs.state",
 	"user.kinfs.status",   "user.kinfs.wait",
-	"user.kinfs.control",  "user.other",
+	"user.kinfs.control",  "user.kinfs.change",
+	"user.other",
 	"security.capability",
 };
 
