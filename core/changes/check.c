@@ -17,7 +17,7 @@
  * has.  For any other watcher each path must lead to the file on disk, and the
  * watcher must be able to read it.
  */
-struct check {
+struct event_check {
 	struct changes *changes;
 	const struct changes_watcher *w;
 	struct catalog_txn *txn;
@@ -27,7 +27,7 @@ struct check {
 	int64_t time_ns;
 };
 
-static int add(struct check *k, const char *path, unsigned is)
+static int add(struct event_check *k, const char *path, unsigned is)
 {
 	const struct catalog_event *ev = k->event;
 	struct pending_change *p = calloc(1, sizeof(*p));
@@ -53,7 +53,7 @@ static int add(struct check *k, const char *path, unsigned is)
 	return 0;
 }
 
-static unsigned what_is(const struct check *k)
+static unsigned what_is(const struct event_check *k)
 {
 	const struct catalog_event *ev = k->event;
 	bool trusted = k->w->caller.trusted;
@@ -73,7 +73,7 @@ static unsigned what_is(const struct check *k)
 	return IS_REMOVED;
 }
 
-static bool may_know(const struct check *k, const char *path)
+static bool may_know(const struct event_check *k, const char *path)
 {
 	const struct source *source = k->changes->source;
 
@@ -87,7 +87,7 @@ static bool may_know(const struct check *k, const char *path)
 /* 1: the path is told. */
 static int try_path(void *arg, const char *path)
 {
-	struct check *k = arg;
+	struct event_check *k = arg;
 
 	if (!search_paths_have(&k->w->within, path) || !may_know(k, path))
 		return 0;
@@ -95,7 +95,7 @@ static int try_path(void *arg, const char *path)
 }
 
 /* Where there is a file of that name again, its own event tells. */
-static int check_removed(struct check *k)
+static int check_removed(struct event_check *k)
 {
 	const struct changes *c = k->changes;
 	const char *path = k->event->path;
@@ -114,7 +114,7 @@ static int check_removed(struct check *k)
 }
 
 /* By its path, or the first of its paths that the watcher may know. */
-static int check_event(struct check *k)
+static int check_event(struct event_check *k)
 {
 	const struct catalog_event *ev = k->event;
 	int err;
@@ -132,7 +132,7 @@ static int check_event(struct check *k)
 	return err < 0 ? err : 0;
 }
 
-static int check_events(struct check *k, const struct changes_batch *b)
+static int check_events(struct event_check *k, const struct changes_batch *b)
 {
 	size_t i;
 	int err = catalog_read(k->changes->catalog, &k->txn);
@@ -150,7 +150,7 @@ static int check_events(struct check *k, const struct changes_batch *b)
 int check_batch(struct changes *c, const struct changes_watcher *w,
 		const struct changes_batch *b, struct pending_change **out)
 {
-	struct check k = {
+	struct event_check k = {
 		.changes = c, .w = w, .end = out, .time_ns = b->time_ns
 	};
 	bool trusted = w->caller.trusted;
