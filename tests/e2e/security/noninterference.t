@@ -223,7 +223,8 @@ look() { # WORLD NAME
 		observe "$1"
 		kin_sees "$1"
 		(cd "$T/mnt-$1" && as_bob find .similar . 2>&1)
-	} | sed "s,${T#/}/\(mnt-\)\?$1,WORLD,g" >"$T/$2-$1"
+	} | sed "s,${T#/}/\(mnt-\)\?$1,WORLD,g
+		s/\( [0-9]*:[0-9]*\) 20[0-9-]*T[0-9:]*Z/\1/" >"$T/$2-$1"
 }
 
 # The daemon comes to know the file by the name that bob must not see, and by
