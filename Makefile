@@ -38,10 +38,14 @@ LIBFUSE ?=
 out := $(BUILD)$(if $(SAN),/$(subst $(comma),-,$(SAN)))
 obj := $(out)/obj
 
-core_sources := $(filter-out core/cli/% core/lib/% core/share/%,$(wildcard core/*/*.c core/*/*/*.c))
+extract_client_sources := $(addprefix core/extract/,client.c names.c starter.c)
+core_sources := $(filter-out core/cli/% core/lib/% core/share/% core/extract/%,\
+	$(wildcard core/*/*.c core/*/*/*.c)) $(extract_client_sources)
 lib_sources := core/lib/kin.c
 cli_sources := $(wildcard core/cli/*.c core/cli/*/*.c)
 share_sources := $(wildcard core/share/*.c core/share/*/*.c)
+extract_sources := $(filter-out $(extract_client_sources),\
+	$(wildcard core/extract/*.c))
 fs_sources := $(wildcard fs/*.c fs/*/*.c)
 unit_sources := $(wildcard $(addprefix tests/unit/,*.c */*.c */*/*.c))
 bench_sources := $(wildcard tests/bench/*.c)
@@ -63,6 +67,7 @@ core_objects := $(call objects,$(core_sources))
 lib_objects := $(call objects,$(lib_sources))
 cli_objects := $(call objects,$(cli_sources))
 share_objects := $(call objects,$(share_sources))
+extract_objects := $(call objects,$(extract_sources))
 fs_objects := $(call objects,$(fs_sources))
 unit_objects := $(call objects,$(unit_sources))
 bench_objects := $(call objects,$(bench_sources))
@@ -70,7 +75,8 @@ eval_objects := $(call objects,$(eval_sources))
 conform_objects := $(call objects,$(conform_sources))
 stress_objects := $(call objects,$(stress_sources))
 fuzz_objects := $(call objects,$(fuzz_sources) tests/fuzz/replay.c)
-all_objects := $(core_objects) $(lib_objects) $(cli_objects) $(share_objects) $(fs_objects) $(unit_objects) \
+all_objects := $(core_objects) $(lib_objects) $(cli_objects) $(share_objects) \
+	$(extract_objects) $(fs_objects) $(unit_objects) \
 	$(bench_objects) $(eval_objects) $(conform_objects) $(stress_objects) $(fuzz_objects)
 
 # These need libfuse and all of the daemon.
@@ -115,6 +121,13 @@ core_cflags = $(call once,core_cflags,$(call flags_of,$(core_packages)))
 core_libs = $(call once,core_libs,$(call libs_of,$(core_packages)) -lm)
 share_cflags = $(call once,share_cflags,$(call flags_of,libpq))
 share_libs = $(call once,share_libs,$(call libs_of,libpq))
+extract_packages := libarchive expat icu-i18n icu-uc libseccomp
+extract_cflags = $(call once,extract_cflags,$(call flags_of,\
+	$(extract_packages)))
+extract_libs = $(call once,extract_libs,$(call libs_of,$(extract_packages)))
+pdf_packages := poppler-glib libseccomp
+pdf_cflags = $(call once,pdf_cflags,$(call flags_of,$(pdf_packages)))
+pdf_libs = $(call once,pdf_libs,$(call libs_of,$(pdf_packages)))
 fuse_cflags = $(call once,fuse_cflags,$(call flags_of,fuse3 libseccomp,\
 	$(fuse_of)))
 fuse_libs = $(call once,fuse_libs,$(call libs_of,fuse3 libseccomp,$(fuse_of)))
@@ -125,7 +138,7 @@ language := -std=c11 -D_GNU_SOURCE -DKINFS_VERSION='"$(VERSION)"' -I.
 # Objects serve programs and the shared library alike.
 compile = $(CC) $(language) $(warnings) $(CFLAGS) $(hardening) -fPIC \
 	$(visibility) -pthread \
-	-include core/base/banned.h $(CPPFLAGS)
+	$(before_banned) -include core/base/banned.h $(CPPFLAGS)
 link = $(CC) $(CFLAGS) $(hardening) -pie -pthread -Wl,-z,relro,-z,now \
 	-Wl,--as-needed $(LDFLAGS)
 
@@ -149,6 +162,11 @@ $(share_objects) $(obj)/tests/bench/share.o $(obj)/tests/fuzz/share_ask.o \
 $(obj)/tests/unit/share_confine.o: \
 	extra_cflags = $(share_cflags)
 
+$(extract_objects): extra_cflags = $(extract_cflags)
+$(obj)/core/extract/pdf.o: extra_cflags = $(pdf_cflags)
+# One of its structs has a field that is called ctime.
+$(obj)/core/extract/pdf.o: before_banned := -include poppler.h
+
 # What core/lib/kin.map does not name is not seen, which makes position-independent
 # code as fast as any other.
 $(core_objects): visibility := -fvisibility=hidden
@@ -164,7 +182,8 @@ endif
 # ---- building ----
 
 .PHONY: all
-all: $(out)/kin $(out)/kinfs $(out)/kin-share $(out)/libkin.so.1
+all: $(out)/kin $(out)/kinfs $(out)/kin-share $(out)/kin-extract \
+	$(out)/kin-extract-pdf $(out)/libkin.so.1
 
 $(out)/libkin.a: $(core_objects)
 	$(call quiet,AR)rm -f $@ && $(AR) rcs $@ $(core_objects)
@@ -185,6 +204,19 @@ $(out)/kin-share: $(share_objects) $(out)/libkin.a
 	$(call quiet,LINK)$(link) -o $@ $(share_objects) $(out)/libkin.a \
 		$(core_libs) $(share_libs) $(LDLIBS)
 
+# What both processes that read documents have, and what one of them has.
+extract_common := $(addprefix $(obj)/core/extract/,confine.o output.o serve.o)
+pdf_objects := $(addprefix $(obj)/core/extract/,pdf.o poppler_data.o)
+$(out)/kin-extract: $(filter-out $(pdf_objects),$(extract_objects)) \
+		$(out)/libkin.a
+	$(call quiet,LINK)$(link) -o $@ $(filter %.o,$^) $(out)/libkin.a \
+		$(core_libs) $(extract_libs) $(LDLIBS)
+
+# Under the GPL, as poppler is: no other program is linked with it.
+$(out)/kin-extract-pdf: $(pdf_objects) $(extract_common) $(out)/libkin.a
+	$(call quiet,LINK)$(link) -o $@ $(filter %.o,$^) $(out)/libkin.a \
+		$(pdf_libs) $(LDLIBS)
+
 $(out)/kinfs: $(fs_objects) $(order_objects) $(out)/libkin.a
 	$(call quiet,LINK)$(link) -o $@ $(order_flags) $(fs_objects) \
 		$(order_objects) $(out)/libkin.a $(core_libs) $(fuse_libs) \
@@ -197,6 +229,12 @@ share_fuzz_objects := $(filter %/ask.o %/ask_groups.o %/batch.o %/db_text.o \
 	%/question.o %/question_rows.o %/schema.o,$(share_objects))
 $(out)/tests/fuzz/share_ask $(out)/fuzzers/share_ask: $(share_fuzz_objects)
 $(out)/tests/fuzz/share_ask $(out)/fuzzers/share_ask: extra_libs = $(share_libs)
+$(out)/tests/unit/extract/confine: $(filter %/confine.o,$(extract_objects))
+$(out)/tests/unit/extract/confine: extra_libs = $(pdf_libs)
+# The readers without the process around them.
+$(out)/tests/fuzz/extract $(out)/fuzzers/extract: $(filter-out $(pdf_objects) \
+	%/main.o %/serve.o %/confine.o,$(extract_objects))
+$(out)/tests/fuzz/extract $(out)/fuzzers/extract: extra_libs = $(extract_libs)
 $(out)/tests/unit/lib_kin: $(lib_objects)
 $(out)/tests/unit/fs/query_text $(out)/tests/fuzz/query_text \
 $(out)/fuzzers/query_text: $(obj)/fs/similar/query_text.o
@@ -281,7 +319,7 @@ $(obj)/%.o: %.c $(out)/flags | $(BUILD)/deps
 # Objects of another compiler, other flags or another set of sources are not
 # mixed: this file changes when they do.
 flags_now = $(compile) $(LDFLAGS) $(LDLIBS) $(core_sources) $(lib_sources) $(cli_sources) \
-	$(share_sources) $(fs_sources) $(bench_sources) $(eval_sources) $(conform_sources) \
+	$(share_sources) $(extract_sources) $(fs_sources) $(bench_sources) $(eval_sources) $(conform_sources) \
 	$(stress_sources) \
 	$(LIBFUSE)
 $(out)/flags: FORCE
@@ -289,8 +327,8 @@ $(out)/flags: FORCE
 	@printf '%s\n' $(call quoted,$(flags_now)) | cmp -s - $@ || \
 		printf '%s\n' $(call quoted,$(flags_now)) >$@
 quoted = '$(subst ','\'',$(1))'
-$(out)/libkin.a $(out)/libkin.so.1 $(out)/kin $(out)/kinfs $(out)/kin-share: \
-	$(out)/flags
+$(out)/libkin.a $(out)/libkin.so.1 $(out)/kin $(out)/kinfs $(out)/kin-share \
+$(out)/kin-extract $(out)/kin-extract-pdf: $(out)/flags
 
 # Missing packages are named before the compiler stumbles over them.
 $(BUILD)/deps: scripts/deps
@@ -318,7 +356,7 @@ prove = TEST_TIMEOUT=$(TEST_TIMEOUT) PATH="$(abspath $(out)):$$PATH" \
 long_units := $(addprefix tests/unit/,catalog/damage dedup/kill digest/big \
 	digest/sdhash/input digest/sdhash/sdhash digest/worst_time \
 	engine/unsteady index/frequency)
-long_e2e := $(addprefix tests/e2e/,packaging/packages.t readme/bench.t \
+long_e2e := $(addprefix tests/e2e/,extract/bombs.t packaging/packages.t readme/bench.t \
 	$(addprefix share/,cut.t faults.t servers.t))
 # One of each kind.
 quick_e2e := $(addprefix tests/e2e/,attributes/digests.t attributes/validity.t \
@@ -444,7 +482,7 @@ mount:
 # mount(8) finds the type kinfs through mount.kinfs, which is kinfs itself, and
 # the type fuse.kinfs through mount.fuse3, which runs "kinfs" from the PATH.
 manuals = core/cli/kin.1 core/lib/libkin.3 fs/kinfs.8 fs/kinfs-xattrs.7 fs/kinfs-limits.7 \
-	core/share/kin-share.8
+	core/share/kin-share.8 core/extract/kin-extract.1
 completions = $(bash_dir)/kin.bash $(zsh_dir)/_kin $(fish_dir)/kin.fish
 
 .PHONY: install uninstall
@@ -452,7 +490,7 @@ install: all
 	install -d "$(DESTDIR)$(bindir)" "$(DESTDIR)$(sbindir)" \
 		"$(DESTDIR)$(docdir)"
 	install -m 755 $(out)/kinfs $(out)/kin $(out)/kin-share \
-		"$(DESTDIR)$(bindir)"
+		$(out)/kin-extract $(out)/kin-extract-pdf "$(DESTDIR)$(bindir)"
 	for folder in system user; do \
 		install -d "$(DESTDIR)$(unitdir)/$$folder" && \
 		sed 's|/usr/bin/kinfs|$(bindir)/kinfs|' \
@@ -480,7 +518,7 @@ install: all
 			"scripts/completion/$${file##*/}" \
 			>"$(DESTDIR)$$file" || exit 1; \
 	done
-	for name in kinfs kin-share; do \
+	for name in kinfs kin-share kin-extract; do \
 		ln -sf kin.bash "$(DESTDIR)$(bash_dir)/$$name.bash" && \
 		ln -sf kin.fish "$(DESTDIR)$(fish_dir)/$$name.fish" || exit 1; \
 	done
@@ -499,13 +537,17 @@ uninstall:
 		"$(DESTDIR)$(sbindir)/mount.kinfs" \
 		"$(DESTDIR)$(bindir)/kinfs" "$(DESTDIR)$(bindir)/kin" \
 		"$(DESTDIR)$(bindir)/kin-share" \
+		"$(DESTDIR)$(bindir)/kin-extract" \
+		"$(DESTDIR)$(bindir)/kin-extract-pdf" \
 		"$(DESTDIR)$(docdir)/xattr.conf.example" \
 		"$(DESTDIR)$(bash_dir)/kin.bash" \
 		"$(DESTDIR)$(bash_dir)/kinfs.bash" \
 		"$(DESTDIR)$(bash_dir)/kin-share.bash" \
+		"$(DESTDIR)$(bash_dir)/kin-extract.bash" \
 		"$(DESTDIR)$(fish_dir)/kin.fish" \
 		"$(DESTDIR)$(fish_dir)/kinfs.fish" \
 		"$(DESTDIR)$(fish_dir)/kin-share.fish" \
+		"$(DESTDIR)$(fish_dir)/kin-extract.fish" \
 		"$(DESTDIR)$(zsh_dir)/_kin" \
 		"$(DESTDIR)$(datadir)/kinfs/completion-words" \
 		"$(DESTDIR)$(datadir)/kinfs/open-similar" \
@@ -540,7 +582,7 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make                       build kinfs, kin and kin-share'
+	@echo 'make                       build kinfs, kin, kin-share and kin-extract'
 	@echo 'make mount SRC=dir MNT=dir build, then show dir SRC at MNT'
 	@echo 'make check                 install what is missing, build, run the tests'
 	@echo 'make check-quick           one of each kind, in two minutes'

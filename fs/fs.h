@@ -11,9 +11,9 @@
 #include "core/search/credentials.h"
 #include "fs/inode/inode.h"
 #include "fs/options.h"
-#include "fs/unmounter.h"
 
 struct engine;
+struct reopener;
 struct loop;
 struct service;
 struct similar;
@@ -33,19 +33,19 @@ struct watched;
  * struct handle is an open file; struct park is a request that is answered
  * later (reply.h).
  *
- * The life of a request.  A thread of loop.c receives it; dispatch.c passes it
- * to the operation on SOURCE (ops_*.c) or on the virtual tree.  Helpers return
- * 0 or a negative errno; the operation replies once.  A request that needs the
+ * The life of a request.  A thread of loop.c receives it and calls the operation
+ * (ops_*.c), which leaves a node of the virtual tree to similar_ops.  Helpers
+ * return 0 or a negative errno; the operation replies once.  A request that needs the
  * engine is parked: the thread that has the answer replies, or the handler of
  * an interrupt does.  A request that waits for a file lock has a thread of its
  * own (locks.c).
  *
  * Layers; each calls only those before it (lint: circles):
- *   wake, log, reply, protocol, loop, cred, reopen
+ *   log, reply, protocol, loop, cred, reopen
  *   inode; descriptor, backing, cache, mapped; watched
- *   notify, locks, xattr_query; lookup, metadata_change, xattr_derived,
+ *   notify, xattr_query; lookup, metadata_change, xattr_derived,
  *   behind
- *   ops_*, similar/; dispatch; serve; main
+ *   similar/; locks, ops_*; ops; serve; main
  *
  * Lock order, outermost first: names (reopen.c), owners (locks.c), the table of
  * watched inodes (watched.c), the lock of one shard of the inode table
@@ -91,9 +91,13 @@ struct fs {
 	dev_t device;       /* st_dev of SOURCE */
 	struct inode *root; /* SOURCE; nodeid FUSE_ROOT_ID */
 	struct inode_table *inodes;
-	struct locks *locks; /* locks.c */
+	struct reopener *reopener; /* fs/inode/reopen.h */
+	struct locks *locks;       /* locks.c */
 
-	struct unmounter unmounter; /* of the sandbox */
+	struct unmounter {
+		pid_t pid; /* 0: there is none */
+		int fd;    /* its standard input */
+	} unmounter;       /* fs/sandbox.h */
 
 	atomic_bool
 		had_requests; /* set by each request, cleared by the engine */

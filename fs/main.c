@@ -15,7 +15,6 @@
 #include "fs/check.h"
 #include "fs/fs.h"
 #include "fs/log.h"
-#include "fs/mount_helper.h"
 #include "fs/serve.h"
 #include "fs/service.h"
 #include "fs/similar/similar.h"
@@ -102,6 +101,57 @@ static int run_in_background(struct fs *fs, int source_fd, const char *catalog)
 	fs->ready_pipe = ends[1];
 	fs->report = report_ready;
 	return serve(fs, source_fd, catalog);
+}
+
+/* ---- mount(8) ---- */
+
+static bool is_mount_helper(const char *program)
+{
+	const char *slash = strrchr(program, '/');
+
+	return strncmp(slash ? slash + 1 : program, "mount.",
+		       strlen("mount.")) == 0;
+}
+
+/* Takes a group of option letters such as -nv; false: it is something else. */
+static bool take_letters(const char *arg, bool *fake_out)
+{
+	if (arg[0] != '-' || !arg[1] ||
+	    strspn(arg + 1, "sfnv") + 1 != strlen(arg))
+		return false;
+	*fake_out |= strchr(arg, 'f') != NULL;
+	return true;
+}
+
+/*
+ * For "mount -t kinfs", mount(8) runs kinfs by the name mount.kinfs:
+ * mount.TYPE SOURCE DIRECTORY [-sfnv] [-N namespace] [-o options]
+ * [-t type.subtype].  Its options are not those of kinfs: -f means "mount
+ * nothing".  If argv[0] is such a name, removes the options of mount(8) from
+ * argv.  *fake_out: -f was given.
+ */
+static void take_mount_helper(int *argc, char **argv, bool *fake_out)
+{
+	int kept = 1, i;
+
+	*fake_out = false;
+	if (*argc < 1 || !is_mount_helper(argv[0]))
+		return;
+	for (i = 1; i < *argc; i++) {
+		bool has_value = i + 1 < *argc;
+
+		if (!strcmp(argv[i], "-o") && has_value) {
+			argv[kept++] = argv[i++];
+			argv[kept++] = argv[i];
+		} else if ((!strcmp(argv[i], "-t") || !strcmp(argv[i], "-N")) &&
+			   has_value) {
+			i++;
+		} else if (!take_letters(argv[i], fake_out)) {
+			argv[kept++] = argv[i];
+		}
+	}
+	argv[kept] = NULL;
+	*argc = kept;
 }
 
 /* ---- the program ---- */
@@ -220,7 +270,8 @@ int main(int argc, char **argv)
 	bool fake;
 
 	open_standard_descriptors();
-	if (mount_helper_take(&argc, argv, &fake) && fake)
+	take_mount_helper(&argc, argv, &fake);
+	if (fake)
 		return EXIT_SUCCESS;
 	err = options_parse(argc, argv, &fs.options);
 	if (err == -ENOMEM)

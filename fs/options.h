@@ -40,11 +40,11 @@ struct options {
 	size_t exclude_count;
 	unsigned wait_s;
 	unsigned workers; /* 0: one per processor */
-	uint64_t rate;    /* bytes a second in the background; 0: no limit */
+	uint64_t rate_mb; /* a second, in the background; 0: no limit */
 	char *db;         /* NULL: the default directory */
 	double timeout_s; /* of attributes and names in the kernel's cache */
 	bool timeout_given;
-	bool watch; /* watch changes behind the mount, if possible */
+	bool no_watch; /* else changes behind the mount are watched */
 
 	bool cross;
 	bool no_passthrough;
@@ -57,7 +57,7 @@ struct options {
 	bool version;
 
 	bool fsname_given;
-	bool sandbox; /* see fs/sandbox.h */
+	bool no_sandbox; /* see fs/sandbox.h */
 
 	/* For libfuse: "kinfs -o ..." */
 	int fuse_argc;

@@ -2,11 +2,13 @@
 #include "fs/sandbox.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <fuse_lowlevel.h>
 #include <linux/capability.h>
 #include <poll.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <signal.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -14,6 +16,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/base/err.h"
@@ -75,73 +78,27 @@ static int drop_capabilities(void)
 
 static const char *const calls_refused[] = {
 	/* programs and other processes */
-	"execve",
-	"execveat",
-	"fork",
-	"vfork",
-	"ptrace",
-	"process_vm_readv",
-	"process_vm_writev",
-	"process_madvise",
-	"pidfd_open",
-	"pidfd_getfd",
-	"pidfd_send_signal",
-	"kcmp",
-	"perf_event_open",
+	"execve", "execveat", "fork", "vfork", "ptrace", "process_vm_readv",
+	"process_vm_writev", "process_madvise", "pidfd_open", "pidfd_getfd",
+	"pidfd_send_signal", "kcmp", "perf_event_open",
 	/* another user for good, or another root directory */
-	"setuid",
-	"setgid",
-	"setreuid",
-	"setregid",
-	"setresuid",
-	"setresgid",
-	"chroot",
-	"pivot_root",
-	"setns",
+	"setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid",
+	"chroot", "pivot_root", "setns",
 	/* mounting; umount2() stays: the daemon unmounts with it */
-	"mount",
-	"fsopen",
-	"fspick",
-	"fsmount",
-	"move_mount",
-	"mount_setattr",
-	"swapon",
-	"swapoff",
+	"mount", "fsopen", "fspick", "fsmount", "move_mount", "mount_setattr",
+	"swapon", "swapoff",
 	/* a server, which we are not */
-	"bind",
-	"listen",
-	"accept",
-	"accept4",
+	"bind", "listen", "accept", "accept4",
 	/* the kernel */
-	"bpf",
-	"init_module",
-	"finit_module",
-	"delete_module",
-	"kexec_load",
-	"kexec_file_load",
-	"reboot",
-	"acct",
-	"quotactl",
-	"quotactl_fd",
-	"syslog",
-	"userfaultfd",
+	"bpf", "init_module", "finit_module", "delete_module", "kexec_load",
+	"kexec_file_load", "reboot", "acct", "quotactl", "quotactl_fd",
+	"syslog", "userfaultfd",
 	"io_uring_setup", /* its calls pass every filter by */
-	"io_uring_enter",
-	"io_uring_register",
-	"add_key",
-	"request_key",
+	"io_uring_enter", "io_uring_register", "add_key", "request_key",
 	"keyctl",
 	/* the machine */
-	"iopl",
-	"ioperm",
-	"modify_ldt",
-	"settimeofday",
-	"clock_settime",
-	"clock_adjtime",
-	"adjtimex",
-	"sethostname",
-	"setdomainname",
-	"vhangup",
+	"iopl", "ioperm", "modify_ldt", "settimeofday", "clock_settime",
+	"clock_adjtime", "adjtimex", "sethostname", "setdomainname", "vhangup"
 };
 
 /* A system call that is refused if the comparison of an argument is true. */
@@ -256,6 +213,65 @@ static int load_filter(void)
 	return err;
 }
 
+/* ---- the unmounter ---- */
+
+/* -z: lazily, as libfuse does, because the daemon no longer answers. */
+#define SCRIPT "read -r _ && exec fusermount3 -u -q -z -- \"$0\""
+
+/* Ignores the signals that end the daemon, and keeps no directory busy. */
+static void become_shell(const char *mountpoint, int fd)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	(void)signal(SIGINT, SIG_IGN);
+	(void)signal(SIGTERM, SIG_IGN);
+	(void)signal(SIGHUP, SIG_IGN);
+	if (null < 0 || dup2(fd, STDIN_FILENO) < 0 ||
+	    dup2(null, STDOUT_FILENO) < 0 || dup2(null, STDERR_FILENO) < 0 ||
+	    chdir("/") != 0)
+		_exit(1);
+	execl("/bin/sh", "sh", "-c", SCRIPT, mountpoint, (char *)NULL);
+	_exit(1);
+}
+
+/* All descriptors above standard error must be CLOEXEC. */
+static int start_unmounter(const char *mountpoint, struct unmounter *out)
+{
+	int ends[2];
+	pid_t child;
+	int err = 0;
+
+	/* Not a pipe: MSG_NOSIGNAL avoids SIGPIPE if the shell has ended. */
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+		return -errno;
+	child = fork();
+	if (child == 0)
+		become_shell(mountpoint, ends[1]);
+	if (child < 0)
+		err = -errno;
+	close(ends[1]);
+	if (err)
+		close(ends[0]);
+	else
+		*out = (struct unmounter){ .pid = child, .fd = ends[0] };
+	return err;
+}
+
+void sandbox_end_unmounter(struct fs *fs, bool unmount)
+{
+	struct unmounter *u = &fs->unmounter;
+	int status;
+
+	if (!u->pid)
+		return;
+	if (unmount)
+		(void)send(u->fd, "\n", 1, MSG_NOSIGNAL);
+	close(u->fd);
+	while (waitpid(u->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	u->pid = 0;
+}
+
 /* ---- the sandbox ---- */
 
 static void warn_if_failed(const char *what, int err)
@@ -268,9 +284,9 @@ static void warn_if_failed(const char *what, int err)
  * allow_other. */
 void sandbox_prepare(struct fs *fs)
 {
-	if (fs->options.sandbox && !fs->root_user)
+	if (!fs->options.no_sandbox && !fs->root_user)
 		warn_if_failed("unmounting",
-			       unmounter_start(fs->mountpoint, &fs->unmounter));
+			       start_unmounter(fs->mountpoint, &fs->unmounter));
 }
 
 bool sandbox_is_attached(const struct fs *fs)
@@ -284,7 +300,7 @@ void sandbox_enter(const struct fs *fs)
 {
 	const struct rlimit none = { .rlim_cur = 0, .rlim_max = 0 };
 
-	if (!fs->options.sandbox)
+	if (fs->options.no_sandbox)
 		return;
 	if (setrlimit(RLIMIT_CORE, &none) != 0)
 		warn_if_failed("memory images", -errno);

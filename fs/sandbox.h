@@ -13,8 +13,10 @@
  * privileges, use the network, trace processes, mount, load modules or leave a
  * core dump.  Refused system calls fail with EPERM.
  *
- * An ordinary user's daemon needs the set-user-ID program fusermount3 to
- * unmount, which it cannot execute any more; see fs/unmounter.h.
+ * An ordinary user needs the set-user-ID program fusermount3 to unmount, which
+ * the daemon cannot execute any more.  So a shell is started before, the
+ * unmounter.  It waits for a line, then it executes fusermount3.  If the daemon
+ * dies, the shell ends without that.
  */
 struct fs;
 
@@ -24,6 +26,9 @@ void sandbox_prepare(struct fs *fs);
 /* Enters the sandbox; called after the mount, before any thread is started.
  * Restrictions that the kernel refuses are logged and left out. */
 void sandbox_enter(const struct fs *fs);
+
+/* Ends the unmounter, after it has unmounted if unmount is true. */
+void sandbox_end_unmounter(struct fs *fs, bool unmount);
 
 /* Whether the filesystem is still mounted.  Called before libfuse closes its
  * descriptor. */

@@ -140,7 +140,7 @@ static int open_engine(struct fs *fs, const char *catalog_dir)
 		.catalog_dir = catalog_dir,
 		.digest_set = o->kept_digests,
 		.workers = o->workers,
-		.rate = o->rate,
+		.rate = o->rate_mb * 1000000,
 		.min_size = o->min_size,
 		.max_size = o->max_size,
 		.excludes = (const char *const *)o->excludes,
@@ -305,7 +305,7 @@ static void unmount(struct fs *fs)
 	fuse_session_unmount(fs->session);
 	if (fs->root_user && attached)
 		(void)umount2(fs->mountpoint, MNT_DETACH);
-	unmounter_end(&fs->unmounter, attached);
+	sandbox_end_unmounter(fs, attached);
 }
 
 static int serve_session(struct fs *fs)
@@ -322,7 +322,7 @@ static int serve_session(struct fs *fs)
 		unmount(fs);
 		mapped_free(fs);
 	}
-	unmounter_end(&fs->unmounter, false);
+	sandbox_end_unmounter(fs, false);
 	fuse_remove_signal_handlers(fs->session);
 	return status;
 }

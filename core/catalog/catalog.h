@@ -395,27 +395,36 @@ int catalog_name_move(struct catalog_txn *txn, const struct file_key *parent,
 int catalog_name_get(struct catalog_txn *txn, const struct file_key *parent,
 		     struct catalog_name name, struct file_key *out);
 
-/* The functions X_each() call each() until it does not return 0, and return
- * that.  What each() gets is valid during the call.  It must not write. */
+/* ---- walks ---- */
 
-/* Every entry of a directory, in byte order of the names. */
-int catalog_directory_each(struct catalog_txn *txn,
-			   const struct file_key *directory,
-			   int (*each)(void *arg, struct catalog_name name,
-				       const struct file_key *key),
-			   void *arg);
+/*
+ * A walk over records, in order.  X_begin() makes it.  X_next() returns 1 with
+ * the next record, 0 at the end, or a negative errno; pointers that it sets are
+ * valid until the next call.  catalog_walk_end() frees it, and NULL, too; until
+ * then the transaction must not write or end.
+ */
+struct catalog_walk;
 
-/* Every name of a file, with the directory of the name. */
-int catalog_link_each(struct catalog_txn *txn, const struct file_key *key,
-		      int (*each)(void *arg, const struct file_key *parent,
-				  struct catalog_name name),
-		      void *arg);
+void catalog_walk_end(struct catalog_walk *w);
 
-/* Every path of a file, relative to SOURCE ("a/b/c"); root is the key of SOURCE
- * and has the path "".  Names that are not below root are left out. */
-int catalog_path_each(struct catalog_txn *txn, const struct file_key *root,
-		      const struct file_key *key,
-		      int (*each)(void *arg, const char *path), void *arg);
+/* The entries of a directory, in byte order of the names. */
+int catalog_entries_begin(struct catalog_txn *txn,
+			  const struct file_key *directory,
+			  struct catalog_walk **out);
+int catalog_entries_next(struct catalog_walk *w, struct catalog_name *name_out,
+			 struct file_key *key_out);
+
+/* The names of a file, each with its directory. */
+int catalog_links_begin(struct catalog_txn *txn, const struct file_key *key,
+			struct catalog_walk **out);
+int catalog_links_next(struct catalog_walk *w, struct file_key *parent_out,
+		       struct catalog_name *name_out);
+
+/* The paths of a file, relative to SOURCE ("a/b/c"); root is the key of SOURCE,
+ * whose path is "".  Names that are not below root are left out. */
+int catalog_paths_begin(struct catalog_txn *txn, const struct file_key *root,
+			const struct file_key *key, struct catalog_walk **out);
+int catalog_paths_next(struct catalog_walk *w, const char **path_out);
 
 /* The path that a name in parent has or would have.  -ENOENT: parent is not
  * below root. */
@@ -446,38 +455,32 @@ int catalog_content_get(struct catalog_txn *txn, uint32_t content,
 int catalog_content_some(struct catalog_txn *txn, uint32_t content,
 			 uint32_t wanted, struct digests *out);
 
-/* Every content in ascending order of id, with fixed-size digests only. */
-int catalog_content_each(struct catalog_txn *txn,
-			 int (*each)(void *arg, uint32_t content,
-				     const struct digests *d),
-			 void *arg);
+/* All contents in ascending order of id, with fixed-size digests only. */
+int catalog_contents_begin(struct catalog_txn *txn, struct catalog_walk **out);
+int catalog_contents_next(struct catalog_walk *w, uint32_t *content_out,
+			  struct digests *out);
 
 /* The sif of a content.  -ENOENT also when it has none. */
 int catalog_sketch_get(struct catalog_txn *txn, uint32_t content,
 		       struct sketch *out);
 
-/* Called with the sif of a content as sif_pack() made it, which is not checked.
- * The bytes are valid during the call. */
-typedef int catalog_sketch_fn(void *arg, uint32_t content,
-			      const uint8_t *packed, size_t len);
+/* The sif of every content that has one, in ascending order of id, as
+ * sif_pack() made it, which is not checked. */
+int catalog_sketches_begin(struct catalog_txn *txn, struct catalog_walk **out);
+int catalog_sketches_next(struct catalog_walk *w, uint32_t *content_out,
+			  const uint8_t **packed_out, size_t *len_out);
 
-/* The sif of every content that has one, in ascending order of id. */
-int catalog_sketch_each(struct catalog_txn *txn, catalog_sketch_fn *each,
-			void *arg);
-
-/* Called for each file of a walk.  A result other than 0 ends the walk, which
- * returns it. */
-typedef int catalog_copy_fn(void *arg, uint32_t content,
-			    const struct file_key *key);
-
-/* The files with that content, in order of device, inode, generation. */
-int catalog_copies_each(struct catalog_txn *txn, uint32_t content,
-			catalog_copy_fn *each, void *arg);
-
-/* The files of every content from that id on, in order of id, device, inode,
+/* The files of all contents from that id on, in order of id, device, inode,
  * generation. */
-int catalog_copies_from(struct catalog_txn *txn, uint32_t content,
-			catalog_copy_fn *each, void *arg);
+int catalog_copies_begin(struct catalog_txn *txn, uint32_t content,
+			 struct catalog_walk **out);
+int catalog_copies_next(struct catalog_walk *w, uint32_t *content_out,
+			struct file_key *key_out);
+
+/* The first file with that content after *after (NULL: the first of all), which
+ * need not exist.  -ENOENT at the end. */
+int catalog_copy_after(struct catalog_txn *txn, uint32_t content,
+		       const struct file_key *after, struct file_key *out);
 
 /* ---- pending ---- */
 

@@ -323,6 +323,19 @@ int record_scan_open(struct catalog_txn *txn, enum catalog_db db,
 int record_scan_next(struct record_scan *s);
 void record_scan_close(struct record_scan *s);
 
+struct catalog_walk {
+	struct record_scan scan;
+	uint8_t prefix[FILE_KEY_BYTES_MAX];
+	/* Of catalog_paths_begin(). */
+	struct file_key root;
+	bool is_root; /* the path "" is still to be given */
+	struct buf path;
+};
+
+/* A walk over the records whose keys begin with prefix, which is copied. */
+int walk_begin(struct catalog_txn *txn, enum catalog_db db, const void *prefix,
+	       size_t prefix_len, struct catalog_walk **out);
+
 /* The first record with that prefix.  -ENOENT.  What is found is a copy, as by
  * txn_get(). */
 int txn_first(struct catalog_txn *txn, enum catalog_db db, const void *prefix,

@@ -221,89 +221,88 @@ int catalog_sketch_get(struct catalog_txn *txn, uint32_t content,
 	return err;
 }
 
-int catalog_sketch_each(struct catalog_txn *txn, catalog_sketch_fn *each,
-			void *arg)
+int catalog_sketches_begin(struct catalog_txn *txn, struct catalog_walk **out)
 {
-	struct record_scan s;
-	uint32_t content;
-	int result;
-
-	result = record_scan_open(txn, DB_DIGESTS + DIGEST_SIF, NULL, 0, &s);
-	if (result)
-		return result;
-	while ((result = record_scan_next(&s)) == 1) {
-		result = content_id_decode(&s.key, &content);
-		if (!result)
-			result = each(arg, content, s.value.mv_data,
-				      s.value.mv_size);
-		if (result)
-			break;
-	}
-	record_scan_close(&s);
-	return result;
+	return walk_begin(txn, DB_DIGESTS + DIGEST_SIF, "", 0, out);
 }
 
-int catalog_content_each(struct catalog_txn *txn,
-			 int (*each)(void *arg, uint32_t content,
-				     const struct digests *d),
-			 void *arg)
+int catalog_sketches_next(struct catalog_walk *w, uint32_t *content_out,
+			  const uint8_t **packed_out, size_t *len_out)
 {
-	struct digests d;
-	struct record_scan s;
-	uint32_t content;
-	int result;
+	int err, found = record_scan_next(&w->scan);
 
-	result = record_scan_open(txn, DB_CONTENTS, NULL, 0, &s);
-	if (result)
-		return result;
-	while ((result = record_scan_next(&s)) == 1) {
-		result = content_id_decode(&s.key, &content);
-		if (!result)
-			result = content_decode(&s.value, &d);
-		if (result)
-			break;
-		d.set = set_here(&d);
-		result = each(arg, content, &d);
-		if (result)
-			break;
-	}
-	record_scan_close(&s);
-	return result;
+	if (found != 1)
+		return found;
+	err = content_id_decode(&w->scan.key, content_out);
+	*packed_out = w->scan.value.mv_data;
+	*len_out = w->scan.value.mv_size;
+	return err ? err : 1;
 }
 
-static int copies_scan(struct catalog_txn *txn, uint32_t content, bool open_end,
-		       catalog_copy_fn *each, void *arg)
+int catalog_contents_begin(struct catalog_txn *txn, struct catalog_walk **out)
+{
+	return walk_begin(txn, DB_CONTENTS, "", 0, out);
+}
+
+int catalog_contents_next(struct catalog_walk *w, uint32_t *content_out,
+			  struct digests *out)
+{
+	int err, found = record_scan_next(&w->scan);
+
+	if (found != 1)
+		return found;
+	err = content_id_decode(&w->scan.key, content_out);
+	if (!err)
+		err = content_decode(&w->scan.value, out);
+	if (err)
+		return err;
+	out->set = set_here(out);
+	return 1;
+}
+
+int catalog_copies_begin(struct catalog_txn *txn, uint32_t content,
+			 struct catalog_walk **out)
 {
 	uint8_t id[CONTENT_KEY_BYTES];
-	struct file_key key;
-	struct record_scan s;
-	uint32_t found;
-	int result;
+	int err;
 
 	store_be32(id, content);
-	result = record_scan_open(txn, DB_COPIES, id, sizeof(id), &s);
-	if (result)
-		return result;
-	s.open_end = open_end;
-	while ((result = record_scan_next(&s)) == 1) {
-		result = copy_key_decode(&s.key, &found, &key);
-		if (!result)
-			result = each(arg, found, &key);
-		if (result)
-			break;
-	}
-	record_scan_close(&s);
-	return result;
+	err = walk_begin(txn, DB_COPIES, id, sizeof(id), out);
+	if (!err)
+		(*out)->scan.open_end = true;
+	return err;
 }
 
-int catalog_copies_each(struct catalog_txn *txn, uint32_t content,
-			catalog_copy_fn *each, void *arg)
+int catalog_copies_next(struct catalog_walk *w, uint32_t *content_out,
+			struct file_key *key_out)
 {
-	return copies_scan(txn, content, false, each, arg);
+	int err, found = record_scan_next(&w->scan);
+
+	if (found != 1)
+		return found;
+	err = copy_key_decode(&w->scan.key, content_out, key_out);
+	return err ? err : 1;
 }
 
-int catalog_copies_from(struct catalog_txn *txn, uint32_t content,
-			catalog_copy_fn *each, void *arg)
+int catalog_copy_after(struct catalog_txn *txn, uint32_t content,
+		       const struct file_key *after, struct file_key *out)
 {
-	return copies_scan(txn, content, true, each, arg);
+	uint8_t k[CONTENT_KEY_BYTES + FILE_KEY_BYTES_MAX];
+	size_t len = CONTENT_KEY_BYTES;
+	struct file_key key;
+	uint32_t found;
+	MDB_val at;
+	int err;
+
+	store_be32(k, content);
+	if (after)
+		len = copy_key_store(content, after, k);
+	err = txn_after(txn, DB_COPIES, k, len, !after, &at);
+	if (!err)
+		err = copy_key_decode(&at, &found, &key);
+	if (!err && found != content)
+		err = -ENOENT;
+	if (!err)
+		*out = key;
+	return err;
 }

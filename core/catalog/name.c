@@ -200,30 +200,33 @@ static int name_add(struct catalog_txn *txn, const struct file_key *parent,
 	return link_delete_others(txn, key, parent, name);
 }
 
-struct ascent {
-	struct catalog_txn *txn;
-	const struct file_key *key;
-	int depth;
-};
-
-/* 1: a->key is the directory at or one above it; else 0. */
-static int find_ancestor(void *arg, const struct file_key *at,
-			 struct catalog_name name)
+static int is_at_or_above(struct catalog_txn *txn, const struct file_key *key,
+			  const struct file_key *at, int *depth)
 {
 	enum { DEPTH_MAX = 4096 }; /* deeper: the names form a circle */
-	struct ascent *a = arg;
+	struct catalog_walk *walk;
+	struct catalog_name name;
+	struct file_key parent;
+	int err;
 
-	(void)name;
-	if (file_key_equal(at, a->key) || ++a->depth > DEPTH_MAX)
+	if (file_key_equal(at, key) || ++*depth > DEPTH_MAX)
 		return 1;
-	return catalog_link_each(a->txn, at, find_ancestor, a);
+	err = catalog_links_begin(txn, at, &walk);
+	if (err)
+		return err;
+	while (!err && (err = catalog_links_next(walk, &parent, &name)) == 1)
+		err = is_at_or_above(txn, key, &parent, depth);
+	catalog_walk_end(walk);
+	return err;
 }
 
+/* 1: key is the directory at or one above it; else 0. */
 static int is_above(struct catalog_txn *txn, const struct file_key *key,
 		    const struct file_key *at)
 {
-	return find_ancestor(&(struct ascent){ .txn = txn, .key = key }, at,
-			     (struct catalog_name){ 0 });
+	int depth = 0;
+
+	return is_at_or_above(txn, key, at, &depth);
 }
 
 int catalog_name_set(struct catalog_txn *txn, const struct file_key *parent,
@@ -364,59 +367,49 @@ int catalog_name_move(struct catalog_txn *txn, const struct file_key *parent,
 	return from.taken && (to.taken || !exchange) ? 0 : -ENOENT;
 }
 
-int catalog_directory_each(struct catalog_txn *txn,
-			   const struct file_key *directory,
-			   int (*each)(void *arg, struct catalog_name name,
-				       const struct file_key *key),
-			   void *arg)
+int catalog_entries_begin(struct catalog_txn *txn,
+			  const struct file_key *directory,
+			  struct catalog_walk **out)
 {
 	uint8_t prefix[FILE_KEY_BYTES_MAX];
-	struct catalog_name name;
-	struct file_key parent, key;
-	struct record_scan s;
-	int result;
 
-	result = record_scan_open(txn, DB_NAMES, prefix,
-				  file_key_store(directory, prefix), &s);
-	if (result)
-		return result;
-	while ((result = record_scan_next(&s)) == 1) {
-		result = name_key_decode(&s.key, &parent, &name);
-		if (!result)
-			result = file_key_decode(&s.value, &key);
-		if (!result)
-			result = each(arg, name, &key);
-		if (result)
-			break;
-	}
-	record_scan_close(&s);
-	return result;
+	return walk_begin(txn, DB_NAMES, prefix,
+			  file_key_store(directory, prefix), out);
 }
 
-int catalog_link_each(struct catalog_txn *txn, const struct file_key *key,
-		      int (*each)(void *arg, const struct file_key *parent,
-				  struct catalog_name name),
-		      void *arg)
+int catalog_entries_next(struct catalog_walk *w, struct catalog_name *name_out,
+			 struct file_key *key_out)
+{
+	struct file_key parent;
+	int err, found = record_scan_next(&w->scan);
+
+	if (found != 1)
+		return found;
+	err = name_key_decode(&w->scan.key, &parent, name_out);
+	if (!err)
+		err = file_key_decode(&w->scan.value, key_out);
+	return err ? err : 1;
+}
+
+int catalog_links_begin(struct catalog_txn *txn, const struct file_key *key,
+			struct catalog_walk **out)
 {
 	uint8_t prefix[FILE_KEY_BYTES_MAX];
-	struct file_key found, parent;
-	struct catalog_name name;
-	struct record_scan s;
-	int result;
 
-	result = record_scan_open(txn, DB_LINKS, prefix,
-				  file_key_store(key, prefix), &s);
-	if (result)
-		return result;
-	while ((result = record_scan_next(&s)) == 1) {
-		result = link_key_decode(&s.key, &found, &parent, &name);
-		if (!result)
-			result = each(arg, &parent, name);
-		if (result)
-			break;
-	}
-	record_scan_close(&s);
-	return result;
+	return walk_begin(txn, DB_LINKS, prefix, file_key_store(key, prefix),
+			  out);
+}
+
+int catalog_links_next(struct catalog_walk *w, struct file_key *parent_out,
+		       struct catalog_name *name_out)
+{
+	struct file_key key;
+	int err, found = record_scan_next(&w->scan);
+
+	if (found != 1)
+		return found;
+	err = link_key_decode(&w->scan.key, &key, parent_out, name_out);
+	return err ? err : 1;
 }
 
 /* ---- paths ---- */
@@ -479,61 +472,50 @@ int catalog_name_path(struct catalog_txn *txn, const struct file_key *root,
 	return err;
 }
 
-static int links_each(struct catalog_txn *txn, const struct file_key *root,
-		      struct record_scan *s, struct buf *path,
-		      int (*each)(void *arg, const char *path), void *arg)
+int catalog_paths_begin(struct catalog_txn *txn, const struct file_key *root,
+			const struct file_key *key, struct catalog_walk **out)
 {
-	struct file_key key, parent;
+	int err = catalog_links_begin(txn, key, out);
+
+	if (err)
+		return err;
+	(*out)->root = *root;
+	(*out)->is_root = file_key_equal(root, key);
+	return 0;
+}
+
+int catalog_paths_next(struct catalog_walk *w, const char **path_out)
+{
+	struct file_key parent;
 	struct catalog_name name;
-	int result;
+	int found, err = -ENOENT;
 
-	while ((result = record_scan_next(s)) == 1) {
-		result = link_key_decode(&s->key, &key, &parent, &name);
-		if (!result)
-			result = catalog_name_path(txn, root, &parent, name,
-						   path);
-		if (result == -ENOENT)
-			continue;
-		if (!result)
-			result = each(arg, path->data);
-		if (result)
-			break;
+	if (w->is_root) {
+		w->is_root = false;
+		*path_out = "";
+		return 1;
 	}
-	return result;
-}
-
-int catalog_path_each(struct catalog_txn *txn, const struct file_key *root,
-		      const struct file_key *key,
-		      int (*each)(void *arg, const char *path), void *arg)
-{
-	uint8_t prefix[FILE_KEY_BYTES_MAX];
-	struct buf path = { 0 };
-	struct record_scan s;
-	int result;
-
-	if (file_key_equal(root, key))
-		return each(arg, "");
-	result = record_scan_open(txn, DB_LINKS, prefix,
-				  file_key_store(key, prefix), &s);
-	if (result)
-		return result;
-	result = links_each(txn, root, &s, &path, each, arg);
-	record_scan_close(&s);
-	buf_release(&path);
-	return result;
-}
-
-/* ---- files without a path ---- */
-
-static int stop_at_first(void *arg, const char *path)
-{
-	(void)arg;
-	(void)path;
-	return 1;
+	while (err == -ENOENT) {
+		found = catalog_links_next(w, &parent, &name);
+		if (found != 1)
+			return found;
+		err = catalog_name_path(w->scan.txn, &w->root, &parent, name,
+					&w->path);
+	}
+	*path_out = w->path.data;
+	return err ? err : 1;
 }
 
 int catalog_has_path(struct catalog_txn *txn, const struct file_key *root,
 		     const struct file_key *key)
 {
-	return catalog_path_each(txn, root, key, stop_at_first, NULL);
+	struct catalog_walk *walk;
+	const char *path;
+	int found = catalog_paths_begin(txn, root, key, &walk);
+
+	if (found)
+		return found;
+	found = catalog_paths_next(walk, &path);
+	catalog_walk_end(walk);
+	return found;
 }

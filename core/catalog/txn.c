@@ -529,6 +529,33 @@ void record_scan_close(struct record_scan *s)
 	buf_release(&s->copy);
 }
 
+int walk_begin(struct catalog_txn *txn, enum catalog_db db, const void *prefix,
+	       size_t prefix_len, struct catalog_walk **out)
+{
+	struct catalog_walk *w = calloc(1, sizeof(*w));
+	int err = -ENOMEM;
+
+	if (w) {
+		memcpy(w->prefix, prefix, prefix_len);
+		err = record_scan_open(txn, db, w->prefix, prefix_len,
+				       &w->scan);
+	}
+	if (err)
+		free(w);
+	else
+		*out = w;
+	return err;
+}
+
+void catalog_walk_end(struct catalog_walk *w)
+{
+	if (!w)
+		return;
+	record_scan_close(&w->scan);
+	buf_release(&w->path);
+	free(w);
+}
+
 /* Has the transaction keep the record that the scan has found. */
 static int keep_found(struct record_scan *s, MDB_val *key_out,
 		      MDB_val *value_out)

@@ -85,13 +85,24 @@ static bool may_know(const struct event_check *k, const char *path)
 }
 
 /* 1: the path is told. */
-static int try_path(void *arg, const char *path)
+static int try_path(struct event_check *k, const char *path)
 {
-	struct event_check *k = arg;
-
 	if (!search_paths_have(&k->w->within, path) || !may_know(k, path))
 		return 0;
 	return add(k, path, what_is(k)) ?: 1;
+}
+
+static int try_paths(struct event_check *k)
+{
+	struct catalog_walk *walk = NULL;
+	const char *path;
+	int err = catalog_paths_begin(k->txn, &k->changes->source->root,
+				      &k->event->key, &walk);
+
+	while (!err && (err = catalog_paths_next(walk, &path)) == 1)
+		err = try_path(k, path);
+	catalog_walk_end(walk);
+	return err;
 }
 
 /* Where there is a file of that name again, its own event tells. */
@@ -127,8 +138,7 @@ static int check_event(struct event_check *k)
 	if (ev->kind == CONTENT_NEW && ev->path)
 		err = try_path(k, ev->path);
 	else
-		err = catalog_path_each(k->txn, &k->changes->source->root,
-					&ev->key, try_path, k);
+		err = try_paths(k);
 	return err < 0 ? err : 0;
 }
 

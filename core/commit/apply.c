@@ -11,23 +11,6 @@ static struct catalog_name name_of(const char *text)
 	return (struct catalog_name){ text, strlen(text) };
 }
 
-static void rescan_directory(const struct committer *c,
-			     const struct file_key *key)
-{
-	c->context.rescan(c->context.ctx, key, false);
-}
-
-static void rescan_below(const struct committer *c, const struct file_key *key)
-{
-	c->context.rescan(c->context.ctx, key, true);
-}
-
-static void rescan_unknown(const struct committer *c,
-			   const struct file_key *key)
-{
-	c->context.rescan_unknown(c->context.ctx, key);
-}
-
 /*
  * Only an event that also gives the file a name makes a record, because a
  * record without a name would stay for ever.  If an event finds no record, the
@@ -51,7 +34,7 @@ static int need_record(const struct committer *c, struct catalog_txn *txn,
 	int err = has_record(txn, key, has_out);
 
 	if (!err && !*has_out)
-		rescan_unknown(c, key);
+		scan_request_unknown(c->context.scan, key);
 	return err;
 }
 
@@ -73,7 +56,7 @@ static int need_directory(const struct committer *c, struct catalog_txn *txn,
  */
 static int skip_contradiction(const struct committer *c)
 {
-	c->context.rescan_tree(c->context.ctx);
+	scan_request_tree(c->context.scan);
 	return 0;
 }
 
@@ -119,7 +102,7 @@ static int apply_name_added(const struct committer *c, struct catalog_txn *txn,
 			      ensure_file(txn, &ev->key);
 	/* The names in a new directory are still to be read. */
 	if (!err && !was_known && ev->learned)
-		rescan_directory(c, &ev->key);
+		scan_request(c->context.scan, &ev->key, false);
 	if (!err)
 		err = report_name_set(c, txn, &ev->parent, ev->name, &ev->key);
 	return err == -EINVAL && !was_known ?
@@ -176,16 +159,16 @@ static int apply_unknown_moved(const struct committer *c,
 	int err;
 
 	if (ev->exchange) {
-		rescan_directory(c, &ev->parent);
-		rescan_directory(c, &ev->new_parent);
+		scan_request(c->context.scan, &ev->parent, false);
+		scan_request(c->context.scan, &ev->new_parent, false);
 		return 0;
 	}
 	if (!ev->known) {
-		rescan_directory(c, &ev->new_parent);
+		scan_request(c->context.scan, &ev->new_parent, false);
 		return 0;
 	}
 	if (ev->directory)
-		rescan_directory(c, &ev->key);
+		scan_request(c->context.scan, &ev->key, false);
 	err = ev->directory ? set_directory(txn, &ev->key, &was_known) :
 			      ensure_file(txn, &ev->key);
 	if (!err)
@@ -200,10 +183,10 @@ static int apply_unknown_moved(const struct committer *c,
 static void rescan_moved(const struct committer *c, const struct event *ev)
 {
 	if (ev->exchange) {
-		rescan_below(c, &ev->parent);
-		rescan_below(c, &ev->new_parent);
+		scan_request(c->context.scan, &ev->parent, true);
+		scan_request(c->context.scan, &ev->new_parent, true);
 	} else if (ev->known && ev->directory) {
-		rescan_below(c, &ev->key);
+		scan_request(c->context.scan, &ev->key, true);
 	}
 }
 
@@ -268,11 +251,11 @@ static int apply_name_moved(const struct committer *c, struct catalog_txn *txn,
 	if (known && view == MOVE_SEEN)
 		return 0;
 	if (known && view == MOVE_CONTRADICTS) {
-		rescan_directory(c, &ev->parent);
+		scan_request(c->context.scan, &ev->parent, false);
 		return apply_unknown_moved(c, txn, ev);
 	}
 	if (!known && ev->exchange)
-		rescan_directory(c, &ev->parent);
+		scan_request(c->context.scan, &ev->parent, false);
 	if (!known)
 		return remove_name(c, txn, &ev->parent, ev->name);
 	err = report_name_move(c, txn, ev);
@@ -281,31 +264,25 @@ static int apply_name_moved(const struct committer *c, struct catalog_txn *txn,
 	return err == -ENOENT ? apply_unknown_moved(c, txn, ev) : err;
 }
 
-static int rescan_parent(void *arg, const struct file_key *parent,
-			 struct catalog_name name)
-{
-	(void)name;
-	rescan_directory(arg, parent);
-	return 0;
-}
-
 /* Removes the file's record, and has the directories of its names read again:
  * it may have been moved while the worker looked for it. */
 static int apply_missed(const struct committer *c, struct catalog_txn *txn,
 			const struct event *ev)
 {
-	int err = catalog_link_each(txn, &ev->key, rescan_parent, (void *)c);
+	struct catalog_walk *walk;
+	struct catalog_name name;
+	struct file_key parent;
+	int err = catalog_links_begin(txn, &ev->key, &walk);
 
+	if (err)
+		return err;
+	while ((err = catalog_links_next(walk, &parent, &name)) == 1)
+		scan_request(c->context.scan, &parent, false);
+	catalog_walk_end(walk);
 	return err ? err : catalog_file_remove(txn, &ev->key);
 }
 
 /* ---- applying a listing ---- */
-
-struct listing_diff {
-	const struct source_listing *listing;
-	size_t next;         /* the next entry to compare */
-	struct buf vanished; /* names to remove, each with its NUL */
-};
 
 static int compare_entry(const char *a, struct catalog_name b)
 {
@@ -317,39 +294,47 @@ static int compare_entry(const char *a, struct catalog_name b)
 	return len < b.len ? -1 : len > b.len;
 }
 
-static int note_vanished(void *arg, struct catalog_name name,
-			 const struct file_key *key)
+/* Appends the names in the catalog that the listing does not have, each with
+ * its NUL.  Both are in byte order. */
+static int find_vanished(struct catalog_txn *txn,
+			 const struct source_listing *l, struct buf *out)
 {
-	struct listing_diff *d = arg;
-	const struct source_listing *l = d->listing;
-	int err;
+	struct catalog_walk *walk;
+	struct catalog_name name;
+	struct file_key key;
+	size_t next = 0;
+	int order, err = catalog_entries_begin(txn, &l->directory, &walk);
 
-	(void)key;
-	while (d->next < l->count &&
-	       compare_entry(l->entries[d->next].name, name) < 0)
-		d->next++;
-	if (d->next < l->count &&
-	    compare_entry(l->entries[d->next].name, name) == 0)
-		return 0;
-	err = buf_append(&d->vanished, name.bytes, name.len);
-	return err ? err : buf_append(&d->vanished, "", 1);
+	if (err)
+		return err;
+	while (!err && (err = catalog_entries_next(walk, &name, &key)) == 1) {
+		err = 0;
+		order = 1;
+		while (next < l->count &&
+		       (order = compare_entry(l->entries[next].name, name)) < 0)
+			next++;
+		if (next < l->count && !order)
+			continue;
+		err = buf_append(out, name.bytes, name.len);
+		if (!err)
+			err = buf_append(out, "", 1);
+	}
+	catalog_walk_end(walk);
+	return err;
 }
 
 static int remove_vanished(const struct committer *c, struct catalog_txn *txn,
 			   const struct source_listing *l)
 {
-	struct listing_diff d = { .listing = l };
-	const char *name, *end;
-	int err;
+	struct buf vanished = { 0 };
+	int err = find_vanished(txn, l, &vanished);
+	const char *name = vanished.data, *end = name + vanished.len;
 
-	err = catalog_directory_each(txn, &l->directory, note_vanished, &d);
-	name = d.vanished.data;
-	end = name + d.vanished.len;
 	while (!err && name < end) {
 		err = remove_name(c, txn, &l->directory, name);
 		name += strlen(name) + 1;
 	}
-	buf_release(&d.vanished);
+	buf_release(&vanished);
 	return err;
 }
 
@@ -379,7 +364,7 @@ static int apply_directory_entry(const struct committer *c,
 	if (err)
 		return err;
 	if (!was_known && l->shallow)
-		rescan_directory(c, &entry->key);
+		scan_request(c->context.scan, &entry->key, false);
 	err = catalog_name_set(txn, &l->directory, name_of(entry->name),
 			       &entry->key);
 	return err == -EINVAL && !was_known ?

@@ -9,16 +9,16 @@ static int write_batch(struct committer *c, const struct event *ev,
 		       size_t count, struct catalog_changes *changes)
 {
 	struct catalog_txn *txn;
-	int64_t slice_ns = 0;
 	int err;
 
 	err = catalog_write(c->context.catalog, &txn);
 	if (err)
 		return err;
-	if (c->context.is_watched && c->context.is_watched(c->context.ctx))
+	if (c->context.up->is_watched &&
+	    c->context.up->is_watched(c->context.up->ctx))
 		catalog_watch(txn);
 	while (!err && count--) {
-		gate_pass(&c->gate, &slice_ns);
+		gate_pass(&c->gate);
 		err = event_apply(c, txn, ev);
 		if (count) /* the last one's next is under the lock */
 			ev = ev->next;
@@ -29,8 +29,8 @@ static int write_batch(struct committer *c, const struct event *ev,
 		catalog_abort(txn);
 		return err;
 	}
-	slice_ns = 0;
-	gate_pass(&c->gate, &slice_ns);
+	c->gate.slice_ns = 0;
+	gate_pass(&c->gate);
 	return catalog_commit(txn, changes);
 }
 
@@ -67,20 +67,14 @@ static int index_add_content(struct committer *c, struct catalog_txn *txn,
 			 has_sketch ? &sketch : NULL);
 }
 
-static void index_remove_content(struct committer *c, uint32_t content)
-{
-	index_remove(c->context.index, content);
-}
-
 static int index_added(struct committer *c, struct catalog_txn *txn,
 		       const struct catalog_changes *ch)
 {
-	int64_t slice_ns = 0;
 	int err = 0;
 	size_t i;
 
 	for (i = 0; i < ch->added_count && !err; i++) {
-		gate_pass(&c->gate, &slice_ns);
+		gate_pass(&c->gate);
 		err = index_add_content(c, txn, ch->added[i]);
 	}
 	return err;
@@ -116,7 +110,7 @@ static void update_index(struct committer *c, const struct catalog_changes *ch)
 	int err;
 
 	for (i = 0; i < ch->removed_count; i++)
-		index_remove_content(c, ch->removed[i]);
+		index_remove(c->context.index, ch->removed[i]);
 	if (!ch->added_count)
 		return;
 	err = catalog_read(c->context.catalog, &txn);
@@ -139,19 +133,18 @@ static int write_and_index(struct committer *c, const struct event *first,
 	if (!err)
 		update_index(c, &changes);
 	if (!err && changes.event_count)
-		c->context.changed(c->context.ctx, &changes);
+		c->context.up->changed(c->context.up->ctx, &changes);
 	catalog_changes_release(&changes);
 	return err;
 }
 
 int batch_write(struct committer *c, const struct event *first, size_t count)
 {
-	const struct commit_context *context = &c->context;
+	const struct engine_listener *up = c->context.up;
 	int err = write_and_index(c, first, count);
 
 	if (err != -EUCLEAN)
 		return err;
-	if (context->catalog_damaged)
-		context->catalog_damaged(context->ctx);
+	up->catalog_damaged(up->ctx, true);
 	return write_and_index(c, first, count);
 }

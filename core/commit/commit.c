@@ -48,7 +48,7 @@ static void drop_events(struct committer *c, size_t count)
 		struct event *next = ev->next;
 
 		if (ev->result)
-			c->context.result_committed(c->context.ctx, ev->result);
+			queue_committed(c->context.queue, ev->result);
 		event_free(ev);
 		ev = next;
 	}
@@ -56,6 +56,7 @@ static void drop_events(struct committer *c, size_t count)
 
 static void note_outcome(struct committer *c, int err, uint64_t attempted)
 {
+	const struct engine_listener *up = c->context.up;
 	int before;
 
 	pthread_mutex_lock(&c->lock);
@@ -74,10 +75,14 @@ static void note_outcome(struct committer *c, int err, uint64_t attempted)
 	if (!err && before) {
 		logger_print(c->context.log, "catalog: works again");
 		/* Results were refused and other events dropped meanwhile. */
-		c->context.pending_added(c->context.ctx);
-		c->context.rescan_tree(c->context.ctx);
+		hash_want_feed(c->context.hasher);
+		scan_request_tree(c->context.scan);
 	}
-	c->context.attempted(c->context.ctx, attempted);
+	/* By now the batch's results have left the queue, so there is room to
+	 * feed it. */
+	hash_feed(c->context.hasher);
+	up->attempted(up->ctx, attempted);
+	up->catalog_damaged(up->ctx, false);
 }
 
 static bool adds_pending(const struct event *ev, size_t count)
@@ -99,11 +104,13 @@ static void commit_batch(struct committer *c, const struct event *first,
 	const struct commit_context *context = &c->context;
 	int err;
 
-	context->batch(context->ctx, true);
+	/* Directories requested meanwhile are to be compared with the catalog
+	 * after the batch. */
+	scan_defer_requests(context->scan, true);
 	err = batch_write(c, first, count);
-	context->batch(context->ctx, false);
+	scan_defer_requests(context->scan, false);
 	if (!err && adds_pending(first, count))
-		context->pending_added(context->ctx);
+		hash_want_feed(context->hasher);
 	if (!err)
 		drop_events(c, count);
 	note_outcome(c, err, number);
@@ -184,28 +191,18 @@ static void *commit_run(void *arg)
 
 /* ---- life ---- */
 
-static int64_t gate_due_ns(void *arg)
-{
-	struct committer *c = arg;
-
-	return throttle_due_ns(c->context.throttle, &c->throttle_ns);
-}
-
 int commit_init(struct committer *c, const struct commit_context *context)
 {
 	int err = -pthread_mutex_init(&c->lock, NULL);
 
 	c->context = *context;
 	c->trim_ms = INT64_MAX;
-	c->gate.due_ns = context->throttle ? gate_due_ns : NULL;
-	c->gate.arg = c;
-
 	if (!err)
 		err = cond_init_monotonic(&c->work);
 	if (!err)
 		err = cond_init_monotonic(&c->progress);
 	if (!err)
-		err = gate_init(&c->gate);
+		err = gate_init(&c->gate, context->throttle);
 	return err;
 }
 

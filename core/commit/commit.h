@@ -9,10 +9,12 @@
 
 #include "core/base/logger.h"
 #include "core/catalog/catalog.h"
-#include "core/commit/event.h"
+#include "core/queue/event.h"
 #include "core/queue/gate.h"
+#include "core/queue/hash.h"
 #include "core/index/index.h"
 #include "core/queue/throttle.h"
+#include "core/scan/scan.h"
 #include "core/source/source.h"
 
 /*
@@ -75,43 +77,17 @@
  * index before it is durable.
  */
 
-struct result;
-
 /* All pointers are borrowed. */
 struct commit_context {
 	const struct source *source;
 	struct catalog *catalog;
 	struct index *index;
 	struct throttle *throttle; /* NULL: the host is never busy */
+	struct queue *queue;
+	struct hasher *hasher;
+	struct scanner *scan;
 	const struct logger *log;
-	void *ctx; /* of the functions below */
-
-	/* Events were dropped, so the whole tree must be scanned.  Called by
-	 * any thread that posts; the committer calls all other functions. */
-	void (*rescan_tree)(void *ctx);
-	/* Has a directory, or the one of a file, read again, because the
-	 * catalog is wrong or incomplete there.  deep: and all below it. */
-	void (*rescan)(void *ctx, const struct file_key *key, bool deep);
-	/* As rescan, for a key without a record, whose file may be gone. */
-	void (*rescan_unknown)(void *ctx, const struct file_key *key);
-	/* A batch begins or has ended.  Directories requested in between are to
-	 * be compared with the catalog after the batch. */
-	void (*batch)(void *ctx, bool begins);
-	/* The catalog's pending list has new files.  commit_counts() still
-	 * counts the events of the batch. */
-	void (*pending_added)(void *ctx);
-	/* The result is committed; its event is about to be freed. */
-	void (*result_committed)(void *ctx, struct result *r);
-	/* Whether anybody wants to know what changes (NULL: nobody does), and
-	 * what has, which the function may take. */
-	bool (*is_watched)(void *ctx);
-	void (*changed)(void *ctx, struct catalog_changes *changes);
-	/* The catalog is damaged: waits until it has been replaced, if it is to
-	 * be.  NULL: it is not. */
-	void (*catalog_damaged)(void *ctx);
-	/* A commit of all events up to that number has been tried.  Committed
-	 * events are no longer counted. */
-	void (*attempted)(void *ctx, uint64_t number);
+	const struct engine_listener *up;
 };
 
 enum { NAME_VERSIONS = 4096 };
@@ -135,7 +111,6 @@ struct committer {
 	bool unblocked;     /* commit_unblock() was called */
 	bool stopped;
 	struct gate gate;
-	int64_t throttle_ns; /* see throttle_due_ns() */
 	int error; /* negative: why the last batch could not be written */
 	pthread_t thread;
 	bool started;
@@ -153,7 +128,8 @@ void commit_stop(struct committer *c);
 void commit_release(struct committer *c);
 
 /*
- * Takes ev and what it owns.  On failure ev is freed, but its result stays the
+ * Takes ev and what it owns; NULL, for which there was no memory, becomes a scan
+ * of the whole tree (-ENOMEM).  On failure ev is freed, but its result stays the
  * caller's, and with -ESTALE its listing, too.  -ENOBUFS: too many events; the
  * whole tree is scanned instead.  -ENOSPC: too many results wait while commits
  * fail.  -ESTALE: the names changed since they were read.  -ECANCELED: stopped.

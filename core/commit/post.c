@@ -82,6 +82,10 @@ int commit_post(struct committer *c, struct event *ev)
 {
 	int err;
 
+	if (!ev) {
+		scan_request_tree(c->context.scan);
+		return -ENOMEM;
+	}
 	pthread_mutex_lock(&c->lock);
 	err = post_locked(c, ev);
 	pthread_mutex_unlock(&c->lock);
@@ -93,7 +97,7 @@ int commit_post(struct committer *c, struct event *ev)
 		ev->listing = NULL;
 	event_free(ev);
 	if (err == -ENOBUFS)
-		c->context.rescan_tree(c->context.ctx);
+		scan_request_tree(c->context.scan);
 	return err;
 }
 

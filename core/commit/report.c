@@ -51,8 +51,7 @@ struct removal {
 	unsigned depth;
 };
 
-static int report_below(void *arg, struct catalog_name name,
-			const struct file_key *key);
+static int report_below(struct removal *r, const struct file_key *directory);
 
 static int report_file(struct removal *r, const struct file_key *key)
 {
@@ -71,22 +70,27 @@ static int report_file(struct removal *r, const struct file_key *key)
 	if (r->depth == DEPTH_MAX)
 		return 0;
 	r->depth++;
-	err = catalog_directory_each(r->txn, key, report_below, r);
+	err = report_below(r, key);
 	r->depth--;
 	return err;
 }
 
-static int report_below(void *arg, struct catalog_name name,
-			const struct file_key *key)
+static int report_below(struct removal *r, const struct file_key *directory)
 {
-	struct removal *r = arg;
+	struct catalog_walk *walk = NULL;
+	struct catalog_name name;
+	struct file_key key;
 	size_t len = r->path.len;
-	int err =
-		buf_append_format(&r->path, "/%.*s", (int)name.len, name.bytes);
+	int err = catalog_entries_begin(r->txn, directory, &walk);
 
-	if (!err)
-		err = report_file(r, key);
-	r->path.len = len;
+	while (!err && (err = catalog_entries_next(walk, &name, &key)) == 1) {
+		err = buf_append_format(&r->path, "/%.*s", (int)name.len,
+					name.bytes);
+		if (!err)
+			err = report_file(r, &key);
+		r->path.len = len;
+	}
+	catalog_walk_end(walk);
 	return err;
 }
 

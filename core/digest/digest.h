@@ -197,6 +197,13 @@ int digests_format_lines(const struct digests *d, uint32_t set,
 int digest_parse(enum digest_id id, const char *text, size_t len,
 		 struct digests *d);
 
+/* The text forms of those digests that d has and that are in set, as an object
+ * by their names.  NULL: no memory. */
+struct json_t *digests_to_json(const struct digests *d, uint32_t set);
+
+/* The reverse: sets those that are known here.  NULL: none.  -EINVAL. */
+int digests_from_json(struct json_t *texts, struct digests *d);
+
 /* ---- comparing ---- */
 
 /*

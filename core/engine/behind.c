@@ -43,7 +43,7 @@ bool engine_file_changed(struct engine *e, int fd, const struct stat *st)
 	record = compare_record(e, &key, &identity);
 	if (record == RECORD_DIFFERS &&
 	    source_get_use(&e->source, st) == SOURCE_UNUSED)
-		engine_file_closed(e, &key, &identity);
+		hash_file_closed(&e->hash, &key, &identity);
 	return record != RECORD_UNKNOWN;
 }
 

@@ -62,6 +62,7 @@ static int open_source(struct engine *e)
 		.ctx = o->host.ctx,
 		.open_known = o->host.open_known,
 		.use = o->host.use,
+		.catch_up = o->host.catch_up,
 	};
 	return source_init(&e->source);
 }
@@ -79,7 +80,14 @@ static int begin_catalog(struct engine *e, const struct engine_options *from)
 	return err ? err : catalog_begin(&options, &e->catalog);
 }
 
-/* ---- the scan's callbacks, and the initialisation of the parts ---- */
+/* ---- the listener: what parts tell those above them ---- */
+
+static int post(void *engine, struct event *ev)
+{
+	struct engine *e = engine;
+
+	return commit_post(&e->commit, ev);
+}
 
 static unsigned names_version(void *engine, const struct file_key *directory)
 {
@@ -88,112 +96,163 @@ static unsigned names_version(void *engine, const struct file_key *directory)
 	return commit_names_version(&e->commit, directory);
 }
 
-static int settle_commits(void *engine)
+static int settle(void *engine)
 {
 	struct engine *e = engine;
 
 	return commit_settle(&e->commit);
 }
 
-static bool wait_for_room(void *engine)
+static bool wait_room(void *engine)
 {
 	struct engine *e = engine;
 
 	return commit_wait_room(&e->commit);
 }
 
-static void throttle_scan(void *engine, int64_t *since_ns)
+static void wait_writable(void *engine)
 {
 	struct engine *e = engine;
 
-	(void)throttle_wait(&e->throttle, NULL, since_ns);
-	gate_pass(&e->scan_gate, &e->scan_slice_ns);
+	commit_wait_writable(&e->commit);
 }
 
-static int64_t scan_due_ns(void *engine)
+static void hurry_commit(void *engine)
 {
 	struct engine *e = engine;
 
-	/* throttle_wait() has charged the time. */
-	return throttle_due_ns(&e->throttle, &(int64_t){ 0 });
-}
-
-static void scan_found_change(void *engine, const struct file_key *key,
-			      const struct file_identity *identity)
-{
-	engine_file_closed(engine, key, identity);
-}
-
-static void scan_ended(void *engine)
-{
-	struct engine *e = engine;
-
-	/* The scan counts on all moves being reported until its end, see
-	 * scan_directory_moved(). */
-	(void)host_catch_up(e);
-	(void)catalog_trim_rss(e->catalog);
 	commit_hurry(&e->commit);
-	engine_reload_if_damaged(e);
 }
 
-static int init_scan(struct engine *e)
+static bool has_metadata_changes(void *engine)
 {
-	const struct scan_context context = {
+	struct engine *e = engine;
+	struct commit_counts counts;
+
+	commit_counts(&e->commit, &counts);
+	return counts.metadata_changes && !counts.error;
+}
+
+static void report_path(void *engine, int fd, const struct file_key *key)
+{
+	struct engine *e = engine;
+
+	scan_report_path(&e->scan, fd, key);
+}
+
+static void attempted(void *engine, uint64_t number)
+{
+	struct engine *e = engine;
+
+	search_committed(&e->search, number);
+}
+
+static void catalog_damaged(void *engine, bool waits)
+{
+	if (waits)
+		engine_await_reload(engine);
+	else
+		engine_reload_if_damaged(engine);
+}
+
+static bool is_watched(void *engine)
+{
+	struct engine *e = engine;
+
+	return changes_are_watched(&e->changes);
+}
+
+static void changed(void *engine, struct catalog_changes *changes)
+{
+	struct engine *e = engine;
+
+	changes_post(&e->changes, changes);
+}
+
+/* ---- the parts ---- */
+
+static int init_parts(struct engine *e)
+{
+	const struct engine_options *o = &e->options;
+	const struct throttle_context throttle = {
+		.queue = &e->queue,
+		.workers = o->workers,
+		.rate = o->rate,
+		.had_requests = o->host.had_requests,
+		.ctx = o->host.ctx,
+	};
+	const struct hash_context hash = {
+		.source = &e->source,
+		.catalog = e->catalog,
+		.queue = &e->queue,
+		.throttle = &e->throttle,
+		.log = &e->log,
+		.stopping = &e->stopping,
+		.digest_set = o->digest_set,
+		.workers = o->workers,
+		.up = &e->listener,
+	};
+	const struct scan_context scan = {
 		.source = &e->source,
 		.catalog = e->catalog,
 		.log = &e->log,
 		.stopping = &e->stopping,
-		.ctx = e,
-		.post_listing = engine_post_listing,
-		.post_name = engine_post_name,
-		.names_version = names_version,
-		.settle = settle_commits,
-		.wait_for_room = wait_for_room,
-		.throttle = throttle_scan,
-		.file_changed = scan_found_change,
-		.tree_done = scan_ended,
+		.throttle = &e->throttle,
+		.hasher = &e->hash,
+		.up = &e->listener,
 	};
-	int err = scan_init(&e->scan, &context);
-
-	e->scan_gate.due_ns = scan_due_ns;
-	e->scan_gate.arg = e;
-	return err ? err : gate_init(&e->scan_gate);
-}
-
-static int init_throttle(struct engine *e)
-{
-	const struct throttle_context context = {
+	const struct commit_context commit = {
+		.source = &e->source,
+		.catalog = e->catalog,
+		.index = e->index,
+		.throttle = &e->throttle,
 		.queue = &e->queue,
-		.workers = e->options.workers,
-		.rate = e->options.rate,
-		.had_requests = e->options.host.had_requests,
-		.ctx = e->options.host.ctx,
+		.hasher = &e->hash,
+		.scan = &e->scan,
+		.log = &e->log,
+		.up = &e->listener,
+	};
+	const struct search_context search = {
+		.source = &e->source,
+		.catalog = e->catalog,
+		.index = e->index,
+		.hasher = &e->hash,
+		.scan = &e->scan,
+		.commit = &e->commit,
+		.ignored = &e->ignored,
+		.stopping = &e->stopping,
+		.threshold = o->threshold,
+		.share_min = o->share_min ? o->share_min : INDEX_SHARE_MIN,
+		.limit = o->limit,
+		.measure = o->measure,
+		.up = &e->listener,
 	};
 
-	return throttle_init(&e->throttle, &context);
-}
-
-static int init_parts(struct engine *e)
-{
-	int err = queue_init(&e->queue, e->options.workers);
-
-	if (!err)
-		err = changes_init(&e->changes, &e->source, e->catalog);
-	if (!err)
-		err = engine_init_commit(e);
-	if (!err)
-		err = init_scan(e);
-	if (!err)
-		err = ignored_init(&e->ignored, e->catalog_dir, &e->log);
-	if (!err)
-		err = engine_init_search(e);
-	if (!err)
-		err = demand_pool_init(&e->on_demand, &e->source, &e->stopping);
-	if (!err)
-		err = init_throttle(e);
-	if (!err)
-		err = engine_init_hash(e);
-	return err;
+	e->listener = (struct engine_listener){
+		.is_watched = is_watched,
+		.changed = changed,
+		.ctx = e,
+		.post = post,
+		.names_version = names_version,
+		.settle = settle,
+		.wait_room = wait_room,
+		.wait_writable = wait_writable,
+		.hurry_commit = hurry_commit,
+		.has_metadata_changes = has_metadata_changes,
+		.report_path = report_path,
+		.attempted = attempted,
+		.catalog_damaged = catalog_damaged,
+	};
+	return queue_init(&e->queue, o->workers)                          ?:
+		       throttle_init(&e->throttle, &throttle)             ?:
+		       hash_init(&e->hash, &hash)                         ?:
+		       scan_init(&e->scan, &scan)                         ?:
+		       changes_init(&e->changes, &e->source, e->catalog)  ?:
+		       commit_init(&e->commit, &commit)                   ?:
+		       ignored_init(&e->ignored, e->catalog_dir, &e->log) ?:
+		       search_init(&e->search, &search)                   ?:
+		       demand_pool_init(&e->on_demand, &e->source,
+					&e->stopping);
 }
 
 int engine_open(const struct engine_options *options, struct engine **out)
@@ -247,7 +306,6 @@ void engine_free(struct engine *e)
 	engine_stop_loading(e);
 	queue_stop(&e->queue);
 	commit_unblock(&e->commit);
-	gate_set(&e->scan_gate, true);
 	scan_stop(&e->scan);
 	hash_stop(&e->hash);
 	commit_stop(&e->commit);
@@ -258,7 +316,6 @@ void engine_free(struct engine *e)
 	commit_release(&e->commit);
 	changes_release(&e->changes);
 	scan_release(&e->scan);
-	gate_release(&e->scan_gate);
 	search_release(&e->search);
 	ignored_release(&e->ignored);
 	demand_pool_release(&e->on_demand);
@@ -284,143 +341,26 @@ void engine_file_key(const struct engine *e, int fd, const struct stat *st,
 
 /* ---- digests ---- */
 
-static int ask_catalog(struct engine *e, const struct file_key *key,
-		       const struct file_identity *identity, uint32_t wanted,
-		       struct file_digests *out)
+int engine_ask(struct engine *e, int fd, uint32_t wanted,
+	       struct file_digests *answer_out)
 {
-	struct catalog_txn *txn;
-	struct file_record rec;
-	int err = catalog_read(e->catalog, &txn);
-
-	if (err == -EUCLEAN)
-		engine_reload_if_damaged(e);
-	if (err)
-		return err == -EUCLEAN ? 0 : err;
-	err = catalog_file_get(txn, key, &rec);
-	if (!err && !file_identity_equal(&rec.identity, identity))
-		err = -ENOENT;
-	if (!err && rec.state == FILE_FRESH) {
-		err = catalog_content_some(txn, rec.content, wanted,
-					   &out->digests);
-		if (!err)
-			out->state = DIGESTS_FRESH;
-	} else if (!err && rec.state == FILE_FAILED) {
-		out->state = DIGESTS_FAILED;
-		out->error = rec.error;
-	}
-	if (err == -EUCLEAN)
-		catalog_found_damage(e->catalog);
-	catalog_abort(txn);
-	if (err == -EUCLEAN)
-		engine_reload_if_damaged(e);
-	/* Where the catalog is damaged, the file is pending and hashed again. */
-	return err == -ENOENT || err == -EUCLEAN ? 0 : err;
-}
-
-/* Looks in the queue first: it has results that are not committed yet. */
-static int ask_queue_and_catalog(struct engine *e, const struct file_key *key,
-				 const struct file_identity *identity,
-				 uint32_t wanted, struct file_digests *out)
-{
-	enum queue_view view;
-	int err, error = 0;
-
-	err = queue_look(&e->queue, key, identity, &view, &error,
-			 &out->digests);
-	if (err || view == QUEUE_CHANGED)
-		return err;
-	if (view != QUEUE_RESULT)
-		return ask_catalog(e, key, identity, wanted, out);
-	out->state = error ? DIGESTS_FAILED : DIGESTS_FRESH;
-	out->error = error;
-	return 0;
-}
-
-bool host_catch_up(const struct engine *e)
-{
-	const struct engine_host *host = &e->options.host;
-
-	return !host->catch_up || host->catch_up(host->ctx);
-}
-
-static enum digests_state state_of_use(enum source_use use)
-{
-	switch (use) {
-	case SOURCE_WRITTEN:
-		return DIGESTS_BUSY;
-	case SOURCE_CLOSING:
-		return DIGESTS_CLOSED;
-	case SOURCE_UNUSED:
-		break;
-	}
-	return DIGESTS_PENDING;
-}
-
-/* Whether equal identities mean equal content.  Where timestamps do not show
- * every change, they do not while the file is open for writing. */
-static bool is_identity_reliable(const struct engine *e,
-				 const struct file_key *key,
-				 const struct stat *st)
-{
-	return source_get_times(&e->source, key) == TIMES_OWN ||
-	       source_get_use(&e->source, st) == SOURCE_UNUSED;
+	return hash_ask(&e->hash, fd, wanted, answer_out);
 }
 
 bool engine_digests_hold(struct engine *e, int fd,
 			 const struct file_digests *answer)
 {
-	struct file_identity identity;
-	struct file_key key;
-	struct stat st;
-
-	if (answer->state != DIGESTS_FRESH && answer->state != DIGESTS_FAILED)
-		return false;
-	if (fstat(fd, &st))
-		return false;
-	source_get_key(&e->source, fd, &st, &key);
-	source_get_identity(&st, &identity);
-	return file_key_equal(&key, &answer->key) &&
-	       file_identity_equal(&identity, &answer->identity) &&
-	       is_identity_reliable(e, &key, &st) &&
-	       !queue_doubts_file(&e->queue, &key);
+	return hash_answer_holds(&e->hash, fd, answer);
 }
 
-int engine_ask(struct engine *e, int fd, uint32_t wanted,
-	       struct file_digests *answer_out)
+int engine_wait(struct engine *e, struct digests_wait *w)
 {
-	struct file_digests answer = { .state = DIGESTS_PENDING };
-	struct stat st;
-	const char *rule;
-	int err = 0;
+	return hash_wait(&e->hash, w);
+}
 
-	if (fstat(fd, &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-		return -ENODATA;
-	rule = source_skip_rule_at(&e->source, fd, &st);
-	if (rule) {
-		answer.state = DIGESTS_SKIPPED;
-		(void)snprintf(answer.rule, sizeof(answer.rule), "%s", rule);
-		*answer_out = answer;
-		return 0;
-	}
-	if (S_ISDIR(st.st_mode))
-		return -ENODATA;
-	source_get_key(&e->source, fd, &st, &answer.key);
-	source_get_identity(&st, &answer.identity);
-	/* This function must not wait until the catalog is open. */
-	if (catalog_is_open(e->catalog) &&
-	    is_identity_reliable(e, &answer.key, &st))
-		err = ask_queue_and_catalog(e, &answer.key, &answer.identity,
-					    wanted, &answer);
-	else
-		engine_reload_if_damaged(e);
-	if (err)
-		return err;
-	if (answer.state == DIGESTS_PENDING)
-		answer.state = state_of_use(source_get_use(&e->source, &st));
-	*answer_out = answer;
-	return 0;
+void engine_give_up(struct engine *e, uint64_t ticket)
+{
+	queue_give_up_waiting(&e->queue, ticket);
 }
 
 int engine_last_change(struct engine *e, int fd, struct catalog_change *out)
@@ -479,4 +419,62 @@ void engine_hurry(struct engine *e)
 void engine_pause(struct engine *e, bool on)
 {
 	queue_pause(&e->queue, on);
+}
+
+/* ---- near-duplicates ---- */
+
+int engine_similar(struct engine *e, const struct search_file_query *q,
+		   const struct search_caller *caller, search_hits_fn *done,
+		   void *arg)
+{
+	return search_file(&e->search, q, caller, done, arg);
+}
+
+int engine_similar_to(struct engine *e, const struct digests *digests,
+		      enum index_relation relation,
+		      const struct search_caller *caller, search_hits_fn *done,
+		      void *arg)
+{
+	return search_content(&e->search, digests, relation, caller, done, arg);
+}
+
+int engine_directories(struct engine *e, int fd,
+		       const struct search_caller *caller, search_hits_fn *done,
+		       void *arg)
+{
+	return search_directories(&e->search, fd, caller, done, arg);
+}
+
+int engine_browse(struct engine *e, int fd, const struct search_caller *caller,
+		  search_entries_fn *done, void *arg)
+{
+	return search_browse(&e->search, fd, caller, done, arg);
+}
+
+int engine_find_groups(struct engine *e, const struct file_groups_query *query,
+		       const struct search_caller *caller,
+		       struct file_groups_watch *watch)
+{
+	return search_groups(&e->search, query, caller, watch);
+}
+
+int engine_group_files(struct engine *e, struct file_groups *groups,
+		       const struct search_group_range *range,
+		       const struct search_caller *caller,
+		       search_group_files_fn *done, void *arg)
+{
+	return search_group_files(&e->search, groups, range, caller, done, arg);
+}
+
+bool engine_hit_holds(const struct engine *e, const char *path,
+		      const struct file_key *key,
+		      const struct file_identity *identity)
+{
+	return search_hit_holds(&e->source, path, key, identity);
+}
+
+bool engine_directory_holds(const struct engine *e, const char *path,
+			    const struct file_key *key)
+{
+	return search_directory_holds(&e->source, path, key);
 }

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "core/changes/changes.h"
-#include "core/hash/demand_pool.h"
+#include "core/queue/demand_pool.h"
 #include "core/search/credentials.h"
 #include "core/catalog/catalog.h"
 #include "core/digest/digest.h"
@@ -28,15 +28,22 @@
  * the catalog, the index and every background thread.  Its caller, the host (a
  * mount), reports changes to it and sends it queries.
  *
- * Modules.  Each takes a context of its own with callbacks; the files
- * X_context.c of this folder fill them in, so they are the only places where
- * one module reaches another.
+ * Parts.  Each calls those to its left directly; what it tells those to its
+ * right goes through struct engine_listener (core/queue/listener.h).
  *
- *   scan     finds files that are new, changed or gone      -> queue, commit
- *   queue    the files to be hashed, in order               -> hash
- *   hash     worker threads that digest files               -> queue, commit
- *   commit   the thread that writes the catalog             -> catalog, index
- *   search   threads that answer queries                    <- catalog, index
+ *   catalog, index < source < queue < scan < commit < search
+ *
+ * Threads and queues (in brackets: how many threads; most live while there is
+ * work, core/queue/crew.h):
+ *
+ *   host --changes--> queue of jobs --> workers [W + 2, W + 1 in background]
+ *     |                  ^  timer [1]      |  each reads and digests a file
+ *     |                  |                 v
+ *     |   scan [1] --names, files--> list of events --> committer [1]
+ *     |     ^ seen files, requests              catalog (LMDB), then index
+ *     |     +------------------------------------------------+ rescan
+ *     +--queries--> held until committed --> 4 slots --> a thread a query
+ *     +--digests on demand--> list --> [2]        loader [1]: at the start
  *
  * The life of a change.  engine_file_closed() pushes a job for the file
  * (queue).  A worker takes the job, digests the file, compares its identity

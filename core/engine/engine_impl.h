@@ -11,10 +11,10 @@
 #include "core/base/thread.h"
 #include "core/changes/changes.h"
 #include "core/commit/commit.h"
-#include "core/hash/hash.h"
-#include "core/hash/demand_pool.h"
+#include "core/queue/hash.h"
+#include "core/queue/demand_pool.h"
 #include "core/engine/engine.h"
-#include "core/engine/ignored.h"
+#include "core/search/ignored.h"
 #include "core/queue/crew.h"
 #include "core/queue/gate.h"
 #include "core/queue/throttle.h"
@@ -58,29 +58,12 @@ struct engine {
 	struct demand_pool on_demand;
 	struct ignored ignored;
 	struct changes changes;
+	struct engine_listener listener; /* of all parts */
 
 	struct throttle throttle;
-	struct gate scan_gate;
-	int64_t scan_slice_ns; /* see gate_pass() */
 	atomic_bool stopping;
 	int64_t started_ms;
 };
-
-/* ---- events.c ---- */
-
-/* The functions of struct scan_context. */
-int engine_post_listing(void *engine, struct source_listing *l);
-int engine_post_name(void *engine, const struct file_key *parent,
-		     const char *name, const struct file_key *key,
-		     bool directory, unsigned version);
-
-/* ---- search_context.c ---- */
-
-int engine_init_search(struct engine *e);
-
-/* ---- commit_context.c ---- */
-
-int engine_init_commit(struct engine *e);
 
 /* ---- load.c ---- */
 
@@ -91,14 +74,5 @@ void engine_stop_loading(struct engine *e);
 void engine_reload_if_damaged(struct engine *e);
 /* The same, and waits for the end of that; without a transaction. */
 void engine_await_reload(struct engine *e);
-
-/* ---- engine.c ---- */
-
-/* engine_host.catch_up */
-bool host_catch_up(const struct engine *e);
-
-/* ---- hash_context.c ---- */
-
-int engine_init_hash(struct engine *e);
 
 #endif

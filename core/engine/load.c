@@ -8,7 +8,7 @@
 #include "core/engine/sketch_reader.h"
 
 /*
- * A thread of its own opens the catalog and loads the indexes, while the host
+ * A thread of its own opens the catalog and loads the index, while the host
  * already serves files.  Until the catalog is open, other threads wait for it
  * or treat all files as pending.  Then the thread ends.  If the catalog turns
  * out to be damaged, which a failed commit, query or scan tells, another one
@@ -26,13 +26,6 @@ enum { SMALL_CATALOG_MS = 200 };
 
 /* ---- the index ---- */
 
-static int load_content(void *arg, uint32_t content, const struct digests *d)
-{
-	struct engine *e = arg;
-
-	return d->size ? index_add(e->index, content, d, NULL) : 0;
-}
-
 static int load_sketch(void *arg, uint32_t content, const struct sketch *sketch)
 {
 	struct engine *e = arg;
@@ -44,38 +37,33 @@ static int load_sketch(void *arg, uint32_t content, const struct sketch *sketch)
 
 static int load_contents(struct engine *e, struct catalog_txn *txn)
 {
-	int err = catalog_content_each(txn, load_content, e);
+	struct catalog_walk *walk;
+	struct digests d;
+	uint32_t content;
+	int err = catalog_contents_begin(txn, &walk);
 
-	return err ? err :
-		     sketch_reader_each(catalog_sketch_each, txn, load_sketch,
-					e);
+	if (err)
+		return err;
+	while (!err && (err = catalog_contents_next(walk, &content, &d)) == 1)
+		err = d.size ? index_add(e->index, content, &d, NULL) : 0;
+	catalog_walk_end(walk);
+	return err ? err : sketch_reader_each(txn, load_sketch, e);
 }
 
-/* Loads one of the two indexes; NULL: it is not kept. */
-static int load_index(struct engine *e, struct index *ix,
-		      struct catalog_txn *txn,
-		      int (*load)(struct engine *e, struct catalog_txn *txn))
-{
-	int err = ix ? index_load_begin(ix) : 0, end_err;
-
-	if (err || !ix)
-		return err;
-	err = load(e, txn);
-	if (err && err != -EUCLEAN)
-		return err;
-	end_err = index_load_end(ix);
-	return err ? err : end_err;
-}
-
-static int load_indexes(struct engine *e)
+static int load_index(struct engine *e)
 {
 	struct catalog_txn *txn;
-	int err = catalog_read(e->catalog, &txn);
+	int err = catalog_read(e->catalog, &txn), end_err;
 
 	if (err)
 		return err;
 	catalog_stop_when(txn, &e->stopping);
-	err = load_index(e, e->index, txn, load_contents);
+	err = index_load_begin(e->index);
+	if (!err) {
+		err = load_contents(e, txn);
+		end_err = index_load_end(e->index);
+		err = err ? err : end_err;
+	}
 	catalog_abort(txn);
 	if (!err)
 		(void)catalog_trim_rss(e->catalog);
@@ -127,7 +115,7 @@ static int open_catalog(struct engine *e)
 	int err = catalog_finish(e->catalog);
 
 	if (!err)
-		err = load_indexes(e);
+		err = load_index(e);
 	if (err == -EUCLEAN || err == -EMEDIUMTYPE)
 		err = replace_catalog(e, err);
 	return err;

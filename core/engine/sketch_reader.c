@@ -38,7 +38,6 @@ struct sketch_batch {
  * So both have work, whatever each() costs.
  */
 struct sketch_reader {
-	packed_list *list;
 	struct catalog_txn *txn;
 	sketch_each *each;
 	void *arg;
@@ -46,7 +45,7 @@ struct sketch_reader {
 	pthread_cond_t changed;
 	size_t filled, taken;
 	bool is_ended, is_stopped;
-	int result; /* of list(); valid when is_ended */
+	int result; /* of the reader; valid when is_ended */
 	struct sketch_batch batches[BATCHES];
 };
 
@@ -108,10 +107,9 @@ static int hand_over(struct sketch_reader *r)
 }
 
 /* Reads filled without the lock: only this thread changes it. */
-static int add_to_batch(void *arg, uint32_t content, const uint8_t *packed,
-			size_t len)
+static int add_to_batch(struct sketch_reader *r, uint32_t content,
+			const uint8_t *packed, size_t len)
 {
-	struct sketch_reader *r = arg;
 	struct sketch_batch *b = batch_of(r, r->filled);
 	int err = buf_append(&b->packed, packed, len);
 
@@ -122,13 +120,30 @@ static int add_to_batch(void *arg, uint32_t content, const uint8_t *packed,
 	return ++b->count == BATCH ? hand_over(r) : 0;
 }
 
+static int read_sketches(struct sketch_reader *r)
+{
+	struct catalog_walk *walk;
+	const uint8_t *packed;
+	uint32_t content;
+	size_t len;
+	int err = catalog_sketches_begin(r->txn, &walk);
+
+	if (err)
+		return err;
+	while (!err && (err = catalog_sketches_next(walk, &content, &packed,
+						    &len)) == 1)
+		err = add_to_batch(r, content, packed, len);
+	catalog_walk_end(walk);
+	return err;
+}
+
 static void *reader_run(void *arg)
 {
 	struct sketch_reader *r = arg;
 	int result;
 
 	thread_set_name("kinfs-read");
-	result = r->list(r->txn, add_to_batch, r);
+	result = read_sketches(r);
 	(void)pthread_mutex_lock(&r->lock);
 	if (batch_of(r, r->filled)->count && !r->is_stopped)
 		r->filled++;
@@ -190,46 +205,26 @@ static int take_batches(struct sketch_reader *r)
 	return result;
 }
 
-/* Without another thread. */
-static int take_one(void *arg, uint32_t content, const uint8_t *packed,
-		    size_t len)
-{
-	struct sketch_reader *r = arg;
-	struct sketch *sketch = &r->batches[0].sketches[0];
-
-	return sketch_unpack(packed, len, sketch) ?
-		       -EUCLEAN :
-		       r->each(r->arg, content, sketch);
-}
-
-static int run_reader(struct sketch_reader *r)
-{
-	pthread_t thread;
-	int result;
-
-	if (pthread_create(&thread, NULL, reader_run, r))
-		return r->list(r->txn, take_one, r);
-	result = take_batches(r);
-	(void)pthread_join(thread, NULL);
-	return result ? result : r->result;
-}
-
-int sketch_reader_each(packed_list *list, struct catalog_txn *txn,
-		       sketch_each *each, void *arg)
+int sketch_reader_each(struct catalog_txn *txn, sketch_each *each, void *arg)
 {
 	struct sketch_reader *r = calloc(1, sizeof(*r));
-	int result = -ENOMEM;
+	pthread_t thread;
+	int result;
 	size_t i;
 
 	if (!r)
-		return result;
-	r->list = list;
+		return -ENOMEM;
 	r->txn = txn;
 	r->each = each;
 	r->arg = arg;
 	(void)pthread_mutex_init(&r->lock, NULL);
 	(void)pthread_cond_init(&r->changed, NULL);
-	result = run_reader(r);
+	result = -pthread_create(&thread, NULL, reader_run, r);
+	if (!result) {
+		result = take_batches(r);
+		(void)pthread_join(thread, NULL);
+		result = result ? result : r->result;
+	}
 	(void)pthread_cond_destroy(&r->changed);
 	(void)pthread_mutex_destroy(&r->lock);
 	for (i = 0; i < BATCHES; i++)

@@ -6,20 +6,18 @@
 
 #include "core/catalog/catalog.h"
 
-typedef int packed_list(struct catalog_txn *txn, catalog_sketch_fn *each,
-			void *arg);
 typedef int sketch_each(void *arg, uint32_t content,
 			const struct sketch *sketch);
 
 /*
- * Calls each() with every sketch of list(), in order.  list() runs on a thread
- * of its own, and both threads unpack what it found.  -EUCLEAN: one could not be
- * unpacked; those before it were given to each().
+ * Calls each() with the sketch of every content in the catalog, in order.  The
+ * catalog is read by a thread of its own, and both threads unpack what it
+ * found.  -EUCLEAN: a sketch could not be unpacked; those before it were given
+ * to each().  -EAGAIN: no thread can be started.
  *
  * each() runs on the calling thread, which must not use txn meanwhile.  If it
  * returns anything but 0, the reading stops.
  */
-int sketch_reader_each(packed_list *list, struct catalog_txn *txn,
-		       sketch_each *each, void *arg);
+int sketch_reader_each(struct catalog_txn *txn, sketch_each *each, void *arg);
 
 #endif

@@ -29,7 +29,7 @@ static int take_snapshot(struct engine *e, struct snapshot *s)
 	/* In the order in which a file passes through the parts (host, scan,
 	 * events, feeder, queue, events again): a file that moves on meanwhile
 	 * is found in the next part. */
-	s->caught_up = host_catch_up(e);
+	s->caught_up = source_catch_up(&e->source);
 	commit_counts(&e->commit, &before);
 	s->scan_idle = scan_is_idle(&e->scan);
 	commit_counts(&e->commit, &s->commit);
@@ -166,7 +166,7 @@ static void set_counts(json_t *o, struct engine *e, const struct snapshot *s)
 	set_number(o, "waiting", s->queue.waiting);
 	set_number(o, "contents", s->catalog.contents);
 	set_number(o, "content_bytes", s->catalog.content_bytes);
-	set_number(o, "index_bytes", index_bytes(e->index) + 0);
+	set_number(o, "index_bytes", index_bytes(e->index));
 }
 
 int engine_status(struct engine *e, json_t **out)

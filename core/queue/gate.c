@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/queue/throttle.h"
 
 /* Waits until until_ns, or until the gate is opened. */
 static void wait_opened(struct gate *g, int64_t until_ns)
@@ -27,7 +28,7 @@ static bool wait_due(struct gate *g)
 	int64_t due_ns;
 
 	while (!atomic_load(&g->open)) {
-		due_ns = g->due_ns(g->arg);
+		due_ns = throttle_due_ns(g->throttle, &g->throttle_ns);
 		if (due_ns <= clock_now_ns())
 			return due_ns == 0;
 		wait_opened(g, due_ns);
@@ -66,18 +67,18 @@ static void rest(struct gate *g)
 		wait_opened(g, clock_now_ns() + (int64_t)rest_ns);
 }
 
-void gate_pass(struct gate *g, int64_t *slice_ns)
+void gate_pass(struct gate *g)
 {
 	int64_t now = clock_now_ns();
 
 	if (atomic_load(&g->open) ||
-	    now - *slice_ns < GATE_SLICE_MS * INT64_C(1000000))
+	    now - g->slice_ns < GATE_SLICE_MS * INT64_C(1000000))
 		return;
 	while (!sem_trywait(&g->opened))
 		;
-	if (!g->due_ns || !wait_due(g))
+	if (!g->throttle || !wait_due(g))
 		rest(g);
-	*slice_ns = clock_now_ns();
+	g->slice_ns = clock_now_ns();
 }
 
 void gate_set(struct gate *g, bool open)
@@ -86,8 +87,9 @@ void gate_set(struct gate *g, bool open)
 		sem_post(&g->opened);
 }
 
-int gate_init(struct gate *g)
+int gate_init(struct gate *g, struct throttle *throttle)
 {
+	g->throttle = throttle;
 	return sem_init(&g->opened, 0, 0) ? -errno : 0;
 }
 

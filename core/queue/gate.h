@@ -19,29 +19,30 @@
  * GATE_REST_MS at most.  Beside as many busy threads as there are processors it
  * waits 4 ms for each turn of 4 ms, and so works for 4 of 40 ms.
  */
+struct throttle;
+
 enum { GATE_SLICE_MS = 1, GATE_RESTS = 16, GATE_REST_MS = 32 };
 
 struct gate {
 	sem_t opened; /* posted when the gate is opened */
 	atomic_bool open;
-	/* As throttle_due_ns(); NULL: work may always begin.  Set before
-	 * the thread begins. */
-	int64_t (*due_ns)(void *arg);
-	void *arg;
+	struct throttle *throttle; /* NULL: work may always begin */
+	int64_t throttle_ns;       /* see throttle_due_ns(); the thread's */
+	int64_t slice_ns; /* when the present slice began; 0: it is over */
 	/* How long the thread had waited for a processor when the last slice
 	 * began; its own. */
 	uint64_t waited_ns;
 };
 
-int gate_init(struct gate *g);
+int gate_init(struct gate *g, struct throttle *throttle);
 void gate_release(struct gate *g);
 
 /* While the gate is open, gate_pass() does not wait: a request waits for the
  * thread. */
 void gate_set(struct gate *g, bool open);
 
-/* Waits if the present slice is over; to be called often, by one thread.
- * *slice_ns is when the slice began, 0 at first. */
-void gate_pass(struct gate *g, int64_t *slice_ns);
+/* Waits if the present slice is over; to be called often, by one
+ * thread. */
+void gate_pass(struct gate *g);
 
 #endif

@@ -1,12 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/queue/job.h"
-
 #include <assert.h>
 #include <stdlib.h>
 
 #include "core/base/clock.h"
 #include "core/queue/crew.h"
-#include "core/queue/job_list.h"
+#include "core/queue/queue_impl.h"
+
+/* States, levels and lists of jobs, and the requests that wait for them. */
+
+/* ---- lists ---- */
+
+void job_list_remove(struct job_list *list, struct job *job)
+{
+	if (job->prev)
+		job->prev->next = job->next;
+	else
+		list->first = job->next;
+	if (job->next)
+		job->next->prev = job->prev;
+	else
+		list->last = job->prev;
+	job->prev = job->next = NULL;
+	list->count--;
+}
+
+static void insert_after(struct job_list *list, struct job *job,
+			 struct job *after)
+{
+	job->prev = after;
+	job->next = after ? after->next : list->first;
+	if (job->next)
+		job->next->prev = job;
+	else
+		list->last = job;
+	if (after)
+		after->next = job;
+	else
+		list->first = job;
+	list->count++;
+}
+
+void job_list_append(struct job_list *list, struct job *job)
+{
+	insert_after(list, job, list->last);
+}
+
+void job_list_insert_by_time(struct job_list *list, struct job *job)
+{
+	struct job *after = list->last;
+
+	while (after && after->ready_ms > job->ready_ms)
+		after = after->prev;
+	insert_after(list, job, after);
+}
+
+/* Searches from the end of a list that is in that order. */
+static void insert_by_turn(struct job_list *list, struct job *job)
+{
+	struct job *after = list->last;
+
+	while (after && after->turn > job->turn)
+		after = after->prev;
+	insert_after(list, job, after);
+}
+
+/* ---- jobs ---- */
 
 /* Coalescing ends at a multiple of this, 32 to 64 ms later: by then the
  * timestamps are old enough, see SETTLE_MS in core/source/times.c. */
@@ -139,7 +197,7 @@ void job_enqueue(struct queue *q, struct job *job)
 
 	job->state = JOB_QUEUED;
 	if (job->level == JOB_WAITED) {
-		job_list_insert_by_turn(list, job);
+		insert_by_turn(list, job);
 		job_wake_served(q);
 	} else {
 		job_list_append(list, job);
@@ -219,4 +277,91 @@ void job_lower(struct queue *q, struct job *job)
 	job->level = job->background;
 	if (job->state == JOB_QUEUED)
 		job_enqueue(q, job);
+}
+
+/* ---- parked requests ---- */
+
+static void waiter_unlink(struct queue *q, struct waiter *w)
+{
+	struct waiter **at = &w->job->waiters;
+
+	while (*at != w)
+		at = &(*at)->job_next;
+	*at = w->job_next;
+	if (w->prev)
+		w->prev->next = w->next;
+	else
+		q->waiting_first = w->next;
+	if (w->next)
+		w->next->prev = w->prev;
+	else
+		q->waiting_last = w->prev;
+	q->waiting--;
+	share_give(&q->share, w->uid);
+}
+
+void waiter_leave(struct queue *q, struct waiter *w)
+{
+	struct job *job = w->job;
+
+	waiter_unlink(q, w);
+	if (!job->waiters)
+		job_lower(q, job);
+}
+
+struct waiter *waiter_find(const struct queue *q, uint64_t ticket)
+{
+	struct waiter *w = q->waiting_last;
+
+	while (w && w->ticket != ticket)
+		w = w->prev;
+	return w;
+}
+
+void waiters_answer(struct waiter *w, int err, const struct result *found)
+{
+	while (w) {
+		struct waiter *next = w->job_next;
+
+		w->done(w->arg, err, found);
+		free(w);
+		w = next;
+	}
+}
+
+struct waiter *waiters_take(struct queue *q, struct job *job)
+{
+	struct waiter *taken = NULL;
+
+	while (job->waiters) {
+		struct waiter *w = job->waiters;
+
+		waiter_unlink(q, w);
+		w->job_next = taken;
+		taken = w;
+	}
+	return taken;
+}
+
+void waiter_link(struct queue *q, struct job *job, struct waiter *w)
+{
+	struct waiter *after = q->waiting_last;
+
+	w->job = job;
+	w->job_next = job->waiters;
+	job->waiters = w;
+	while (after && after->deadline_ms > w->deadline_ms)
+		after = after->prev;
+	w->prev = after;
+	w->next = after ? after->next : q->waiting_first;
+	if (w->next)
+		w->next->prev = w;
+	else
+		q->waiting_last = w;
+	if (after)
+		after->next = w;
+	else
+		q->waiting_first = w;
+	q->waiting++;
+	queue_wake_timer(q);
 }

@@ -7,9 +7,7 @@
 #include "core/base/clock.h"
 #include "core/base/thread.h"
 #include "core/digest/fingerprint.h"
-#include "core/queue/job.h"
-#include "core/queue/job_list.h"
-#include "core/queue/waiter.h"
+#include "core/queue/queue_impl.h"
 
 static void result_drop_references(struct result *r, unsigned count)
 {
@@ -131,63 +129,47 @@ static struct job *push_job(struct queue *q, const struct file_key *key,
 	return job;
 }
 
-static int push_locked(struct queue *q, const struct file_key *key,
-		       enum job_level level,
-		       const struct file_identity *identity, bool changed)
+static int push(struct queue *q, const struct file_key *key,
+		enum job_level level, const struct file_identity *identity,
+		bool changed)
 {
-	struct job *job;
+	struct job *job = NULL;
+	int err = 0;
 
+	pthread_mutex_lock(&q->lock);
 	if (q->stopped)
-		return -ECANCELED;
-	if (q->jobs >= QUEUE_MAX && !job_find(q, key))
-		return -ENOBUFS;
-	job = push_job(q, key, level, identity);
-	if (!job)
-		return -ENOMEM;
-	if (!changed)
-		return 0;
-	job->changed = true;
-	if (job->state != JOB_RUNNING)
-		job_forget_kept(q, job);
-	if (job->state == JOB_RUNNING)
-		job->again = true;
-	if (job->state == JOB_DONE) {
-		job_leave(q, job);
-		job_renew(q, job);
+		err = -ECANCELED;
+	else if (q->jobs >= QUEUE_MAX && !job_find(q, key))
+		err = -ENOBUFS;
+	if (!err) {
+		job = push_job(q, key, level, identity);
+		err = job ? 0 : -ENOMEM;
 	}
-	return 0;
+	if (job && changed) {
+		job->changed = true;
+		if (job->state != JOB_RUNNING)
+			job_forget_kept(q, job);
+		else
+			job->again = true;
+		if (job->state == JOB_DONE) {
+			job_leave(q, job);
+			job_renew(q, job);
+		}
+	}
+	pthread_mutex_unlock(&q->lock);
+	return err;
 }
 
 int queue_push(struct queue *q, const struct file_key *key,
 	       enum job_level level, const struct file_identity *identity)
 {
-	int err;
-
-	pthread_mutex_lock(&q->lock);
-	err = push_locked(q, key, level, identity, false);
-	pthread_mutex_unlock(&q->lock);
-	return err;
+	return push(q, key, level, identity, false);
 }
 
 int queue_push_changed(struct queue *q, const struct file_key *key,
 		       const struct file_identity *identity)
 {
-	int err;
-
-	pthread_mutex_lock(&q->lock);
-	err = push_locked(q, key, JOB_CLOSED, identity, true);
-	pthread_mutex_unlock(&q->lock);
-	return err;
-}
-
-bool queue_is_changed(struct queue *q, const struct job *job)
-{
-	bool changed;
-
-	pthread_mutex_lock(&q->lock);
-	changed = job->changed;
-	pthread_mutex_unlock(&q->lock);
-	return changed;
+	return push(q, key, JOB_CLOSED, identity, true);
 }
 
 /* Queues a running job again if its file has changed. */
@@ -270,41 +252,16 @@ void queue_delay(struct queue *q, struct job *job, int64_t delay_ms,
 	pthread_mutex_unlock(&q->lock);
 }
 
-/* Sets the state of a running job to done and returns its waiters; false: its
- * file has changed, and it is queued again. */
-static bool become_done(struct queue *q, struct job *job, struct result *r,
-			struct waiter **waiters_out)
-{
-	if (run_again_locked(q, job))
-		return false;
-	*waiters_out = waiters_take(q, job);
-	job_leave(q, job);
-	job->state = JOB_DONE;
-	job->changed = false;
-	job->tries = 0;
-	job->level = job->background = JOB_SCAN;
-	job->result = r;
-	q->done++;
-	return true;
-}
-
-static bool run_again(struct queue *q, struct job *job)
-{
-	bool again;
-
-	pthread_mutex_lock(&q->lock);
-	again = run_again_locked(q, job);
-	pthread_mutex_unlock(&q->lock);
-	return again;
-}
-
 void queue_done(struct queue *q, struct job *job, struct result *r,
 		int (*post)(void *arg, struct result *r), void *arg)
 {
 	struct waiter *waiters = NULL;
-	bool posted, done, gone;
+	bool again, posted, gone;
 
-	if (run_again(q, job)) {
+	pthread_mutex_lock(&q->lock);
+	again = run_again_locked(q, job);
+	pthread_mutex_unlock(&q->lock);
+	if (again) {
 		result_free(r);
 		return;
 	}
@@ -312,13 +269,23 @@ void queue_done(struct queue *q, struct job *job, struct result *r,
 	atomic_store(&r->shared, 2);
 	posted = !post(arg, r);
 	pthread_mutex_lock(&q->lock);
-	done = become_done(q, job, r, &waiters);
+	again = run_again_locked(q, job);
+	if (!again) {
+		waiters = waiters_take(q, job);
+		job_leave(q, job);
+		job->state = JOB_DONE;
+		job->changed = false;
+		job->tries = 0;
+		job->level = job->background = JOB_SCAN;
+		job->result = r;
+		q->done++;
+	}
 	gone = !posted || r->committed;
 	pthread_mutex_unlock(&q->lock);
 	waiters_answer(waiters, 0, r);
-	if (done && gone)
+	if (!again && gone)
 		queue_committed(q, r);
-	result_drop_references(r, 1U + !posted + !done);
+	result_drop_references(r, 1U + !posted + again);
 }
 
 void queue_committed(struct queue *q, struct result *r)

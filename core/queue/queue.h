@@ -267,9 +267,6 @@ void queue_feed(struct queue *q);
  * level of the job. */
 enum job_level queue_identify(struct queue *q, struct job *job,
 			      const struct file_identity *identity);
-/* Whether the job came of queue_push_changed(). */
-bool queue_is_changed(struct queue *q, const struct job *job);
-
 /* Whether the file of the running job may be read now.  False: it is large and
  * too many workers are at large files, so the worker hands it over. */
 bool queue_admit(struct queue *q, struct job *job);

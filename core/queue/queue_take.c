@@ -4,8 +4,7 @@
 #include "core/base/clock.h"
 #include "core/base/thread.h"
 #include "core/queue/crew.h"
-#include "core/queue/job.h"
-#include "core/queue/job_list.h"
+#include "core/queue/queue_impl.h"
 
 /* The choice of the next job, and when a running job has to be handed over. */
 
@@ -212,27 +211,22 @@ void queue_hurry(struct queue *q, int64_t until_ms)
 	pthread_mutex_unlock(&q->lock);
 }
 
-/* Whether a large job that is already running may go on: the limits are those
- * for a new one, so it is left out of the count. */
-static bool may_run_large(struct queue *q, struct job *job)
-{
-	struct job_list *running = &q->running[!job->served];
-	bool may;
-
-	job_list_remove(running, job);
-	may = has_room_for_large(q, !job->served) &&
-	      (!job->served || count_large(running, true) < q->serve_most ||
-	       !is_served(q, true, job->uid));
-	job_list_append(running, job);
-	return may;
-}
-
 bool queue_admit(struct queue *q, struct job *job)
 {
-	bool may;
+	struct job_list *running = &q->running[!job->served];
+	bool may = true;
 
 	pthread_mutex_lock(&q->lock);
-	may = !job->large || may_run_large(q, job);
+	if (job->large) {
+		/* The limits are those for a new large job, so that it is left
+		 * out of the count. */
+		job_list_remove(running, job);
+		may = has_room_for_large(q, !job->served) &&
+		      (!job->served ||
+		       count_large(running, true) < q->serve_most ||
+		       !is_served(q, true, job->uid));
+		job_list_append(running, job);
+	}
 	/* The job counts as large now, so a small one may have room. */
 	if (may && job->large && job->served)
 		job_wake_served(q);

@@ -6,8 +6,7 @@
 #include "core/base/clock.h"
 #include "core/base/thread.h"
 #include "core/queue/crew.h"
-#include "core/queue/job.h"
-#include "core/queue/waiter.h"
+#include "core/queue/queue_impl.h"
 
 /* Deadlines of parked requests, ends of delays and coalescing, and the start of
  * threads. */

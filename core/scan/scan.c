@@ -8,12 +8,17 @@
 
 static void walk_tree(struct scanner *s)
 {
-	int err;
+	const struct scan_context *c = &s->context;
+	int err = scan_walk_tree(s);
 
-	err = scan_walk_tree(s);
 	if (err)
-		logger_print(s->context.log, "scan: %s", err_text(err));
-	s->context.tree_done(s->context.ctx);
+		logger_print(c->log, "scan: %s", err_text(err));
+	/* All moves are to be reported by the end of the walk, see
+	 * scan_directory_moved(). */
+	(void)source_catch_up(c->source);
+	(void)catalog_trim_rss(c->catalog);
+	c->up->hurry_commit(c->up->ctx);
+	c->up->catalog_damaged(c->up->ctx, false);
 	atomic_fetch_add(&s->walks, 1);
 	pthread_mutex_lock(&s->lock);
 	atomic_store(&s->running, false);
@@ -96,7 +101,9 @@ int scan_init(struct scanner *s, const struct scan_context *context)
 	int err = -pthread_mutex_init(&s->lock, NULL);
 
 	s->context = *context;
-	return err ? err : cond_init_monotonic(&s->work);
+	if (!err)
+		err = cond_init_monotonic(&s->work);
+	return err ? err : gate_init(&s->gate, context->throttle);
 }
 
 int scan_start(struct scanner *s)
@@ -113,6 +120,7 @@ void scan_stop(struct scanner *s)
 	s->stopped = true;
 	pthread_cond_signal(&s->work);
 	pthread_mutex_unlock(&s->lock);
+	gate_set(&s->gate, true);
 	if (s->started)
 		pthread_join(s->thread, NULL);
 	s->started = false;
@@ -122,6 +130,7 @@ void scan_release(struct scanner *s)
 {
 	scan_drop_requests(s);
 	scan_drop_retries(s);
+	gate_release(&s->gate);
 	pthread_cond_destroy(&s->work);
 	pthread_mutex_destroy(&s->lock);
 }

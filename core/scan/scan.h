@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 
 #include "core/catalog/catalog.h"
+#include "core/queue/gate.h"
+#include "core/queue/hash.h"
 #include "core/source/listing.h"
 #include "core/source/source.h"
 
@@ -65,27 +67,9 @@ struct scan_context {
 	struct catalog *catalog;
 	const struct logger *log;
 	const atomic_bool *stopping;
-	void *ctx; /* of the functions below, which the scan's thread calls */
-
-	/* Takes the listing, unless it returns -ESTALE. */
-	int (*post_listing)(void *ctx, struct source_listing *l);
-	/* Posts a name; version is names_version() from before it was read. */
-	int (*post_name)(void *ctx, const struct file_key *parent,
-			 const char *name, const struct file_key *key,
-			 bool directory, unsigned version);
-	unsigned (*names_version)(void *ctx, const struct file_key *directory);
-	/* Blocks until all events posted before are committed. */
-	int (*settle)(void *ctx);
-	/* Blocks while too many events wait; false: the engine ends. */
-	bool (*wait_for_room)(void *ctx);
-	/* Waits while the host or the processors are busy; see throttle_wait()
-	 * and gate_pass(). */
-	void (*throttle)(void *ctx, int64_t *since_ns);
-	/* The file differs from its record. */
-	void (*file_changed)(void *ctx, const struct file_key *key,
-			     const struct file_identity *identity);
-	/* A walk over the whole tree has ended. */
-	void (*tree_done)(void *ctx);
+	struct throttle *throttle; /* NULL: the host is never busy */
+	struct hasher *hasher;     /* files that differ from their records */
+	const struct engine_listener *up;
 };
 
 struct seen_file {
@@ -126,7 +110,7 @@ struct scanner {
 	atomic_ullong skipped;
 	atomic_uint walks; /* over the whole tree, finished */
 
-	int64_t throttle_ns;        /* the thread's own */
+	struct gate gate;           /* the thread's pauses */
 	struct scan_retry *retries; /* by due time; the thread's own */
 	atomic_uint early_retries;  /* of these, with tries < EARLY_TRIES */
 	atomic_uint deep_retries;   /* of these, with deep set */

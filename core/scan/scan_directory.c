@@ -8,6 +8,7 @@
 #include "core/base/array.h"
 #include "core/base/buf.h"
 #include "core/base/err.h"
+#include "core/queue/event.h"
 #include "core/scan/scan_impl.h"
 #include "core/source/file.h"
 
@@ -63,16 +64,10 @@ static char *path_join(const char *dir, const char *name)
 	return buf_take(&b);
 }
 
-struct scan_reading {
-	struct scan_walk *w;
-	const char *path; /* of the directory */
-	struct source_listing *listing;
-};
-
-static int add_entry(struct scan_reading *r, int dir_fd, const char *name,
-		     const char *path, const struct stat *st)
+static int add_entry(struct scan_walk *w, struct source_listing *l, int dir_fd,
+		     const char *name, const char *path, const struct stat *st)
 {
-	struct scanner *s = r->w->s;
+	struct scanner *s = w->s;
 	struct source_entry entry = {
 		.directory = S_ISDIR(st->st_mode),
 		.name = strdup(name),
@@ -82,36 +77,36 @@ static int add_entry(struct scan_reading *r, int dir_fd, const char *name,
 		return -ENOMEM;
 	source_get_entry_key(s->context.source, dir_fd, name, st, &entry.key);
 	source_get_identity(st, &entry.identity);
-	if (source_listing_add(r->listing, &entry)) {
+	if (source_listing_add(l, &entry)) {
 		free(entry.name);
 		return -ENOMEM;
 	}
 	atomic_fetch_add(&s->files, !entry.directory);
-	if (!entry.directory || r->w->shallow)
+	if (!entry.directory || w->shallow)
 		return 0;
-	return walk_push(r->w, path, &entry.key);
+	return walk_push(w, path, &entry.key);
 }
 
-static int read_entry(void *arg, int dir_fd, const char *name)
+static int read_entry(struct scan_walk *w, struct source_listing *l, int dir_fd,
+		      const char *directory, const char *name)
 {
-	struct scan_reading *r = arg;
-	struct scanner *s = r->w->s;
+	struct scanner *s = w->s;
 	struct stat st;
 	char *path;
 	int err = 0;
 
-	s->context.throttle(s->context.ctx, &s->throttle_ns);
+	gate_pass(&s->gate);
 	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW))
 		return errno == ENOENT ? 0 : -errno; /* gone meanwhile */
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
 		return 0;
-	path = path_join(r->path, name);
+	path = path_join(directory, name);
 	if (!path)
 		return -ENOMEM;
 	if (source_skip_rule(s->context.source, path, &st))
 		atomic_fetch_add(&s->skipped, 1);
 	else
-		err = add_entry(r, dir_fd, name, path, &st);
+		err = add_entry(w, l, dir_fd, name, path, &st);
 	free(path);
 	return err;
 }
@@ -147,8 +142,10 @@ static int read_listing(struct scan_walk *w, int dir_fd, const char *path,
 			const struct file_key *key, struct source_listing *l)
 {
 	const struct scan_context *c = &w->s->context;
-	struct scan_reading r = { w, path, l };
 	struct stat st;
+	const char *name;
+	DIR *names;
+	int err;
 
 	if (fstat(dir_fd, &st))
 		return -errno;
@@ -156,18 +153,29 @@ static int read_listing(struct scan_walk *w, int dir_fd, const char *path,
 	if (!file_key_equal(&l->directory, key))
 		request_moved(w, key);
 	l->shallow = w->shallow;
-	l->version = c->names_version(c->ctx, &l->directory);
-	return file_each_in(dir_fd, read_entry, &r);
+	l->version = c->up->names_version(c->up->ctx, &l->directory);
+	err = file_names_begin(dir_fd, &names);
+	if (err)
+		return err;
+	while (!err && (err = file_names_next(names, &name)) == 1)
+		err = read_entry(w, l, dir_fd, path, name);
+	closedir(names);
+	return err;
 }
 
 static int post_listing(struct scan_walk *w, int dir_fd,
 			struct source_listing *l)
 {
-	const struct scan_context *c = &w->s->context;
+	const struct engine_listener *up = w->s->context.up;
+	struct event *ev = event_new(EVENT_LISTING);
 	int err;
 
 	source_listing_sort(l);
-	err = c->post_listing(c->ctx, l);
+	if (ev)
+		ev->listing = l;
+	else
+		source_listing_free(l);
+	err = up->post(up->ctx, ev);
 	if (err == -ESTALE) {
 		if (w->reports_names)
 			report_names(w, dir_fd, l);
@@ -229,11 +237,11 @@ static int scan_directory(struct scan_walk *w, const char *path,
 
 static int walk_down(struct scan_walk *w)
 {
-	const struct scan_context *c = &w->s->context;
+	const struct engine_listener *up = w->s->context.up;
 	int err = 0;
 
 	while (!err && w->count && !scan_is_stopping(w->s) &&
-	       c->wait_for_room(c->ctx)) {
+	       up->wait_room(up->ctx)) {
 		struct scan_step step = w->steps[--w->count];
 
 		err = scan_directory(w, step.path, &step.key, 0);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/queue/event.h"
 #include "core/scan/scan_impl.h"
 #include "core/source/file.h"
 
@@ -45,15 +46,24 @@ static int open_entry(const struct source *source, int dir_fd, const char *name,
 static int try_report_name(struct scanner *s, int dir_fd, const char *name,
 			   const struct file_key *dir, struct file_key *key_out)
 {
-	const struct scan_context *c = &s->context;
-	unsigned version = c->names_version(c->ctx, dir);
+	const struct engine_listener *up = s->context.up;
+	unsigned version = up->names_version(up->ctx, dir);
+	struct event *ev;
 	bool directory;
-	int fd = open_entry(c->source, dir_fd, name, key_out, &directory);
+	int fd = open_entry(s->context.source, dir_fd, name, key_out,
+			    &directory);
 	int err;
 
 	if (fd < 0)
 		return fd;
-	err = c->post_name(c->ctx, dir, name, key_out, directory, version);
+	ev = event_new_name(EVENT_NAME_ADDED, dir, name);
+	if (ev) {
+		ev->key = *key_out;
+		ev->directory = directory;
+		ev->learned = true;
+		ev->version = version;
+	}
+	err = up->post(up->ctx, ev);
 	if (!err)
 		return fd;
 	close(fd);

@@ -78,7 +78,7 @@ static void check_file(const struct scan_context *c,
 		set_seen(&now, &st);
 		if (drop_recorded(c, &now, 1)) {
 			source_get_key(source, fd, &st, &key);
-			c->file_changed(c->ctx, &key, &now.identity);
+			hash_file_closed(c->hasher, &key, &now.identity);
 		}
 	}
 	close(fd);
@@ -95,7 +95,7 @@ void scan_check_seen(struct scanner *s)
 		for (i = 0; i < count; i++)
 			check_file(c, &seen[i]);
 		if (!are_many(s))
-			c->throttle(c->ctx, &s->throttle_ns);
+			gate_pass(&s->gate);
 	}
 }
 

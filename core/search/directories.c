@@ -10,14 +10,13 @@
 #include "core/base/array.h"
 
 /*
- * Finds the directories that resemble a directory, in four phases:
+ * Finds the directories that resemble a directory:
  *
- *   READ_TREE      merges the sketches of all contents below the directory into
- *                  the sketch of the directory
- *   FIND_CONTENTS  finds the contents that share a value with that sketch
- *   FIND_PLACES    finds the directories (struct place) above the files with
- *                  these contents, and sums up the values that each shares
- *   COMPARE        compares the best directories by their own sketches
+ *   1. The sketches of all contents below the directory make its sketch.
+ *   2. The contents that share a value with that sketch are found,
+ *   3. and the directories (struct place) above the files with these contents.
+ *      The values that each shares are summed up.
+ *   4. The best directories are compared by their own sketches.
  */
 enum {
 	CONTENTS = 8192,  /* most contents */
@@ -32,27 +31,7 @@ struct directory_tree {
 	struct sketch sketch;
 	uint64_t contents; /* sum of the hashes of the content ids */
 	size_t files;
-	struct key_list stack; /* files and directories still to be read */
 };
-
-static struct directory_tree *tree_new(const struct file_key *directory)
-{
-	struct directory_tree *t = calloc(1, sizeof(*t));
-
-	if (!t)
-		return NULL;
-	if (!key_list_add(&t->stack, directory))
-		return t;
-	free(t);
-	return NULL;
-}
-
-static void tree_free(struct directory_tree *t)
-{
-	if (t)
-		free(t->stack.keys);
-	free(t);
-}
 
 static uint64_t hash_id(uint32_t id)
 {
@@ -80,38 +59,35 @@ static int tree_add_file(struct search_query *q, struct directory_tree *t,
 	return err == -ENOENT ? 0 : err;
 }
 
-static int push_child(void *arg, struct catalog_name name,
-		      const struct file_key *key)
+/* Reads all that the caller sees below the directory.  The caller frees the
+ * tree. */
+static int tree_read(struct search_query *q, const struct file_key *directory,
+		     struct directory_tree **out)
 {
-	(void)name;
-	return key_list_add(arg, key);
-}
+	struct directory_tree *t = calloc(1, sizeof(*t));
+	struct key_list stack = { 0 };
+	int err = t ? key_list_add(&stack, directory) : -ENOMEM;
 
-static int tree_read_next(struct search_query *q, struct directory_tree *t)
-{
-	struct file_key key = t->stack.keys[--t->stack.count];
-	struct file_record rec;
+	while (!err && stack.count) {
+		struct file_key key = stack.keys[--stack.count];
+		struct file_record rec;
 
-	if (catalog_file_get(q->txn, &key, &rec))
-		return 0;
-	if (rec.state != FILE_DIRECTORY)
-		return tree_add_file(q, t, &key, &rec);
-	if (!directory_is_visible(q, &key))
-		return 0;
-	return catalog_directory_each(q->txn, &key, push_child, &t->stack);
-}
-
-static int tree_read(struct search_query *q, struct directory_tree *t)
-{
-	int err = 0;
-
-	while (!err && t->stack.count) {
-		err = query_may_go_on(q);
-		if (err)
-			break;
-		err = tree_read_next(q, t);
+		err = query_yield(q);
 		query_count_work(q, 1);
+		if (err || catalog_file_get(q->txn, &key, &rec))
+			continue;
+		if (rec.state != FILE_DIRECTORY)
+			err = tree_add_file(q, t, &key, &rec);
+		else if (directory_is_visible(q, &key))
+			err = key_list_add_entries(&stack, q->txn, &key);
 	}
+	free(stack.keys);
+	if (!err)
+		err = q->err;
+	if (err)
+		free(t);
+	else
+		*out = t;
 	return err;
 }
 
@@ -125,28 +101,9 @@ struct place {
 };
 
 struct places {
-	struct search_query *q;
 	const char *path; /* of the directory of the query */
 	struct place *places;
 	size_t count;
-	/* The walk over the contents and their files. */
-	const struct index_candidate *content;
-	size_t files;                /* visible files of the content so far */
-	const struct file_key *file; /* the present file */
-	bool seen;                   /* it is visible */
-};
-
-struct directories_state {
-	enum { READ_TREE, FIND_CONTENTS, FIND_PLACES, COMPARE } phase;
-	char *path;                    /* owned: of the directory */
-	struct directory_tree *tree;   /* owned: of the directory */
-	struct index_candidate *found; /* owned: contents */
-	size_t found_count, next;
-	struct copy_cursor cursor; /* in the files with found[next] */
-	struct places places;
-	size_t compared;
-	struct search_hit hit;        /* places[compared]; path borrowed */
-	struct directory_tree *other; /* owned: of that place, or NULL */
 };
 
 static void places_release(struct places *p)
@@ -167,7 +124,8 @@ static bool is_above(const char *above, const char *path)
 	       (path[len] == '/' || path[len] == '\0' || len == 0);
 }
 
-static int place_add(struct places *p, const char *path, size_t len)
+static int place_add(struct places *p, const struct index_candidate *content,
+		     const char *path, size_t len)
 {
 	struct place *place =
 		array_with_room(p->places, p->count, sizeof(*place));
@@ -176,8 +134,8 @@ static int place_add(struct places *p, const char *path, size_t len)
 		return -ENOMEM;
 	p->places = place;
 	place = &p->places[p->count];
-	*place = (struct place){ strndup(path, len), p->content->content,
-				 p->content->rank };
+	*place = (struct place){ strndup(path, len), content->content,
+				 content->rank };
 	if (!place->path)
 		return -ENOMEM;
 	if (is_above(place->path, p->path) || is_above(p->path, place->path))
@@ -187,38 +145,31 @@ static int place_add(struct places *p, const char *path, size_t len)
 	return 0;
 }
 
-/* Adds the directories above a file. */
-static int add_above(void *arg, const char *path)
+/* Adds the directories above a file by each of its visible paths.  1: it has
+ * one outside of the query's directory; else 0. */
+static int add_above(struct search_query *q, struct places *p,
+		     const struct index_candidate *content,
+		     const struct file_key *key)
 {
-	struct places *p = arg;
-	const char *end = path + strlen(path);
-	int err = 0;
+	struct catalog_walk *walk;
+	const char *path, *end;
+	bool seen = false;
+	int err = catalog_paths_begin(q->txn, &q->context->source->root, key,
+				      &walk);
 
-	if (is_above(p->path, path) || !copy_is_visible(p->q, p->file, path))
-		return 0;
-	p->seen = true;
-	while (!err && end > path && p->count < PLACES) {
-		do
-			end--;
-		while (end > path && *end != '/');
-		if (end > path)
-			err = place_add(p, path, (size_t)(end - path));
+	if (err)
+		return err;
+	while (!err && (err = catalog_paths_next(walk, &path)) == 1) {
+		err = 0;
+		if (is_above(p->path, path) || !copy_is_visible(q, key, path))
+			continue;
+		seen = true;
+		for (end = strrchr(path, '/'); end && !err && p->count < PLACES;
+		     end = memrchr(path, '/', (size_t)(end - path)))
+			err = place_add(p, content, path, (size_t)(end - path));
 	}
-	return err;
-}
-
-static int add_copy(void *arg, const struct file_key *key)
-{
-	struct places *p = arg;
-	struct search_query *q = p->q;
-	int err;
-
-	p->file = key;
-	p->seen = false;
-	err = catalog_path_each(q->txn, &q->context->source->root, key,
-				add_above, p);
-	p->files += p->seen;
-	return err ? err : p->files == COPIES || p->count == PLACES;
+	catalog_walk_end(walk);
+	return err ? err : seen;
 }
 
 static int by_path(const void *a, const void *b)
@@ -264,42 +215,40 @@ static void places_sum(struct places *p)
 	qsort(all, p->count, sizeof(*all), by_shared);
 }
 
-static int find_contents(struct search_query *q,
-			 struct directories_state *state)
+/* Finds the places of the contents that share values with the sketch. */
+static int places_find(struct search_query *q, const struct sketch *sketch,
+		       struct places *p)
 {
 	struct digests digests = { .size = 1 };
-	struct index_query query = { .digests = &digests,
-				     .sketch = &state->tree->sketch,
-				     .first_content = 1,
-				     .visibility = q->index_visibility };
-	int err;
+	const struct index_query query = { .digests = &digests,
+					   .sketch = sketch,
+					   .first_content = 1,
+					   .visibility = q->index_visibility };
+	struct index_candidate *found = calloc(CONTENTS, sizeof(*found));
+	size_t count = 0, i, files;
+	int err = -ENOMEM;
 
-	if (!state->found)
-		state->found = calloc(CONTENTS, sizeof(*state->found));
-	if (!state->found)
-		return -ENOMEM;
-	err = index_candidates(q->context->index, &query, INDEX_BY_SKETCH,
-			       state->found, CONTENTS, &state->found_count);
-	return err ? err : q->err;
-}
+	if (found)
+		err = index_candidates(q->context->index, &query, INDEX_BY_SKETCH, found, CONTENTS, &count) ?:
+			      q->err;
+	for (i = 0; i < count && err >= 0; i++) {
+		struct copy_cursor at = { 0 };
 
-static int find_places(struct search_query *q, struct directories_state *state)
-{
-	struct places *p = &state->places;
-	int err;
-
-	p->q = q;
-	p->path = state->path;
-	for (; state->next < state->found_count && p->count < PLACES;
-	     state->next++) {
-		p->content = &state->found[state->next];
-		err = copies_each(q, p->content->content, &state->cursor,
-				  add_copy, p);
-		if (err < 0)
-			return err;
-		p->files = 0;
-		state->cursor = (struct copy_cursor){ 0 };
+		for (files = 0; files < COPIES && p->count < PLACES;
+		     files += (size_t)err) {
+			err = copy_next(q, found[i].content, &at);
+			if (err == 1)
+				err = add_above(q, p, &found[i], &at.last) ?:
+					      q->err;
+			else
+				break;
+			if (err < 0)
+				break;
+		}
 	}
+	free(found);
+	if (err < 0)
+		return err;
 	places_sum(p);
 	return q->err;
 }
@@ -320,69 +269,27 @@ static int compare_trees(struct search_query *q, const struct directory_tree *a,
 			   &b->sketch, &rules, out);
 }
 
-/* Copies the path. */
-static int hit_add(struct search_hits *hits, const struct search_hit *hit)
-{
-	struct search_hit *room =
-		array_with_room(hits->hits, hits->count, sizeof(*room));
-
-	if (!room)
-		return -ENOMEM;
-	hits->hits = room;
-	room = &hits->hits[hits->count];
-	*room = *hit;
-	room->path = strdup(hit->path);
-	if (!room->path)
-		return -ENOMEM;
-	hits->count++;
-	return 0;
-}
-
 /* Adds a hit for the directory if its score is high enough. */
 static int compare_place(struct search_query *q,
-			 struct directories_state *state, char *path)
+			 const struct directory_tree *tree, const char *path)
 {
-	struct search_hit *hit = &state->hit;
-	struct verdict verdict = { .reason = VERDICT_BELOW };
+	struct search_hit hit = { .verdict = { .reason = VERDICT_BELOW } };
+	struct directory_tree *other;
 	int err;
 
-	if (!state->other) {
-		*hit = (struct search_hit){ .path = path };
-		if (!path_is_visible(q, path) ||
-		    !directory_is_open(q->context->source, path, &hit->key))
-			return 0;
-		state->other = tree_new(&hit->key);
-		if (!state->other)
-			return -ENOMEM;
-	}
-	err = tree_read(q, state->other);
-	if (!err && state->other->files)
-		err = compare_trees(q, state->tree, state->other, &verdict);
-	err = err ? err : q->err;
-	if (err == TURN_OVER)
+	if (!path_is_visible(q, path) ||
+	    !directory_is_open(q->context->source, path, &hit.key))
+		return 0;
+	err = tree_read(q, &hit.key, &other);
+	if (err)
 		return err;
-	tree_free(state->other);
-	state->other = NULL;
-	if (err || verdict.reason != VERDICT_LISTED)
+	if (other->files)
+		err = compare_trees(q, tree, other, &hit.verdict) ?: q->err;
+	free(other);
+	if (err || hit.verdict.reason != VERDICT_LISTED)
 		return err;
-	hit->verdict = verdict;
-	return hit_add(&q->hits, hit);
-}
-
-static int compare_places(struct search_query *q,
-			  struct directories_state *state)
-{
-	struct places *p = &state->places;
-	int err;
-
-	for (; state->compared < p->count && state->compared < COMPARED;
-	     state->compared++) {
-		err = compare_place(q, state, p->places[state->compared].path);
-		if (err)
-			return err;
-	}
-	q->hits.cut = p->count > COMPARED;
-	return q->err;
+	hit.path = strdup(path);
+	return hits_append(&q->hits, &hit);
 }
 
 static int compare_hits(const void *a, const void *b)
@@ -415,92 +322,85 @@ static void hits_prune(struct search_hits *hits)
 	hits->count = kept;
 }
 
-/* ---- the kind of query ---- */
+/* ---- the query ---- */
 
-static int copy_path(void *arg, const char *path)
+/* The path of the directory in the catalog, "" if it has none or is the
+ * root. */
+static int find_path(struct search_query *q, char **out)
 {
-	char **out = arg;
+	struct catalog_walk *walk;
+	const char *path;
+	int err = catalog_paths_begin(q->txn, &q->context->source->root,
+				      &q->self, &walk);
 
-	*out = strdup(path);
-	return *out ? 1 : -ENOMEM;
+	if (err)
+		return err;
+	err = catalog_paths_next(walk, &path);
+	*out = err < 0 ? NULL : strdup(err ? path : "");
+	catalog_walk_end(walk);
+	return err < 0 ? err : *out ? 0 : -ENOMEM;
 }
 
-static int directories_begin(struct search_query *q)
+static int find_directories(struct search_query *q, const char *path)
+{
+	struct places places = { .path = path };
+	struct directory_tree *tree;
+	size_t i;
+	int err = tree_read(q, &q->self, &tree);
+
+	if (err)
+		return err;
+	if (tree->files)
+		err = places_find(q, &tree->sketch, &places);
+	for (i = 0; i < places.count && i < COMPARED && !err; i++)
+		err = compare_place(q, tree, places.places[i].path);
+	q->hits.cut = places.count > COMPARED;
+	places_release(&places);
+	free(tree);
+	return err ? err : q->err;
+}
+
+static int directories_answer(struct search_query *q)
 {
 	struct stat st;
+	char *path;
+	int err;
 
-	q->state = calloc(1, sizeof(struct directories_state));
-	if (!q->state)
-		return -ENOMEM;
 	if (faccessat(q->fd, "", R_OK | X_OK, AT_EMPTY_PATH | AT_EACCESS))
 		return -EACCES;
 	if (fstat(q->fd, &st))
 		return -errno;
 	source_get_key(q->context->source, q->fd, &st, &q->self);
-	return 0;
-}
-
-/* 1: there is nothing to search for, because the directory is the root, has no
- * path in the catalog, or has no visible file. */
-static int read_tree(struct search_query *q, struct directories_state *state)
-{
-	int err = 1;
-
-	if (!state->path)
-		err = catalog_path_each(q->txn, &q->context->source->root,
-					&q->self, copy_path, &state->path);
-	if (err < 0)
+	err = query_begin_read(q);
+	if (!err)
+		err = find_path(q, &path);
+	if (err)
 		return err;
-	if (!state->path || !*state->path)
-		return 1;
-	if (!state->tree)
-		state->tree = tree_new(&q->self);
-	err = state->tree ? tree_read(q, state->tree) : -ENOMEM;
-	return err ? err : !state->tree->files;
-}
-
-static int (*const phases[])(struct search_query *q,
-			     struct directories_state *state) = {
-	[READ_TREE] = read_tree,
-	[FIND_CONTENTS] = find_contents,
-	[FIND_PLACES] = find_places,
-	[COMPARE] = compare_places,
-};
-
-static int directories_turn(struct search_query *q)
-{
-	struct directories_state *state = q->state;
-	int err = 0;
-
-	while (!err && state->phase <= COMPARE) {
-		err = phases[state->phase](q, state);
-		state->phase += !err;
-	}
-	if (err < 0)
-		return err;
-	if (q->hits.count)
+	if (*path)
+		err = find_directories(q, path);
+	free(path);
+	if (!err && q->hits.count)
 		hits_prune(&q->hits);
+	return err;
+}
+
+static const struct query_kind query_directories = {
+	.tells_incomplete = true,
+	.answer = directories_answer,
+	.end = end_with_hits,
+};
+
+int search_directories(struct searcher *s, int fd,
+		       const struct search_caller *caller, search_hits_fn *done,
+		       void *arg)
+{
+	struct search_query *q;
+	int err = query_new(s, &query_directories, sizeof(*q), fd, caller, &q);
+
+	if (err)
+		return err;
+	q->on_hits = done;
+	q->arg = arg;
+	query_hold(q);
 	return 0;
 }
-
-static void directories_release(struct search_query *q)
-{
-	struct directories_state *state = q->state;
-
-	if (!state)
-		return;
-	places_release(&state->places);
-	tree_free(state->tree);
-	tree_free(state->other);
-	free(state->found);
-	free(state->path);
-	free(state);
-	q->state = NULL;
-}
-
-const struct query_kind query_directories = {
-	.tells_incomplete = true,
-	.begin = directories_begin,
-	.turn = directories_turn,
-	.release = directories_release,
-};

@@ -134,17 +134,26 @@ struct directory_name {
 	char name[NAME_MAX + 1];
 };
 
-static int take_name(void *arg, const struct file_key *parent,
-		     struct catalog_name name)
+/* The only name of a directory.  -ENOENT: it has none. */
+static int get_name(struct catalog_txn *txn, const struct file_key *key,
+		    struct directory_name *out)
 {
-	struct directory_name *out = arg;
+	struct catalog_walk *walk;
+	struct catalog_name name;
+	int err = catalog_links_begin(txn, key, &walk);
 
-	if (name.len > NAME_MAX)
-		return -EUCLEAN;
-	out->parent = *parent;
-	memcpy(out->name, name.bytes, name.len);
-	out->name[name.len] = '\0';
-	return 1;
+	if (err)
+		return err;
+	err = catalog_links_next(walk, &out->parent, &name);
+	if (err == 1 && name.len <= NAME_MAX) {
+		memcpy(out->name, name.bytes, name.len);
+		out->name[name.len] = '\0';
+		err = 0;
+	} else if (err >= 0) {
+		err = err ? -EUCLEAN : -ENOENT;
+	}
+	catalog_walk_end(walk);
+	return err;
 }
 
 static int find_directory(const struct directory_lookup *l,
@@ -171,10 +180,9 @@ static int fill_entry(const struct directory_lookup *l, unsigned depth,
 
 	if (file_key_equal(&out->key, &l->source->root))
 		return fill_root(l, out);
-	err = catalog_link_each(l->txn, &out->key, take_name, &named);
-	if (err != 1)
-		return err ? err : -ENOENT;
-	err = find_directory(l, &named.parent, depth + 1, &parent);
+	err = get_name(l->txn, &out->key, &named);
+	if (!err)
+		err = find_directory(l, &named.parent, depth + 1, &parent);
 	if (err)
 		return err;
 	out->parent = named.parent;

@@ -8,7 +8,8 @@
 #include "core/base/clock.h"
 #include "core/search/search_impl.h"
 
-/* The search for groups: collects contents, then groups them. */
+/* The search for groups: collects contents, then groups them; and the files of
+ * groups. */
 
 /* ---- objects ---- */
 
@@ -76,17 +77,22 @@ void file_groups_unref(struct file_groups *groups)
 	free(groups);
 }
 
-struct groups_state {
+struct groups_query {
+	struct search_query q;
 	struct group_rules rules;
 	uint64_t min_size;
 	struct file_groups_watch *watch; /* borrowed */
 	struct file_groups *groups;      /* owned until done */
 	struct grouping *grouping;       /* owned */
 	struct group_content content;    /* that is being counted */
-	struct copy_cursor cursor;       /* in its files */
 	bool collected;                  /* all contents are */
 	int64_t progress_ms;             /* of the last report */
 };
+
+static struct groups_query *groups_of(struct search_query *q)
+{
+	return (struct groups_query *)q;
+}
 
 /* ---- collecting ---- */
 
@@ -96,175 +102,140 @@ static bool sees_all(const struct search_query *q)
 	return q->caller.trusted && !q->within->count;
 }
 
-static int add_content(struct search_query *q, struct groups_state *state)
+/* Adds the content that was counted. */
+static int add_content(struct groups_query *g)
 {
-	struct group_content *c = &state->content;
+	struct group_content *c = &g->content;
 	struct digests d;
 	int err;
 
-	if (c->files < (state->rules.exact ? 2 : 1))
+	if (c->files < (g->rules.exact ? 2 : 1))
 		return 0;
-	err = catalog_content_brief(q->txn, c->content, &d);
+	err = catalog_content_brief(g->q.txn, c->content, &d);
 	if (err)
 		return err == -ENOENT ? 0 : err;
-	if (d.size < state->min_size)
+	if (d.size < g->min_size)
 		return 0;
 	c->size = d.size;
 	memcpy(c->xxh128, d.xxh128, sizeof(c->xxh128));
-	return grouping_add(state->grouping, c);
+	return grouping_add(g->grouping, c);
 }
-
-struct collecting {
-	struct search_query *q;
-	struct groups_state *state;
-	size_t seen;
-};
 
 /* Reading a record costs little compared with examining a file. */
 enum { RECORDS_PER_WORK = 64 };
 
-static int count_record(void *arg, uint32_t content, const struct file_key *key)
+/* Counts files of the contents from g->content on by their records, until the
+ * work of the turn is done.  1: there are more, the first is g->content. */
+static int count_records(struct groups_query *g)
 {
-	struct collecting *w = arg;
-	struct group_content *c = &w->state->content;
-	int err = 0;
+	struct group_content *c = &g->content;
+	struct catalog_walk *walk;
+	struct file_key key;
+	uint32_t content;
+	size_t seen = 0;
+	int err = catalog_copies_begin(g->q.txn, c->content, &walk);
 
-	(void)key;
-	if (++w->seen % RECORDS_PER_WORK == 0)
-		query_count_work(w->q, 1);
-	if (content != c->content) {
-		err = add_content(w->q, w->state);
-		*c = (struct group_content){ .content = content };
-		if (!err)
-			err = query_may_go_on(w->q);
+	if (err)
+		return err;
+	while ((err = catalog_copies_next(walk, &content, &key)) == 1) {
+		if (++seen % RECORDS_PER_WORK == 0)
+			query_count_work(&g->q, 1);
+		if (content != c->content) {
+			err = add_content(g);
+			*c = (struct group_content){ .content = content };
+			if (err || !g->q.work_left)
+				break;
+		}
+		c->files++;
 	}
-	c->files++;
+	catalog_walk_end(walk);
+	if (err)
+		return err;
+	if (seen && !c->files)
+		return 1;
+	return add_content(g);
+}
+
+static int collect_records(struct groups_query *g)
+{
+	int err;
+
+	g->content.content = 1;
+	while ((err = count_records(g)) == 1) {
+		err = query_yield(&g->q);
+		if (err)
+			break;
+	}
 	return err;
 }
 
-/* Collects contents without opening files. */
-static int collect_records(struct search_query *q, struct groups_state *state)
+/* The first content from that id on that has a file.  -ENOENT. */
+static int next_content(struct search_query *q, uint32_t from, uint32_t *out)
 {
-	struct collecting w = { .q = q, .state = state };
-	int err;
+	struct catalog_walk *walk;
+	struct file_key key;
+	int err = catalog_copies_begin(q->txn, from, &walk);
 
-	/* The content of the last turn is counted again from its first file. */
-	state->content.files = 0;
-	err = catalog_copies_from(q->txn, state->content.content, count_record,
-				  &w);
-	return err ? err : add_content(q, state);
-}
-
-static int take_first(void *arg, uint32_t content, const struct file_key *key)
-{
-	uint32_t *out = arg;
-
-	(void)key;
-	*out = content;
-	return 1;
-}
-
-static int count_two(void *arg, uint32_t content, const struct file_key *key)
-{
-	unsigned *count = arg;
-
-	(void)content;
-	(void)key;
-	return ++*count == 2;
+	if (err)
+		return err;
+	err = catalog_copies_next(walk, out, &key);
+	catalog_walk_end(walk);
+	return err == 1 ? 0 : err ? err : -ENOENT;
 }
 
 /* 1: by its records the content may be in a group; else 0. */
-static int is_wanted(struct search_query *q, const struct groups_state *state,
-		     uint32_t content)
+static int is_wanted(struct groups_query *g, uint32_t content)
 {
-	unsigned files = 0;
+	struct catalog_txn *txn = g->q.txn;
+	struct file_key key;
 	struct digests d;
-	int err = catalog_content_brief(q->txn, content, &d);
+	int err = catalog_content_brief(txn, content, &d);
 
-	if (err)
-		return err == -ENOENT ? 0 : err;
-	if (d.size < state->min_size || (!d.size && !state->rules.every))
+	if (!err && (d.size < g->min_size || (!d.size && !g->rules.every)))
 		return 0;
-	if (!state->rules.exact)
-		return 1;
-	err = catalog_copies_each(q->txn, content, count_two, &files);
-	return err < 0 ? err : files == 2;
-}
-
-struct file_count {
-	struct search_query *q;
-	uint32_t *files;
-};
-
-static int count_file(void *arg, const struct file_key *key)
-{
-	struct file_count *c = arg;
-	int err = hits_probe_file(c->q, key);
-
-	*c->files += err == 1;
-	return err < 0 ? err : 0;
-}
-
-/* Counts the visible files of the content, and adds it. */
-static int probe_content(struct search_query *q, struct groups_state *state)
-{
-	struct group_content *c = &state->content;
-	struct file_count count = { q, &c->files };
-	int err = 1;
-
-	if (!state->cursor.begun) {
-		err = is_wanted(q, state, c->content);
-		query_count_work(q, 1);
+	if (!err && g->rules.exact) {
+		err = catalog_copy_after(txn, content, NULL, &key);
+		if (!err)
+			err = catalog_copy_after(txn, content, &key, &key);
 	}
-	if (err == 1)
-		err = copies_each(q, c->content, &state->cursor, count_file,
-				  &count);
-	return err ? err : add_content(q, state);
+	return err ? err == -ENOENT ? 0 : err : 1;
 }
 
 /* Collects contents by examining every file. */
-static int collect_files(struct search_query *q, struct groups_state *state)
+static int collect_files(struct groups_query *g)
 {
-	struct group_content *c = &state->content;
-	uint32_t next = 0;
+	struct group_content *c = &g->content;
+	struct search_query *q = &g->q;
+	uint32_t content = 0;
 	int err;
 
-	for (;;) {
-		if (!c->content)
-			c->content = 1;
-		err = state->cursor.begun ?
-			      1 :
-			      catalog_copies_from(q->txn, c->content,
-						  take_first, &next);
-		if (err <= 0)
-			return err;
-		if (!state->cursor.begun)
-			*c = (struct group_content){ .content = next };
-		err = query_may_go_on(q);
+	while (!(err = query_yield(q)) &&
+	       !(err = next_content(q, content + 1, &content))) {
+		struct copy_cursor at = { 0 };
+
+		*c = (struct group_content){ .content = content };
+		err = is_wanted(g, content);
+		query_count_work(q, 1);
+		while (err == 1 && (err = copy_next(q, content, &at)) == 1) {
+			err = hits_add_file(q, &at.last, NULL, 0);
+			c->files += err > 0;
+			err = err < 0 ? err : q->err ? q->err : 1;
+		}
 		if (!err)
-			err = probe_content(q, state) ?: q->err;
+			err = add_content(g);
 		if (err)
-			return err;
-		*c = (struct group_content){ .content = c->content + 1 };
-		state->cursor = (struct copy_cursor){ 0 };
+			break;
 	}
+	return err == -ENOENT ? 0 : err;
 }
 
-/* ---- turns ---- */
+/* ---- grouping ---- */
 
-static int groups_begin(struct search_query *q)
+static int fetch_sketch(void *query, uint32_t content, struct sketch *out)
 {
-	struct groups_state *state = q->state;
+	const struct search_query *q = query;
 
-	state->rules.all = q->context->measure == DIGEST_SIF;
-	if (!state->rules.threshold)
-		state->rules.threshold = q->context->threshold;
-	return grouping_new(&state->rules, &state->grouping);
-}
-
-static int fetch_sketch(void *arg, uint32_t content, struct sketch *out)
-{
-	return catalog_sketch_get(arg, content, out);
+	return catalog_sketch_get(q->txn, content, out);
 }
 
 /* Whether the user ignores, for each member, the pair of the content and
@@ -317,21 +288,6 @@ static void drop_ignored(struct search_query *q, struct group_set *set)
 	set->count = kept;
 }
 
-static int group_contents(struct search_query *q, struct groups_state *state)
-{
-	const struct index_store store = { .sketch = fetch_sketch,
-					   .arg = q->txn };
-	int err = query_may_go_on(q);
-
-	if (!err)
-		err = grouping_step(state->grouping, &store, q->work_left);
-	if (err)
-		return err == 1 ? TURN_OVER : err;
-	state->groups->set = grouping_take(state->grouping);
-	drop_ignored(q, state->groups->set);
-	return 0;
-}
-
 /* A file that could not be read may belong to a group.  Whether there is one is
  * told to trusted callers alone. */
 static int find_failed(struct search_query *q)
@@ -344,130 +300,309 @@ static int find_failed(struct search_query *q)
 	return err;
 }
 
-static int groups_turn(struct search_query *q)
+static int groups_answer(struct search_query *q)
 {
-	struct groups_state *state = q->state;
-	int err = 0;
+	struct groups_query *g = groups_of(q);
+	const struct index_store store = { .sketch = fetch_sketch, .arg = q };
+	int err;
 
-	if (atomic_load(state->watch->cancelled))
+	if (atomic_load(g->watch->cancelled))
 		return -ECANCELED;
-	if (!state->collected) {
-		err = sees_all(q) ? collect_records(q, state) :
-				    collect_files(q, state);
-		state->collected = !err;
-	}
+	g->rules.all = q->context->measure == DIGEST_SIF;
+	if (!g->rules.threshold)
+		g->rules.threshold = q->context->threshold;
+	err = grouping_new(&g->rules, &g->grouping);
 	if (!err)
-		err = group_contents(q, state);
-	return err ? err : find_failed(q);
+		err = query_begin_read(q);
+	if (!err)
+		err = sees_all(q) ? collect_records(g) : collect_files(g);
+	g->collected = true;
+	while (!err && !(err = query_yield(q)) &&
+	       (err = grouping_step(g->grouping, &store, q->work_left)) == 1) {
+		q->work_left = 0;
+		err = 0;
+	}
+	if (err)
+		return err;
+	g->groups->set = grouping_take(g->grouping);
+	drop_ignored(q, g->groups->set);
+	return find_failed(q);
 }
 
 enum { PROGRESS_MS = 100 };
 
-/* The share of collecting in the whole work, of 1000. */
-static unsigned collect_part(const struct search_query *q)
+static int groups_turn_over(struct search_query *q)
 {
-	return sees_all(q) ? 50 : 400;
-}
-
-static void groups_turn_over(struct search_query *q)
-{
-	const struct groups_state *state = q->state;
+	struct groups_query *g = groups_of(q);
 	uint32_t end = index_end(q->context->index);
-	unsigned part = collect_part(q), done = part;
+	/* The fraction of collecting in the whole work, of 1000. */
+	unsigned part = sees_all(q) ? 50 : 400, done = part;
 	int64_t now = clock_now_ms();
 
+	if (atomic_load(g->watch->cancelled))
+		return -ECANCELED;
 	/* What has been collected counts contents that others cannot see, and so
 	 * does the rest of the turn in which that ends. */
-	if (!q->caller.trusted || !state->watch->progress ||
-	    now - state->progress_ms < PROGRESS_MS)
-		return;
-	((struct groups_state *)q->state)->progress_ms = now;
-	if (state->collected)
-		done += (1000 - part) * grouping_progress(state->grouping) /
-			1000;
-	else if (end && state->content.content < end)
-		done = (unsigned)((uint64_t)part * state->content.content /
-				  end);
-	state->watch->progress(state->watch->arg, done);
+	if (!q->caller.trusted || !g->watch->progress ||
+	    now - g->progress_ms < PROGRESS_MS)
+		return 0;
+	g->progress_ms = now;
+	if (g->collected)
+		done += (1000 - part) * grouping_progress(g->grouping) / 1000;
+	else if (end && g->content.content < end)
+		done = (unsigned)((uint64_t)part * g->content.content / end);
+	g->watch->progress(g->watch->arg, done);
+	return 0;
 }
 
 static void groups_end(struct search_query *q, int err)
 {
-	struct groups_state *state = q->state;
-	struct file_groups_watch *watch = state->watch;
-	struct file_groups *groups = state->groups;
+	struct groups_query *g = groups_of(q);
+	struct file_groups *groups = g->groups;
 
 	if (err) {
-		watch->done(watch->arg, err, NULL);
+		g->watch->done(g->watch->arg, err, NULL);
 		return;
 	}
 	groups->incomplete = q->hits.incomplete;
-	state->groups = NULL;
-	watch->done(watch->arg, 0, groups);
+	g->groups = NULL;
+	g->watch->done(g->watch->arg, 0, groups);
 }
 
 static void groups_release(struct search_query *q)
 {
-	struct groups_state *state = q->state;
+	struct groups_query *g = groups_of(q);
 
-	if (!state)
-		return;
-	grouping_free(state->grouping);
-	file_groups_unref(state->groups);
-	free(state);
-	q->state = NULL;
+	grouping_free(g->grouping);
+	file_groups_unref(g->groups);
 }
 
 static const struct query_kind query_groups = {
 	.tells_incomplete = true,
-	.begin = groups_begin,
-	.turn = groups_turn,
-	.turn_over = groups_turn_over,
+	.answer = groups_answer,
 	.end = groups_end,
 	.release = groups_release,
+	.turn_over = groups_turn_over,
 };
-
-static int state_new(const struct file_groups_query *query,
-		     struct file_groups_watch *watch, struct groups_state **out)
-{
-	struct groups_state *state = calloc(1, sizeof(*state));
-	struct file_groups *groups = calloc(1, sizeof(*groups));
-	int err = state && groups ?
-			  paths_copy(&query->within, &groups->within) :
-			  -ENOMEM;
-
-	if (err) {
-		free(state);
-		free(groups);
-		return err;
-	}
-	atomic_init(&groups->refs, 1);
-	state->rules = query->rules;
-	state->min_size = query->min_size;
-	state->watch = watch;
-	state->groups = groups;
-	*out = state;
-	return 0;
-}
 
 int search_groups(struct searcher *s, const struct file_groups_query *query,
 		  const struct search_caller *caller,
 		  struct file_groups_watch *watch)
 {
-	struct groups_state *state;
+	struct groups_query *g;
 	struct search_query *q;
-	int err = query_new(s, &query_groups, -1, caller, &q);
+	int err = query_new(s, &query_groups, sizeof(*g), -1, caller, &q);
 
 	if (err)
 		return err;
-	err = state_new(query, watch, &state);
+	g = groups_of(q);
+	g->rules = query->rules;
+	g->min_size = query->min_size;
+	g->watch = watch;
+	g->groups = calloc(1, sizeof(*g->groups));
+	if (g->groups)
+		atomic_init(&g->groups->refs, 1);
+	err = g->groups ? paths_copy(&query->within, &g->groups->within) :
+			  -ENOMEM;
 	if (err) {
 		query_free(q);
 		return err;
 	}
-	q->state = state;
-	q->within = &state->groups->within;
+	q->within = &g->groups->within;
 	q->takes_memory = group_rules_compare(&query->rules);
+	query_hold(q);
+	return 0;
+}
+
+/* ---- the files of groups, a bounded number at a time ---- */
+
+/* How many files of a head are examined for the first one by path. */
+enum { HEAD_FILES = 64 };
+
+struct group_files_query {
+	struct search_query q;
+	struct file_groups *groups; /* a reference */
+	struct search_group_range range;
+	struct search_group_cursor at;
+	struct search_group_hit *files; /* owned; one for each hit */
+	size_t file_count;
+	search_group_files_fn *done;
+	void *arg;
+};
+
+static struct group_files_query *group_files_of(struct search_query *q)
+{
+	return (struct group_files_query *)q;
+}
+
+/* Keeps the first by path of the hits from an index on. */
+static void keep_first(struct search_hits *hits, size_t from)
+{
+	struct search_hit *first = &hits->hits[from];
+
+	while (hits->count > from + 1) {
+		struct search_hit *last = &hits->hits[--hits->count];
+
+		if (strcmp(last->path, first->path) < 0) {
+			struct search_hit worse = *first;
+
+			*first = *last;
+			*last = worse;
+		}
+		free(last->path);
+	}
+}
+
+/* All digests of a content in the catalog, without XXH128. */
+static int format_digests(struct search_query *q, uint32_t content, char **out)
+{
+	struct buf text = { 0 };
+	struct digests d;
+	int err = catalog_content_get(q->txn, content, &d);
+
+	if (err)
+		return err;
+	err = digests_format_lines(&d, DIGEST_ALL & ~DIGEST_BIT(DIGEST_XXH128),
+				   &text);
+	digests_release(&d);
+	if (!err)
+		err = buf_append(&text, "", 1);
+	*out = buf_take(&text);
+	return err;
+}
+
+/* Tells of the last hits what they are files of. */
+static int add_files(struct group_files_query *g,
+		     const struct search_group_hit *file)
+{
+	while (g->file_count < g->q.hits.count) {
+		struct search_group_hit *files = array_with_room(
+			g->files, g->file_count, sizeof(*files));
+
+		if (!files)
+			return -ENOMEM;
+		g->files = files;
+		files[g->file_count++] = *file;
+	}
+	return 0;
+}
+
+/* Adds files of a member as hits.  1: there is no room for more files; 0: it
+ * has no more. */
+static int add_member(struct group_files_query *g,
+		      const struct group_member *member)
+{
+	const struct verdict verdict = { .score = member->score };
+	struct search_group_hit file = { .group = g->at.group };
+	struct search_query *q = &g->q;
+	bool begins = !g->at.copies.begun;
+	size_t first = q->hits.count, most = GROUP_FILES_MAX;
+	struct digests d;
+	int found = 1, err = catalog_content_brief(q->txn, member->content, &d);
+
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	if (g->range.heads)
+		most = first + HEAD_FILES;
+	while (found > 0 && q->hits.count < most) {
+		found = copy_next(q, member->content, &g->at.copies);
+		if (found == 1)
+			err = hits_add_file(q, &g->at.copies.last, &verdict,
+					    g->range.names ? HIT_NAMES_MAX : 1);
+		if (err < 0 || found < 0)
+			return err < 0 ? err : found;
+	}
+	if (g->range.heads && q->hits.count > first)
+		keep_first(&q->hits, first);
+	file.size = d.size;
+	memcpy(file.xxh128, d.xxh128, sizeof(file.xxh128));
+	err = add_files(g, &file);
+	if (!err && begins && q->hits.count > first &&
+	    g->groups->set->rules.every)
+		err = format_digests(q, member->content,
+				     &g->files[first].digests);
+	if (!err)
+		err = q->err;
+	return err ? err : found > 0;
+}
+
+static bool is_at_end(const struct group_files_query *g)
+{
+	return g->at.group > g->range.last ||
+	       g->at.group >= g->groups->set->count;
+}
+
+static int group_files_answer(struct search_query *q)
+{
+	struct group_files_query *g = group_files_of(q);
+	const struct group_set *set = g->groups->set;
+	struct search_group_cursor *at = &g->at;
+	int err = query_begin_read(q);
+
+	while (!err && !is_at_end(g) && q->hits.count < GROUP_FILES_MAX) {
+		const struct content_group *group = &set->groups[at->group];
+
+		err = add_member(g, &set->members[group->first + at->member]);
+		if (err < 0 || (err && !g->range.heads))
+			break;
+		err = 0;
+		if (g->range.heads || ++at->member >= group->count)
+			*at = (struct search_group_cursor){
+				.group = at->group + 1,
+			};
+		at->copies = (struct copy_cursor){ 0 };
+	}
+	return err < 0 ? err : 0;
+}
+
+static void group_files_end(struct search_query *q, int err)
+{
+	struct group_files_query *g = group_files_of(q);
+	const struct search_group_hits files = {
+		.hits = &q->hits,
+		.files = g->files,
+		.next = g->at,
+		.end = is_at_end(g),
+	};
+
+	g->done(g->arg, err, err ? NULL : &files);
+}
+
+static void group_files_release(struct search_query *q)
+{
+	struct group_files_query *g = group_files_of(q);
+	size_t i;
+
+	file_groups_unref(g->groups);
+	for (i = 0; i < g->file_count; i++)
+		free(g->files[i].digests);
+	free(g->files);
+}
+
+static const struct query_kind query_group_files = {
+	.answer = group_files_answer,
+	.end = group_files_end,
+	.release = group_files_release,
+};
+
+int search_group_files(struct searcher *s, struct file_groups *groups,
+		       const struct search_group_range *range,
+		       const struct search_caller *caller,
+		       search_group_files_fn *done, void *arg)
+{
+	struct group_files_query *g;
+	struct search_query *q;
+	int err = query_new(s, &query_group_files, sizeof(*g), -1, caller, &q);
+
+	if (err)
+		return err;
+	g = group_files_of(q);
+	g->groups = file_groups_ref(groups);
+	g->range = *range;
+	g->at = range->from;
+	g->done = done;
+	g->arg = arg;
+	q->within = &groups->within;
 	query_hold(q);
 	return 0;
 }

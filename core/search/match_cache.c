@@ -5,17 +5,16 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* A match of INDEX_ALIKE without the fields that are always 0. */
-struct kept_match {
-	uint32_t content;
-	uint8_t score, distinctive;
-};
-
 struct match_slot {
 	uint32_t content; /* 0: none */
 	uint32_t count;
 	uint64_t changes;
-	struct kept_match *matches; /* owned */
+	/* Matches of INDEX_ALIKE without the fields that are always 0; owned;
+	 * one more than count, so that it is never NULL. */
+	struct kept_match {
+		uint32_t content;
+		uint8_t score, distinctive;
+	} *matches;
 };
 
 struct match_cache {
@@ -27,13 +26,12 @@ struct match_cache {
 int match_cache_new(struct match_cache **out)
 {
 	struct match_cache *c = calloc(1, sizeof(*c));
-	int err = c ? -pthread_mutex_init(&c->lock, NULL) : -ENOMEM;
 
-	if (err)
-		free(c);
-	else
-		*out = c;
-	return err;
+	if (!c)
+		return -ENOMEM;
+	(void)pthread_mutex_init(&c->lock, NULL);
+	*out = c;
+	return 0;
 }
 
 void match_cache_free(struct match_cache *c)
@@ -48,64 +46,25 @@ void match_cache_free(struct match_cache *c)
 	free(c);
 }
 
-/* ---- one match ---- */
-
-static bool can_be_kept(const struct index_match *matches, size_t count)
-{
-	size_t i;
-
-	for (i = 0; i < count; i++)
-		if (matches[i].verdict.reason != VERDICT_LISTED)
-			return false;
-	return count <= MATCH_CACHE_MOST;
-}
-
-static struct kept_match *keep_matches(const struct index_match *matches,
-				       size_t count)
-{
-	struct kept_match *kept = malloc((count + 1) * sizeof(*kept));
-	size_t i;
-
-	for (i = 0; kept && i < count; i++)
-		kept[i] = (struct kept_match){
-			.content = matches[i].content,
-			.score = (uint8_t)matches[i].verdict.score,
-			.distinctive = (uint8_t)matches[i].verdict.distinctive,
-		};
-	return kept;
-}
-
-static struct index_match *restore_matches(const struct kept_match *kept,
-					   size_t count)
-{
-	struct index_match *matches = malloc((count + 1) * sizeof(*matches));
-	size_t i;
-
-	for (i = 0; matches && i < count; i++)
-		matches[i] = (struct index_match){
-			.content = kept[i].content,
-			.verdict = { .score = kept[i].score,
-				     .distinctive = kept[i].distinctive },
-		};
-	return matches;
-}
-
-/* ---- the matches of a content ---- */
-
 bool match_cache_get(struct match_cache *c, uint32_t content, uint64_t changes,
 		     struct index_match **out, size_t *count_out)
 {
 	const struct match_slot *slot = &c->slots[content % MATCH_CACHE_SLOTS];
 	struct index_match *copy = NULL;
+	size_t i;
 
 	(void)pthread_mutex_lock(&c->lock);
-	if (slot->content == content && slot->changes == changes) {
-		copy = restore_matches(slot->matches, slot->count);
-		*count_out = slot->count;
-	}
+	if (slot->content == content && slot->changes == changes)
+		copy = calloc(slot->count + 1, sizeof(*copy));
+	for (i = 0; copy && i < slot->count; i++)
+		copy[i] = (struct index_match){
+			slot->matches[i].content,
+			{ .score = slot->matches[i].score,
+			  .distinctive = slot->matches[i].distinctive },
+		};
+	*count_out = slot->count;
 	(void)pthread_mutex_unlock(&c->lock);
-	if (copy)
-		*out = copy;
+	*out = copy;
 	return copy;
 }
 
@@ -121,23 +80,27 @@ void match_cache_put(struct match_cache *c, uint32_t content, uint64_t changes,
 	struct match_slot new = { .content = content,
 				  .count = (uint32_t)count,
 				  .changes = changes };
-	struct kept_match *unused;
+	size_t i;
 
-	if (!can_be_kept(matches, count))
-		return;
-	new.matches = keep_matches(matches, count);
+	if (count <= MATCH_CACHE_MOST)
+		new.matches = malloc((count + 1) * sizeof(*new.matches));
 	if (!new.matches)
 		return;
+	for (i = 0; i < count; i++)
+		new.matches[i] = (struct kept_match){
+			matches[i].content,
+			(uint8_t)matches[i].verdict.score,
+			(uint8_t)matches[i].verdict.distinctive,
+		};
 	(void)pthread_mutex_lock(&c->lock);
 	c->bytes -= bytes_of(slot);
-	unused = slot->matches;
+	free(slot->matches);
 	*slot = (struct match_slot){ 0 };
 	if (c->bytes + bytes_of(&new) <= MATCH_CACHE_BYTES) {
 		*slot = new;
 		c->bytes += bytes_of(slot);
-		new.matches = NULL;
+	} else {
+		free(new.matches);
 	}
 	(void)pthread_mutex_unlock(&c->lock);
-	free(unused);
-	free(new.matches);
 }

@@ -5,22 +5,191 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/base/clock.h"
+
 /*
  * Finds the near-duplicates of a file, or of digests: first the contents that
- * are alike (near_contents.c), then the files with these contents (hits.c).
+ * are alike, by the mount's measure, then the files with these contents
+ * (hits.c).
  */
 
-/* ---- the listing of one file ---- */
+/* ---- contents ---- */
 
-struct listing_state {
-	enum { LIST_BEGIN, LIST_IDENTICAL, LIST_SEARCH, LIST_ALIKE } phase;
-	const struct digests *digests; /* of the query, or of the file */
-	struct index_match *matches;   /* owned */
-	size_t match_count, next;
-	size_t alike;                 /* hits of matches[0 .. next - 1] */
-	struct content_copies copies; /* of the present content */
-	bool cut;
-};
+static int fetch_sketch(void *query, uint32_t content, struct sketch *out)
+{
+	const struct search_query *q = query;
+
+	return q->err ? q->err : catalog_sketch_get(q->txn, content, out);
+}
+
+/* DIGEST_BIT()s: the digests in text form that the mount's measure needs.
+ * Sketches are read from the catalog instead. */
+static uint32_t near_texts(const struct search_query *q)
+{
+	enum digest_id measure = q->context->measure;
+
+	return measure < DIGEST_COUNT ? DIGEST_BIT(measure) : 0;
+}
+
+/* Compares by a digest in text form.  -ENOENT: the content has none. */
+static int score_texts(struct search_query *q, const struct digests *own,
+		       uint32_t content, int *score_out)
+{
+	enum digest_id measure = q->context->measure;
+	struct digests other;
+	int err = catalog_content_some(q->txn, content, DIGEST_BIT(measure),
+				       &other);
+
+	if (err)
+		return err;
+	err = digest_compare(measure, own, &other, score_out);
+	digests_release(&other);
+	return err == -ENODATA ? -ENOENT : err;
+}
+
+/* By SiSe and ssdeep, which are compared, or by SimHash and traits, whose rank
+ * is the score. */
+static int match_by_measure(struct search_query *q,
+			    const struct index_query *query,
+			    struct index_match *out, size_t *count_out)
+{
+	enum digest_id measure = q->context->measure;
+	bool by_text = measure == DIGEST_SISE || measure == DIGEST_SSDEEP;
+	enum index_source source = by_text ? INDEX_BY_SKETCH :
+				   measure == DIGEST_SIMHASH ?
+					     INDEX_BY_SIMHASH :
+					     INDEX_BY_TRAITS;
+	struct index_candidate *candidates =
+		calloc(query->most, sizeof(*candidates));
+	size_t count = 0, kept = 0, i;
+	int err = -ENOMEM;
+
+	if (candidates)
+		err = index_candidates(q->context->index, query, source, candidates, query->most, &count) ?:
+			      q->err;
+	for (i = 0; i < count && !err; i++) {
+		int score = candidates[i].rank;
+
+		if (by_text)
+			err = score_texts(q, query->digests,
+					  candidates[i].content, &score);
+		if (!err && (!by_text || score >= query->rules.threshold)) {
+			score = score < 99 ? score : 99;
+			out[kept++] = (struct index_match){
+				.content = candidates[i].content,
+				.verdict = { .score = score,
+					     .distinctive = score },
+			};
+		}
+		if (err == -ENOENT)
+			err = 0;
+	}
+	free(candidates);
+	if (by_text)
+		qsort(out, kept, sizeof(*out), index_match_order);
+	*count_out = kept;
+	return err;
+}
+
+static int match_contents(struct search_query *q,
+			  const struct index_query *query,
+			  struct index_match *out, size_t *count_out)
+{
+	const struct index_store store = { .sketch = fetch_sketch, .arg = q };
+	enum digest_id measure = q->context->measure;
+
+	if (index_is_alike(query->rules.relation) &&
+	    (measure == DIGEST_SISE || measure == DIGEST_SSDEEP ||
+	     measure == DIGEST_SIMHASH || measure == DIGEST_RDC))
+		return match_by_measure(q, query, out, count_out);
+	return index_search(q->context->index, query, &store, out, count_out);
+}
+
+/* How many matches are searched for.  More than the limit of hits, because some
+ * may have no visible file. */
+static size_t matches_most(const struct search_query *q)
+{
+	size_t most = 2 * q->context->limit;
+
+	return most > INDEX_MATCHES ? most : INDEX_MATCHES;
+}
+
+static int search_digests(struct search_query *q,
+			  const struct content_query *wanted,
+			  const struct digests *digests,
+			  struct index_match **out, size_t *count_out)
+{
+	struct index_query query = {
+		.digests = digests,
+		.rules = { .relation = wanted->relation,
+			   .threshold = q->threshold ?: q->context->threshold,
+			   .share_min = q->context->share_min },
+		.self = q->self_content,
+		.first_content = 1,
+		.any = wanted->any,
+		.visibility = q->index_visibility,
+		.most = matches_most(q),
+	};
+	struct index_match *matches = calloc(query.most, sizeof(*matches));
+	struct sketch *own = malloc(sizeof(*own));
+	int err = -ENOMEM;
+
+	/* With the measure sif, boilerplate counts like other content. */
+	if (q->context->measure == DIGEST_SIF &&
+	    wanted->relation == INDEX_ALIKE)
+		query.rules.relation = INDEX_ALL;
+	if (matches && own)
+		err = q->self_content ? fetch_sketch(q, q->self_content, own) :
+					digests_sketch(digests, own);
+	if (!err)
+		query.sketch = own;
+	if (err == -ENOENT || err == -ENODATA)
+		err = 0;
+	*count_out = 0;
+	if (!err)
+		err = match_contents(q, &query, matches, count_out) ?: q->err;
+	free(own);
+	if (err)
+		free(matches);
+	else
+		*out = matches;
+	return err;
+}
+
+int near_contents(struct search_query *q, const struct content_query *wanted,
+		  struct index_match **out, size_t *count_out)
+{
+	struct match_cache *cache = q->searcher->matches;
+	uint64_t changes = index_change_count(q->context->index);
+	/* All matches of a content in the catalog, for a caller that may see
+	 * every content. */
+	bool cached = q->caller.trusted && q->self_content && !q->digests &&
+		      !q->threshold && wanted->relation == INDEX_ALIKE &&
+		      !wanted->any;
+	struct digests d;
+	int err;
+
+	if (cached &&
+	    match_cache_get(cache, q->self_content, changes, out, count_out))
+		return 0;
+	if (wanted->digests) {
+		err = search_digests(q, wanted, wanted->digests, out,
+				     count_out);
+	} else {
+		err = catalog_content_some(q->txn, q->self_content,
+					   near_texts(q), &d);
+		if (err)
+			return err;
+		err = search_digests(q, wanted, &d, out, count_out);
+		digests_release(&d);
+	}
+	if (cached && !err)
+		match_cache_put(cache, q->self_content, changes, *out,
+				*count_out);
+	return err;
+}
+
+/* ---- the listing of one file ---- */
 
 static int compare_hits(const void *a, const void *b)
 {
@@ -31,191 +200,213 @@ static int compare_hits(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-/* The digests to search for: those given, or those of the file. */
-static int file_begin(struct search_query *q)
-{
-	const struct search_context *context = q->context;
-	struct listing_state *state = calloc(1, sizeof(*state));
-
-	if (!state)
-		return -ENOMEM;
-	q->state = state;
-	state->digests = q->digests ? q->digests : &q->hits.file.digests;
-	if (q->digests)
-		return 0;
-	if (!caller_can_read(&q->caller, q->fd))
-		return -EACCES;
-	if (context->digests_hold(context->ctx, q->fd, &q->hits.file))
-		return 0;
-	file_digests_release(&q->hits.file);
-	return context->get_digests(context->ctx, q->fd, near_texts(q),
-				    &q->hits.file);
-}
-
-/* Sets q->self, except for a query by digests. */
+/* Sets q->self, and looks the digests up again if the file has changed. */
 static int find_self(struct search_query *q)
 {
+	const struct search_context *context = q->context;
 	struct stat st;
 
 	if (q->digests)
 		return 0;
+	if (!caller_can_read(&q->caller, q->fd))
+		return -EACCES;
 	if (fstat(q->fd, &st))
 		return -errno;
-	source_get_key(q->context->source, q->fd, &st, &q->self);
-	return 0;
+	source_get_key(context->source, q->fd, &st, &q->self);
+	if (hash_answer_holds(context->hasher, q->fd, &q->hits.file))
+		return 0;
+	file_digests_release(&q->hits.file);
+	return hash_ask(context->hasher, q->fd, near_texts(q), &q->hits.file);
 }
 
 /*
- * Sets q->self_content, so that its sketches are read from the catalog.  If a
- * commit failed, or the file has just changed, the catalog has no such content.
- * Then the digests are looked up again with all text forms, which include the
- * sketches.
+ * Begins to read, and sets q->self_content, so that its sketches are read from
+ * the catalog.  If a commit failed, or the file has just changed, the catalog
+ * has no such content.  Then the digests are looked up again with all text
+ * forms, which include the sketches.
  */
-static int find_content(struct search_query *q, struct listing_state *state)
+static int find_content(struct search_query *q, const struct digests *d)
 {
-	const struct search_context *context = q->context;
-	int err =
-		catalog_content_find(q->txn, state->digests, &q->self_content);
+	int err = query_begin_read(q);
 
+	if (!err)
+		err = catalog_content_find(q->txn, d, &q->self_content);
 	if (err != -ENOENT || q->digests)
 		return err == -ENOENT ? 0 : err;
+	query_end_read(q); /* the look-up has a transaction of its own */
 	file_digests_release(&q->hits.file);
-	return context->get_digests(context->ctx, q->fd, DIGEST_ALL,
-				    &q->hits.file);
+	err = hash_ask(q->context->hasher, q->fd, DIGEST_ALL, &q->hits.file);
+	return err ? err : query_begin_read(q);
 }
 
-/* Adds the files of a matching content as hits. */
-static int add_match(struct search_query *q, struct listing_state *state,
-		     const struct index_match *match, size_t limit)
+/* Adds the files of a matching content other than q->self, at most limit; sets
+ * cut when there is another one.  Returns how many. */
+static int add_match(struct search_query *q, const struct index_match *match,
+		     size_t limit)
 {
-	size_t first = q->hits.count;
-	int err = content_add_hits(q, match->content, match->verdict.score,
-				   limit, &state->copies, &state->cut);
+	struct copy_cursor at = { 0 };
+	size_t added = 0;
+	int found;
 
-	for (; first < q->hits.count; first++)
-		q->hits.hits[first].verdict = match->verdict;
-	return err;
-}
-
-/* Whether exact copies are in the relation; of INDEX_WITHIN and INDEX_CONTAINS
- * they are not. */
-static bool copies_are_related(const struct search_query *q, uint64_t size)
-{
-	if (q->relation == INDEX_SHARES)
-		return size >= q->context->share_min;
-	return index_is_alike(q->relation);
-}
-
-static int list_begin(struct search_query *q, struct listing_state *state)
-{
-	int err = 0;
-
-	if (q->hits.file.state == DIGESTS_FRESH && state->digests->size) {
-		err = find_self(q);
-		if (!err)
-			err = find_content(q, state);
+	while (!q->hits.cut && (found = copy_next(q, match->content, &at))) {
+		if (found < 0)
+			return found;
+		if (file_key_equal(&at.last, &q->self))
+			continue;
+		found = hits_add_file(q, &at.last, &match->verdict,
+				      added < limit);
+		if (found < 0)
+			return found;
+		q->hits.cut = found && added == limit;
+		added += found && added < limit;
 	}
-	if (!err)
-		state->phase = LIST_IDENTICAL;
-	return err;
+	return (int)added;
 }
 
-static int list_identical(struct search_query *q, struct listing_state *state)
+/* Exact copies are in the relation, but of INDEX_WITHIN and INDEX_CONTAINS they
+ * are not. */
+static int add_copies(struct search_query *q, const struct digests *d)
 {
-	struct index_match self = {
+	const struct index_match self = {
 		.content = q->self_content,
 		.verdict = { .score = 100,
 			     .distinctive = 100,
-			     .bytes = state->digests->size },
+			     .bytes = d->size },
 	};
-	uint64_t size = state->digests->size;
-	int err = 0;
+	bool related = q->relation == INDEX_SHARES ?
+			       d->size >= q->context->share_min :
+			       index_is_alike(q->relation);
 
-	if (!err && self.content && copies_are_related(q, size) &&
-	    !pair_is_ignored(q, state->digests, self.content))
-		err = add_match(q, state, &self, SIZE_MAX);
-	if (err)
-		return err;
-	state->copies = (struct content_copies){ 0 };
-	state->phase = LIST_SEARCH;
-	return 0;
+	if (!self.content || !related || pair_is_ignored(q, d, self.content))
+		return 0;
+	return add_match(q, &self, SIZE_MAX);
 }
 
-static int search_matches(struct search_query *q, struct listing_state *state)
+static int add_near(struct search_query *q, const struct digests *d)
 {
-	struct content_query wanted = { .digests = state->digests,
-					.relation = q->relation,
-					.first_content = 1 };
-	int err =
-		near_contents(q, &wanted, &state->matches, &state->match_count);
+	const struct content_query wanted = { .digests = d,
+					      .relation = q->relation };
+	size_t limit = q->context->limit, count, i;
+	struct index_match *matches;
+	int added = near_contents(q, &wanted, &matches, &count);
 
-	if (!err)
-		state->phase = LIST_ALIKE;
-	return err;
-}
-
-static int list_alike(struct search_query *q, struct listing_state *state)
-{
-	for (; state->next < state->match_count && !state->cut; state->next++) {
-		const struct index_match *match = &state->matches[state->next];
-		size_t limit = q->context->limit - state->alike;
-		int err;
-
-		if (pair_is_ignored(q, state->digests, match->content))
+	if (added)
+		return added;
+	for (i = 0; i < count && added >= 0 && !q->hits.cut; i++) {
+		if (pair_is_ignored(q, d, matches[i].content))
 			continue;
 		/* As many matches as were searched for: there may be more, so
 		 * the listing counts as cut if the last one is visible. */
-		if (state->next == matches_most(q) - 1)
-			limit = 0;
-		err = add_match(q, state, match, limit);
-		if (err)
-			return err;
-		state->alike += state->copies.added;
-		state->copies = (struct content_copies){ 0 };
+		added = add_match(q, &matches[i],
+				  i == matches_most(q) - 1 ? 0 : limit);
+		if (added > 0)
+			limit -= (size_t)added;
 	}
-	return q->err;
+	free(matches);
+	return added < 0 ? added : 0;
 }
 
-static int file_turn(struct search_query *q)
+static int file_answer(struct search_query *q)
 {
-	struct listing_state *state = q->state;
-	int err = 0;
+	const struct digests *d =
+		q->digests ? q->digests : &q->hits.file.digests;
+	int err = find_self(q);
 
-	if (state->phase == LIST_BEGIN)
-		err = list_begin(q, state);
-	if (err)
+	if (err || q->hits.file.state != DIGESTS_FRESH || !d->size)
 		return err;
-	if (q->hits.file.state != DIGESTS_FRESH || !state->digests->size)
-		return 0;
-	if (state->phase == LIST_IDENTICAL)
-		err = list_identical(q, state);
-	if (!err && state->phase == LIST_SEARCH)
-		err = search_matches(q, state);
-	if (!err)
-		err = list_alike(q, state);
-	if (err)
+	err = find_content(q, d);
+	if (err || q->hits.file.state != DIGESTS_FRESH || !d->size)
 		return err;
-	q->hits.cut = state->cut;
+	err = add_copies(q, d);
+	if (err >= 0)
+		err = add_near(q, d);
 	if (q->hits.count)
 		qsort(q->hits.hits, q->hits.count, sizeof(*q->hits.hits),
 		      compare_hits);
+	return err;
+}
+
+static const struct query_kind query_file = {
+	.is_short = true,
+	.tells_incomplete = true,
+	.answer = file_answer,
+	.end = end_with_hits,
+};
+
+/* ---- making queries ---- */
+
+static int open_file(void *query)
+{
+	const struct search_query *q = query;
+
+	return q->fd;
+}
+
+static void close_nothing(void *query)
+{
+	(void)query;
+}
+
+static void on_digests(void *query, int err, struct file_digests *answer)
+{
+	struct search_query *q = query;
+
+	if (err) {
+		query_end(q, err);
+		return;
+	}
+	q->hits.file = *answer;
+	query_hold(q);
+}
+
+int search_file(struct searcher *s, const struct search_file_query *query,
+		const struct search_caller *caller, search_hits_fn *done,
+		void *arg)
+{
+	struct search_query *q;
+	int err = query_new(s, &query_file, sizeof(*q), query->fd, caller, &q);
+
+	if (err)
+		return err;
+	q->relation = query->relation;
+	q->threshold = query->threshold;
+	q->on_hits = done;
+	q->arg = arg;
+	q->wait = (struct digests_wait){
+		.uid = caller->credentials.uid,
+		.wanted = near_texts(q),
+		.deadline_ms = clock_now_ms() + query->timeout_ms,
+		.ticket = query->ticket,
+		.open = open_file,
+		.close = close_nothing,
+		.done = on_digests,
+		.arg = q,
+	};
+	err = hash_wait(s->context.hasher, &q->wait);
+	if (err)
+		query_free(q);
+	return err;
+}
+
+int search_content(struct searcher *s, const struct digests *digests,
+		   enum index_relation relation,
+		   const struct search_caller *caller, search_hits_fn *done,
+		   void *arg)
+{
+	struct search_query *q;
+	int err = query_new(s, &query_file, sizeof(*q), -1, caller, &q);
+
+	if (err)
+		return err;
+	q->digests = calloc(1, sizeof(*q->digests));
+	err = q->digests ? digests_copy(digests, q->digests) : -ENOMEM;
+	if (err) {
+		query_free(q);
+		return err;
+	}
+	q->relation = relation;
+	q->on_hits = done;
+	q->arg = arg;
+	query_hold(q);
 	return 0;
 }
-
-static void file_release(struct search_query *q)
-{
-	struct listing_state *state = q->state;
-
-	file_digests_release(&q->hits.file);
-	if (state)
-		free(state->matches);
-	free(state);
-	q->state = NULL;
-}
-
-const struct query_kind query_file = {
-	.tells_incomplete = true,
-	.begin = file_begin,
-	.turn = file_turn,
-	.release = file_release,
-};

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/array.h"
 #include "core/source/file.h"
 
 /* Which paths are visible.  The kernel checks that, as the thread has the
@@ -148,28 +149,66 @@ bool path_is_visible(struct search_query *q, const char *path)
 	return above && visible;
 }
 
-static int is_open_at(void *arg, const char *path)
-{
-	struct search_query *q = arg;
-	char *copy = strdup(path);
-	bool open;
-
-	if (!copy)
-		return -ENOMEM;
-	open = !*path || is_open_to_caller(q, copy);
-	free(copy);
-	return open;
-}
-
 bool directory_is_visible(struct search_query *q, const struct file_key *key)
 {
+	struct catalog_walk *walk;
+	bool visible = false;
+	const char *path;
 	int err;
 
 	if (q->caller.trusted)
 		return true;
-	err = catalog_path_each(q->txn, &q->context->source->root, key,
-				is_open_at, q);
+	err = catalog_paths_begin(q->txn, &q->context->source->root, key,
+				  &walk);
+	if (err) {
+		q->err = err;
+		return false;
+	}
+	while (!visible && (err = catalog_paths_next(walk, &path)) == 1) {
+		char *copy = strdup(path);
+
+		if (!copy) {
+			err = -ENOMEM;
+			break;
+		}
+		visible = !*copy || is_open_to_caller(q, copy);
+		free(copy);
+	}
+	catalog_walk_end(walk);
 	if (err < 0)
 		q->err = err;
-	return err == 1;
+	return visible;
+}
+
+/* ---- keys ---- */
+
+int key_list_add(struct key_list *list, const struct file_key *key)
+{
+	struct file_key *keys =
+		array_with_room(list->keys, list->count, sizeof(*keys));
+
+	if (!keys)
+		return -ENOMEM;
+	list->keys = keys;
+	list->keys[list->count++] = *key;
+	return 0;
+}
+
+int key_list_add_entries(struct key_list *list, struct catalog_txn *txn,
+			 const struct file_key *directory)
+{
+	struct catalog_walk *walk;
+	struct catalog_name name;
+	struct file_key key;
+	int err = catalog_entries_begin(txn, directory, &walk);
+
+	if (err)
+		return err;
+	while ((err = catalog_entries_next(walk, &name, &key)) == 1) {
+		err = key_list_add(list, &key);
+		if (err)
+			break;
+	}
+	catalog_walk_end(walk);
+	return err;
 }

@@ -9,13 +9,17 @@
 #include <stdint.h>
 
 #include "core/search/credentials.h"
+#include "core/commit/commit.h"
 #include "core/queue/crew.h"
+#include "core/queue/hash.h"
 #include "core/queue/share.h"
 #include "core/catalog/catalog.h"
 #include "core/digest/digest.h"
 #include "core/index/index.h"
 #include "core/queue/digests_wait.h"
 #include "core/queue/queue.h"
+#include "core/scan/scan.h"
+#include "core/search/ignored.h"
 #include "core/source/file_digests.h"
 #include "core/source/source.h"
 
@@ -43,26 +47,27 @@
  *      credentials and takes one of SEARCH_QUERIES_MAX places.  A user with too
  *      many queries gets -EAGAIN (share.h).
  *   2. The query of search_file() is parked until the file's digests are ready
- *      (context.wait_digests), for timeout_ms at most.
+ *      (hash_wait()), for timeout_ms at most.
  *   3. The query is held until the committer has tried to commit all events
  *      posted before, so that a file that was just hashed is found.
- *   4. The query is in the list of ready queries until a thread is free.  When
- *      the thread begins, it compares the identity of the file with that of its
- *      digests; if they differ, it looks the digests up again.
- *   5. The thread works on the query for one turn, with the caller's
- *      credentials and a read transaction.  When it has examined
- *      SEARCH_TURN_WORK files, the query goes back to the list with its results
- *      so far, behind the queries of other users.
+ *   4. The query is in the list of ready queries until one of SEARCH_SLOTS is
+ *      free for it.  Then a thread takes it, and works on it to the end, with
+ *      the caller's credentials and a read transaction.
+ *   5. Where the thread has examined SEARCH_TURN_WORK files since it got the
+ *      slot, query_yield() ends its turn: it gives the slot, the credentials
+ *      and the transaction back, and waits in the list, behind the queries of
+ *      other users, until it gets a slot again.
  *   6. The thread calls done, once, with the answer or a negative errno.  A
  *      query that is not finished when the module stops gets -ECANCELED.
  *
  * Threads and fairness
  *
- * There are at most SEARCH_THREADS threads (crew.h).  Users take turns, so a user with one small
- * directory waits neither for large directories of other users nor for a
- * thousand queries of one user.  One thread is reserved for queries about files
- * that have not had a turn yet; these are most of the queries and take less
- * than a millisecond.  All other queries of a user get one thread at a time.
+ * A query that has begun has a thread (crew.h), and SEARCH_SLOTS of them run at
+ * a time.  Users take turns, so a user with one small directory waits neither
+ * for large directories of other users nor for a thousand queries of one user.
+ * One slot is reserved for queries about files that have not had a turn yet;
+ * these are most of the queries and take less than a millisecond.  All other
+ * queries of a user get one slot at a time.
  *
  * The length of a turn does not change the answer: a query that takes several
  * turns gives the answer of one long turn, except for changes on disk
@@ -80,7 +85,7 @@
  *
  * A file is a hit only if its path leads to the file of that key, with the
  * identity that was hashed.  A file that has changed is reported
- * (context.file_changed) and not listed.
+ * (queue_push()) and not listed.
  *
  * Visibility is checked once per query for each directory and each content, and
  * stored with the query (visibility.h).  A content is visible if one of its
@@ -92,8 +97,8 @@
  *   - A file that the caller cannot read influences anything that the caller
  *     can observe: hits, order, scores, cuts, errors.  So no limit counts
  *     invisible files, and no result of one caller is used for another.  (The
- *     caches that outlive a query, struct near, matches, sketches and open
- *     directories, are for trusted callers only.)
+ *     matches and open directories that outlive a query are for trusted callers
+ *     only.)
  *   - A path is listed whose file was not verified on disk in this query, or
  *     whose directories were not verified in it or SEARCH_TRUST_MS before.
  *   - A thread keeps a caller's credentials after a turn.  A thread that cannot
@@ -103,19 +108,18 @@
  *
  * Locks
  *
- * searcher.lock guards the lists of queries and struct near.  It is held for a
+ * searcher.lock guards the lists of queries and the slots.  It is held for a
  * few instructions, never while the disk is touched or a callback runs.  The
- * exception is context.commit_position: reading the position and adding the
- * query to the list of held queries must be atomic, or search_committed() could
- * miss the query.  A query belongs to the thread that took it off a list, so
- * its fields need no lock.
+ * exception is commit_counts(): reading the position of the committer and adding
+ * the query to the list of held queries must be atomic, or search_committed()
+ * could miss the query.  A query that has begun belongs to its thread, so its fields
+ * need no lock but for those that say so.
  */
 enum {
-	SEARCH_THREADS = 4,
-	SEARCH_LONG_MAX = SEARCH_THREADS - 1, /* long queries at a time */
+	SEARCH_SLOTS = 4,
+	SEARCH_LONG_MAX = SEARCH_SLOTS - 1, /* long queries at a time */
 	SEARCH_QUERIES_MAX = 1024,
 	SEARCH_TURN_WORK = 1024,
-	SEARCH_NEAR_SLOTS = 1 << 20,
 };
 
 /* Queries map pages of the catalog into this process.  The pages are unmapped
@@ -193,83 +197,46 @@ typedef void search_entries_fn(void *arg, int result,
 
 /* ---- the module ---- */
 
-/* All pointers are borrowed.  Every function except commit_position is called
- * without a lock of this module. */
+/* All pointers are borrowed. */
 struct search_context {
 	const struct source *source;
 	struct catalog *catalog;
 	struct index *index;
+	struct hasher *hasher;
+	struct scanner *scan;
+	struct committer *commit;
+	struct ignored *ignored;     /* pairs that are left out; or NULL */
 	const atomic_bool *stopping; /* queries end soon with -ECANCELED */
 	int threshold;               /* least score of a near-duplicate */
 	uint64_t share_min;          /* of INDEX_SHARES */
 	size_t limit;                /* of hits; identical files not counted */
 	enum digest_id measure;      /* see struct engine_options */
-	void *ctx;                   /* of the functions below */
-
-	/* See engine_ask(), engine_digests_hold() and engine_wait(). */
-	int (*get_digests)(void *ctx, int fd, uint32_t wanted,
-			   struct file_digests *out);
-	bool (*digests_hold)(void *ctx, int fd,
-			     const struct file_digests *answer);
-	int (*wait_digests)(void *ctx, struct digests_wait *w);
-	/* The numbers of the last event that was posted, and of the last one
-	 * whose commit has been tried. */
-	void (*commit_position)(void *ctx, uint64_t *posted_out,
-				uint64_t *attempted_out);
-	/* A query waits for the committer. */
-	void (*commit_hurry)(void *ctx);
-	/* Whether files of the scan are still to be hashed, or change all the
-	 * time; only_pending_out: all of them are on the catalog's pending list,
-	 * as no first scan is running. */
-	bool (*is_incomplete)(void *ctx, bool *only_pending_out);
-	/* Whether a pending file is none of those. */
-	bool (*is_recent)(void *ctx, const struct file_key *key);
-	/* The catalog was found to be damaged; or NULL. */
-	void (*catalog_damaged)(void *ctx);
-	/* The file was found with another identity than its record's. */
-	void (*file_changed)(void *ctx, const struct file_key *key,
-			     const struct file_identity *identity);
-	/* Whether the user ignores any pair of contents, and whether this one.
-	 * The first is called before each turn with the credentials of the
-	 * process; NULL: there are no such pairs. */
-	bool (*ignores_any)(void *ctx);
-	bool (*is_ignored)(void *ctx, const struct digests *a,
-			   const struct digests *b);
-};
-
-/* A cached near-duplicate of a content.  near is its id; 0: no content with an
- * id below upto is a near-duplicate. */
-struct near {
-	uint32_t content, near, upto;
+	const struct engine_listener *up;
 };
 
 struct search_query;
-struct search_thread;
+struct search_slot;
 
 struct searcher {
 	struct search_context context; /* constant */
 	struct credentials own;        /* of the process; constant */
-	size_t turn_work;      /* SEARCH_TURN_WORK; tests set it before start */
-	int64_t trust_ms;      /* SEARCH_TRUST_MS; tests set it before start */
-	unsigned thread_count; /* SEARCH_THREADS; tests set it before start */
-	pthread_mutex_t lock;  /* everything below */
-	struct share share;    /* of all queries */
-	struct search_query *first; /* ready queries, by turn */
-	struct search_query *held;  /* queries that wait for the committer */
-	size_t long_count;          /* long queries that threads work on */
-	uid_t long_users[SEARCH_LONG_MAX]; /* their users */
+	size_t turn_work;     /* SEARCH_TURN_WORK; tests set it before start */
+	int64_t trust_ms;     /* SEARCH_TRUST_MS; tests set it before start */
+	unsigned slot_count;  /* SEARCH_SLOTS; tests set it before start */
+	pthread_mutex_t lock; /* everything below */
+	struct share share;   /* of all queries */
+	struct search_query *first;  /* ready queries, by turn */
+	struct search_query *held;   /* queries that wait for the committer */
+	struct search_query *chosen; /* have a slot and wait for a thread */
 	/* The query with takes_memory that has begun, or NULL. */
 	struct search_query *grouping;
+	struct search_slot *slots; /* SEARCH_SLOTS; owned */
+	size_t running;            /* slots with a query */
 	int64_t trim_ms; /* when to unmap pages of the catalog, or 0 */
+	struct match_cache *matches; /* has a lock of its own */
 	bool stopped;
-	struct near *near; /* SEARCH_NEAR_SLOTS, direct-mapped by content */
-	struct match_cache *matches;   /* has a lock of its own */
-	struct sketch_cache *sketches; /* has a lock of its own */
+	pthread_cond_t work; /* of threads without a query */
 	struct crew crew;
-	struct search_thread *threads; /* SEARCH_THREADS; owned */
-	/* Threads that wait for a query.  The last one that began to wait is
-	 * woken first: it has the warmest caches. */
-	struct search_thread *idle;
 };
 
 /* The context is copied. */
@@ -299,6 +266,14 @@ int search_directories(struct searcher *s, int fd,
 int search_browse(struct searcher *s, int fd,
 		  const struct search_caller *caller, search_entries_fn *done,
 		  void *arg);
+
+/* Whether files of the scan are still to be hashed, or some change all the
+ * time.  Files that were closed a moment ago do not count, as a tree in use
+ * would never be complete; nor does a later scan, of a tree that is known.
+ * only_pending_out: all of them are on the catalog's pending list, as no first
+ * scan is running. */
+bool search_is_incomplete(const struct search_context *c,
+			  bool *only_pending_out);
 
 /* ---- checking earlier hits ---- */
 

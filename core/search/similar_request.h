@@ -8,10 +8,6 @@
 struct digests;
 struct json_t;
 
-/* The text forms of those digests that d has and that are in set, by their
- * names.  NULL: no memory. */
-struct json_t *digests_to_json(const struct digests *d, uint32_t set);
-
 /* Makes the JSON request to kin-share for contents that resemble one with these
  * digests (core/share/ask.h).  all: also contents with nothing but boilerplate
  * in common.  NULL: no memory. */

@@ -113,28 +113,6 @@ static int parse_digests(const json_t *request, struct digests *d)
 	return err;
 }
 
-static json_t *digests_to_json(const struct digests *d)
-{
-	json_t *object = json_object();
-	struct buf text = { 0 };
-	int id, err = object ? 0 : -ENOMEM;
-
-	for (id = 0; id < DIGEST_COUNT && !err; id++) {
-		if (!(d->set & DIGEST_BIT(id)))
-			continue;
-		buf_clear(&text);
-		err = digest_format(d, id, &text);
-		if (!err && json_object_set_new(object, digest_table[id]->name,
-						json_string(text.data)))
-			err = -ENOMEM;
-	}
-	buf_release(&text);
-	if (!err)
-		return object;
-	json_decref(object);
-	return NULL;
-}
-
 static json_t *copies_to_json(const struct answer_hit *hit)
 {
 	json_t *array = json_array(), *object;
@@ -171,12 +149,12 @@ static int print_hits(const struct share_answer *answer, FILE *out)
 	for (i = 0; i < answer->count && !err; i++) {
 		const struct answer_hit *h = &answer->hits[i];
 
-		err = ask_print(out, json_pack("{s:i, s:I, s:o, s:o}", "score",
-					       h->score, "size",
-					       (json_int_t)h->digests.size,
-					       "digests",
-					       digests_to_json(&h->digests),
-					       "copies", copies_to_json(h)));
+		err = ask_print(
+			out, json_pack("{s:i, s:I, s:o, s:o}", "score",
+				       h->score, "size",
+				       (json_int_t)h->digests.size, "digests",
+				       digests_to_json(&h->digests, UINT32_MAX),
+				       "copies", copies_to_json(h)));
 	}
 	return err;
 }

@@ -51,11 +51,6 @@ void feed_release(struct feed *f)
 
 /* ---- one file ---- */
 
-struct path_search {
-	const struct feed *feed;
-	char *path; /* relative; owned */
-};
-
 static bool is_shared(const struct share_rules *rules, const char *path)
 {
 	size_t i;
@@ -66,37 +61,46 @@ static bool is_shared(const struct share_rules *rules, const char *path)
 	return !rules->none && !rules->glob_count;
 }
 
-/* The first path by name, so that it does not change with the order of
- * links. */
-static int take_path(void *arg, const char *path)
+/* The first path by name that is shared, so that it does not change with the
+ * order of links; NULL: none is.  The caller frees it. */
+static int first_path(struct feed *f, struct catalog_txn *txn,
+		      const struct file_key *key, char **out)
 {
-	struct path_search *s = arg;
-	char *copy;
+	struct catalog_walk *walk;
+	const char *path;
+	int err = catalog_paths_begin(txn, &f->root, key, &walk);
 
-	if (!is_shared(s->feed->rules, path) ||
-	    (s->path && strcmp(s->path, path) <= 0))
-		return 0;
-	copy = strdup(path);
-	if (!copy)
-		return -ENOMEM;
-	free(s->path);
-	s->path = copy;
-	return 0;
+	*out = NULL;
+	if (err)
+		return err;
+	while ((err = catalog_paths_next(walk, &path)) == 1) {
+		if (!is_shared(f->rules, path) ||
+		    (*out && strcmp(*out, path) <= 0))
+			continue;
+		free(*out);
+		*out = strdup(path);
+		if (!*out) {
+			err = -ENOMEM;
+			break;
+		}
+	}
+	catalog_walk_end(walk);
+	return err;
 }
 
 /* The absolute path that is shared, or NULL. */
 static int find_path(struct feed *f, struct catalog_txn *txn,
 		     const struct file_key *key, char **out)
 {
-	struct path_search s = { .feed = f };
 	struct buf path = { 0 };
-	int err = catalog_path_each(txn, &f->root, key, take_path, &s);
+	char *found;
+	int err = first_path(f, txn, key, &found);
 
-	if (!err && s.path)
+	if (!err && found)
 		err = buf_append_format(&path, "%s/%s",
 					strcmp(f->source, "/") ? f->source : "",
-					s.path);
-	free(s.path);
+					found);
+	free(found);
 	if (err)
 		buf_release(&path);
 	else
@@ -231,11 +235,20 @@ static int push(struct feed *f, const struct file_key *key)
 	return 0;
 }
 
-static int push_entry(void *arg, struct catalog_name name,
-		      const struct file_key *key)
+static int push_entries(struct feed *f, struct catalog_txn *txn,
+			const struct file_key *directory)
 {
-	(void)name;
-	return push(arg, key);
+	struct catalog_walk *walk;
+	struct catalog_name name;
+	struct file_key key;
+	int err = catalog_entries_begin(txn, directory, &walk);
+
+	if (err)
+		return err;
+	while (!err && (err = catalog_entries_next(walk, &name, &key)) == 1)
+		err = push(f, &key);
+	catalog_walk_end(walk);
+	return err;
 }
 
 /* A directory stands for all that is below it. */
@@ -248,7 +261,7 @@ static int visit(struct feed *f, struct catalog_txn *txn,
 	if (err && err != -ENOENT)
 		return err;
 	if (r.state == FILE_DIRECTORY && f->step == FEED_CHANGES)
-		return catalog_directory_each(txn, key, push_entry, f);
+		return push_entries(f, txn, key);
 	return visit_file(f, txn, key, &r);
 }
 
@@ -267,41 +280,42 @@ static int visit_work(struct feed *f, struct catalog_txn *txn)
 
 /* ---- passes ---- */
 
-struct copies_visit {
-	struct feed *feed;
-	struct catalog_txn *txn;
-	uint64_t visits;
-};
-
-/* 1 ends the piece, before this file. */
-static int visit_copy(void *arg, uint32_t content, const struct file_key *key)
+/* Whether the piece ends before a file of that content. */
+static bool ends_before(const struct feed *f, uint32_t content, uint64_t visits)
 {
-	struct copies_visit *v = arg;
-	struct feed *f = v->feed;
-
-	if ((batch_is_full(&f->batch) && !f->is_blind) ||
-	    ((batch_is_full(&f->batch) || v->visits >= VISITS) &&
-	     content != f->content)) {
-		f->content = content;
-		return 1;
-	}
-	f->content = content;
-	v->visits++;
-	f->visited++;
-	return visit(f, v->txn, key);
+	if (batch_is_full(&f->batch) && !f->is_blind)
+		return true;
+	return (batch_is_full(&f->batch) || visits >= VISITS) &&
+	       content != f->content;
 }
 
 static int next_files(struct feed *f, struct catalog_txn *txn)
 {
-	struct copies_visit v = { .feed = f, .txn = txn };
-	int result;
+	struct catalog_walk *walk;
+	struct file_key key;
+	uint64_t visits = 0;
+	uint32_t content;
+	bool ends = false;
+	int err = catalog_copies_begin(txn, f->content, &walk);
 
-	result = catalog_copies_from(txn, f->content, visit_copy, &v);
-	if (result == 0) {
+	if (err)
+		return err;
+	while (!err && !ends &&
+	       (err = catalog_copies_next(walk, &content, &key)) == 1) {
+		ends = ends_before(f, content, visits++);
+		f->content = content;
+		err = 0;
+		if (ends)
+			break;
+		f->visited++;
+		err = visit(f, txn, &key);
+	}
+	catalog_walk_end(walk);
+	if (!err && !ends) {
 		f->step = FEED_PUBLICATIONS;
 		f->has_key = false;
 	}
-	return result < 0 ? result : 0;
+	return err;
 }
 
 /* Those of files that are gone, or are not shared any more. */

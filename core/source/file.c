@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/source/file.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -75,33 +74,31 @@ out:
 	return fd;
 }
 
-static bool may_be_visited(const struct dirent *d)
+int file_names_begin(int dir_fd, DIR **out)
 {
-	if (d->d_type != DT_REG && d->d_type != DT_DIR &&
-	    d->d_type != DT_UNKNOWN)
-		return false;
-	return strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0;
+	int fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0), err;
+
+	*out = fd < 0 ? NULL : fdopendir(fd);
+	if (*out)
+		return 0;
+	err = -errno;
+	if (fd >= 0)
+		close(fd);
+	return err;
 }
 
-int file_each_in(int dir_fd, file_visit_fn *visit, void *arg)
+int file_names_next(DIR *dir, const char **name_out)
 {
-	int fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0), err = 0;
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *d;
 
-	if (!dir) {
-		err = -errno;
-		if (fd >= 0)
-			close(fd);
-		return err;
-	}
-	for (errno = 0; !err && (d = readdir(dir)); errno = 0)
-		if (may_be_visited(d))
-			err = visit(arg, dir_fd, d->d_name);
-	if (!err)
-		err = -errno;
-	closedir(dir);
-	return err;
+	for (errno = 0; (d = readdir(dir)); errno = 0)
+		if ((d->d_type == DT_REG || d->d_type == DT_DIR ||
+		     d->d_type == DT_UNKNOWN) &&
+		    strcmp(d->d_name, ".") && strcmp(d->d_name, "..")) {
+			*name_out = d->d_name;
+			return 1;
+		}
+	return -errno;
 }
 
 /* Only the owner of a file may open it with O_NOATIME. */

@@ -2,6 +2,7 @@
 #ifndef CORE_SOURCE_FILE_H
 #define CORE_SOURCE_FILE_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -18,11 +19,12 @@
 /* Opens a relative path of any length below root_fd.  "" is root_fd itself. */
 int file_open_beneath(int root_fd, const char *path, int flags);
 
-/* Calls visit for each name in the directory that may be one of a regular file
- * or a directory.  Ends when visit does not return 0, and returns that.  Moves
- * the file offset of dir_fd, so it can be called once for a descriptor. */
-typedef int file_visit_fn(void *arg, int dir_fd, const char *name);
-int file_each_in(int dir_fd, file_visit_fn *visit, void *arg);
+/* The names in a directory that may be those of regular files or directories.
+ * file_names_next() returns 1 with the next one, 0 at the end, or a negative
+ * errno; closedir() ends the walk.  Moves the file offset of dir_fd, so there
+ * can be one walk for a descriptor. */
+int file_names_begin(int dir_fd, DIR **out);
+int file_names_next(DIR *dir, const char **name_out);
 
 /* As file_open_beneath(), for reading.  The caller knows that the path is one
  * of a regular file. */

@@ -170,9 +170,9 @@ static bool is_wrong_path(int err)
 	}
 }
 
-static int try_path(void *arg, const char *path)
+/* 1: the path leads to the file, which is open now; else 0. */
+static int try_path(struct file_lookup *l, const char *path)
 {
-	struct file_lookup *l = arg;
 	int fd, err;
 
 	if (open_recorded(l, path))
@@ -188,19 +188,25 @@ static int try_path(void *arg, const char *path)
 
 static int find_by_name(struct file_lookup *l)
 {
+	struct catalog_walk *walk;
 	struct catalog_txn *txn;
 	struct file_record record;
+	const char *path;
 	int err = catalog_read(l->catalog, &txn);
 
 	if (err)
 		return err;
 	if (l->which == SOURCE_FILE && !catalog_file_get(txn, l->key, &record))
 		l->recorded = &record.identity;
-	err = catalog_path_each(txn, &l->source->root, l->key, try_path, l);
+	err = catalog_paths_begin(txn, &l->source->root, l->key, &walk);
+	if (!err) {
+		while (!err && (err = catalog_paths_next(walk, &path)) == 1)
+			err = try_path(l, path);
+		catalog_walk_end(walk);
+		err = err < 0 ? err : l->found.fd < 0 ? -ENOENT : 0;
+	}
 	catalog_abort(txn);
-	if (err < 0)
-		return err;
-	return err ? 0 : -ENOENT;
+	return err;
 }
 
 static int find_file(struct file_lookup *l)
@@ -227,6 +233,7 @@ int source_find(const struct source *s, struct catalog *catalog,
 		.catalog = catalog,
 		.key = key,
 		.which = which,
+		.found.fd = -1,
 	};
 	int err = find_file(&l);
 
@@ -263,6 +270,11 @@ int source_get_path(const struct source *s, int fd, char **path_out)
 enum source_use source_get_use(const struct source *s, const struct stat *st)
 {
 	return s->use ? s->use(s->ctx, st->st_dev, st->st_ino) : SOURCE_UNUSED;
+}
+
+bool source_catch_up(const struct source *s)
+{
+	return !s->catch_up || s->catch_up(s->ctx);
 }
 
 /* ---- rules ---- */

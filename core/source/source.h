@@ -61,6 +61,7 @@ struct source {
 	void *ctx;
 	int (*open_known)(void *ctx, dev_t device, ino_t inode);
 	enum source_use (*use)(void *ctx, dev_t device, ino_t inode);
+	bool (*catch_up)(void *ctx);
 
 	/* Set by source_init(). */
 	dev_t device;
@@ -117,6 +118,8 @@ int source_find(const struct source *s, struct catalog *catalog,
 int source_get_path(const struct source *s, int fd, char **path_out);
 
 enum source_use source_get_use(const struct source *s, const struct stat *st);
+/* See engine_host.catch_up. */
+bool source_catch_up(const struct source *s);
 
 /* ---- rules ---- */
 

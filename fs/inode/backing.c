@@ -18,18 +18,15 @@
 
 /* ---- whether passthrough is possible ---- */
 
-/* On these filesystems stores to a mapping never change the timestamps. */
-static bool is_in_memory(const struct fs *fs)
+void backing_want(struct fs *fs, struct fuse_conn_info *conn)
 {
 	struct statfs st;
 
-	return fstatfs(fs->root->fd, &st) != 0 || st.f_type == TMPFS_MAGIC ||
-	       st.f_type == RAMFS_MAGIC;
-}
-
-void backing_want(struct fs *fs, struct fuse_conn_info *conn)
-{
-	if (!fs->options.no_passthrough && fs->root_user && !is_in_memory(fs))
+	/* On these filesystems stores to a mapping never change the
+	 * timestamps. */
+	if (!fs->options.no_passthrough && fs->root_user &&
+	    fstatfs(fs->root->fd, &st) == 0 && st.f_type != TMPFS_MAGIC &&
+	    st.f_type != RAMFS_MAGIC)
 		atomic_store(&fs->passthrough, protocol_want_passthrough(conn));
 }
 
@@ -53,31 +50,20 @@ struct backing_map {
 #define BACKING_OPEN _IOW(229, 1, struct backing_map)
 #define BACKING_CLOSE _IOW(229, 2, uint32_t)
 
-/* Gives passthrough up if the kernel refuses it for the whole mount: in a
- * container (EPERM), or on a stacked filesystem (ELOOP). */
-static void give_up_if_refused(struct fs *fs, const struct inode *inode,
-			       int err)
-{
-	if (err == EPERM || (err == ELOOP && inode->dev == fs->device))
-		atomic_store(&fs->passthrough, false);
-}
-
 static int id_open(struct fs *fs, const struct inode *inode)
 {
 	struct backing_map map = { .fd = inode->fd };
 	bool dropped = cred_drop_setid_for_all(fs);
 	int id = ioctl(fuse_session_fd(fs->session), BACKING_OPEN, &map);
 
-	if (id <= 0)
-		give_up_if_refused(fs, inode, errno);
+	/* The kernel refuses it for the whole mount in a container (EPERM), or
+	 * on a stacked filesystem (ELOOP). */
+	if (id <= 0 &&
+	    (errno == EPERM || (errno == ELOOP && inode->dev == fs->device)))
+		atomic_store(&fs->passthrough, false);
 	if (dropped)
 		cred_raise_setid(fs);
 	return id > 0 ? id : ID_REFUSED;
-}
-
-static void id_close(const struct fs *fs, int id)
-{
-	(void)ioctl(fuse_session_fd(fs->session), BACKING_CLOSE, &id);
 }
 
 void backing_stop(struct fs *fs)
@@ -87,18 +73,13 @@ void backing_stop(struct fs *fs)
 
 /* ---- one inode ---- */
 
-/* Whether a write of the caller may leave setuid or setgid bits: root's always
- * does, and a member's of the group leaves setgid without S_IXGRP. */
-static bool may_keep_setid(fuse_req_t req, mode_t mode)
-{
-	if (!(mode & (S_ISUID | S_ISGID)))
-		return false;
-	return fuse_req_ctx(req)->uid == 0 ||
-	       (mode & (S_ISGID | S_IXGRP)) == S_ISGID;
-}
-
-/* With -o cross, files on other filesystems are hashed, too.  The engine does
- * not ask the mount whether these are open, so they do not pass through. */
+/*
+ * With -o cross, files on other filesystems are hashed, too.  The engine does
+ * not ask the mount whether these are open, so they do not pass through.
+ *
+ * A write of the caller may leave setuid or setgid bits: root's always does, and
+ * a member's of the group leaves setgid without S_IXGRP.
+ */
 static bool may_pass(fuse_req_t req, const struct fs *fs,
 		     const struct inode *inode, int flags,
 		     const struct stat *st)
@@ -107,7 +88,9 @@ static bool may_pass(fuse_req_t req, const struct fs *fs,
 		return false;
 	if ((flags & O_ACCMODE) == O_RDONLY)
 		return st->st_size > SMALL_SIZE;
-	return !may_keep_setid(req, st->st_mode);
+	return !(st->st_mode & (S_ISUID | S_ISGID)) ||
+	       (fuse_req_ctx(req)->uid != 0 &&
+		(st->st_mode & (S_ISGID | S_IXGRP)) != S_ISGID);
 }
 
 static bool maps_to_write(int flags)
@@ -159,5 +142,6 @@ void backing_end(struct fs *fs, struct inode *inode, int flags, bool passes)
 void backing_release(struct fs *fs, struct inode *inode)
 {
 	if (inode->backing_id > 0 && atomic_load(&fs->passthrough))
-		id_close(fs, inode->backing_id);
+		(void)ioctl(fuse_session_fd(fs->session), BACKING_CLOSE,
+			    &inode->backing_id);
 }

@@ -86,24 +86,15 @@ void cache_count_lookup(const struct fs *fs, struct inode *dir)
 	atomic_fetch_add(&dir->lookups, 1);
 }
 
-/* False for a time of whole seconds: the filesystem may count in seconds, and
- * two changes within a second have the same time then. */
-static bool is_exact(int64_t time_ns)
+/* Whether the kernel has the attributes of most names: they were cached for long
+ * when the listing was read, or it has looked them up recently. */
+static bool has_most_attributes(const struct fs *fs, const struct inode *dir)
 {
-	return time_ns % 1000000000 != 0;
-}
+	unsigned half = atomic_load(&dir->listed) / 2;
 
-/* Whether the kernel has the attributes of most names by recent lookups. */
-static bool names_are_known(const struct fs *fs, const struct inode *dir)
-{
-	return atomic_load(&dir->lookups_since_ns) >= cache_recent_ns(fs) &&
-	       atomic_load(&dir->lookups) > atomic_load(&dir->listed) / 2;
-}
-
-/* Whether most attributes were cached for long when the listing was read. */
-static bool names_are_kept(const struct inode *dir)
-{
-	return atomic_load(&dir->listed_kept) > atomic_load(&dir->listed) / 2;
+	return atomic_load(&dir->listed_kept) > half ||
+	       (atomic_load(&dir->lookups_since_ns) >= cache_recent_ns(fs) &&
+		atomic_load(&dir->lookups) > half);
 }
 
 bool cache_keeps_listing(struct fs *fs, struct inode *inode,
@@ -120,8 +111,10 @@ bool cache_keeps_listing(struct fs *fs, struct inode *inode,
 	       now >= seen->filled_ns;
 	if (good &&
 	    (double)(now - seen->filled_ns) >= fs->options.timeout_s * 1e9)
-		good = is_exact(ctime_ns) &&
-		       (names_are_kept(inode) || names_are_known(fs, inode));
+		/* A filesystem may count in whole seconds, and two changes
+		 * within one have the same time then. */
+		good = ctime_ns % 1000000000 != 0 &&
+		       has_most_attributes(fs, inode);
 	if (!good) {
 		atomic_store(&inode->listed, 0);
 		atomic_store(&inode->listed_kept, 0);

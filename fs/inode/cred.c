@@ -108,30 +108,23 @@ void cred_restore(struct fs *fs, const struct cred *saved)
 		credentials_leave(&fs->own);
 }
 
-/* The capabilities of a thread with the daemon's credentials; they never
- * change, so they are read once. */
-static bool own_capabilities(struct __user_cap_header_struct *head,
-			     struct __user_cap_data_struct *sets_out)
-{
-	static _Thread_local struct __user_cap_data_struct
-		sets[_LINUX_CAPABILITY_U32S_3];
-	static _Thread_local bool known;
-
-	if (!known)
-		known = syscall(SYS_capget, head, sets) == 0;
-	memcpy(sets_out, sets, sizeof(sets));
-	return known;
-}
-
 static bool set_fsetid(bool on)
 {
+	/* A thread's capabilities with the daemon's credentials never change,
+	 * so they are read once. */
+	static _Thread_local struct __user_cap_data_struct
+		own[_LINUX_CAPABILITY_U32S_3];
+	static _Thread_local bool known;
 	struct __user_cap_header_struct head = {
 		.version = _LINUX_CAPABILITY_VERSION_3,
 	};
 	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
 	uint32_t bit = CAP_TO_MASK(CAP_FSETID);
 
-	if (!own_capabilities(&head, sets) || !(sets[0].effective & bit))
+	if (!known)
+		known = syscall(SYS_capget, &head, own) == 0;
+	memcpy(sets, own, sizeof(sets));
+	if (!known || !(sets[0].effective & bit))
 		return false;
 	if (!on)
 		sets[0].effective &= ~bit;
@@ -146,22 +139,16 @@ static void take_groups(struct fs *fs, const struct credentials *groups)
 	groups_are_other = credentials_enter(&p, &fs->own) == 0;
 }
 
-/* True: the writer's groups decide whether a write clears the setgid bit. */
-static bool depends_on_groups(int fd)
-{
-	struct stat st;
-
-	return fstat(fd, &st) == 0 &&
-	       (st.st_mode & (S_ISGID | S_IXGRP)) == S_ISGID;
-}
-
 bool cred_drop_setid(struct fs *fs, fuse_req_t req, int fd)
 {
 	struct credentials caller;
+	struct stat st;
 
 	if (!fs->root_user || !set_fsetid(false))
 		return false;
-	if (depends_on_groups(fd)) {
+	/* The writer's groups decide whether this setgid bit is cleared. */
+	if (fstat(fd, &st) == 0 &&
+	    (st.st_mode & (S_ISGID | S_IXGRP)) == S_ISGID) {
 		if (cred_of(req, &caller) != 0)
 			caller = (struct credentials){ .gid = NO_GROUP };
 		take_groups(fs, &caller);

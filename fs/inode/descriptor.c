@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,21 +14,62 @@
 
 /* ---- inodes without a descriptor ---- */
 
-static int open_by_name(struct fs *fs, struct reopener *r, struct inode *inode)
+static bool is_named(const struct inode *inode)
 {
-	struct inode *base;
-	struct path_fd at;
+	return inode->fd < 0 && !inode->reopen->mount;
+}
+
+/* Walks the names, each with its NUL, from fd and returns a new descriptor.
+ * Follows no symbolic link. */
+static int walk_names(int fd, const char *names, size_t len)
+{
+	const char *end = names + len;
+	bool owned = false;
+
+	for (const char *name = names; name < end; name += strlen(name) + 1) {
+		int next = openat(fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		int err = next < 0 ? -errno : 0;
+
+		if (owned)
+			close(fd);
+		if (err)
+			return err == -ENOTDIR || err == -ENOENT ? -ESTALE :
+								   err;
+		fd = next;
+		owned = true;
+	}
+	return fd;
+}
+
+static int open_by_name(struct fs *fs, struct inode *inode)
+{
+	struct reopener *r = fs->reopener;
+	struct inode *base, *at;
+	struct path_fd path;
+	size_t len = 0, end;
 	char *names;
-	size_t len;
 	int fd;
 
-	fd = reopen_copy_chain(r, inode, &names, &len, &base);
-	if (fd < 0)
-		return fd;
-	fd = inode_path_fd(fs, base, &at);
+	pthread_rwlock_rdlock(&r->names);
+	for (base = inode; is_named(base); base = base->reopen->parent)
+		len += strlen(base->reopen->name) + 1;
+	names = malloc(len);
+	end = len;
+	for (at = inode; names && at != base; at = at->reopen->parent) {
+		size_t size = strlen(at->reopen->name) + 1;
+
+		end -= size;
+		memcpy(names + end, at->reopen->name, size);
+	}
+	if (names)
+		inode_ref(base);
+	pthread_rwlock_unlock(&r->names);
+	if (!names)
+		return -ENOMEM;
+	fd = inode_path_fd(fs, base, &path);
 	if (fd == 0) {
-		fd = reopen_walk_chain(at.fd, names, len);
-		path_fd_close(&at);
+		fd = walk_names(path.fd, names, len);
+		path_fd_close(&path);
 	}
 	free(names);
 	inode_unref(fs, base);
@@ -48,31 +90,21 @@ static bool is_same_file(const struct inode *inode, int fd)
 	return reopen_same_handle(inode->reopen, &handle);
 }
 
-static int reopen_once(struct fs *fs, struct reopener *r, struct inode *inode)
-{
-	const struct reopen *reopen = inode->reopen;
-	int fd;
-
-	if (reopen->mount)
-		return reopen_by_handle(reopen);
-	fd = open_by_name(fs, r, inode);
-	if (fd >= 0 && !is_same_file(inode, fd)) {
-		close(fd);
-		fd = -ESTALE;
-	}
-	return fd;
-}
-
 static int reopen_inode(struct fs *fs, struct inode *inode)
 {
-	struct reopener *r = inodes_reopener(fs);
 	unsigned epoch;
 	int fd;
 
+	if (inode->reopen->mount)
+		return reopen_by_handle(inode->reopen);
 	do {
-		epoch = reopen_epoch(r);
-		fd = reopen_once(fs, r, inode);
-	} while (fd == -ESTALE && epoch != reopen_epoch(r));
+		epoch = atomic_load(&fs->reopener->epoch);
+		fd = open_by_name(fs, inode);
+		if (fd >= 0 && !is_same_file(inode, fd)) {
+			close(fd);
+			fd = -ESTALE;
+		}
+	} while (fd == -ESTALE && epoch != atomic_load(&fs->reopener->epoch));
 	return fd;
 }
 
@@ -80,7 +112,11 @@ static int reopen_inode(struct fs *fs, struct inode *inode)
 
 bool inodes_rename_begin(struct fs *fs)
 {
-	return reopen_rename_begin(inodes_reopener(fs));
+	if (!atomic_load(&fs->reopener->named))
+		return false;
+	pthread_rwlock_wrlock(&fs->reopener->names);
+	atomic_fetch_add(&fs->reopener->epoch, 1);
+	return true;
 }
 
 void inodes_rename_moved(struct fs *fs, struct inode *parent, int parent_fd,
@@ -94,7 +130,7 @@ void inodes_rename_moved(struct fs *fs, struct inode *parent, int parent_fd,
 	inode = inode_find(fs, st.st_dev, st.st_ino);
 	if (!inode)
 		return;
-	former = reopen_rename_moved(inode, parent, name);
+	former = reopen_rename(inode, parent, name);
 	if (former)
 		inode_unref(fs, former);
 	inode_unref(fs, inode);
@@ -102,17 +138,21 @@ void inodes_rename_moved(struct fs *fs, struct inode *parent, int parent_fd,
 
 void inodes_rename_end(struct fs *fs, bool begun)
 {
-	reopen_rename_end(inodes_reopener(fs), begun);
+	if (begun)
+		pthread_rwlock_unlock(&fs->reopener->names);
 }
 
 /* ---- all inodes ---- */
 
-/* Duplicates a handle's descriptor, which works without a name.  -ENOENT: the
- * inode has no open handle. */
-static int handle_dup(struct fs *fs, struct inode *inode)
+int inode_path_fd(struct fs *fs, struct inode *inode, struct path_fd *out)
 {
 	int fd = -ENOENT;
 
+	if (inode->fd >= 0) {
+		*out = (struct path_fd){ .fd = inode->fd };
+		return 0;
+	}
+	/* To duplicate the descriptor of an open handle needs no name. */
 	inode_lock(fs, inode);
 	if (inode->handles && inode->handles->fd >= 0) {
 		fd = fcntl(inode->handles->fd, F_DUPFD_CLOEXEC, 0);
@@ -120,25 +160,11 @@ static int handle_dup(struct fs *fs, struct inode *inode)
 			fd = -errno;
 	}
 	inode_unlock(fs, inode);
-	return fd;
-}
-
-int inode_path_fd(struct fs *fs, struct inode *inode, struct path_fd *out)
-{
-	int fd;
-
-	if (inode->fd >= 0) {
-		out->fd = inode->fd;
-		out->owned = false;
-		return 0;
-	}
-	fd = handle_dup(fs, inode);
 	if (fd == -ENOENT)
 		fd = reopen_inode(fs, inode);
 	if (fd < 0)
 		return fd;
-	out->fd = fd;
-	out->owned = true;
+	*out = (struct path_fd){ .fd = fd, .owned = true };
 	return 0;
 }
 
@@ -148,6 +174,18 @@ void path_fd_close(struct path_fd *p)
 		close(p->fd);
 	p->fd = -1;
 	p->owned = false;
+}
+
+int inode_stat(struct fs *fs, struct inode *inode, struct stat *out)
+{
+	struct path_fd path;
+	int err = inode_path_fd(fs, inode, &path);
+
+	if (err)
+		return err;
+	err = fstat(path.fd, out) == 0 ? 0 : -errno;
+	path_fd_close(&path);
+	return err;
 }
 
 /* ---- handles ---- */

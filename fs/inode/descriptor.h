@@ -3,7 +3,7 @@
 #define FS_INODE_DESCRIPTOR_H
 
 #include <stdbool.h>
-#include <sys/types.h>
+#include <sys/stat.h>
 
 struct fs;
 struct handle;
@@ -24,6 +24,7 @@ struct path_fd {
  * credentials.  -ESTALE: the file cannot be found any more. */
 int inode_path_fd(struct fs *fs, struct inode *inode, struct path_fd *out);
 void path_fd_close(struct path_fd *p);
+int inode_stat(struct fs *fs, struct inode *inode, struct stat *out);
 
 /* ---- names ---- */
 

@@ -28,12 +28,11 @@ struct shard {
 
 struct inode_table {
 	struct shard shards[SHARDS];
-	struct reopener *reopener;
 	atomic_uint held; /* descriptors kept by inodes */
 	unsigned bound;   /* of held */
 	atomic_bool bare; /* an inode without a descriptor was made */
 	_Atomic uint64_t generation;
-	atomic_uint freed; /* number of freed inodes, see trim_heap() */
+	atomic_uint freed; /* number of freed inodes, see inode_free() */
 	void (*released)(struct fs *fs, struct inode *inode);
 };
 
@@ -135,19 +134,11 @@ static void shard_replace(struct shard *s, struct inode *inode)
 
 /* ---- references ---- */
 
-/* Returns freed memory to the system, which the C library would keep.  When the
- * kernel forgets very many files, memory is short. */
-static void trim_heap(struct inode_table *t)
-{
-	if (atomic_fetch_add(&t->freed, 1) % TRIM_FREED == TRIM_FREED - 1)
-		(void)malloc_trim(0);
-}
-
 /* Returns the parent of an inode that is opened by name; the caller drops that
  * reference. */
 static struct inode *inode_free(struct fs *fs, struct inode *inode)
 {
-	struct inode *parent = reopen_free(fs->inodes->reopener, inode->reopen);
+	struct inode *parent = reopen_free(fs->reopener, inode->reopen);
 
 	fs->inodes->released(fs, inode);
 	if (inode->fd >= 0) {
@@ -155,7 +146,11 @@ static struct inode *inode_free(struct fs *fs, struct inode *inode)
 		atomic_fetch_sub(&fs->inodes->held, 1);
 	}
 	free(inode);
-	trim_heap(fs->inodes);
+	/* The C library would keep the memory; but when the kernel forgets very
+	 * many files, memory is short. */
+	if (atomic_fetch_add(&fs->inodes->freed, 1) % TRIM_FREED ==
+	    TRIM_FREED - 1)
+		(void)malloc_trim(0);
 	return parent;
 }
 
@@ -221,17 +216,12 @@ struct inode *inode_find(struct fs *fs, dev_t dev, ino_t ino)
 
 struct inode *inode_find_held(struct fs *fs, dev_t dev, ino_t ino)
 {
-	struct shard *s = shard_of(fs, dev, ino);
-	struct inode *inode;
+	struct inode *inode = inode_find(fs, dev, ino);
 
-	pthread_mutex_lock(&s->lock);
-	inode = shard_find(s, dev, ino);
-	if (inode && inode->fd >= 0)
-		inode_ref(inode);
-	else
-		inode = NULL;
-	pthread_mutex_unlock(&s->lock);
-	return inode;
+	if (!inode || inode->fd >= 0)
+		return inode;
+	inode_unref(fs, inode);
+	return NULL;
 }
 
 int64_t inode_notified_ns(struct fs *fs, dev_t dev, ino_t ino)
@@ -264,28 +254,11 @@ static bool held_take(struct inode_table *t, mode_t mode)
 	return false;
 }
 
-static int inode_set_reopen(struct fs *fs, struct inode *inode,
-			    const struct found *found,
-			    struct file_handle_copy *handle)
-{
-	atomic_store(&fs->inodes->bare, true);
-	if (!handle->read)
-		file_handle_read(found->fd, handle);
-	return reopen_new(fs->inodes->reopener, found, handle, &inode->reopen);
-}
-
-/* A new file has no security.capability, and is hashed when it is closed. */
-static void inode_set_fresh(struct inode *inode, int64_t ctime_ns)
-{
-	atomic_init(&inode->caps_none, atomic_load(&inode->caps_epoch));
-	atomic_init(&inode->ctime_ns, ctime_ns);
-	atomic_init(&inode->reported_ns, ctime_ns);
-}
-
 static int inode_new(struct fs *fs, const struct found *found,
 		     struct file_handle_copy *handle, struct inode **inode_out)
 {
 	struct inode_table *t = fs->inodes;
+	int64_t ctime_ns = timespec_to_ns(&found->st->st_ctim);
 	struct inode *inode = calloc(1, sizeof(*inode));
 	int err = 0;
 
@@ -297,13 +270,22 @@ static int inode_new(struct fs *fs, const struct found *found,
 	inode->generation = atomic_fetch_add(&t->generation, 1) + 1;
 	atomic_init(&inode->refs, 1);
 	atomic_init(&inode->caps_epoch, 1);
-	if (found->fresh)
-		inode_set_fresh(inode, timespec_to_ns(&found->st->st_ctim));
+	if (found->fresh) {
+		/* It has no security.capability, and is hashed when it is
+		 * closed. */
+		atomic_init(&inode->caps_none, 1);
+		atomic_init(&inode->ctime_ns, ctime_ns);
+		atomic_init(&inode->reported_ns, ctime_ns);
+	}
 	inode->fd = -1;
-	if (held_take(t, found->st->st_mode))
+	if (held_take(t, found->st->st_mode)) {
 		inode->fd = found->fd;
-	else
-		err = inode_set_reopen(fs, inode, found, handle);
+	} else {
+		atomic_store(&t->bare, true);
+		if (!handle->read)
+			file_handle_read(found->fd, handle);
+		err = reopen_new(fs->reopener, found, handle, &inode->reopen);
+	}
 	if (err) {
 		free(inode);
 		return err;
@@ -353,55 +335,34 @@ static struct inode *find_or_add(struct fs *fs, const struct found *found,
 	return inode;
 }
 
-/* Frees a candidate that was not inserted, as another thread was faster;
- * found->fd stays the caller's. */
-static void candidate_free(struct fs *fs, struct inode *candidate)
-{
-	struct inode *parent;
-
-	if (candidate->fd >= 0)
-		atomic_fetch_sub(&fs->inodes->held, 1);
-	candidate->fd = -1;
-	parent = inode_free(fs, candidate);
-	if (parent)
-		inode_unref(fs, parent);
-}
-
-static int inode_get(struct fs *fs, const struct found *found,
-		     struct inode **inode_out)
+int inode_enter(struct fs *fs, const struct found *found,
+		struct inode **inode_out)
 {
 	struct file_handle_copy handle = { .read = false };
-	struct inode *candidate;
-	struct inode *inode;
-	int err;
+	struct inode *inode, *former, *fresh = NULL;
+	int err = 0;
 
 	if (atomic_load(&fs->inodes->bare))
 		file_handle_read(found->fd, &handle);
 	inode = find_or_add(fs, found, &handle, NULL);
 	if (!inode) {
-		err = inode_new(fs, found, &handle, &candidate);
-		if (err)
-			return err;
-		inode = find_or_add(fs, found, &handle, candidate);
-		if (inode != candidate)
-			candidate_free(fs, candidate);
+		err = inode_new(fs, found, &handle, &fresh);
+		if (!err)
+			inode = find_or_add(fs, found, &handle, fresh);
 	}
-	*inode_out = inode;
-	return 0;
-}
-
-int inode_enter(struct fs *fs, const struct found *found,
-		struct inode **inode_out)
-{
-	struct inode *inode = NULL, *former;
-	int err = inode_get(fs, found, &inode);
-
+	if (fresh && inode != fresh) { /* another thread was faster */
+		if (fresh->fd >= 0)
+			atomic_fetch_sub(&fs->inodes->held, 1);
+		fresh->fd = -1; /* closed below */
+		former = inode_free(fs, fresh);
+		if (former)
+			inode_unref(fs, former);
+	}
 	if (err || inode->fd != found->fd)
 		close(found->fd);
 	if (err)
 		return err;
-	former = reopen_named(fs->inodes->reopener, inode, found->parent,
-			      found->name);
+	former = reopen_named(fs->reopener, inode, found->parent, found->name);
 	if (former)
 		inode_unref(fs, former);
 	*inode_out = inode;
@@ -409,11 +370,6 @@ int inode_enter(struct fs *fs, const struct found *found,
 }
 
 /* ---- the table ---- */
-
-struct reopener *inodes_reopener(struct fs *fs)
-{
-	return fs->inodes->reopener;
-}
 
 static int shards_init(struct inode_table *t)
 {
@@ -429,14 +385,18 @@ static int shards_init(struct inode_table *t)
 	return 0;
 }
 
-static void table_free(struct inode_table *t)
+static void table_free(struct fs *fs)
 {
-	reopener_free(t->reopener);
+	struct inode_table *t = fs->inodes;
+
+	reopener_free(fs->reopener);
+	fs->reopener = NULL;
 	for (size_t i = 0; i < SHARDS && t->shards[i].buckets; i++) {
 		pthread_mutex_destroy(&t->shards[i].lock);
 		free(t->shards[i].buckets);
 	}
 	free(t);
+	fs->inodes = NULL;
 }
 
 int inodes_open(struct fs *fs, int source_fd,
@@ -459,12 +419,11 @@ int inodes_open(struct fs *fs, int source_fd,
 	fs->device = st.st_dev;
 	found.st = &st;
 	if (!err)
-		err = reopener_new(source_fd, &t->reopener);
+		err = reopener_new(source_fd, &fs->reopener);
 	if (!err)
 		err = inode_enter(fs, &found, &fs->root);
 	if (err) {
-		table_free(t);
-		fs->inodes = NULL;
+		table_free(fs);
 	}
 	return err;
 }
@@ -507,7 +466,6 @@ void inodes_free(struct fs *fs)
 			chain_free(fs, s->buckets[j]);
 		chain_free(fs, s->replaced);
 	}
-	table_free(t);
-	fs->inodes = NULL;
+	table_free(fs);
 	fs->root = NULL;
 }

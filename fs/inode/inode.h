@@ -194,7 +194,4 @@ static inline void inode_keep_no_caps(struct inode *inode)
 	atomic_store(&inode->caps_none, atomic_load(&inode->caps_epoch));
 }
 
-/* For descriptor.c. */
-struct reopener *inodes_reopener(struct fs *fs);
-
 #endif

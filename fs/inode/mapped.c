@@ -62,34 +62,6 @@ int mapped_write_out(struct fs *fs, struct inode *inode,
 	return 0;
 }
 
-/* Waits for a job; NULL: stopped, and there is none left. */
-static struct mapped_job *take_job(struct mapped *m, bool *stopped_out)
-{
-	struct mapped_job *job;
-
-	pthread_mutex_lock(&m->lock);
-	while (!m->first && !m->stopped)
-		pthread_cond_wait(&m->work, &m->lock);
-	job = m->first;
-	if (job)
-		m->first = job->next;
-	if (!m->first)
-		m->last = NULL;
-	*stopped_out = m->stopped;
-	pthread_mutex_unlock(&m->lock);
-	return job;
-}
-
-static bool is_stopped(struct mapped *m)
-{
-	bool stopped;
-
-	pthread_mutex_lock(&m->lock);
-	stopped = m->stopped;
-	pthread_mutex_unlock(&m->lock);
-	return stopped;
-}
-
 static void *mapped_run(void *arg)
 {
 	struct fs *fs = arg;
@@ -97,17 +69,31 @@ static void *mapped_run(void *arg)
 	struct mapped_job *job;
 	bool stopped;
 
-	while ((job = take_job(m, &stopped))) {
+	for (;;) {
+		pthread_mutex_lock(&m->lock);
+		while (!m->first && !m->stopped)
+			pthread_cond_wait(&m->work, &m->lock);
+		job = m->first;
+		if (job)
+			m->first = job->next;
+		if (!m->first)
+			m->last = NULL;
+		stopped = m->stopped;
+		pthread_mutex_unlock(&m->lock);
+		if (!job)
+			return NULL;
 		/* The kernel writes dirty pages back before it drops them. */
 		if (!stopped)
 			(void)fuse_lowlevel_notify_inval_inode(
 				fs->session, node_of(fs, job->inode), 0, 0);
 		pthread_mutex_lock(&m->gate);
-		job->done(job->arg, is_stopped(m) ? -ECANCELED : 0);
+		pthread_mutex_lock(&m->lock);
+		stopped = m->stopped;
+		pthread_mutex_unlock(&m->lock);
+		job->done(job->arg, stopped ? -ECANCELED : 0);
 		pthread_mutex_unlock(&m->gate);
 		free(job);
 	}
-	return NULL;
 }
 
 int mapped_open(struct fs *fs)

@@ -12,30 +12,10 @@
 
 #include "fs/inode/inode.h"
 
-/*
- * By handle: open_by_handle_at() needs a descriptor on the lower mount of the
- * file.  The first directory found there serves for that, and is tested once.
- * If the test fails, files on that lower mount are opened by name.
- *
- * By name: the names up to the nearest directory with a descriptor are copied
- * under the names lock and walked without it.  A rename through the mount holds
- * the lock for writing, so the copy is from before the rename or after it.  If
- * a walk fails and there was a rename meanwhile, the walk is repeated.
- */
-
 struct lower_mount {
 	struct lower_mount *next;
 	int id;
 	int fd; /* not O_PATH; -1: handles cannot be opened here */
-};
-
-struct reopener {
-	bool privileged;      /* open_by_handle_at() works */
-	pthread_mutex_t lock; /* mounts */
-	struct lower_mount *mounts;
-	pthread_rwlock_t names; /* parent and name of all struct reopen */
-	atomic_uint epoch;      /* see reopen_epoch() */
-	atomic_size_t named;    /* number of inodes that are opened by name */
 };
 
 /* ---- descriptors ---- */
@@ -161,26 +141,16 @@ int reopen_by_handle(const struct reopen *reopen)
 static int mount_fd_open(int dir_fd, const struct file_handle_copy *handle)
 {
 	int fd = fd_reopen(dir_fd, O_RDONLY | O_DIRECTORY);
-	int probe;
+	int probe = -1;
 
-	if (fd < 0)
-		return -1;
-	probe = open_handle(fd, handle->type, handle->data, handle->bytes);
-	if (probe >= 0) {
+	if (fd >= 0)
+		probe = open_handle(fd, handle->type, handle->data,
+				    handle->bytes);
+	if (probe >= 0)
 		close(probe);
-		return fd;
-	}
-	close(fd);
-	return -1;
-}
-
-static struct lower_mount *mount_find(const struct reopener *r, int id)
-{
-	struct lower_mount *m = r->mounts;
-
-	while (m && m->id != id)
-		m = m->next;
-	return m;
+	else if (fd >= 0)
+		close(fd);
+	return probe >= 0 ? fd : -1;
 }
 
 /* A directory on the same mount as the found file, or -1. */
@@ -202,7 +172,8 @@ static struct lower_mount *mount_get(struct reopener *r,
 	int dir_fd;
 
 	pthread_mutex_lock(&r->lock);
-	m = mount_find(r, handle->mount_id);
+	for (m = r->mounts; m && m->id != handle->mount_id;)
+		m = m->next;
 	if (!m) {
 		dir_fd = mount_directory(found, handle->mount_id);
 		m = dir_fd < 0 ? NULL : calloc(1, sizeof(*m));
@@ -258,23 +229,10 @@ void reopener_free(struct reopener *r)
 
 /* ---- one inode ---- */
 
-static int reopen_set_name(struct reopener *r, struct reopen *reopen,
-			   struct inode *parent, const char *name)
-{
-	reopen->name = strdup(name);
-	if (!reopen->name)
-		return -ENOMEM;
-	reopen->parent = parent;
-	inode_ref(parent);
-	atomic_fetch_add(&r->named, 1);
-	return 0;
-}
-
 int reopen_new(struct reopener *r, const struct found *found,
 	       const struct file_handle_copy *handle, struct reopen **out)
 {
 	struct reopen *reopen = calloc(1, sizeof(*reopen) + handle->bytes);
-	int err = 0;
 
 	if (!reopen)
 		return -ENOMEM;
@@ -283,11 +241,15 @@ int reopen_new(struct reopener *r, const struct found *found,
 	memcpy(reopen->handle, handle->data, handle->bytes);
 	if (r->privileged && handle->bytes)
 		reopen->mount = mount_get(r, found, handle);
-	if (!reopen->mount)
-		err = reopen_set_name(r, reopen, found->parent, found->name);
-	if (err) {
-		free(reopen);
-		return err;
+	if (!reopen->mount) {
+		reopen->name = strdup(found->name);
+		if (!reopen->name) {
+			free(reopen);
+			return -ENOMEM;
+		}
+		reopen->parent = found->parent;
+		inode_ref(found->parent);
+		atomic_fetch_add(&r->named, 1);
 	}
 	*out = reopen;
 	return 0;
@@ -317,27 +279,19 @@ bool reopen_same_handle(const struct reopen *reopen,
 
 /* ---- names ---- */
 
-static bool name_differs(struct reopener *r, const struct reopen *reopen,
-			 const struct inode *parent, const char *name)
+struct inode *reopen_rename(struct inode *inode, struct inode *parent,
+			    const char *name)
 {
-	bool differs;
+	struct reopen *reopen = inode->reopen;
+	struct inode *former;
+	char *copy;
 
-	pthread_rwlock_rdlock(&r->names);
-	differs = reopen->parent != parent || strcmp(reopen->name, name) != 0;
-	pthread_rwlock_unlock(&r->names);
-	return differs;
-}
-
-/* The caller holds the names lock for writing.  Returns the former parent,
- * whose reference passes to the caller. */
-static struct inode *name_set(struct reopen *reopen, struct inode *parent,
-			      const char *name)
-{
-	struct inode *former = reopen->parent;
-	char *copy = strdup(name);
-
+	if (!reopen || reopen->mount)
+		return NULL;
+	copy = strdup(name);
 	if (!copy)
 		return NULL; /* with the old name the error is -ESTALE */
+	former = reopen->parent;
 	inode_ref(parent);
 	free(reopen->name);
 	reopen->name = copy;
@@ -348,100 +302,19 @@ static struct inode *name_set(struct reopen *reopen, struct inode *parent,
 struct inode *reopen_named(struct reopener *r, struct inode *inode,
 			   struct inode *parent, const char *name)
 {
-	struct reopen *reopen = inode->reopen;
-	struct inode *former;
+	const struct reopen *reopen = inode->reopen;
+	struct inode *former = NULL;
+	bool differs;
 
-	if (!reopen || reopen->mount || !parent || !name ||
-	    !name_differs(r, reopen, parent, name))
+	if (!reopen || reopen->mount || !parent || !name)
 		return NULL;
-	pthread_rwlock_wrlock(&r->names);
-	former = name_set(reopen, parent, name);
-	pthread_rwlock_unlock(&r->names);
-	return former;
-}
-
-bool reopen_rename_begin(struct reopener *r)
-{
-	if (!atomic_load(&r->named))
-		return false;
-	pthread_rwlock_wrlock(&r->names);
-	atomic_fetch_add(&r->epoch, 1);
-	return true;
-}
-
-struct inode *reopen_rename_moved(struct inode *inode, struct inode *parent,
-				  const char *name)
-{
-	if (!inode->reopen || inode->reopen->mount)
-		return NULL;
-	return name_set(inode->reopen, parent, name);
-}
-
-void reopen_rename_end(struct reopener *r, bool begun)
-{
-	if (begun)
-		pthread_rwlock_unlock(&r->names);
-}
-
-unsigned reopen_epoch(struct reopener *r)
-{
-	return atomic_load(&r->epoch);
-}
-
-/* ---- chains of names ---- */
-
-static bool is_named(const struct inode *inode)
-{
-	return inode->fd < 0 && !inode->reopen->mount;
-}
-
-int reopen_copy_chain(struct reopener *r, struct inode *inode, char **names_out,
-		      size_t *len_out, struct inode **base_out)
-{
-	struct inode *at;
-	size_t len = 0;
-	size_t end;
-	char *names;
-
 	pthread_rwlock_rdlock(&r->names);
-	for (at = inode; is_named(at); at = at->reopen->parent)
-		len += strlen(at->reopen->name) + 1;
-	names = malloc(len);
-	end = len;
-	for (at = inode; names && is_named(at); at = at->reopen->parent) {
-		size_t size = strlen(at->reopen->name) + 1;
-
-		end -= size;
-		memcpy(names + end, at->reopen->name, size);
-	}
-	if (names)
-		inode_ref(at);
+	differs = reopen->parent != parent || strcmp(reopen->name, name) != 0;
 	pthread_rwlock_unlock(&r->names);
-	if (!names)
-		return -ENOMEM;
-	*names_out = names;
-	*len_out = len;
-	*base_out = at;
-	return 0;
-}
-
-int reopen_walk_chain(int fd, const char *names, size_t len)
-{
-	const char *end = names + len;
-	bool owned = false;
-
-	for (const char *name = names; name < end; name += strlen(name) + 1) {
-		int next = openat(fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-		int err = next < 0 ? -errno : 0;
-
-		if (owned)
-			close(fd);
-		if (err == -ENOTDIR || err == -ENOENT)
-			return -ESTALE;
-		if (err)
-			return err;
-		fd = next;
-		owned = true;
+	if (differs) {
+		pthread_rwlock_wrlock(&r->names);
+		former = reopen_rename(inode, parent, name);
+		pthread_rwlock_unlock(&r->names);
 	}
-	return fd;
+	return former;
 }

@@ -2,6 +2,8 @@
 #ifndef FS_INODE_REOPEN_H
 #define FS_INODE_REOPEN_H
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -35,7 +37,25 @@ struct reopen {
 	unsigned char handle[];
 };
 
-struct reopener;
+/*
+ * By handle: open_by_handle_at() needs a descriptor on the lower mount of the
+ * file.  The first directory found there serves for that, and is tested once.
+ * If the test fails, files on that lower mount are opened by name.
+ *
+ * By name: the names up to the nearest directory with a descriptor are copied
+ * under the names lock and walked without it (descriptor.c).  A rename through
+ * the mount holds the lock for writing, so the copy is from before the rename or
+ * after it.  If a walk fails and there was a rename meanwhile, the walk is
+ * repeated.
+ */
+struct reopener {
+	bool privileged;      /* open_by_handle_at() works */
+	pthread_mutex_t lock; /* mounts */
+	struct lower_mount *mounts;
+	pthread_rwlock_t names; /* parent and name of all struct reopen */
+	atomic_uint epoch;      /* incremented by each rename */
+	atomic_size_t named;    /* number of inodes that are opened by name */
+};
 
 /* source_fd: O_PATH of SOURCE, borrowed. */
 int reopener_new(int source_fd, struct reopener **out);
@@ -58,30 +78,12 @@ bool reopen_same_handle(const struct reopen *reopen,
 struct inode *reopen_named(struct reopener *r, struct inode *inode,
 			   struct inode *parent, const char *name);
 
-/* A rename happens between reopen_rename_begin() and reopen_rename_end(); no
- * inode may be opened by name in between.  reopen_rename_moved() updates the
- * name of an inode, and returns as reopen_named() does. */
-bool reopen_rename_begin(struct reopener *r);
-struct inode *reopen_rename_moved(struct inode *inode, struct inode *parent,
-				  const char *name);
-void reopen_rename_end(struct reopener *r, bool begun);
-
-/* Incremented by each rename.  A walk that failed is repeated if it has
- * changed. */
-unsigned reopen_epoch(struct reopener *r);
+/* As reopen_named(), if the caller holds the names lock for writing. */
+struct inode *reopen_rename(struct inode *inode, struct inode *parent,
+			    const char *name);
 
 /* Opens an inode by its handle; returns a new O_PATH descriptor. */
 int reopen_by_handle(const struct reopen *reopen);
-
-/* Copies the names from the nearest ancestor that is not opened by name down to
- * inode, each with its NUL.  Takes a reference to that ancestor.  The caller
- * frees the names. */
-int reopen_copy_chain(struct reopener *r, struct inode *inode, char **names_out,
-		      size_t *len_out, struct inode **base_out);
-
-/* Walks these names from fd and returns a new descriptor.  Follows no symbolic
- * link. */
-int reopen_walk_chain(int fd, const char *names, size_t len);
 
 /* ---- descriptors ---- */
 

@@ -117,52 +117,34 @@ struct inode *watched_next(struct fs *fs, uint64_t id, struct inode *before)
 	return inode;
 }
 
-/* Gets up to most inodes of a bucket whose attributes are cached, each with a
- * reference. */
-static size_t ref_kept(struct watched *w, size_t bucket, struct inode **out,
-		       size_t most)
-{
-	struct inode *inode;
-	size_t count = 0;
-
-	pthread_mutex_lock(&w->lock);
-	inode = bucket < w->bucket_count ? w->buckets[bucket] : NULL;
-	for (; inode && count < most; inode = inode->watched_next)
-		if (atomic_load(&inode->kept) && ref_if_used(inode))
-			out[count++] = inode;
-	pthread_mutex_unlock(&w->lock);
-	return count;
-}
-
-static size_t buckets_of(struct watched *w)
-{
-	size_t count;
-
-	pthread_mutex_lock(&w->lock);
-	count = w->bucket_count;
-	pthread_mutex_unlock(&w->lock);
-	return count;
-}
-
-/* fn resets inode->kept, so a long chain can be handled in parts.  If the table
- * grows meanwhile, it is walked again. */
+/* fn resets inode->kept, so a long chain can be handled in parts, each inode with
+ * a reference.  If the table grows meanwhile, it is walked again. */
 void watched_each_kept(struct fs *fs,
 		       void (*fn)(struct fs *fs, struct inode *inode))
 {
-	struct inode *some[16];
-	size_t before, count, i;
+	enum { MOST = 16 };
+	struct watched *w = fs->watched;
+	struct inode *some[MOST], *inode;
+	size_t buckets = 0, at = 0, count, i;
+	bool again;
 
 	do {
-		before = buckets_of(fs->watched);
-		for (size_t bucket = 0; bucket < before; bucket++)
-			do {
-				count = ref_kept(fs->watched, bucket, some, 16);
-				for (i = 0; i < count; i++) {
-					fn(fs, some[i]);
-					inode_unref(fs, some[i]);
-				}
-			} while (count == 16);
-	} while (buckets_of(fs->watched) != before);
+		count = 0;
+		pthread_mutex_lock(&w->lock);
+		if (buckets != w->bucket_count)
+			at = 0;
+		buckets = w->bucket_count;
+		for (inode = w->buckets[at]; inode && count < MOST;
+		     inode = inode->watched_next)
+			if (atomic_load(&inode->kept) && ref_if_used(inode))
+				some[count++] = inode;
+		pthread_mutex_unlock(&w->lock);
+		for (i = 0; i < count; i++) {
+			fn(fs, some[i]);
+			inode_unref(fs, some[i]);
+		}
+		again = count == MOST || ++at < buckets;
+	} while (again);
 }
 
 /* ---- watched inodes and devices ---- */
@@ -174,32 +156,26 @@ bool watched_is_on(const struct fs *fs)
 
 /* Whether the device is watched; tries to watch a new one.  fd is any file on
  * it. */
-static bool add_device_locked(struct fs *fs, dev_t dev, int fd)
-{
-	struct watched *w = fs->watched;
-	size_t i;
-
-	for (i = 0; i < w->device_count; i++)
-		if (w->devices[i].dev == dev)
-			return w->devices[i].on;
-	if (w->device_count == DEVICES_MAX)
-		return false;
-	w->devices[i].dev = dev;
-	w->devices[i].on = dev == fs->device ||
-			   (fs->options.cross && !watch_add(fs->watch, fd));
-	w->device_count++;
-	return w->devices[i].on;
-}
-
 static bool is_device_watched(struct fs *fs, dev_t dev, int fd)
 {
-	bool on;
+	struct watched *w = fs->watched;
+	bool on = false;
+	size_t i = 0;
 
 	if (dev == fs->device)
 		return true;
-	pthread_mutex_lock(&fs->watched->lock);
-	on = add_device_locked(fs, dev, fd);
-	pthread_mutex_unlock(&fs->watched->lock);
+	pthread_mutex_lock(&w->lock);
+	while (i < w->device_count && w->devices[i].dev != dev)
+		i++;
+	if (i < w->device_count) {
+		on = w->devices[i].on;
+	} else if (i < DEVICES_MAX) {
+		on = fs->options.cross && !watch_add(fs->watch, fd);
+		w->devices[i].dev = dev;
+		w->devices[i].on = on;
+		w->device_count++;
+	}
+	pthread_mutex_unlock(&w->lock);
 	return on;
 }
 
@@ -235,14 +211,8 @@ static bool has_no_writers(const struct inode *inode, int path_fd)
 	return !err;
 }
 
-/* Reads the attributes once more, after inode->kept was set; false: they must
- * not be cached for long. */
-static bool read_again(struct inode *inode, int fd, struct stat *st)
-{
-	return (!S_ISREG(inode->type) || has_no_writers(inode, fd)) &&
-	       !fstat(fd, st);
-}
-
+/* Sets KEPT_LONG and reads the attributes once more; false: they must not be
+ * cached for long. */
 static bool keep_for_long(struct fs *fs, struct inode *inode, struct stat *st)
 {
 	struct path_fd path;
@@ -252,7 +222,9 @@ static bool keep_for_long(struct fs *fs, struct inode *inode, struct stat *st)
 		return false;
 	if (watch_inode(fs, inode, path.fd)) {
 		atomic_store(&inode->kept, KEPT_LONG);
-		good = read_again(inode, path.fd, st) &&
+		good = (!S_ISREG(inode->type) ||
+			has_no_writers(inode, path.fd)) &&
+		       !fstat(path.fd, st) &&
 		       atomic_load(&inode->kept) == KEPT_LONG;
 		if (!good)
 			atomic_store(&inode->kept, KEPT_SHORT);
@@ -261,32 +233,22 @@ static bool keep_for_long(struct fs *fs, struct inode *inode, struct stat *st)
 	return good;
 }
 
-/* Has events of the inode reported from the first reply on. */
-static void keep_for_short(struct fs *fs, struct inode *inode)
-{
-	if (inode->fd >= 0 && watch_inode(fs, inode, inode->fd))
-		atomic_store(&inode->kept, KEPT_SHORT);
-}
-
-static bool may_keep(struct fs *fs, struct inode *inode, struct stat *st)
-{
-	if (!watched_is_on(fs))
-		return false;
-	if (!atomic_exchange(&inode->attr_sent, true)) {
-		keep_for_short(fs, inode);
-		return false;
-	}
-	return atomic_load(&inode->kept) == KEPT_LONG ||
-	       keep_for_long(fs, inode, st);
-}
-
 double watched_attr_timeout(struct fs *fs, struct inode *inode, struct stat *st)
 {
 	double timeout = cache_attr_timeout(fs, inode, st);
 
-	if (timeout > 0 && may_keep(fs, inode, st))
-		return WATCHED_TIMEOUT_S;
-	return timeout;
+	if (timeout <= 0 || !watched_is_on(fs))
+		return timeout;
+	if (!atomic_exchange(&inode->attr_sent, true)) {
+		/* Events of the inode are reported from the first reply on. */
+		if (inode->fd >= 0 && watch_inode(fs, inode, inode->fd))
+			atomic_store(&inode->kept, KEPT_SHORT);
+		return timeout;
+	}
+	return atomic_load(&inode->kept) == KEPT_LONG ||
+			       keep_for_long(fs, inode, st) ?
+		       WATCHED_TIMEOUT_S :
+		       timeout;
 }
 
 int watched_forget_attributes(struct fs *fs, struct inode *inode)
@@ -297,19 +259,19 @@ int watched_forget_attributes(struct fs *fs, struct inode *inode)
 	return cache_forget_attributes(fs, inode);
 }
 
-int watched_file_opened(struct fs *fs, struct inode *inode)
+bool watched_may_be_written(struct fs *fs, struct inode *inode)
 {
 	struct path_fd path;
 	bool good;
 
 	if (atomic_load(&inode->kept) != KEPT_LONG || !S_ISREG(inode->type))
-		return 0;
+		return false;
 	good = !inode_path_fd(fs, inode, &path);
 	if (good) {
 		good = has_no_writers(inode, path.fd);
 		path_fd_close(&path);
 	}
-	return good ? 0 : watched_forget_attributes(fs, inode);
+	return !good;
 }
 
 /* ---- names ---- */

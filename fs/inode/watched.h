@@ -64,12 +64,12 @@ double watched_name_timeout(struct fs *fs, struct inode *dir, int fd);
  * kernel does not know the inode. */
 int watched_forget_attributes(struct fs *fs, struct inode *inode);
 
-/* The file was opened: invalidates its attributes if it may be open for
- * writing. */
-int watched_file_opened(struct fs *fs, struct inode *inode);
+/* The file was opened: whether its attributes are cached for long and it may be
+ * open for writing. */
+bool watched_may_be_written(struct fs *fs, struct inode *inode);
 
-/* Iterates over the inodes with that id.  Takes a reference to the result and
- * drops the one to before (NULL: the first). */
+/* The next inode with that id after before, whose reference is dropped (NULL: the
+ * first); takes a reference to the result. */
 struct inode *watched_next(struct fs *fs, uint64_t id, struct inode *before);
 
 /* Calls fn for every inode with attributes in the kernel's cache. */

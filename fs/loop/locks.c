@@ -14,9 +14,10 @@
 #include "fs/inode/backing.h"
 #include "fs/inode/descriptor.h"
 #include "fs/loop/locks.h"
+#include "fs/loop/loop.h"
 #include "fs/inode/reopen.h"
 #include "fs/ops/reply.h"
-#include "fs/loop/wake.h"
+#include "fs/similar/similar.h"
 
 /*
  * Locks are taken on the file below, so that they also work between the mount
@@ -34,7 +35,7 @@
  * that used a handle last are removed with it.
  *
  * A request that must wait for a lock has a thread of its own.  A signal
- * without SA_RESTART interrupts the wait (wake.h).
+ * without SA_RESTART interrupts the wait (loop.h).
  */
 #define WAITERS_MAX 1024
 #define WAITER_STACK ((size_t)256 * 1024)
@@ -96,22 +97,6 @@ static int owner_open(struct fs *fs, struct handle *h)
 	return fd;
 }
 
-/* Takes fd. */
-static struct lock_owner *owner_insert(struct inode *inode, uint64_t id, int fd)
-{
-	struct lock_owner *o = calloc(1, sizeof(*o));
-
-	if (!o) {
-		close(fd);
-		return NULL;
-	}
-	o->id = id;
-	o->fd = fd;
-	o->next = atomic_load(&inode->owners);
-	atomic_store(&inode->owners, o);
-	return o;
-}
-
 static int owner_get(struct fs *fs, struct inode *inode,
 		     const struct fuse_file_info *fi, pid_t pid,
 		     struct lock_owner **owner_out)
@@ -119,24 +104,28 @@ static int owner_get(struct fs *fs, struct inode *inode,
 	struct locks *l = fs->locks;
 	struct lock_owner *o;
 	int err = 0;
-	int fd;
 
 	pthread_mutex_lock(&l->owners);
 	o = owner_find(inode, fi->lock_owner);
 	if (!o) {
-		fd = owner_open(fs, handle_of(fi));
-		err = fd < 0 ? fd : 0;
-		if (!err)
-			o = owner_insert(inode, fi->lock_owner, fd);
+		o = calloc(1, sizeof(*o));
+		err = o ? owner_open(fs, handle_of(fi)) : -ENOMEM;
+		if (err >= 0) {
+			o->id = fi->lock_owner;
+			o->fd = err;
+			o->next = atomic_load(&inode->owners);
+			atomic_store(&inode->owners, o);
+			err = 0;
+		}
 	}
-	if (o) {
+	if (err) {
+		free(o);
+	} else {
 		o->users++;
 		o->handle = handle_of(fi);
 		if (pid) /* 0 when a lock is dropped */
 			o->pid = pid;
 		*owner_out = o;
-	} else if (!err) {
-		err = -ENOMEM;
 	}
 	pthread_mutex_unlock(&l->owners);
 	return err;
@@ -222,34 +211,6 @@ static void on_interrupt(fuse_req_t req, void *arg)
 	}
 }
 
-static int lock_now(const struct lock_waiter *w)
-{
-	int r = w->owner ? fcntl(w->fd, F_OFD_SETLKW, &w->lock) :
-			   flock(w->fd, w->flock_op);
-
-	return r == 0 ? 0 : -errno;
-}
-
-static void waiter_enlist(struct locks *l, struct lock_waiter *w)
-{
-	w->next = l->waiters;
-	w->link = &l->waiters;
-	if (w->next)
-		w->next->link = &w->next;
-	l->waiters = w;
-}
-
-static void waiter_free(struct locks *l, struct lock_waiter *w)
-{
-	pthread_mutex_lock(&l->lock);
-	*w->link = w->next;
-	if (w->next)
-		w->next->link = w->link;
-	share_give(&l->share, w->uid);
-	free(w);
-	pthread_mutex_unlock(&l->lock);
-}
-
 static void *waiter_main(void *arg)
 {
 	struct lock_waiter *w = arg;
@@ -261,15 +222,25 @@ static void *waiter_main(void *arg)
 	pthread_mutex_unlock(&fs->locks->lock);
 	wake_allow();
 	fuse_req_interrupt_func(w->req, on_interrupt, w);
-	while (err == -EINTR && !atomic_load(&w->interrupted))
-		err = lock_now(w);
+	while (err == -EINTR && !atomic_load(&w->interrupted)) {
+		int r = w->owner ? fcntl(w->fd, F_OFD_SETLKW, &w->lock) :
+				   flock(w->fd, w->flock_op);
+
+		err = r == 0 ? 0 : -errno;
+	}
 	atomic_store(&w->done, true);
 	fuse_req_interrupt_func(w->req, NULL, NULL);
 	if (w->owner)
 		owner_put(fs, w->owner);
 	reply_error(w->req, err);
 	inode_unref(fs, w->inode);
-	waiter_free(fs->locks, w);
+	pthread_mutex_lock(&fs->locks->lock);
+	*w->link = w->next;
+	if (w->next)
+		w->next->link = w->link;
+	share_give(&fs->locks->share, w->uid);
+	free(w);
+	pthread_mutex_unlock(&fs->locks->lock);
 	return NULL;
 }
 
@@ -308,7 +279,11 @@ static int wait_for_lock(const struct lock_waiter *what)
 	}
 	if (!err) {
 		inode_ref(w->inode);
-		waiter_enlist(l, w);
+		w->next = l->waiters;
+		w->link = &l->waiters;
+		if (w->next)
+			w->next->link = &w->next;
+		l->waiters = w;
 	}
 	pthread_mutex_unlock(&l->lock);
 	if (err)
@@ -349,9 +324,12 @@ void ops_setlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
 	       struct flock *lock, int sleep)
 {
 	bool replied;
-	int err = set_lock(req, inode_of(fs_of(req), node), fi, lock,
-			   sleep != 0, &replied);
+	int err;
 
+	if (similar_refuses(req, node, -EBADF))
+		return;
+	err = set_lock(req, inode_of(fs_of(req), node), fi, lock, sleep != 0,
+		       &replied);
 	if (!replied)
 		reply_error(req, err);
 }
@@ -407,8 +385,11 @@ void ops_getlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
 	       struct flock *lock)
 {
 	struct fs *fs = fs_of(req);
-	int err = get_lock(fs, inode_of(fs, node), fi, lock);
+	int err;
 
+	if (similar_refuses(req, node, -EBADF))
+		return;
+	err = get_lock(fs, inode_of(fs, node), fi, lock);
 	if (err)
 		reply_error(req, err);
 	else
@@ -421,6 +402,8 @@ void ops_flock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
 	struct lock_waiter w = { .fs = fs_of(req), .req = req, .flock_op = op };
 	int err = 0;
 
+	if (similar_refuses(req, node, -EBADF))
+		return;
 	w.inode = inode_of(w.fs, node);
 	w.fd = handle_fd(w.fs, handle_of(fi));
 	if (w.fd < 0)

@@ -7,6 +7,7 @@
 #include <linux/fuse.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,13 +20,13 @@
 
 #include "core/base/processors.h"
 #include "fs/fs.h"
-#include "fs/loop/wake.h"
 
 #define STUCK_NS 1000000L            /* work on a request; then it is stuck */
 #define KEEP_NS INT64_C(10000000000) /* until surplus threads end */
 #define MOST_THREADS 10
 
 struct loop {
+	struct fs *fs;
 	struct fuse_session *session;
 	unsigned rest; /* threads wanted that are not stuck */
 	unsigned most; /* most threads */
@@ -56,9 +57,49 @@ struct loop_thread {
 	atomic_bool ended;
 };
 
-/* ---- waking the main thread ---- */
+/* ---- waking threads ---- */
 
-static void wake_after(struct loop *l, long ns)
+#define WAKE_SIGNAL SIGUSR1
+
+static void on_signal(int number)
+{
+	(void)number;
+}
+
+int wake_open(void)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+
+	return sigaction(WAKE_SIGNAL, &action, NULL) == 0 ? 0 : -errno;
+}
+
+void wake_allow(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, WAKE_SIGNAL);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
+void wake_thread(pthread_t thread)
+{
+	pthread_kill(thread, WAKE_SIGNAL);
+}
+
+static void nap_ms(int ms)
+{
+	const struct timespec time = { .tv_nsec = ms * 1000000L };
+
+	nanosleep(&time, NULL);
+}
+
+void wake_pause(void)
+{
+	nap_ms(1);
+}
+
+static void wake_main_after(struct loop *l, long ns)
 {
 	const struct itimerspec in = { .it_value.tv_nsec = ns };
 
@@ -71,7 +112,7 @@ static void schedule_check(struct loop *l)
 {
 	if (atomic_load(&l->count) < l->most &&
 	    !atomic_exchange(&l->watched, true))
-		wake_after(l, STUCK_NS);
+		wake_main_after(l, STUCK_NS);
 }
 
 /* ---- one thread ---- */
@@ -90,22 +131,27 @@ static int receive_request(struct fuse_session *session, struct fuse_buf *buf)
 	return r;
 }
 
-static uint32_t opcode_of(const struct fuse_buf *buf)
+void loop_answer(struct fs *fs, struct fuse_buf *request)
 {
-	const struct fuse_in_header *header = buf->mem;
-
-	/* Only a long request is in a pipe: a write. */
-	return buf->flags & FUSE_BUF_IS_FD ? FUSE_WRITE : header->opcode;
+	if (!atomic_load_explicit(&fs->had_requests, memory_order_relaxed))
+		atomic_store_explicit(&fs->had_requests, true,
+				      memory_order_relaxed);
+	fuse_session_process_buf(fs->session, request);
 }
 
 static void answer_request(struct loop *l, struct loop_thread *t)
 {
-	atomic_store_explicit(&t->opcode, opcode_of(&t->buf),
+	const struct fuse_in_header *header = t->buf.mem;
+
+	/* Only a long request is in a pipe: a write. */
+	atomic_store_explicit(&t->opcode,
+			      t->buf.flags & FUSE_BUF_IS_FD ? FUSE_WRITE :
+							      header->opcode,
 			      memory_order_relaxed);
 	atomic_fetch_add(&t->turn, 1);
 	if (atomic_fetch_sub(&l->free, 1) == 1)
 		schedule_check(l);
-	fuse_session_process_buf(l->session, &t->buf);
+	loop_answer(l->fs, &t->buf);
 	atomic_fetch_add(&l->free, 1);
 	atomic_fetch_add(&t->turn, 1);
 }
@@ -169,7 +215,7 @@ static void *thread_run(void *arg)
 	if (r < 0)
 		atomic_store(&l->error, r);
 	fuse_session_exit(l->session);
-	wake_after(l, 1);
+	wake_main_after(l, 1);
 	atomic_store(&t->ended, true);
 	return NULL;
 }
@@ -216,30 +262,21 @@ static int answer_first(struct fs *fs)
 	return r < 0 ? r : 0;
 }
 
-/* The number of threads that are at the same request as at the last call.  The
- * caller holds the lock. */
-static unsigned count_stuck(struct loop *l)
+/* Starts a thread for each stuck one: one that is at the same request as at the
+ * last call.  Called when the timer expires. */
+static void check_stuck(struct loop *l)
 {
 	unsigned stuck = 0;
+	uint64_t times;
 
+	(void)!read(l->timer, &times, sizeof(times));
+	pthread_mutex_lock(&l->lock);
 	for (struct loop_thread *t = l->threads; t; t = t->next) {
 		unsigned turn = atomic_load(&t->turn);
 
 		stuck += turn % 2 && turn == t->seen;
 		t->seen = turn;
 	}
-	return stuck;
-}
-
-/* Starts a thread for each stuck one.  Called when the timer expires. */
-static void check_stuck(struct loop *l)
-{
-	unsigned stuck;
-	uint64_t times;
-
-	(void)!read(l->timer, &times, sizeof(times));
-	pthread_mutex_lock(&l->lock);
-	stuck = count_stuck(l);
 	if (stuck)
 		atomic_store(&l->stuck_ns, clock_ns(CLOCK_MONOTONIC_COARSE));
 	/* A thread that cannot be started is tried again at the next check. */
@@ -252,40 +289,8 @@ static void check_stuck(struct loop *l)
 		schedule_check(l);
 }
 
-static void wait_for_end(struct loop *l, const sigset_t *while_waiting)
-{
-	struct pollfd timer = { .fd = l->timer, .events = POLLIN };
-
-	while (!fuse_session_exited(l->session))
-		if (ppoll(&timer, 1, NULL, while_waiting) == 1)
-			check_stuck(l);
-}
-
-static int start_all(struct loop *l)
-{
-	int err = 0;
-
-	pthread_mutex_lock(&l->lock);
-	while (!err && atomic_load(&l->count) < l->rest)
-		err = start_thread(l);
-	pthread_mutex_unlock(&l->lock);
-	return err;
-}
-
-/* Wakes the thread until it ends, see wake.h; but not while it works on a
- * request. */
-static void end_thread(struct loop_thread *t)
-{
-	while (!atomic_load(&t->ended)) {
-		if (atomic_load(&t->turn) % 2 == 0)
-			wake_thread(t->id);
-		wake_pause();
-	}
-	pthread_join(t->id, NULL);
-	free_thread(t);
-}
-
-/* The session has ended, so no thread retires any more. */
+/* Wakes the threads until they end, see wake_thread(); but not while they work
+ * on a request.  The session has ended, so no thread retires any more. */
 static void end_all(struct loop *l)
 {
 	struct loop_thread *t, *next;
@@ -296,36 +301,43 @@ static void end_all(struct loop *l)
 	pthread_mutex_unlock(&l->lock);
 	for (; t; t = next) {
 		next = t->next;
-		end_thread(t);
+		while (!atomic_load(&t->ended)) {
+			if (atomic_load(&t->turn) % 2 == 0)
+				wake_thread(t->id);
+			wake_pause();
+		}
+		pthread_join(t->id, NULL);
+		free_thread(t);
 	}
-}
-
-static void choose_counts(struct loop *l, const struct options *o)
-{
-	unsigned processors = processors_usable();
-
-	l->most = o->single_thread ? 1 : MOST_THREADS;
-	l->rest = processors == 1 ? 2 : processors + 4;
-	if (l->rest > l->most)
-		l->rest = l->most;
 }
 
 int loop_run(struct fs *fs, const sigset_t *while_waiting)
 {
 	struct loop *l = fs->loop;
+	struct pollfd timer = { .events = POLLIN };
+	unsigned processors = processors_usable();
 	int err = answer_first(fs);
 
 	if (err || fuse_session_exited(l->session))
 		return err;
-	choose_counts(l, &fs->options);
+	l->most = fs->options.single_thread ? 1 : MOST_THREADS;
+	l->rest = processors == 1 ? 2 : processors + 4;
+	if (l->rest > l->most)
+		l->rest = l->most;
 	l->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (l->timer < 0)
 		return -errno;
+	timer.fd = l->timer;
 	atomic_store(&l->running, true);
-	err = start_all(l);
+	pthread_mutex_lock(&l->lock);
+	while (!err && atomic_load(&l->count) < l->rest)
+		err = start_thread(l);
+	pthread_mutex_unlock(&l->lock);
 	if (err)
 		fuse_session_exit(l->session);
-	wait_for_end(l, while_waiting);
+	while (!fuse_session_exited(l->session))
+		if (ppoll(&timer, 1, NULL, while_waiting) == 1)
+			check_stuck(l);
 	end_all(l);
 	close(l->timer);
 	return err ? err : atomic_load(&l->error);
@@ -337,6 +349,7 @@ int loop_open(struct fs *fs)
 
 	if (!l)
 		return -ENOMEM;
+	l->fs = fs;
 	l->session = fs->session;
 	pthread_mutex_init(&l->lock, NULL);
 	fs->loop = l;
@@ -378,54 +391,38 @@ static bool is_free(struct loop_thread *t, bool *reading)
 {
 	unsigned turn = atomic_load(&t->turn);
 
+	uint32_t opcode;
+
 	if (!atomic_load(&t->tid))
 		return true;
 	if (turn % 2 == 0)
 		return is_asleep(t) && atomic_load(&t->turn) == turn;
-	switch (atomic_load_explicit(&t->opcode, memory_order_relaxed)) {
-	case FUSE_READ:
+	opcode = atomic_load_explicit(&t->opcode, memory_order_relaxed);
+	if (opcode == FUSE_READ)
 		*reading = true;
-		return false;
-	case FUSE_RELEASE:
-		return false;
-	default:
-		return true;
-	}
+	return opcode != FUSE_READ && opcode != FUSE_RELEASE;
 }
 
-/* Whether each thread was free at some time after since_ns: later requests that
- * it got were queued after the call. */
-static bool were_free(struct loop *l, int64_t since_ns, bool *reading)
-{
-	bool all = true;
-
-	pthread_mutex_lock(&l->lock);
-	for (struct loop_thread *t = l->threads; t; t = t->next) {
-		if (t->free_ns < since_ns && is_free(t, reading))
-			t->free_ns = clock_now_ns();
-		all = all && t->free_ns >= since_ns;
-	}
-	pthread_mutex_unlock(&l->lock);
-	return all;
-}
-
-static void nap_ms(int ms)
-{
-	const struct timespec time = { .tv_nsec = ms * 1000000L };
-
-	nanosleep(&time, NULL);
-}
-
-/* Waits until each thread was free. */
+/* Waits until each thread was free at some time after the call: later requests
+ * that it got were queued after the call. */
 static bool wait_until_free(struct loop *l, int64_t end_ns, bool *reading)
 {
 	int64_t since_ns = clock_now_ns();
-	bool free;
+	bool all;
 
-	while (!(free = were_free(l, since_ns, reading)) &&
-	       clock_now_ns() < end_ns)
+	for (;;) {
+		all = true;
+		pthread_mutex_lock(&l->lock);
+		for (struct loop_thread *t = l->threads; t; t = t->next) {
+			if (t->free_ns < since_ns && is_free(t, reading))
+				t->free_ns = clock_now_ns();
+			all = all && t->free_ns >= since_ns;
+		}
+		pthread_mutex_unlock(&l->lock);
+		if (all || clock_now_ns() >= end_ns)
+			return all;
 		nap_ms(1);
-	return free;
+	}
 }
 
 /* Waits until the kernel's queue is empty. */

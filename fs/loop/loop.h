@@ -2,10 +2,12 @@
 #ifndef FS_LOOP_LOOP_H
 #define FS_LOOP_LOOP_H
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 
 struct fs;
+struct fuse_buf;
 
 /*
  * The threads that answer requests.
@@ -34,6 +36,10 @@ void loop_free(struct fs *fs);
  * signal mask with which the calling thread waits.  0 or a negative errno. */
 int loop_run(struct fs *fs, const sigset_t *while_waiting);
 
+/* Answers one request.  The engine sees by fs->had_requests that the host is
+ * busy. */
+void loop_answer(struct fs *fs, struct fuse_buf *request);
+
 /*
  * Waits, for timeout_ms at most, until every RELEASE that the kernel had queued
  * before the call is answered; false: some are not.  Any thread may call it,
@@ -52,5 +58,15 @@ int loop_run(struct fs *fs, const sigset_t *while_waiting);
  * thread that waits for a request only in its state: it does not sleep.
  */
 bool loop_caught_up(struct fs *fs, int timeout_ms);
+
+/*
+ * Interrupts a thread that waits in a system call, by a signal with an empty
+ * handler.  A signal that arrives just before the call has no effect, so the
+ * sender repeats it, with a pause, until the thread has left the call.
+ */
+int wake_open(void);   /* called before the first thread; a negative errno */
+void wake_allow(void); /* unblocks the signal in the calling thread */
+void wake_thread(pthread_t thread);
+void wake_pause(void); /* a millisecond, before the next wake_thread() */
 
 #endif

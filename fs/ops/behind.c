@@ -16,8 +16,6 @@
 
 enum { EXPIRE_MS = 20 };
 
-/* ---- names ---- */
-
 /* Begins a new epoch before the kernel expires its names: a name that is looked
  * up in between is expired without need, which does no harm. */
 static void expire_names(struct fs *fs)
@@ -28,15 +26,14 @@ static void expire_names(struct fs *fs)
 	protocol_expire_names(fs->session);
 }
 
-static void expire_when_due(struct fs *fs)
+static void on_pause(void *ctx)
 {
+	struct fs *fs = ctx;
 	int64_t at_ms = fs->expired_ms + EXPIRE_MS;
 
-	if (!fs->names_due)
-		return;
-	if (clock_now_ms() >= at_ms)
+	if (fs->names_due && clock_now_ms() >= at_ms)
 		expire_names(fs);
-	else
+	else if (fs->names_due)
 		watch_call_at(fs->watch, at_ms);
 }
 
@@ -50,83 +47,55 @@ static void on_mounts_changed(void *ctx)
 
 /* ---- one file ---- */
 
-/* If the kernel does not know the inode, the reply to its first lookup may be
- * on the way, so the name has to be expired. */
-static void expire_if_unknown(struct fs *fs, int err)
-{
-	if (err == -ENOENT)
-		fs->names_due = true;
-}
-
 static void forget_attributes(struct fs *fs, struct inode *inode)
 {
-	expire_if_unknown(fs, watched_forget_attributes(fs, inode));
-}
-
-/* Whether the file is open for writing through the mount.  Events of such a
- * file are ignored: its attributes are not cached for long, and the engine gets
- * a report when it is closed. */
-static bool is_written(const struct inode *inode)
-{
-	return atomic_load(&inode->writers) &&
-	       atomic_load(&inode->kept) != KEPT_LONG;
-}
-
-static void forget_changed(struct fs *fs, struct inode *inode,
-			   const struct watch_event *event)
-{
-	if (event->what & WATCH_ATTRIBUTES)
-		inode_expect_caps(inode);
-	if (event->what == WATCH_OPENED)
-		expire_if_unknown(fs, watched_file_opened(fs, inode));
-	else
-		forget_attributes(fs, inode);
-}
-
-static void forget_names(struct fs *fs, const struct inode *dir)
-{
-	if (atomic_load(&dir->names_epoch) == atomic_load(&fs->names_epoch))
+	/* If the kernel does not know the inode, the reply to its first lookup
+	 * may be on the way, so the name has to be expired. */
+	if (watched_forget_attributes(fs, inode) == -ENOENT)
 		fs->names_due = true;
 }
 
-/* Also called for changes through the mount that the kernel makes by itself
- * (passthrough). */
+/*
+ * Also called for changes through the mount that the kernel makes by itself
+ * (passthrough).  Events of a file that is open for writing through the mount
+ * are ignored: its attributes are not cached for long, and the engine gets a
+ * report when it is closed.
+ */
 static bool file_event(struct fs *fs, const struct watch_event *event)
 {
 	struct inode *inode = NULL;
 	bool wanted = true;
 
 	while ((inode = watched_next(fs, event->file, inode))) {
-		if (is_written(inode))
+		if (atomic_load(&inode->writers) &&
+		    atomic_load(&inode->kept) != KEPT_LONG) {
 			wanted = false;
-		else
-			forget_changed(fs, inode, event);
+			continue;
+		}
+		if (event->what & WATCH_ATTRIBUTES)
+			inode_expect_caps(inode);
+		if (event->what != WATCH_OPENED ||
+		    watched_may_be_written(fs, inode))
+			forget_attributes(fs, inode);
 	}
 	return wanted;
-}
-
-static void directory_event(struct fs *fs, uint64_t id)
-{
-	struct inode *inode = NULL;
-
-	while ((inode = watched_next(fs, id, inode))) {
-		forget_attributes(fs, inode);
-		forget_names(fs, inode);
-	}
 }
 
 static bool on_event(void *ctx, const struct watch_event *event)
 {
 	struct fs *fs = ctx;
-	bool wanted = true;
+	struct inode *dir = NULL;
 
 	if (!fs->watched)
 		return true;
 	if (event->directory && event->what & WATCH_NAME)
-		directory_event(fs, event->directory);
-	if (event->file)
-		wanted = file_event(fs, event);
-	return wanted;
+		while ((dir = watched_next(fs, event->directory, dir))) {
+			forget_attributes(fs, dir);
+			if (atomic_load(&dir->names_epoch) ==
+			    atomic_load(&fs->names_epoch))
+				fs->names_due = true;
+		}
+	return !event->file || file_event(fs, event);
 }
 
 /* ---- all files ---- */
@@ -147,11 +116,6 @@ static void on_lost(void *ctx)
 		watched_each_kept(fs, forget_attributes);
 	}
 	on_overrun(fs);
-}
-
-static void on_pause(void *ctx)
-{
-	expire_when_due(ctx);
 }
 
 /* ---- the engine ---- */
@@ -177,7 +141,7 @@ void behind_open(struct fs *fs)
 	const struct options *o = &fs->options;
 	int err;
 
-	if (!o->watch)
+	if (o->no_watch)
 		return;
 	err = watch_open(fs->root->fd, &fs->watch);
 	if (!err && !o->timeout_given)

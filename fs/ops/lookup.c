@@ -126,19 +126,6 @@ void lookup_fill_statx(const struct stat *st, struct statx *out)
 
 /* ---- a name ---- */
 
-/* Needs one system call, instead of two and a close, if the inode has a
- * descriptor: then its number cannot have been reused. */
-static struct inode *find_by_stat(struct fs *fs, int parent_fd,
-				  const char *name, struct stat *st, int *err)
-{
-	*err = 0;
-	if (fstatat(parent_fd, name, st, AT_SYMLINK_NOFOLLOW) != 0) {
-		*err = -errno;
-		return NULL;
-	}
-	return inode_find_held(fs, st->st_dev, st->st_ino);
-}
-
 static int find_by_opening(struct fs *fs, struct inode *parent, int parent_fd,
 			   const char *name, struct stat *st,
 			   struct inode **inode_out)
@@ -162,27 +149,21 @@ static int find_by_opening(struct fs *fs, struct inode *parent, int parent_fd,
 	return inode_enter(fs, &found, inode_out);
 }
 
-/* A program that walks a tree for the first time looks up one unknown file
- * after the other.  Stores whether this one was, as a hint for the next
- * lookup. */
-static void expect_new_names(struct inode *parent, const struct inode *found)
-{
-	bool is_new = found->fd < 0 || atomic_load(&found->refs) == 1;
-
-	if (atomic_load(&parent->new_names) != is_new)
-		atomic_store(&parent->new_names, is_new);
-}
-
 int lookup_name(struct fs *fs, struct inode *parent, int parent_fd,
 		const char *name, bool known, struct fuse_entry_param *out)
 {
 	double timeout = watched_name_timeout(fs, parent, parent_fd);
 	struct inode *inode = NULL;
 	struct stat st;
+	bool is_new;
 	int err = 0;
 
-	if (known)
-		inode = find_by_stat(fs, parent_fd, name, &st, &err);
+	/* One system call, instead of two and a close, if the inode has a
+	 * descriptor: then its number cannot have been reused. */
+	if (known && fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		err = -errno;
+	else if (known)
+		inode = inode_find_held(fs, st.st_dev, st.st_ino);
 	if (!inode && !err)
 		err = find_by_opening(fs, parent, parent_fd, name, &st, &inode);
 	if (err) {
@@ -190,7 +171,11 @@ int lookup_name(struct fs *fs, struct inode *parent, int parent_fd,
 		return err;
 	}
 	assert(inode);
-	expect_new_names(parent, inode);
+	/* A program that walks a tree for the first time looks up one unknown
+	 * file after the other. */
+	is_new = inode->fd < 0 || atomic_load(&inode->refs) == 1;
+	if (atomic_load(&parent->new_names) != is_new)
+		atomic_store(&parent->new_names, is_new);
 	fill_entry(fs, inode, &st, watched_attr_timeout(fs, inode, &st), out);
 	out->entry_timeout = timeout;
 	atomic_store(&inode->notified_ns, cache_clock_ns());

@@ -21,11 +21,6 @@ enum {
 
 /* ---- the kind of timestamps ---- */
 
-static int64_t ctime_of(const struct stat *st)
-{
-	return timespec_to_ns(&st->st_ctim);
-}
-
 /* Changes the ctime, as chmod() would, and reads it. */
 static int move_ctime(int fd, struct stat *st)
 {
@@ -38,22 +33,22 @@ static int move_ctime(int fd, struct stat *st)
  * anyway, so nobody can notice. */
 static enum metadata_change_times probe_times(int fd)
 {
-	struct stat first, second;
+	int64_t first_ns, step_ns;
+	struct stat st;
 	int i;
 
-	if (fstat(fd, &second))
+	if (fstat(fd, &st))
 		return METADATA_TIMES_UNKNOWN;
 	for (i = 0; i < PROBES; i++) {
-		first = second;
-		if (move_ctime(fd, &first))
+		if (move_ctime(fd, &st))
 			return METADATA_TIMES_UNKNOWN;
-		second = first;
-		if (move_ctime(fd, &second))
+		first_ns = timespec_to_ns(&st.st_ctim);
+		if (move_ctime(fd, &st))
 			return METADATA_TIMES_UNKNOWN;
-		if (ctime_of(&second) == ctime_of(&first))
+		step_ns = timespec_to_ns(&st.st_ctim) - first_ns;
+		if (step_ns == 0)
 			return METADATA_TIMES_COARSE;
-		if (ctime_of(&second) > ctime_of(&first) &&
-		    ctime_of(&second) - ctime_of(&first) < BELOW_TICK_NS)
+		if (step_ns > 0 && step_ns < BELOW_TICK_NS)
 			return METADATA_TIMES_FINE;
 	}
 	return METADATA_TIMES_UNKNOWN;
@@ -72,21 +67,6 @@ static bool is_fine(struct fs *fs, int fd)
 
 /* ---- around the operation ---- */
 
-static int open_leased(struct fs *fs, const struct inode *inode, int path_fd)
-{
-	int fd;
-
-	if (inode->dev != fs->device || engine_doubts_times(fs->engine) ||
-	    atomic_load(&fs->metadata_change_times) == METADATA_TIMES_COARSE)
-		return -1;
-	fd = fd_reopen(path_fd, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-	if (fd >= 0 && lease_take(fd)) {
-		close(fd);
-		fd = -1;
-	}
-	return fd < 0 ? -1 : fd;
-}
-
 void metadata_change_begin(struct fs *fs, struct inode *inode,
 			   struct metadata_change *out)
 {
@@ -97,7 +77,13 @@ void metadata_change_begin(struct fs *fs, struct inode *inode,
 	if (!fs->engine || !S_ISREG(inode->type) ||
 	    atomic_load(&inode->writers) || inode_path_fd(fs, inode, &path))
 		return;
-	out->fd = open_leased(fs, inode, path.fd);
+	if (inode->dev == fs->device && !engine_doubts_times(fs->engine) &&
+	    atomic_load(&fs->metadata_change_times) != METADATA_TIMES_COARSE)
+		out->fd = fd_reopen(path.fd, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+	if (out->fd >= 0 && lease_take(out->fd)) {
+		close(out->fd);
+		out->fd = -1;
+	}
 	if (!fstat(path.fd, &st)) {
 		source_get_identity(&st, &out->before);
 		inode_ref(inode);
@@ -108,22 +94,18 @@ void metadata_change_begin(struct fs *fs, struct inode *inode,
 	path_fd_close(&path);
 }
 
-static bool only_ctime_moved(const struct file_identity *before,
-			     const struct file_identity *after)
-{
-	return after->size == before->size &&
-	       after->mtime_ns == before->mtime_ns &&
-	       after->ctime_ns != before->ctime_ns;
-}
-
-static bool read_identity(int fd, struct file_identity *out)
+/* Reads the identity; whether nothing but the ctime has changed. */
+static bool only_ctime_moved(const struct metadata_change *t,
+			     struct file_identity *after)
 {
 	struct stat st;
 
-	if (fstat(fd, &st))
+	if (fstat(t->fd, &st))
 		return false;
-	source_get_identity(&st, out);
-	return true;
+	source_get_identity(&st, after);
+	return after->size == t->before.size &&
+	       after->mtime_ns == t->before.mtime_ns &&
+	       after->ctime_ns != t->before.ctime_ns;
 }
 
 /* Reports the new identity to the engine if both conditions are met. */
@@ -132,32 +114,18 @@ static bool report_change(struct fs *fs, const struct metadata_change *t)
 	struct file_identity after;
 	struct file_key key;
 
-	if (t->fd < 0 || !read_identity(t->fd, &after) ||
-	    !only_ctime_moved(&t->before, &after) || !is_fine(fs, t->fd))
-		return false;
 	/* Read again, because is_fine() may have changed the ctime. */
-	if (!read_identity(t->fd, &after) ||
-	    !only_ctime_moved(&t->before, &after) || !lease_holds(t->fd) ||
+	if (t->fd < 0 || !only_ctime_moved(t, &after) || !is_fine(fs, t->fd) ||
+	    !only_ctime_moved(t, &after) || !lease_holds(t->fd) ||
 	    notify_key(fs, t->inode, &key))
 		return false;
 	engine_metadata_changed(fs->engine, &key, &t->before, &after);
 	return true;
 }
 
-/* Has the engine hash the file if its identity is not known. */
-static void report_closed(struct fs *fs, const struct metadata_change *t)
-{
-	struct path_fd path;
-
-	if (atomic_load(&t->inode->writers) ||
-	    inode_path_fd(fs, t->inode, &path))
-		return;
-	notify_closed(fs, t->inode, path.fd);
-	path_fd_close(&path);
-}
-
 void metadata_change_end(struct fs *fs, struct metadata_change *t)
 {
+	struct path_fd path;
 	bool reported;
 
 	if (!t->inode)
@@ -165,7 +133,11 @@ void metadata_change_end(struct fs *fs, struct metadata_change *t)
 	reported = report_change(fs, t);
 	if (t->fd >= 0)
 		close(t->fd);
-	if (!reported)
-		report_closed(fs, t);
+	/* Otherwise the file is hashed, if its identity is not known. */
+	if (!reported && !atomic_load(&t->inode->writers) &&
+	    !inode_path_fd(fs, t->inode, &path)) {
+		notify_closed(fs, t->inode, path.fd);
+		path_fd_close(&path);
+	}
 	inode_unref(fs, t->inode);
 }

@@ -44,22 +44,17 @@ static int open_known(void *ctx, dev_t device, ino_t number)
  * also sent when a duplicate of a descriptor is closed, and later writes may
  * pass through.  Only loop_caught_up() shows whether a RELEASE follows.
  */
-static enum source_use use_of(const struct inode *inode)
-{
-	if (!atomic_load(&inode->writers))
-		return SOURCE_UNUSED;
-	return atomic_load(&inode->flushed) ? SOURCE_CLOSING : SOURCE_WRITTEN;
-}
-
 static enum source_use get_use(void *ctx, dev_t device, ino_t number)
 {
 	struct fs *fs = ctx;
 	struct inode *inode = inode_find(fs, device, number);
-	enum source_use found;
+	enum source_use found = SOURCE_UNUSED;
 
 	if (!inode)
-		return SOURCE_UNUSED;
-	found = use_of(inode);
+		return found;
+	if (atomic_load(&inode->writers))
+		found = atomic_load(&inode->flushed) ? SOURCE_CLOSING :
+						       SOURCE_WRITTEN;
 	inode_unref(fs, inode);
 	return found;
 }
@@ -118,14 +113,11 @@ static void key_of_fd(struct fs *fs, struct inode *inode, int fd,
 
 int notify_key(struct fs *fs, struct inode *inode, struct file_key *out)
 {
-	struct path_fd path;
-	int err;
+	struct path_fd path = { .fd = -1 };
+	int err = 0;
 
-	if (atomic_load(&inode->key_known)) {
-		*out = inode->key;
-		return 0;
-	}
-	err = inode_path_fd(fs, inode, &path);
+	if (!atomic_load(&inode->key_known))
+		err = inode_path_fd(fs, inode, &path);
 	if (err)
 		return err;
 	key_of_fd(fs, inode, path.fd, out);
@@ -135,13 +127,13 @@ int notify_key(struct fs *fs, struct inode *inode, struct file_key *out)
 
 /* Also sets reported_ns, so that a later lookup does not report the change
  * again. */
-static void report_closed(struct fs *fs, struct inode *inode, int fd)
+void notify_closed(struct fs *fs, struct inode *inode, int fd)
 {
 	struct file_identity identity;
 	struct file_key key;
 	struct stat st;
 
-	if (fstat(fd, &st))
+	if (!fs->engine || !S_ISREG(inode->type) || fstat(fd, &st))
 		return;
 	key_of_fd(fs, inode, fd, &key);
 	source_get_identity(&st, &identity);
@@ -170,7 +162,7 @@ void notify_looked_up(struct fs *fs, struct inode *inode, const struct stat *st)
 		if (!engine_file_seen(fs->engine, st))
 			atomic_store(&inode->reported_ns, 0);
 	} else if (!inode_path_fd(fs, inode, &path)) {
-		report_closed(fs, inode, path.fd);
+		notify_closed(fs, inode, path.fd);
 		path_fd_close(&path);
 	}
 }
@@ -193,14 +185,7 @@ void notify_opened(struct fs *fs, struct inode *inode, int fd)
 void notify_flushed(struct fs *fs, struct inode *inode, int fd)
 {
 	atomic_store(&inode->flushed, true);
-	if (fs->engine && S_ISREG(inode->type))
-		report_closed(fs, inode, fd);
-}
-
-void notify_closed(struct fs *fs, struct inode *inode, int fd)
-{
-	if (fs->engine && S_ISREG(inode->type))
-		report_closed(fs, inode, fd);
+	notify_closed(fs, inode, fd);
 }
 
 void notify_lost(struct fs *fs)

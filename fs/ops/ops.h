@@ -12,15 +12,15 @@
 
 /*
  * The operations on files of SOURCE, in a source file for each group below.
- * Those on the virtual tree are in fs/similar.  dispatch.c chooses between the
- * two, so a node here is never virtual.
+ * Each leaves a node of the virtual tree to the operation of that name in
+ * similar_ops; those that change something refuse such a node.
  *
  * Helpers return 0 or a negative errno.  The operation replies exactly once,
  * after it has released its locks and the caller's credentials.  It must not
  * use the inode after the reply, because the kernel may have forgotten it.
  */
 
-/* The operations of the session; each chooses by the kind of the node. */
+/* The operations of the session. */
 extern const struct fuse_lowlevel_ops ops_table;
 
 /* For inodes_open(): frees what the operations keep with an inode. */

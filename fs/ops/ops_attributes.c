@@ -4,37 +4,24 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/statvfs.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "fs/inode/cred.h"
-#include "fs/ops/notify.h"
-#include "fs/ops/metadata_change.h"
-#include "fs/inode/watched.h"
 #include "fs/inode/descriptor.h"
-#include "fs/ops/lookup.h"
 #include "fs/inode/reopen.h"
+#include "fs/inode/watched.h"
+#include "fs/ops/lookup.h"
+#include "fs/ops/metadata_change.h"
+#include "fs/ops/notify.h"
 #include "fs/ops/reply.h"
-
-static int stat_inode(struct fs *fs, struct inode *inode, struct stat *st)
-{
-	struct path_fd p;
-	int err = inode_path_fd(fs, inode, &p);
-
-	if (err)
-		return err;
-	if (fstat(p.fd, st) != 0)
-		err = -errno;
-	path_fd_close(&p);
-	return err;
-}
+#include "fs/similar/similar.h"
 
 static int stat_node(struct fs *fs, struct inode *inode,
 		     const struct fuse_file_info *fi, struct stat *st)
 {
 	if (fi && fi->fh && handle_of(fi)->fd >= 0)
 		return fstat(handle_of(fi)->fd, st) == 0 ? 0 : -errno;
-	return stat_inode(fs, inode, st);
+	return inode_stat(fs, inode, st);
 }
 
 /* The attributes for the kernel, and for how long it may cache them. */
@@ -57,55 +44,52 @@ void ops_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
 	struct stat st;
 	double timeout;
-	int err = show_node(fs_of(req), node, fi, &st, &timeout);
+	int err;
 
+	if (similar_is_node(node)) {
+		similar_ops.getattr(req, node, fi);
+		return;
+	}
+	err = show_node(fs_of(req), node, fi, &st, &timeout);
 	if (err)
 		reply_error(req, err);
 	else
 		fuse_reply_attr(req, &st, timeout);
 }
 
-/* ---- statx ---- */
-
 #if FUSE_VERSION >= 318
-
-static void statx_birth(struct fs *fs, struct inode *inode, struct statx *out)
-{
-	struct statx below;
-	struct path_fd p;
-
-	if (inode_path_fd(fs, inode, &p) != 0)
-		return;
-	if (statx(p.fd, "", AT_EMPTY_PATH, STATX_BTIME, &below) == 0 &&
-	    below.stx_mask & STATX_BTIME) {
-		out->stx_mask |= STATX_BTIME;
-		out->stx_btime = below.stx_btime;
-	}
-	path_fd_close(&p);
-}
-
 /* Fills in the basic fields and the time of birth; the kernel uses no
  * others. */
 void ops_statx(fuse_req_t req, fuse_ino_t node, int flags, int mask,
 	       struct fuse_file_info *fi)
 {
 	struct fs *fs = fs_of(req);
-	struct statx all;
+	struct statx all, below;
+	struct path_fd p;
 	struct stat st;
 	double timeout;
-	int err = show_node(fs, node, fi, &st, &timeout);
+	int err;
 
-	(void)flags;
+	if (similar_is_node(node)) {
+		similar_ops.statx(req, node, flags, mask, fi);
+		return;
+	}
+	err = show_node(fs, node, fi, &st, &timeout);
 	if (err) {
 		reply_error(req, err);
 		return;
 	}
 	lookup_fill_statx(&st, &all);
-	if (mask & STATX_BTIME)
-		statx_birth(fs, inode_of(fs, node), &all);
+	if (mask & STATX_BTIME && !inode_path_fd(fs, inode_of(fs, node), &p)) {
+		if (statx(p.fd, "", AT_EMPTY_PATH, STATX_BTIME, &below) == 0 &&
+		    below.stx_mask & STATX_BTIME) {
+			all.stx_mask |= STATX_BTIME;
+			all.stx_btime = below.stx_btime;
+		}
+		path_fd_close(&p);
+	}
 	fuse_reply_statx(req, 0, &all, timeout);
 }
-
 #endif
 
 /* ---- setattr ---- */
@@ -120,57 +104,32 @@ struct target {
 	bool kills; /* the daemon has to clear setuid bits */
 };
 
-static int truncate_path(fuse_req_t req, struct fs *fs, int fd, off_t size)
-{
-	struct fd_path path;
-	struct cred saved;
-	int err = cred_assume(fs, req, &saved);
-
-	if (err)
-		return err;
-	fd_path_make(fd, &path);
-	if (truncate(path.text, size) != 0)
-		err = -errno;
-	cred_restore(fs, &saved);
-	return err;
-}
-
-static int truncate_handle(fuse_req_t req, struct fs *fs,
-			   const struct target *t, off_t size)
-{
-	bool dropped = t->kills && cred_drop_setid(fs, req, t->fd);
-	int err = ftruncate(t->fd, size) == 0 ? 0 : -errno;
-
-	if (dropped)
-		cred_raise_setid(fs);
-	return err;
-}
-
 static int set_size(fuse_req_t req, struct fs *fs, const struct target *t,
 		    off_t size)
 {
+	struct fd_path path;
+	struct cred saved;
+	bool dropped;
 	int err;
 
 	if (!S_ISREG(t->inode->type))
 		return S_ISDIR(t->inode->type) ? -EISDIR : -EINVAL;
-	if (t->is_handle)
-		return truncate_handle(req, fs, t, size);
-	err = truncate_path(req, fs, t->fd, size);
+	if (t->is_handle) {
+		dropped = t->kills && cred_drop_setid(fs, req, t->fd);
+		err = ftruncate(t->fd, size) == 0 ? 0 : -errno;
+		if (dropped)
+			cred_raise_setid(fs);
+		return err;
+	}
+	err = cred_assume(fs, req, &saved);
+	if (err)
+		return err;
+	fd_path_make(t->fd, &path);
+	err = truncate(path.text, size) == 0 ? 0 : -errno;
+	cred_restore(fs, &saved);
 	if (!err && !atomic_load(&t->inode->writers))
 		notify_closed(fs, t->inode, t->fd);
 	return err;
-}
-
-static int set_owner(const struct target *t, const struct stat *attr,
-		     int to_set)
-{
-	uid_t uid = to_set & FUSE_SET_ATTR_UID ? attr->st_uid : (uid_t)-1;
-	gid_t gid = to_set & FUSE_SET_ATTR_GID ? attr->st_gid : (gid_t)-1;
-
-	if (fchownat(t->fd, "", uid, gid,
-		     AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) != 0)
-		return -errno;
-	return 0;
 }
 
 static int set_mode(const struct target *t, mode_t mode)
@@ -178,12 +137,9 @@ static int set_mode(const struct target *t, mode_t mode)
 	struct fd_path path;
 	int r;
 
-	if (t->is_handle) {
-		r = fchmod(t->fd, mode & 07777);
-	} else {
-		fd_path_make(t->fd, &path);
-		r = fchmodat(AT_FDCWD, path.text, mode & 07777, 0);
-	}
+	fd_path_make(t->fd, &path);
+	r = t->is_handle ? fchmod(t->fd, mode & 07777) :
+			   fchmodat(AT_FDCWD, path.text, mode & 07777, 0);
 	return r == 0 ? 0 : -errno;
 }
 
@@ -195,21 +151,6 @@ static struct timespec time_to_set(const struct timespec *t, bool set, bool now)
 	return now ? current : set ? *t : omit;
 }
 
-static int set_times(const struct target *t, const struct stat *attr,
-		     int to_set)
-{
-	struct timespec times[2] = {
-		time_to_set(&attr->st_atim, to_set & FUSE_SET_ATTR_ATIME,
-			    to_set & FUSE_SET_ATTR_ATIME_NOW),
-		time_to_set(&attr->st_mtim, to_set & FUSE_SET_ATTR_MTIME,
-			    to_set & FUSE_SET_ATTR_MTIME_NOW),
-	};
-
-	if (utimensat(t->fd, "", times, AT_EMPTY_PATH) != 0)
-		return -errno;
-	return 0;
-}
-
 /*
  * The kernel has checked owner and capabilities (default_permissions), and
  * sends the mode that a chown or a write leaves behind.  So these calls need
@@ -219,20 +160,31 @@ static int set_times(const struct target *t, const struct stat *attr,
 static int set_attributes(fuse_req_t req, struct fs *fs, const struct target *t,
 			  const struct stat *attr, int to_set)
 {
+	const struct timespec times[2] = {
+		time_to_set(&attr->st_atim, to_set & FUSE_SET_ATTR_ATIME,
+			    to_set & FUSE_SET_ATTR_ATIME_NOW),
+		time_to_set(&attr->st_mtim, to_set & FUSE_SET_ATTR_MTIME,
+			    to_set & FUSE_SET_ATTR_MTIME_NOW),
+	};
+	uid_t uid = to_set & FUSE_SET_ATTR_UID ? attr->st_uid : (uid_t)-1;
+	gid_t gid = to_set & FUSE_SET_ATTR_GID ? attr->st_gid : (gid_t)-1;
 	int err = 0;
 
 	if (to_set & FUSE_SET_ATTR_SIZE)
 		err = set_size(req, fs, t, attr->st_size);
 	/* No attribute at all: chown(-1, -1), which changes the ctime. */
 	if (!err &&
-	    (!to_set || to_set & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)))
-		err = set_owner(t, attr, to_set);
+	    (!to_set || to_set & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)) &&
+	    fchownat(t->fd, "", uid, gid,
+		     AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) != 0)
+		err = -errno;
 	if (!err && to_set & FUSE_SET_ATTR_MODE)
 		err = set_mode(t, attr->st_mode);
 	if (!err &&
 	    to_set & (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_MTIME |
-		      FUSE_SET_ATTR_ATIME_NOW | FUSE_SET_ATTR_MTIME_NOW))
-		err = set_times(t, attr, to_set);
+		      FUSE_SET_ATTR_ATIME_NOW | FUSE_SET_ATTR_MTIME_NOW) &&
+	    utimensat(t->fd, "", times, AT_EMPTY_PATH) != 0)
+		err = -errno;
 	return err;
 }
 
@@ -247,17 +199,16 @@ static int set_inode(fuse_req_t req, struct fs *fs, struct inode *inode,
 
 	t.kills = fs->killpriv &&
 		  (fuse_req_ctx(req)->uid != 0 || to_set & KILL_SUIDGID);
-
 	if (to_set & FUSE_SET_ATTR_SIZE)
-		notify_writes(t.inode);
+		notify_writes(inode);
 	else
-		metadata_change_begin(fs, t.inode, &change);
+		metadata_change_begin(fs, inode, &change);
 	if (fi && fi->fh && handle_of(fi)->fd >= 0) {
 		t.fd = handle_of(fi)->fd;
 		t.is_handle = true;
 		err = set_attributes(req, fs, &t, attr, to_set);
 	} else {
-		err = inode_path_fd(fs, t.inode, &p);
+		err = inode_path_fd(fs, inode, &p);
 		if (!err) {
 			t.fd = p.fd;
 			err = set_attributes(req, fs, &t, attr, to_set);
@@ -268,27 +219,24 @@ static int set_inode(fuse_req_t req, struct fs *fs, struct inode *inode,
 	return err;
 }
 
-/* Whether the file has no security.capability, by what the inode has cached;
- * its ctime has not changed since. */
-static bool has_no_caps(struct fs *fs, struct inode *inode,
-			const struct fuse_file_info *fi)
-{
-	struct stat st;
-
-	return inode_has_no_caps(inode) && stat_node(fs, inode, fi, &st) == 0 &&
-	       timespec_to_ns(&st.st_ctim) == atomic_load(&inode->ctime_ns);
-}
-
 void ops_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
 		 struct fuse_file_info *fi)
 {
 	struct fs *fs = fs_of(req);
 	struct inode *inode = inode_of(fs, node);
-	bool no_caps = has_no_caps(fs, inode, fi);
-	int err = set_inode(req, fs, inode, attr, to_set, fi);
 	struct stat st;
 	double timeout;
+	bool no_caps;
+	int err;
 
+	if (similar_refuses(req, node, -EROFS))
+		return;
+	/* What the inode has cached of security.capability; its ctime has not
+	 * changed since. */
+	no_caps = inode_has_no_caps(inode) &&
+		  stat_node(fs, inode, fi, &st) == 0 &&
+		  timespec_to_ns(&st.st_ctim) == atomic_load(&inode->ctime_ns);
+	err = set_inode(req, fs, inode, attr, to_set, fi);
 	if (!err)
 		err = show_node(fs, node, fi, &st, &timeout);
 	if (!err && no_caps)
@@ -299,27 +247,19 @@ void ops_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
 		fuse_reply_attr(req, &st, timeout);
 }
 
-/* ---- statfs ---- */
-
-static int statfs_of(struct fs *fs, struct inode *inode, struct statvfs *st)
-{
-	struct path_fd p;
-	int err = inode_path_fd(fs, inode, &p);
-
-	if (err)
-		return err;
-	if (fstatvfs(p.fd, st) != 0)
-		err = -errno;
-	path_fd_close(&p);
-	return err;
-}
-
 void ops_statfs(fuse_req_t req, fuse_ino_t node)
 {
 	struct fs *fs = fs_of(req);
+	struct inode *inode =
+		similar_is_node(node) ? fs->root : inode_of(fs, node);
 	struct statvfs st;
-	int err = statfs_of(fs, inode_of(fs, node), &st);
+	struct path_fd p;
+	int err = inode_path_fd(fs, inode, &p);
 
+	if (!err) {
+		err = fstatvfs(p.fd, &st) == 0 ? 0 : -errno;
+		path_fd_close(&p);
+	}
 	if (err)
 		reply_error(req, err);
 	else

@@ -7,10 +7,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "fs/inode/backing.h"
 #include "fs/similar/similar.h"
 #include "fs/inode/cache.h"
 #include "fs/inode/descriptor.h"
@@ -38,49 +36,6 @@ struct dir_stream {
 	char entries[STREAM_BYTES] __attribute__((aligned(8)));
 };
 
-/* ---- the stream ---- */
-
-static int stream_seek(struct handle *h, off_t off)
-{
-	struct dir_stream *s = h->stream;
-
-	if (off != 0 && off == s->at)
-		return 0;
-	if (off == SIMILAR_OFFSET)
-		off = 0;
-	if (lseek(h->fd, off, SEEK_SET) < 0)
-		return -errno;
-	s->at = off;
-	s->used = 0;
-	s->filled = 0;
-	return 0;
-}
-
-/* The present entry; *out is NULL at the end. */
-static int stream_peek(struct handle *h, const struct dirent64 **out)
-{
-	struct dir_stream *s = h->stream;
-	ssize_t len;
-
-	*out = NULL;
-	if (s->used == s->filled) {
-		len = getdents64(h->fd, s->entries, sizeof(s->entries));
-		if (len < 0)
-			return -errno;
-		s->used = 0;
-		s->filled = (size_t)len;
-	}
-	if (s->used < s->filled)
-		*out = (const void *)(s->entries + s->used);
-	return 0;
-}
-
-static void stream_skip(struct dir_stream *s, const struct dirent64 *d)
-{
-	s->at = d->d_off;
-	s->used += d->d_reclen;
-}
-
 /* ---- filling the kernel's buffer ---- */
 
 struct filling {
@@ -102,25 +57,14 @@ static bool is_dots(const char *name)
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* An entry without a lookup: its number and type. */
-static void entry_plain(const struct filling *f, const struct dirent64 *d,
-			struct fuse_entry_param *e)
+static bool entry_fits(const struct filling *f, const char *name)
 {
-	const struct inode *dir = f->h->inode;
-	ino_t ino = d->d_ino;
+	size_t need =
+		f->plus ?
+			fuse_add_direntry_plus(f->req, NULL, 0, name, NULL, 0) :
+			fuse_add_direntry(f->req, NULL, 0, name, NULL, 0);
 
-	if (dir == f->fs->root && strcmp(d->d_name, "..") == 0)
-		ino = dir->ino; /* the parent of SOURCE is not shown */
-	memset(e, 0, sizeof(*e));
-	e->attr.st_ino = lookup_number(f->fs, dir->dev, ino);
-	e->attr.st_mode = (mode_t)d->d_type << 12;
-}
-
-static size_t entry_size(const struct filling *f, const char *name)
-{
-	if (f->plus)
-		return fuse_add_direntry_plus(f->req, NULL, 0, name, NULL, 0);
-	return fuse_add_direntry(f->req, NULL, 0, name, NULL, 0);
+	return need <= f->size - f->used;
 }
 
 static void entry_put(struct filling *f, const char *name,
@@ -129,12 +73,10 @@ static void entry_put(struct filling *f, const char *name,
 	char *to = f->data + f->used;
 	size_t room = f->size - f->used;
 
-	if (f->plus)
-		f->used +=
-			fuse_add_direntry_plus(f->req, to, room, name, e, next);
-	else
-		f->used += fuse_add_direntry(f->req, to, room, name, &e->attr,
-					     next);
+	f->used += f->plus ? fuse_add_direntry_plus(f->req, to, room, name, e,
+						    next) :
+			     fuse_add_direntry(f->req, to, room, name, &e->attr,
+					       next);
 }
 
 /* Looks up the entry for readdirplus; false: its attributes were sent recently,
@@ -157,23 +99,25 @@ static bool add_attributes(const struct filling *f, const struct dirent64 *d,
 }
 
 /* Adds an entry, which fits; so a counted lookup is never undone.  An entry
- * that is gone by now is added without attributes. */
+ * without attributes has its number and type. */
 static void put_entry(struct filling *f, const struct dirent64 *d)
 {
+	struct inode *dir = f->h->inode;
 	struct fuse_entry_param e;
+	ino_t ino = d->d_ino;
 
 	if (!is_dots(d->d_name))
-		atomic_fetch_add(&f->h->inode->listed, 1);
-	if (add_attributes(f, d, &e))
+		atomic_fetch_add(&dir->listed, 1);
+	if (add_attributes(f, d, &e)) {
 		f->counted[f->count++] = inode_of(f->fs, e.ino);
-	else
-		entry_plain(f, d, &e);
+	} else {
+		if (dir == f->fs->root && strcmp(d->d_name, "..") == 0)
+			ino = dir->ino; /* the parent of SOURCE is not shown */
+		memset(&e, 0, sizeof(e));
+		e.attr.st_ino = lookup_number(f->fs, dir->dev, ino);
+		e.attr.st_mode = (mode_t)d->d_type << 12;
+	}
 	entry_put(f, d->d_name, &e, d->d_off);
-}
-
-static bool entry_fits(const struct filling *f, const char *name)
-{
-	return entry_size(f, name) <= f->size - f->used;
 }
 
 /* Adds the entry of the virtual tree; false: it does not fit. */
@@ -191,64 +135,41 @@ static bool fill_similar(struct filling *f)
 	return true;
 }
 
-static bool is_hidden(const struct filling *f, const char *name)
-{
-	return f->h->inode == f->fs->root &&
-	       similar_claims(f->fs, FUSE_ROOT_ID, name);
-}
-
-static int fill_lower(struct filling *f)
-{
-	for (;;) {
-		const struct dirent64 *d;
-		int err = stream_peek(f->h, &d);
-
-		if (err)
-			return f->used ? 0 : err;
-		if (!d)
-			return 0;
-		if (!is_hidden(f, d->d_name)) {
-			if (!entry_fits(f, d->d_name))
-				return 0;
-			put_entry(f, d);
-		}
-		stream_skip(f->h->stream, d);
-	}
-}
-
+/* The caller holds the lock of the stream. */
 static int fill_from(struct filling *f, off_t off)
 {
-	int err = stream_seek(f->h, off);
+	bool is_root = f->h->inode == f->fs->root;
+	struct dir_stream *s = f->h->stream;
+	const struct dirent64 *d;
+	ssize_t len;
 
-	if (err)
-		return err;
-	if (off == 0 && f->h->inode == f->fs->root &&
-	    similar_in_listing(f->fs) && !fill_similar(f))
-		return 0;
-	return fill_lower(f);
-}
+	if (off == 0 || off != s->at) {
+		off_t to = off == SIMILAR_OFFSET ? 0 : off;
 
-/* ---- replying ---- */
-
-/* The reply did not reach the kernel: drops the lookup counts. */
-static void drop_counted(const struct filling *f)
-{
-	for (size_t i = 0; i < f->count; i++) {
-		atomic_store(&f->counted[i]->attr_sent, false);
-		inode_unref(f->fs, f->counted[i]);
+		if (lseek(f->h->fd, to, SEEK_SET) < 0)
+			return -errno;
+		s->at = to;
+		s->used = s->filled = 0;
 	}
-}
-
-static int fill_locked(struct filling *f, off_t off)
-{
-	int err = handle_fd(f->fs, f->h);
-
-	if (err < 0)
-		return err;
-	pthread_mutex_lock(&f->h->stream->lock);
-	err = fill_from(f, off);
-	pthread_mutex_unlock(&f->h->stream->lock);
-	return err;
+	if (off == 0 && is_root && similar_in_listing(f->fs) &&
+	    !fill_similar(f))
+		return 0;
+	for (;; s->at = d->d_off, s->used += d->d_reclen) {
+		if (s->used == s->filled) {
+			len = getdents64(f->h->fd, s->entries,
+					 sizeof(s->entries));
+			if (len <= 0)
+				return len < 0 && !f->used ? -errno : 0;
+			s->used = 0;
+			s->filled = (size_t)len;
+		}
+		d = (const void *)(s->entries + s->used);
+		if (is_root && similar_claims(f->fs, FUSE_ROOT_ID, d->d_name))
+			continue;
+		if (!entry_fits(f, d->d_name))
+			return 0;
+		put_entry(f, d);
+	}
 }
 
 static void read_directory(fuse_req_t req, size_t size, off_t off,
@@ -266,12 +187,22 @@ static void read_directory(fuse_req_t req, size_t size, off_t off,
 		.counted = calloc(size / ENTRY_PLUS_BYTES + 1,
 				  sizeof(struct inode *)),
 	};
-	int err = f.data && f.counted ? fill_locked(&f, off) : -ENOMEM;
+	int err = f.data && f.counted ? handle_fd(fs, f.h) : -ENOMEM;
 
+	if (err >= 0) {
+		pthread_mutex_lock(&f.h->stream->lock);
+		err = fill_from(&f, off);
+		pthread_mutex_unlock(&f.h->stream->lock);
+	}
 	if (err)
 		reply_error(req, err);
 	else if (fuse_reply_buf(req, f.data, f.used) == -ENOENT)
-		drop_counted(&f); /* interrupted */
+		while (f.count) { /* interrupted: drops the lookup counts */
+			struct inode *inode = f.counted[--f.count];
+
+			atomic_store(&inode->attr_sent, false);
+			inode_unref(fs, inode);
+		}
 	free(f.data);
 	free(f.counted);
 }
@@ -279,89 +210,49 @@ static void read_directory(fuse_req_t req, size_t size, off_t off,
 void ops_readdir(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
 		 struct fuse_file_info *fi)
 {
-	(void)node;
-	read_directory(req, size, off, fi, false);
+	if (similar_is_node(node))
+		similar_ops.readdir(req, node, size, off, fi);
+	else
+		read_directory(req, size, off, fi, false);
 }
 
 void ops_readdirplus(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
 		     struct fuse_file_info *fi)
 {
-	(void)node;
-	read_directory(req, size, off, fi, true);
-}
-
-/* ---- the kernel's cache of listings ---- */
-
-static void allow_cache(struct fs *fs, const struct handle *h,
-			struct fuse_file_info *fi)
-{
-	struct stat st;
-
-	if (fs->options.timeout_s <= 0 ||
-	    fstat(h->fd >= 0 ? h->fd : h->inode->fd, &st) != 0)
-		return;
-	fi->cache_readdir = 1;
-	fi->keep_cache = cache_keeps_listing(fs, h->inode, &st);
+	if (similar_is_node(node))
+		similar_ops.readdirplus(req, node, size, off, fi);
+	else
+		read_directory(req, size, off, fi, true);
 }
 
 /* ---- opening and closing ---- */
-
-/* Whether the directory is opened only when it is read: the kernel has checked
- * permissions, and often uses its cached listing. */
-static bool opens_when_read(const struct fs *fs, const struct inode *inode)
-{
-	return fs->root_user && inode->fd >= 0;
-}
-
-static int open_now(struct fs *fs, struct inode *inode)
-{
-	struct path_fd p;
-	int fd = inode_path_fd(fs, inode, &p);
-
-	if (fd)
-		return fd;
-	fd = directory_reopen(p.fd);
-	path_fd_close(&p);
-	return fd;
-}
-
-static struct dir_stream *stream_new(void)
-{
-	struct dir_stream *s = malloc(sizeof(*s));
-
-	if (!s)
-		return NULL;
-	pthread_mutex_init(&s->lock, NULL);
-	s->at = 0;
-	s->used = 0;
-	s->filled = 0;
-	return s;
-}
-
-static void stream_free(struct dir_stream *s)
-{
-	pthread_mutex_destroy(&s->lock);
-	free(s);
-}
 
 static int handle_new(struct fs *fs, struct inode *inode,
 		      struct handle **handle_out)
 {
 	struct handle *h = calloc(1, sizeof(*h));
-	struct dir_stream *s = stream_new();
-	int err = h && s ? 0 : -ENOMEM;
-	int fd = -1;
+	struct dir_stream *s = malloc(sizeof(*s));
+	int err = h && s ? 0 : -ENOMEM, fd = -1;
+	struct path_fd p;
 
-	if (!err && !opens_when_read(fs, inode)) {
-		fd = open_now(fs, inode);
-		err = fd < 0 ? fd : 0;
+	/* As root the directory is opened only when it is read: the kernel has
+	 * checked permissions, and often uses its cached listing. */
+	if (!err && !(fs->root_user && inode->fd >= 0)) {
+		err = inode_path_fd(fs, inode, &p);
+		if (!err) {
+			fd = directory_reopen(p.fd);
+			err = fd < 0 ? fd : 0;
+			path_fd_close(&p);
+		}
 	}
 	if (err) {
-		if (s)
-			stream_free(s);
+		free(s);
 		free(h);
 		return err;
 	}
+	pthread_mutex_init(&s->lock, NULL);
+	s->at = 0;
+	s->used = s->filled = 0;
 	h->fd = fd;
 	h->stream = s;
 	handle_attach(fs, inode, h);
@@ -374,7 +265,8 @@ static void handle_close(struct fs *fs, struct handle *h)
 	handle_detach(fs, h);
 	if (h->fd >= 0)
 		close(h->fd);
-	stream_free(h->stream);
+	pthread_mutex_destroy(&h->stream->lock);
+	free(h->stream);
 	free(h);
 }
 
@@ -382,13 +274,23 @@ void ops_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
 	struct fs *fs = fs_of(req);
 	struct handle *h;
-	int err = handle_new(fs, inode_of(fs, node), &h);
+	struct stat st;
+	int err;
 
+	if (similar_is_node(node)) {
+		similar_ops.opendir(req, node, fi);
+		return;
+	}
+	err = handle_new(fs, inode_of(fs, node), &h);
 	if (err) {
 		reply_error(req, err);
 		return;
 	}
-	allow_cache(fs, h, fi);
+	if (fs->options.timeout_s > 0 &&
+	    fstat(h->fd >= 0 ? h->fd : h->inode->fd, &st) == 0) {
+		fi->cache_readdir = 1;
+		fi->keep_cache = cache_keeps_listing(fs, h->inode, &st);
+	}
 	fi->fh = (uint64_t)(uintptr_t)h;
 	if (fuse_reply_open(req, fi) == -ENOENT)
 		handle_close(fs, h); /* interrupted */
@@ -396,7 +298,10 @@ void ops_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 
 void ops_releasedir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
-	(void)node;
+	if (similar_is_node(node)) {
+		similar_ops.releasedir(req, node, fi);
+		return;
+	}
 	handle_close(fs_of(req), handle_of(fi));
 	reply_error(req, 0);
 }

@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/base/told_size.h"
@@ -19,6 +17,7 @@
 #include "fs/ops/lookup.h"
 #include "fs/inode/reopen.h"
 #include "fs/ops/reply.h"
+#include "fs/similar/similar.h"
 
 /* ---- handles ---- */
 
@@ -30,48 +29,39 @@ static int flags_below(int flags)
 	return flags & ~(O_NOFOLLOW | O_CREAT | O_EXCL | O_NOCTTY | O_ASYNC);
 }
 
-/* Clears O_APPEND, because each write request has its own flag: fcntl() may
- * change it, and writes of mapped pages never append.  On an append-only file
- * the flag cannot be cleared, and stays. */
-static void append_by_request(int fd, int flags)
-{
-	if (flags & O_APPEND)
-		(void)fcntl(fd, F_SETFL, flags & ~O_APPEND);
-}
-
 static bool flags_write(int flags)
 {
 	return (flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC;
 }
 
 /*
- * Whether the kernel may omit FLUSH when a descriptor of this handle is closed.
- * By POSIX a close drops all locks of the process on the file, so FLUSH is
- * needed if the file has locks or writers.  A handle that is opened before
- * there are any gets no FLUSH; locks set through it are dropped with its last
- * descriptor.
+ * Takes fd on success.  fd may be -1 if id is one for passthrough.
+ *
+ * O_APPEND is cleared below, because each write request has its own flag:
+ * fcntl() may change it, and writes of mapped pages never append.  On an
+ * append-only file the flag cannot be cleared, and stays.
+ *
+ * The kernel may omit FLUSH when a descriptor of this handle is closed, unless
+ * the file has locks or writers: by POSIX a close drops all locks of the
+ * process on the file.  Locks set later through a handle without FLUSH are
+ * dropped with its last descriptor.
  */
-static bool needs_no_flush(struct inode *inode, const struct handle *h)
-{
-	return !h->writes && !atomic_load(&inode->writers) &&
-	       !atomic_load(&inode->owners);
-}
-
-/* Takes fd on success.  fd may be -1 if id is one for passthrough. */
 static int handle_new(struct fs *fs, struct inode *inode, int fd, int id,
 		      struct fuse_file_info *fi)
 {
 	struct handle *h = calloc(1, sizeof(*h));
+	int flags = flags_below(fi->flags);
 
 	if (!h)
 		return -ENOMEM;
-	if (fd >= 0)
-		append_by_request(fd, flags_below(fi->flags));
+	if (fd >= 0 && flags & O_APPEND)
+		(void)fcntl(fd, F_SETFL, flags & ~O_APPEND);
 	h->fd = fd;
 	h->flags = fi->flags;
 	h->passes = id > 0;
 	h->writes = flags_write(fi->flags);
-	fi->noflush = needs_no_flush(inode, h);
+	fi->noflush = !h->writes && !atomic_load(&inode->writers) &&
+		      !atomic_load(&inode->owners);
 	atomic_store(&inode->notified_ns, 0);
 	handle_attach(fs, inode, h);
 	backing_show(fi, id);
@@ -82,10 +72,8 @@ static int handle_new(struct fs *fs, struct inode *inode, int fd, int id,
 static void handle_close(struct fs *fs, struct handle *h)
 {
 	struct inode *inode = h->inode;
-	bool last_writer =
-		h->writes && atomic_fetch_sub(&inode->writers, 1) == 1;
 
-	if (last_writer)
+	if (h->writes && atomic_fetch_sub(&inode->writers, 1) == 1)
 		notify_closed(fs, inode, h->fd);
 	locks_handle_closed(fs, h);
 	backing_end(fs, inode, h->flags, h->passes);
@@ -100,124 +88,68 @@ static void handle_close(struct fs *fs, struct handle *h)
 /* FMODE_EXEC, which the kernel sets when it opens a file to execute it. */
 #define OPEN_TO_EXECUTE 040
 
-/* Opens a file to execute it, which the caller need not be able to read: checks
- * the caller's permission, and opens with the daemon's credentials. */
-static int open_program(fuse_req_t req, struct fs *fs, int path_fd, int flags)
-{
-	struct fd_path path;
-	struct cred saved;
-	int err = cred_assume(fs, req, &saved);
-
-	if (err)
-		return err;
-	fd_path_make(path_fd, &path);
-	if (faccessat(AT_FDCWD, path.text, X_OK, AT_EACCESS) != 0)
-		err = -errno;
-	cred_restore(fs, &saved);
-	return err ? err : fd_reopen(path_fd, flags);
-}
-
-static int open_file(fuse_req_t req, struct fs *fs, int path_fd, int flags)
-{
-	struct cred saved;
-	int fd = cred_assume(fs, req, &saved);
-
-	if (fd)
-		return fd;
-	fd = fd_reopen(path_fd, flags);
-	cred_restore(fs, &saved);
-	return fd;
-}
-
 static int open_as_caller(fuse_req_t req, struct fs *fs, struct inode *inode,
 			  int flags)
 {
-	int below = flags_below(flags);
+	int below = flags_below(flags), fd;
+	bool may_run = false;
+	struct fd_path path;
+	struct cred saved;
 	struct path_fd p;
-	int fd = inode_path_fd(fs, inode, &p);
 
+	fd = inode_path_fd(fs, inode, &p);
 	if (fd)
 		return fd;
-	fd = open_file(req, fs, p.fd, below);
-	if (fd == -EACCES && flags & OPEN_TO_EXECUTE && !flags_write(flags))
-		fd = open_program(req, fs, p.fd, below);
+	fd = cred_assume(fs, req, &saved);
+	if (!fd) {
+		fd = fd_reopen(p.fd, below);
+		/* A program may be executed by a caller who cannot read it: the
+		 * daemon opens it then. */
+		if (fd == -EACCES && flags & OPEN_TO_EXECUTE &&
+		    !flags_write(flags)) {
+			fd_path_make(p.fd, &path);
+			may_run = faccessat(AT_FDCWD, path.text, X_OK,
+					    AT_EACCESS) == 0;
+		}
+		cred_restore(fs, &saved);
+	}
+	if (may_run)
+		fd = fd_reopen(p.fd, below);
 	path_fd_close(&p);
 	return fd;
 }
 
-/* Sets whether the kernel may use its cached pages. */
-static int check_cached_pages(struct fs *fs, struct inode *inode, int fd,
-			      int id, struct fuse_file_info *fi)
-{
-	struct stat st;
-
-	if (id) {
-		cache_forget_pages(fs, inode);
-		return 0;
-	}
-	if (fstat(fd, &st) != 0)
-		return -errno;
-	fi->keep_cache = cache_keeps_pages(fs, inode, &st);
-	/* The kernel reads from its cache up to the size. */
-	if (!flags_write(fi->flags) &&
-	    told_size_may_be_wrong(fd, (uint64_t)st.st_size))
-		fi->direct_io = 1;
-	return 0;
-}
-
-/* Whether the daemon need not open the file: it passes through, and the caller
- * is root, whose permission the kernel has checked. */
-static bool needs_no_fd(fuse_req_t req, int id, int flags)
-{
-	const struct fuse_ctx *ctx = fuse_req_ctx(req);
-
-	return id && (flags & (O_ACCMODE | O_TRUNC | O_DIRECT)) == O_RDONLY &&
-	       ctx->uid == 0 && ctx->gid == 0;
-}
-
+/* Opens the file and makes the handle.  The daemon need not open a file that
+ * passes through for root, whose permission the kernel has checked. */
 static int open_counted(fuse_req_t req, struct fs *fs, struct inode *inode,
 			int id, struct fuse_file_info *fi)
 {
-	int fd = -1;
-	int err;
+	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+	struct stat st;
+	int fd = -1, err = 0;
 
-	if (!needs_no_fd(req, id, fi->flags)) {
+	if (!id || (fi->flags & (O_ACCMODE | O_TRUNC | O_DIRECT)) != O_RDONLY ||
+	    ctx->uid != 0 || ctx->gid != 0) {
 		fd = open_as_caller(req, fs, inode, fi->flags);
 		if (fd < 0)
 			return fd;
 	}
-	err = check_cached_pages(fs, inode, fd, id, fi);
+	if (id) {
+		cache_forget_pages(fs, inode);
+	} else if (fstat(fd, &st) != 0) {
+		err = -errno;
+	} else {
+		fi->keep_cache = cache_keeps_pages(fs, inode, &st);
+		/* The kernel reads from its cache up to the size. */
+		if (!flags_write(fi->flags) &&
+		    told_size_may_be_wrong(fd, (uint64_t)st.st_size))
+			fi->direct_io = 1;
+	}
 	if (!err)
 		err = handle_new(fs, inode, fd, id, fi);
 	if (err && fd >= 0)
 		close(fd);
 	return err;
-}
-
-static int open_handle(fuse_req_t req, struct fs *fs, struct inode *inode,
-		       struct fuse_file_info *fi)
-{
-	int err;
-	int id;
-
-	if (!S_ISREG(inode->type))
-		return -EOPNOTSUPP; /* the kernel opens special files itself */
-	id = backing_begin(req, fs, inode, fi->flags, NULL);
-	err = open_counted(req, fs, inode, id, fi);
-	if (err)
-		backing_end(fs, inode, fi->flags, id > 0);
-	return err;
-}
-
-/* Invalidates attributes that may change without the kernel's knowledge, see
- * cache_attr_timeout(), or that the open has changed. */
-static void invalidate_if_changing(struct fs *fs, struct handle *h)
-{
-	struct stat st;
-
-	if (h->flags & O_TRUNC || atomic_load(&h->inode->mappers) ||
-	    fstat(h->fd, &st) != 0 || st.st_mode & (S_ISUID | S_ISGID))
-		(void)cache_forget_attributes(fs, h->inode);
 }
 
 /* Counts the writer before the open, so that a file that is being changed is
@@ -226,27 +158,43 @@ static int open_node(fuse_req_t req, struct fs *fs, struct inode *inode,
 		     struct fuse_file_info *fi)
 {
 	bool writes = flags_write(fi->flags);
-	int err;
+	struct stat st;
+	int id, fd, err = -EOPNOTSUPP;
 
 	if (writes) {
 		atomic_fetch_add(&inode->writers, 1);
 		(void)watched_forget_attributes(fs, inode);
 	}
-	err = open_handle(req, fs, inode, fi);
+	if (S_ISREG(inode->type)) { /* the kernel opens others itself */
+		id = backing_begin(req, fs, inode, fi->flags, NULL);
+		err = open_counted(req, fs, inode, id, fi);
+		if (err)
+			backing_end(fs, inode, fi->flags, id > 0);
+	}
 	if (err && writes)
 		atomic_fetch_sub(&inode->writers, 1);
-	if (!err && writes) {
-		notify_opened(fs, inode, handle_of(fi)->fd);
-		invalidate_if_changing(fs, handle_of(fi));
-	}
-	return err;
+	if (err || !writes)
+		return err;
+	fd = handle_of(fi)->fd;
+	notify_opened(fs, inode, fd);
+	/* Attributes that may change without the kernel's knowledge, see
+	 * cache_attr_timeout(), or that the open has changed. */
+	if (fi->flags & O_TRUNC || atomic_load(&inode->mappers) ||
+	    fstat(fd, &st) != 0 || st.st_mode & (S_ISUID | S_ISGID))
+		(void)cache_forget_attributes(fs, inode);
+	return 0;
 }
 
 void ops_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
 	struct fs *fs = fs_of(req);
-	int err = open_node(req, fs, inode_of(fs, node), fi);
+	int err;
 
+	if (similar_is_node(node)) {
+		similar_ops.open(req, node, fi);
+		return;
+	}
+	err = open_node(req, fs, inode_of(fs, node), fi);
 	if (err)
 		reply_error(req, err);
 	else if (fuse_reply_open(req, fi) == -ENOENT)
@@ -259,7 +207,7 @@ void ops_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 struct creation {
 	struct inode *dir;
 	int dir_fd;
-	const char *name; /* "": it gets none */
+	const char *name; /* "": it gets none (O_TMPFILE) */
 	mode_t mode;
 	struct fuse_file_info *fi; /* of the request, and the handle */
 	struct fuse_entry_param e; /* the reply */
@@ -267,11 +215,12 @@ struct creation {
 	struct stat st;            /* its attributes */
 };
 
-/* An open descriptor, or a negative errno. */
+/* An open descriptor, or a negative errno.  With O_TMPFILE, O_EXCL means that
+ * the file never gets a name. */
 static int create_as_caller(fuse_req_t req, const struct creation *c)
 {
-	const int flags = flags_below(c->fi->flags) | O_CREAT | O_EXCL |
-			  O_NOFOLLOW | O_CLOEXEC;
+	const int how = *c->name ? O_CREAT | O_EXCL | O_NOFOLLOW :
+				   O_TMPFILE | (c->fi->flags & O_EXCL);
 	struct fs *fs = fs_of(req);
 	mode_t mode = c->mode;
 	struct cred saved;
@@ -279,7 +228,8 @@ static int create_as_caller(fuse_req_t req, const struct creation *c)
 
 	if (fd)
 		return fd;
-	fd = openat(c->dir_fd, c->name, flags, mode & 07777);
+	fd = openat(c->dir_fd, *c->name ? c->name : ".",
+		    flags_below(c->fi->flags) | how | O_CLOEXEC, mode & 07777);
 	if (fd < 0)
 		fd = -errno;
 	cred_restore(fs, &saved);
@@ -304,21 +254,6 @@ static int path_of_created(const struct creation *c)
 	return fd_reopen(c->fd, O_PATH);
 }
 
-static int enter_created(struct fs *fs, const struct creation *c,
-			 struct inode **inode_out)
-{
-	struct found found = {
-		.fd = path_of_created(c),
-		.st = &c->st,
-		.parent = c->dir,
-		.parent_fd = c->dir_fd,
-		.name = c->name,
-		.fresh = true,
-	};
-
-	return found.fd < 0 ? found.fd : inode_enter(fs, &found, inode_out);
-}
-
 static int handle_created(fuse_req_t req, struct inode *inode,
 			  const struct creation *c)
 {
@@ -341,13 +276,21 @@ static int handle_created(fuse_req_t req, struct inode *inode,
 
 static int add_created(fuse_req_t req, struct creation *c)
 {
+	struct found found = {
+		.st = &c->st,
+		.parent = c->dir,
+		.parent_fd = c->dir_fd,
+		.name = c->name,
+		.fresh = true,
+	};
 	struct fs *fs = fs_of(req);
 	struct inode *inode;
 	int err;
 
 	if (fstat(c->fd, &c->st) != 0)
 		return -errno;
-	err = enter_created(fs, c, &inode);
+	found.fd = path_of_created(c);
+	err = found.fd < 0 ? found.fd : inode_enter(fs, &found, &inode);
 	if (err)
 		return err;
 	lookup_fill_entry(fs, inode, &c->st, &c->e);
@@ -383,54 +326,20 @@ static int create_in(fuse_req_t req, struct creation *c)
 	int err;
 
 	c->fd = create_as_caller(req, c);
-	if (c->fd == -EEXIST && !(c->fi->flags & O_EXCL))
+	if (c->fd == -EEXIST && *c->name && !(c->fi->flags & O_EXCL))
 		return open_existing(req, c);
-	if (c->fd < 0)
-		return c->fd;
-	err = add_created(req, c);
-	if (err) {
-		notify_lost(fs_of(req));
-		close(c->fd);
-	}
-	return err;
-}
-
-static int tmpfile_as_caller(fuse_req_t req, const struct creation *c)
-{
-	/* With O_TMPFILE, O_EXCL means that the file never gets a name. */
-	const int flags = flags_below(c->fi->flags) | (c->fi->flags & O_EXCL) |
-			  O_TMPFILE | O_CLOEXEC;
-	struct fs *fs = fs_of(req);
-	mode_t mode = c->mode;
-	struct cred saved;
-	int fd = cred_assume_create(fs, req, mode, &saved, &mode);
-
-	if (fd)
-		return fd;
-	fd = openat(c->dir_fd, ".", flags, mode & 07777);
-	if (fd < 0)
-		fd = -errno;
-	cred_restore(fs, &saved);
-	return fd;
-}
-
-static int tmpfile_in(fuse_req_t req, struct creation *c)
-{
-	int err;
-
-	c->fd = tmpfile_as_caller(req, c);
 	if (c->fd < 0)
 		return c->fd;
 	err = add_created(req, c);
 	if (err)
 		close(c->fd);
+	if (err && *c->name)
+		notify_lost(fs_of(req));
 	return err;
 }
 
-/* Creates the file with create() and replies. */
 static void create_and_reply(fuse_req_t req, fuse_ino_t parent,
-			     struct creation *c,
-			     int (*create)(fuse_req_t req, struct creation *c))
+			     struct creation *c)
 {
 	struct fs *fs = fs_of(req);
 	struct inode *inode;
@@ -441,7 +350,7 @@ static void create_and_reply(fuse_req_t req, fuse_ino_t parent,
 	err = inode_path_fd(fs, c->dir, &at);
 	if (!err) {
 		c->dir_fd = at.fd;
-		err = create(req, c);
+		err = create_in(req, c);
 		path_fd_close(&at);
 	}
 	if (err) {
@@ -460,7 +369,8 @@ void ops_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 {
 	struct creation c = { .name = name, .mode = mode, .fi = fi };
 
-	create_and_reply(req, parent, &c, create_in);
+	if (!similar_refuses_name(req, parent, name, -EEXIST))
+		create_and_reply(req, parent, &c);
 }
 
 void ops_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode,
@@ -468,39 +378,39 @@ void ops_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode,
 {
 	struct creation c = { .name = "", .mode = mode, .fi = fi };
 
-	create_and_reply(req, parent, &c, tmpfile_in);
+	if (!similar_refuses(req, parent, -EROFS))
+		create_and_reply(req, parent, &c);
 }
 
 /* ---- close ---- */
 
-/* Gets the errors of earlier writes that the filesystem below reports to
- * close(), by closing a duplicate. */
-static int flush_handle(const struct handle *h)
-{
-	int fd;
-
-	if (!h->writes)
-		return 0;
-	fd = dup(h->fd);
-	if (fd < 0)
-		return -errno;
-	return close(fd) == 0 ? 0 : -errno;
-}
-
 void ops_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
 	struct fs *fs = fs_of(req);
-	int err = flush_handle(handle_of(fi));
+	const struct handle *h = handle_of(fi);
+	int fd, err = 0;
 
-	if (handle_of(fi)->writes)
-		notify_flushed(fs, inode_of(fs, node), handle_of(fi)->fd);
-	locks_owner_closed(fs, inode_of(fs, node), fi->lock_owner);
+	if (similar_is_node(node)) {
+		reply_error(req, 0);
+		return;
+	}
+	if (h->writes) {
+		/* Closing a duplicate gets the errors of earlier writes that
+		 * the filesystem below reports to close(). */
+		fd = dup(h->fd);
+		err = fd >= 0 && close(fd) == 0 ? 0 : -errno;
+		notify_flushed(fs, h->inode, h->fd);
+	}
+	locks_owner_closed(fs, h->inode, fi->lock_owner);
 	reply_error(req, err);
 }
 
 void ops_release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
-	(void)node;
+	if (similar_is_node(node)) {
+		similar_ops.release(req, node, fi);
+		return;
+	}
 	handle_close(fs_of(req), handle_of(fi));
 	reply_error(req, 0);
 }

@@ -10,221 +10,175 @@
 
 #include "fs/inode/cache.h"
 #include "fs/inode/cred.h"
+#include "fs/inode/descriptor.h"
+#include "fs/inode/reopen.h"
 #include "fs/ops/lookup.h"
 #include "fs/ops/metadata_change.h"
 #include "fs/ops/notify.h"
 #include "fs/ops/reply.h"
-#include "fs/inode/descriptor.h"
-#include "fs/inode/reopen.h"
+#include "fs/similar/similar.h"
 
-/* ---- lookup ---- */
-
-static int lookup_in(struct fs *fs, fuse_ino_t parent, const char *name,
-		     struct fuse_entry_param *out)
+static void reply_result(fuse_req_t req, int err,
+			 const struct fuse_entry_param *e)
 {
-	struct inode *dir = inode_of(fs, parent);
-	struct path_fd at;
-	int err;
-
-	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-		return -ESTALE; /* used for NFS export only */
-	err = inode_path_fd(fs, dir, &at);
 	if (err)
-		return err;
-	err = lookup_name(fs, dir, at.fd, name, !atomic_load(&dir->new_names),
-			  out);
-	path_fd_close(&at);
-	if (!err)
-		cache_count_lookup(fs, dir);
-	return err;
+		reply_error(req, err);
+	else
+		lookup_reply_entry(req, fs_of(req), e);
 }
 
 void ops_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct fs *fs = fs_of(req);
+	struct inode *dir = inode_of(fs, parent);
 	struct fuse_entry_param e = { 0 };
-	int err;
+	struct path_fd at;
+	int err = -ESTALE;
 
-	err = lookup_in(fs, parent, name, &e);
-	if (err == -ENOENT && fs->options.timeout_s > 0 && e.entry_timeout > 0)
-		err = 0;
-	if (err)
-		reply_error(req, err);
-	else
-		lookup_reply_entry(req, fs, &e);
-}
-
-static int readlink_of(struct fs *fs, struct inode *inode, char *target,
-		       size_t size)
-{
-	struct path_fd p;
-	ssize_t len;
-	int err = inode_path_fd(fs, inode, &p);
-
-	if (err)
-		return err;
-	len = readlinkat(p.fd, "", target, size);
-	err = len < 0 ? -errno : 0;
-	path_fd_close(&p);
-	if (err)
-		return err;
-	if ((size_t)len == size)
-		return -ENAMETOOLONG;
-	target[len] = '\0';
-	return 0;
+	if (similar_claims(fs, parent, name)) {
+		similar_lookup_root(req, fs);
+		return;
+	}
+	if (similar_is_node(parent)) {
+		similar_ops.lookup(req, parent, name);
+		return;
+	}
+	/* These two are looked up for NFS export only. */
+	if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
+		err = inode_path_fd(fs, dir, &at);
+	if (!err) {
+		err = lookup_name(fs, dir, at.fd, name,
+				  !atomic_load(&dir->new_names), &e);
+		path_fd_close(&at);
+		if (!err)
+			cache_count_lookup(fs, dir);
+		else if (err == -ENOENT && fs->options.timeout_s > 0 &&
+			 e.entry_timeout > 0)
+			err = 0;
+	}
+	reply_result(req, err, &e);
 }
 
 void ops_readlink(fuse_req_t req, fuse_ino_t node)
 {
 	struct fs *fs = fs_of(req);
 	char target[PATH_MAX + 1];
+	struct path_fd p;
+	ssize_t len = 0;
 	int err;
 
-	err = readlink_of(fs, inode_of(fs, node), target, sizeof(target));
-	if (err)
+	if (similar_is_node(node)) {
+		similar_ops.readlink(req, node);
+		return;
+	}
+	err = inode_path_fd(fs, inode_of(fs, node), &p);
+	if (!err) {
+		len = readlinkat(p.fd, "", target, sizeof(target));
+		err = len < 0 ? -errno : 0;
+		path_fd_close(&p);
+	}
+	if (!err && len == sizeof(target))
+		err = -ENAMETOOLONG;
+	if (err) {
 		reply_error(req, err);
-	else
+	} else {
+		target[len] = '\0';
 		fuse_reply_readlink(req, target);
+	}
 }
 
 /* ---- creating ---- */
 
-/* The arguments of mknod, mkdir or symlink. */
-struct making {
-	fuse_ino_t parent;
-	const char *name;
-	mode_t mode; /* with S_IFMT */
-	dev_t rdev;
-	const char *target; /* symlink only */
-};
-
-static int make_at(int dir_fd, const struct making *m, mode_t mode)
+/* mknod, mkdir or symlink.  mode has S_IFMT; target: of a symlink. */
+static int make_at(int dir_fd, const char *name, mode_t mode, dev_t rdev,
+		   const char *target)
 {
 	int r;
 
-	if (m->target)
-		r = symlinkat(m->target, dir_fd, m->name);
-	else if (S_ISDIR(m->mode))
-		r = mkdirat(dir_fd, m->name, mode & ~(mode_t)S_IFMT);
+	if (target)
+		r = symlinkat(target, dir_fd, name);
+	else if (S_ISDIR(mode))
+		r = mkdirat(dir_fd, name, mode & ~(mode_t)S_IFMT);
 	else
-		r = mknodat(dir_fd, m->name, mode, m->rdev);
+		r = mknodat(dir_fd, name, mode, rdev);
 	return r == 0 ? 0 : -errno;
 }
 
-static int make_as_caller(fuse_req_t req, struct fs *fs, int dir_fd,
-			  const struct making *m)
-{
-	struct cred saved;
-	mode_t mode;
-	int err = cred_assume_create(fs, req, m->mode, &saved, &mode);
-
-	if (err)
-		return err;
-	err = make_at(dir_fd, m, mode);
-	cred_restore(fs, &saved);
-	return err;
-}
-
-static int make_file(fuse_req_t req, const struct making *m,
-		     struct fuse_entry_param *out)
+static void make_file(fuse_req_t req, fuse_ino_t parent, const char *name,
+		      mode_t mode, dev_t rdev, const char *target)
 {
 	struct fs *fs = fs_of(req);
-	struct inode *dir = inode_of(fs, m->parent);
-	struct path_fd at;
-	bool made;
-	int err = inode_path_fd(fs, dir, &at);
-
-	if (err)
-		return err;
-	err = make_as_caller(req, fs, at.fd, m);
-	made = !err;
-	if (made)
-		err = lookup_name(fs, dir, at.fd, m->name, false, out);
-	path_fd_close(&at);
-	if (made && err)
-		notify_lost(fs);
-	if (!err && (S_ISREG(m->mode) || S_ISDIR(m->mode)))
-		notify_added(fs, dir, m->name, inode_of(fs, out->ino));
-	return err;
-}
-
-static void reply_making(fuse_req_t req, const struct making *m)
-{
+	struct inode *dir = inode_of(fs, parent);
 	struct fuse_entry_param e;
-	int err = make_file(req, m, &e);
+	struct cred saved;
+	struct path_fd at;
+	mode_t masked;
+	int err;
 
-	if (err)
+	if (similar_refuses_name(req, parent, name, -EEXIST))
+		return;
+	err = inode_path_fd(fs, dir, &at);
+	if (err) {
 		reply_error(req, err);
-	else
-		lookup_reply_entry(req, fs_of(req), &e);
+		return;
+	}
+	err = cred_assume_create(fs, req, mode, &saved, &masked);
+	if (!err) {
+		err = make_at(at.fd, name, masked, rdev, target);
+		cred_restore(fs, &saved);
+	}
+	if (!err) {
+		err = lookup_name(fs, dir, at.fd, name, false, &e);
+		if (err)
+			notify_lost(fs);
+		else if (S_ISREG(mode) || S_ISDIR(mode))
+			notify_added(fs, dir, name, inode_of(fs, e.ino));
+	}
+	path_fd_close(&at);
+	reply_result(req, err, &e);
 }
 
 void ops_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 	       dev_t rdev)
 {
-	struct making m = {
-		.parent = parent,
-		.name = name,
-		.mode = mode & S_IFMT ? mode : mode | S_IFREG,
-		.rdev = rdev,
-	};
-
-	reply_making(req, &m);
+	make_file(req, parent, name, mode & S_IFMT ? mode : mode | S_IFREG,
+		  rdev, NULL);
 }
 
 void ops_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 {
-	struct making m = {
-		.parent = parent,
-		.name = name,
-		.mode = (mode & ~(mode_t)S_IFMT) | S_IFDIR,
-	};
-
-	reply_making(req, &m);
+	make_file(req, parent, name, (mode & ~(mode_t)S_IFMT) | S_IFDIR, 0,
+		  NULL);
 }
 
 void ops_symlink(fuse_req_t req, const char *target, fuse_ino_t parent,
 		 const char *name)
 {
-	struct making m = {
-		.parent = parent,
-		.name = name,
-		.mode = S_IFLNK | 0777,
-		.target = target,
-	};
-
-	reply_making(req, &m);
-}
-
-static int link_as_caller(fuse_req_t req, struct fs *fs, int fd, int dir_fd,
-			  const char *name)
-{
-	struct fd_path path;
-	struct cred saved;
-	int err = cred_assume(fs, req, &saved);
-
-	if (err)
-		return err;
-	/* AT_EMPTY_PATH would need CAP_DAC_READ_SEARCH. */
-	fd_path_make(fd, &path);
-	if (linkat(AT_FDCWD, path.text, dir_fd, name, AT_SYMLINK_FOLLOW) != 0)
-		err = -errno;
-	cred_restore(fs, &saved);
-	return err;
+	make_file(req, parent, name, S_IFLNK | 0777, 0, target);
 }
 
 /* Makes the link; reads the inode's new attributes. */
 static int link_to(fuse_req_t req, struct fs *fs, struct inode *inode,
 		   int dir_fd, const char *name, struct stat *st)
 {
-	struct path_fd p;
 	struct metadata_change change;
+	struct fd_path path;
+	struct cred saved;
+	struct path_fd p;
 	int err = inode_path_fd(fs, inode, &p);
 
 	if (err)
 		return err;
 	metadata_change_begin(fs, inode, &change);
-	err = link_as_caller(req, fs, p.fd, dir_fd, name);
+	err = cred_assume(fs, req, &saved);
+	if (!err) {
+		/* AT_EMPTY_PATH would need CAP_DAC_READ_SEARCH. */
+		fd_path_make(p.fd, &path);
+		if (linkat(AT_FDCWD, path.text, dir_fd, name,
+			   AT_SYMLINK_FOLLOW) != 0)
+			err = -errno;
+		cred_restore(fs, &saved);
+	}
 	metadata_change_end(fs, &change);
 	if (!err && fstat(p.fd, st) != 0)
 		err = -errno;
@@ -232,56 +186,35 @@ static int link_to(fuse_req_t req, struct fs *fs, struct inode *inode,
 	return err;
 }
 
-static int make_link(fuse_req_t req, fuse_ino_t node, fuse_ino_t new_parent,
-		     const char *new_name, struct fuse_entry_param *out)
+void ops_link(fuse_req_t req, fuse_ino_t node, fuse_ino_t new_parent,
+	      const char *new_name)
 {
 	struct fs *fs = fs_of(req);
 	struct inode *inode = inode_of(fs, node);
 	struct inode *dir = inode_of(fs, new_parent);
+	struct fuse_entry_param e;
 	struct path_fd at;
 	struct stat st;
-	int err = inode_path_fd(fs, dir, &at);
+	int err;
 
-	if (err)
-		return err;
-	err = link_to(req, fs, inode, at.fd, new_name, &st);
-	path_fd_close(&at);
-	if (err)
-		return err;
-	inode_ref(inode);
-	lookup_fill_entry(fs, inode, &st, out);
-	if (S_ISREG(st.st_mode))
-		notify_added(fs, dir, new_name, inode);
-	return 0;
-}
-
-void ops_link(fuse_req_t req, fuse_ino_t node, fuse_ino_t new_parent,
-	      const char *new_name)
-{
-	struct fuse_entry_param e;
-	int err = make_link(req, node, new_parent, new_name, &e);
-
-	if (err)
-		reply_error(req, err);
-	else
-		lookup_reply_entry(req, fs_of(req), &e);
+	if (similar_refuses_name(req, new_parent, new_name, -EEXIST) ||
+	    similar_refuses(req, node, -EROFS))
+		return;
+	err = inode_path_fd(fs, dir, &at);
+	if (!err) {
+		err = link_to(req, fs, inode, at.fd, new_name, &st);
+		path_fd_close(&at);
+	}
+	if (!err) {
+		inode_ref(inode);
+		lookup_fill_entry(fs, inode, &st, &e);
+		if (S_ISREG(st.st_mode))
+			notify_added(fs, dir, new_name, inode);
+	}
+	reply_result(req, err, &e);
 }
 
 /* ---- removing ---- */
-
-static int unlink_as_caller(fuse_req_t req, struct fs *fs, int dir_fd,
-			    const char *name, int flags)
-{
-	struct cred saved;
-	int err = cred_assume(fs, req, &saved);
-
-	if (err)
-		return err;
-	if (unlinkat(dir_fd, name, flags) != 0)
-		err = -errno;
-	cred_restore(fs, &saved);
-	return err;
-}
 
 /* As metadata_change_begin(), for the file of that name, if it has an inode.
  * goes: the name is removed.  Does nothing if it is the only name of a file
@@ -304,35 +237,46 @@ static void metadata_change_begin_at(struct fs *fs, int dir_fd,
 	inode_unref(fs, inode);
 }
 
-static int remove_name(fuse_req_t req, fuse_ino_t parent, const char *name,
-		       int flags)
+static void remove_name(fuse_req_t req, fuse_ino_t parent, const char *name,
+			int flags)
 {
 	struct fs *fs = fs_of(req);
 	struct inode *dir = inode_of(fs, parent);
-	struct path_fd at;
 	struct metadata_change change;
-	int err = inode_path_fd(fs, dir, &at);
+	struct cred saved;
+	struct path_fd at;
+	int err;
 
-	if (err)
-		return err;
-	metadata_change_begin_at(fs, at.fd, name, true, &change);
-	err = unlink_as_caller(req, fs, at.fd, name, flags);
-	metadata_change_end(fs, &change); /* the file may have another name */
-	path_fd_close(&at);
+	if (similar_refuses_name(req, parent, name, -EROFS))
+		return;
+	err = inode_path_fd(fs, dir, &at);
+	if (!err) {
+		metadata_change_begin_at(fs, at.fd, name, true, &change);
+		err = cred_assume(fs, req, &saved);
+		if (!err) {
+			err = unlinkat(at.fd, name, flags) == 0 ? 0 : -errno;
+			cred_restore(fs, &saved);
+		}
+		/* The file may have another name. */
+		metadata_change_end(fs, &change);
+		path_fd_close(&at);
+	}
 	if (!err)
 		notify_removed(fs, dir, name);
-	return err;
+	reply_error(req, err);
 }
 
 void ops_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	reply_error(req, remove_name(req, parent, name, 0));
+	remove_name(req, parent, name, 0);
 }
 
 void ops_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	reply_error(req, remove_name(req, parent, name, AT_REMOVEDIR));
+	remove_name(req, parent, name, AT_REMOVEDIR);
 }
+
+/* ---- renaming ---- */
 
 struct renaming {
 	struct inode *dir;
@@ -343,21 +287,6 @@ struct renaming {
 	const char *new_name;
 	unsigned flags;
 };
-
-static int rename_as_caller(fuse_req_t req, struct fs *fs,
-			    const struct renaming *r)
-{
-	struct cred saved;
-	int err = cred_assume(fs, req, &saved);
-
-	if (err)
-		return err;
-	if (renameat2(r->dir_fd, r->name, r->new_dir_fd, r->new_name,
-		      r->flags) != 0)
-		err = -errno;
-	cred_restore(fs, &saved);
-	return err;
-}
 
 /* st is that of the file that moved, all zero if it is not known.  The engine
  * knows only regular files and directories. */
@@ -387,10 +316,10 @@ static void report_moved(struct fs *fs, const struct renaming *r,
 static int rename_between(fuse_req_t req, struct fs *fs,
 			  const struct renaming *r)
 {
-	bool exchange = r->flags & RENAME_EXCHANGE;
+	bool exchange = r->flags & RENAME_EXCHANGE, begun;
 	struct metadata_change moved, other;
 	struct stat st = { 0 };
-	bool begun;
+	struct cred saved;
 	int err;
 
 	/* Before the names lock is taken, as these may open an inode by name,
@@ -400,7 +329,13 @@ static int rename_between(fuse_req_t req, struct fs *fs,
 				 &other);
 	(void)fstatat(r->dir_fd, r->name, &st, AT_SYMLINK_NOFOLLOW);
 	begun = inodes_rename_begin(fs);
-	err = rename_as_caller(req, fs, r);
+	err = cred_assume(fs, req, &saved);
+	if (!err) {
+		if (renameat2(r->dir_fd, r->name, r->new_dir_fd, r->new_name,
+			      r->flags) != 0)
+			err = -errno;
+		cred_restore(fs, &saved);
+	}
 	if (begun && !err)
 		inodes_rename_moved(fs, r->new_dir, r->new_dir_fd, r->new_name);
 	if (begun && !err && exchange)
@@ -413,38 +348,33 @@ static int rename_between(fuse_req_t req, struct fs *fs,
 	return err;
 }
 
-static int rename_name(fuse_req_t req, fuse_ino_t parent, fuse_ino_t new_parent,
-		       struct renaming *r)
-{
-	struct fs *fs = fs_of(req);
-	struct path_fd at;
-	struct path_fd new_at;
-	int err;
-
-	r->dir = inode_of(fs, parent);
-	r->new_dir = inode_of(fs, new_parent);
-	err = inode_path_fd(fs, r->dir, &at);
-	if (err)
-		return err;
-	err = inode_path_fd(fs, r->new_dir, &new_at);
-	if (!err) {
-		r->dir_fd = at.fd;
-		r->new_dir_fd = new_at.fd;
-		err = rename_between(req, fs, r);
-		path_fd_close(&new_at);
-	}
-	path_fd_close(&at);
-	return err;
-}
-
 void ops_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 		fuse_ino_t new_parent, const char *new_name, unsigned flags)
 {
+	struct fs *fs = fs_of(req);
 	struct renaming r = {
+		.dir = inode_of(fs, parent),
 		.name = name,
+		.new_dir = inode_of(fs, new_parent),
 		.new_name = new_name,
 		.flags = flags,
 	};
+	struct path_fd at, new_at;
+	int err;
 
-	reply_error(req, rename_name(req, parent, new_parent, &r));
+	if (similar_refuses_name(req, parent, name, -EROFS) ||
+	    similar_refuses_name(req, new_parent, new_name, -EROFS))
+		return;
+	err = inode_path_fd(fs, r.dir, &at);
+	if (!err) {
+		err = inode_path_fd(fs, r.new_dir, &new_at);
+		if (!err) {
+			r.dir_fd = at.fd;
+			r.new_dir_fd = new_at.fd;
+			err = rename_between(req, fs, &r);
+			path_fd_close(&new_at);
+		}
+		path_fd_close(&at);
+	}
+	reply_error(req, err);
 }

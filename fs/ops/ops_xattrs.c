@@ -8,13 +8,13 @@
 #include <sys/xattr.h>
 
 #include "fs/inode/cred.h"
-#include "fs/ops/notify.h"
 #include "fs/ops/metadata_change.h"
 #include "fs/ops/xattr_derived.h"
 #include "fs/inode/descriptor.h"
 #include "fs/inode/reopen.h"
 #include "fs/ops/reply.h"
 #include "fs/ops/xattr_query.h"
+#include "fs/similar/similar.h"
 
 #define CAPABILITY "security.capability"
 #define HIDDEN "trusted."
@@ -24,16 +24,6 @@
  * to the file behind it, even to a symbolic link.  So the system calls that
  * follow links are right for every type of file.
  */
-
-/* ---- security.capability ---- */
-
-static void caps_changed(struct inode *inode, const char *name)
-{
-	if (strcmp(name, CAPABILITY) == 0)
-		atomic_fetch_add(&inode->caps_epoch, 1);
-}
-
-/* ---- get ---- */
 
 /* Returns the length or a negative errno. */
 static ssize_t get_lower(struct fs *fs, struct inode *inode, const char *name,
@@ -54,37 +44,33 @@ static ssize_t get_lower(struct fs *fs, struct inode *inode, const char *name,
 	return len;
 }
 
-static ssize_t get_value(struct fs *fs, struct inode *inode, const char *name,
-			 char *value, size_t size)
-{
-	bool is_caps = strcmp(name, CAPABILITY) == 0;
-	unsigned epoch = atomic_load(&inode->caps_epoch);
-	ssize_t len;
-
-	if (is_caps && inode_has_no_caps(inode))
-		return -ENODATA;
-	len = get_lower(fs, inode, name, value, size);
-	if (is_caps && len == -ENODATA)
-		atomic_store(&inode->caps_none, epoch);
-	return len;
-}
-
 void ops_getxattr(fuse_req_t req, fuse_ino_t node, const char *name,
 		  size_t size)
 {
 	struct fs *fs = fs_of(req);
-	char small[256];
-	char *value = small;
-	ssize_t len;
+	struct inode *inode = inode_of(fs, node);
+	bool is_caps = strcmp(name, CAPABILITY) == 0;
+	char small[256], *value = small;
+	ssize_t len = -ENODATA;
+	unsigned epoch;
 
-	if (xattr_is_derived(name)) {
-		xattr_derived_get(req, fs, inode_of(fs, node), name, size);
+	if (similar_is_node(node)) {
+		similar_ops.getxattr(req, node, name, size);
 		return;
 	}
+	if (xattr_is_derived(name)) {
+		xattr_derived_get(req, fs, inode, name, size);
+		return;
+	}
+	epoch = atomic_load(&inode->caps_epoch);
 	if (size > sizeof(small))
 		value = malloc(size);
-	len = value ? get_value(fs, inode_of(fs, node), name, value, size) :
-		      -ENOMEM;
+	if (!value)
+		len = -ENOMEM;
+	else if (!is_caps || !inode_has_no_caps(inode))
+		len = get_lower(fs, inode, name, value, size);
+	if (is_caps && len == -ENODATA)
+		atomic_store(&inode->caps_none, epoch);
 	if (len < 0)
 		reply_error(req, (int)len);
 	else
@@ -95,42 +81,42 @@ void ops_getxattr(fuse_req_t req, fuse_ino_t node, const char *name,
 
 /* ---- list ---- */
 
-static int list_path(const char *path, char **names_out, size_t *len_out)
-{
-	for (;;) {
-		ssize_t len = listxattr(path, NULL, 0);
-		char *names;
-
-		if (len < 0)
-			return -errno;
-		names = malloc((size_t)len + 1);
-		if (!names)
-			return -ENOMEM;
-		len = len ? listxattr(path, names, (size_t)len) : 0;
-		if (len >= 0) {
-			*names_out = names;
-			*len_out = (size_t)len;
-			return 0;
-		}
-		free(names);
-		if (errno != ERANGE) /* ERANGE: the list has grown meanwhile */
-			return -errno;
-	}
-}
-
+/* The caller frees the names. */
 static int lower_list(struct fs *fs, struct inode *inode, char **names_out,
 		      size_t *len_out)
 {
+	char *names = NULL;
 	struct fd_path path;
 	struct path_fd p;
+	ssize_t len;
 	int err = inode_path_fd(fs, inode, &p);
 
 	if (err)
 		return err;
 	fd_path_make(p.fd, &path);
-	err = list_path(path.text, names_out, len_out);
+	do {
+		free(names);
+		names = NULL;
+		len = listxattr(path.text, NULL, 0);
+		if (len < 0)
+			break;
+		names = malloc((size_t)len + 1);
+		if (!names) {
+			errno = ENOMEM;
+			len = -1;
+			break;
+		}
+		len = len ? listxattr(path.text, names, (size_t)len) : 0;
+	} while (len < 0 && errno == ERANGE); /* it has grown meanwhile */
+	err = len < 0 ? -errno : 0;
 	path_fd_close(&p);
-	return err;
+	if (err) {
+		free(names);
+		return err;
+	}
+	*names_out = names;
+	*len_out = (size_t)len;
+	return 0;
 }
 
 static void drop_hidden(fuse_req_t req, char *names, size_t *len)
@@ -151,42 +137,13 @@ static void drop_hidden(fuse_req_t req, char *names, size_t *len)
 	*len = kept;
 }
 
-static void list_lower(fuse_req_t req, struct fs *fs, struct inode *inode,
-		       size_t size)
-{
-	char *names = NULL;
-	size_t len = 0;
-	int err = lower_list(fs, inode, &names, &len);
-
-	if (!err)
-		drop_hidden(req, names, &len);
-	if (err)
-		reply_error(req, err);
-	else
-		reply_xattr(req, names, len, size);
-	free(names);
-}
-
-/* Adds the names of all digests in the set. */
-static int list_possible(struct xattr_list *l, uint32_t set)
-{
-	int id, err = 0;
-
-	for (id = 0; id < DIGEST_COUNT && !err; id++) {
-		const char *name = digest_table[id]->attribute;
-
-		if (set & DIGEST_BIT(id))
-			err = buf_append(&l->names, name, strlen(name) + 1);
-	}
-	return err;
-}
-
 /* Adds the names that may be in the list when it is read: it becomes longer if
  * the digests are ready by then. */
 static void list_expected(struct xattr_list *l, struct fs *fs,
 			  struct inode *inode)
 {
 	struct file_digests answer;
+	int id, err = 0;
 
 	if (xattr_ask(fs, inode, DIGEST_ALL, &answer))
 		return;
@@ -194,7 +151,13 @@ static void list_expected(struct xattr_list *l, struct fs *fs,
 		(void)xattr_list_digests(l, &answer.digests);
 	else if (answer.state != DIGESTS_SKIPPED &&
 		 answer.state != DIGESTS_FAILED)
-		(void)list_possible(l, fs->options.kept_digests);
+		for (id = 0; id < DIGEST_COUNT && !err; id++) {
+			const char *name = digest_table[id]->attribute;
+
+			if (fs->options.kept_digests & DIGEST_BIT(id))
+				err = buf_append(&l->names, name,
+						 strlen(name) + 1);
+		}
 	file_digests_release(&answer);
 }
 
@@ -234,42 +197,40 @@ static size_t room_beside(struct fs *fs, struct inode *inode,
 	return room;
 }
 
-static int list_new(fuse_req_t req, struct fs *fs, struct inode *inode,
-		    size_t size, struct xattr_list **list_out)
+void ops_listxattr(fuse_req_t req, fuse_ino_t node, size_t size)
 {
-	struct xattr_list *l = calloc(1, sizeof(*l));
+	struct fs *fs = fs_of(req);
+	struct inode *inode = inode_of(fs, node);
+	bool has_derived, more = false;
+	struct xattr_list *list;
 	char *lower = NULL;
 	size_t len = 0;
-	int err = l ? lower_list(fs, inode, &lower, &len) : -ENOMEM;
+	int err = -ENOMEM;
 
+	if (similar_is_node(node)) {
+		reply_xattr(req, "", 0, size);
+		return;
+	}
+	has_derived = S_ISREG(inode->type) || inode == fs->root;
+	list = calloc(1, sizeof(*list));
+	if (list)
+		err = lower_list(fs, inode, &lower, &len);
 	if (!err) {
-		l->size = size;
+		list->size = size;
 		drop_hidden(req, lower, &len);
-		err = list_real(l, lower, len);
-		free(lower);
+		err = has_derived ? list_real(list, lower, len) :
+				    buf_append(&list->names, lower, len);
 	}
-	if (err && l) {
-		buf_release(&l->names);
-		free(l);
-	} else {
-		*list_out = l;
-	}
-	return err;
-}
-
-static void list_all(fuse_req_t req, struct fs *fs, struct inode *inode,
-		     size_t size)
-{
-	struct xattr_list *list;
-	int err = list_new(req, fs, inode, size, &list);
-	bool more = !err && S_ISREG(inode->type) &&
-		    fs->options.xattrs != XATTRS_HIDE &&
-		    xattr_may_read(req, fs, inode);
-
+	free(lower);
 	if (err) {
+		if (list)
+			buf_release(&list->names);
+		free(list);
 		reply_error(req, err);
 		return;
 	}
+	more = S_ISREG(inode->type) && fs->options.xattrs != XATTRS_HIDE &&
+	       xattr_may_read(req, fs, inode);
 	if (more)
 		list->room = room_beside(fs, inode, &list->names);
 	if (more && size) {
@@ -281,44 +242,18 @@ static void list_all(fuse_req_t req, struct fs *fs, struct inode *inode,
 	}
 }
 
-void ops_listxattr(fuse_req_t req, fuse_ino_t node, size_t size)
-{
-	struct fs *fs = fs_of(req);
-	struct inode *inode = inode_of(fs, node);
-
-	if (S_ISREG(inode->type) || inode == fs->root)
-		list_all(req, fs, inode, size);
-	else
-		list_lower(req, fs, inode, size);
-}
-
 /* ---- set and remove ---- */
 
-/* A change of an attribute.  value NULL: it is removed. */
-struct change {
-	const char *name;
-	const char *value;
-	size_t size;
-	int flags;
-};
-
-static int change_path(const char *path, const struct change *c)
+/* value NULL: the attribute is removed. */
+static int change_lower(fuse_req_t req, struct inode *inode, const char *name,
+			const char *value, size_t size, int flags)
 {
-	int r = c->value ?
-			setxattr(path, c->name, c->value, c->size, c->flags) :
-			removexattr(path, c->name);
-
-	return r == 0 ? 0 : -errno;
-}
-
-static int change_lower(fuse_req_t req, struct fs *fs, struct inode *inode,
-			const struct change *c)
-{
+	struct metadata_change change;
+	struct fs *fs = fs_of(req);
 	struct fd_path path;
 	struct cred saved;
 	struct path_fd p;
-	struct metadata_change change;
-	int err = inode_path_fd(fs, inode, &p);
+	int r, err = inode_path_fd(fs, inode, &p);
 
 	if (err)
 		return err;
@@ -326,40 +261,42 @@ static int change_lower(fuse_req_t req, struct fs *fs, struct inode *inode,
 	err = cred_assume(fs, req, &saved);
 	if (!err) {
 		fd_path_make(p.fd, &path);
-		err = change_path(path.text, c);
+		r = value ? setxattr(path.text, name, value, size, flags) :
+			    removexattr(path.text, name);
+		err = r == 0 ? 0 : -errno;
 		cred_restore(fs, &saved);
 	}
 	metadata_change_end(fs, &change);
 	path_fd_close(&p);
-	caps_changed(inode, c->name);
+	if (strcmp(name, CAPABILITY) == 0)
+		inode_expect_caps(inode);
 	return err;
 }
 
 void ops_setxattr(fuse_req_t req, fuse_ino_t node, const char *name,
 		  const char *value, size_t size, int flags)
 {
-	struct fs *fs = fs_of(req);
-	struct change c = {
-		.name = name,
-		.value = value ? value : "",
-		.size = size,
-		.flags = flags,
-	};
+	struct inode *inode = inode_of(fs_of(req), node);
 
+	if (similar_refuses(req, node, -EROFS))
+		return;
+	if (!value)
+		value = "";
 	if (xattr_is_derived(name))
-		xattr_derived_set(req, fs, inode_of(fs, node), name, value,
-				  size, flags);
+		xattr_derived_set(req, fs_of(req), inode, name, value, size);
 	else
-		reply_error(req, change_lower(req, fs, inode_of(fs, node), &c));
+		reply_error(req,
+			    change_lower(req, inode, name, value, size, flags));
 }
 
 void ops_removexattr(fuse_req_t req, fuse_ino_t node, const char *name)
 {
-	struct fs *fs = fs_of(req);
-	struct change c = { .name = name };
+	struct inode *inode = inode_of(fs_of(req), node);
 
+	if (similar_refuses(req, node, -EROFS))
+		return;
 	if (xattr_is_derived(name))
-		xattr_derived_remove(req, fs, inode_of(fs, node), name);
+		xattr_derived_set(req, fs_of(req), inode, name, NULL, 0);
 	else
-		reply_error(req, change_lower(req, fs, inode_of(fs, node), &c));
+		reply_error(req, change_lower(req, inode, name, NULL, 0, 0));
 }

@@ -36,40 +36,37 @@ bool xattr_is_derived(const char *name)
 
 /* ---- user.kinfs.status ---- */
 
-static void copy_key(const json_t *from, json_t *to, const char *key)
-{
-	json_t *value = json_object_get(from, key);
-
-	if (value)
-		json_object_set(to, key, value);
-}
-
-static void copy_key_within(const json_t *from, json_t *to, const char *object,
-			    const char *key)
-{
-	json_t *part = json_object();
-
-	copy_key(json_object_get(from, object), part, key);
-	json_object_set_new(to, object, part);
-}
-
 /* The members for users that do not own the mount.  Numbers of contents or
  * bytes would tell such a user whether a content that it guesses exists. */
 static json_t *public_status(const json_t *whole)
 {
-	static const char *const keys[] = {
-		"digests", "idle",      "mounted", "passthrough",  "paused",
-		"rate",    "share_min", "percent", "similar_name", "source",
-		"stalled", "threshold", "version",
+	static const char *const keys[][2] = {
+		{ "digests" },          { "idle" },
+		{ "mounted" },          { "passthrough" },
+		{ "paused" },           { "rate" },
+		{ "share_min" },        { "percent" },
+		{ "similar_name" },     { "source" },
+		{ "stalled" },          { "threshold" },
+		{ "version" },          { "scan", "running" },
+		{ "catalog", "error" }, { "watch", "on" },
 	};
 	json_t *o = json_object();
 	size_t i;
 
-	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		copy_key(whole, o, keys[i]);
-	copy_key_within(whole, o, "scan", "running");
-	copy_key_within(whole, o, "catalog", "error");
-	copy_key_within(whole, o, "watch", "on");
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		const char *within = keys[i][0], *key = keys[i][1];
+		json_t *from = json_object_get(whole, within), *part;
+
+		if (!key) {
+			if (from)
+				json_object_set(o, within, from);
+			continue;
+		}
+		part = json_object();
+		if (json_object_get(from, key))
+			json_object_set(part, key, json_object_get(from, key));
+		json_object_set_new(o, within, part);
+	}
 	return o;
 }
 
@@ -108,18 +105,6 @@ static int status_text(struct fs *fs, bool whole, struct buf *out)
 
 /* ---- the other attributes user.kinfs.* ---- */
 
-static int read_state(struct fs *fs, struct inode *inode, struct buf *out)
-{
-	struct file_digests answer;
-	int err = xattr_ask(fs, inode, 0, &answer);
-
-	if (err)
-		return err;
-	err = xattr_format_state(&answer, out);
-	file_digests_release(&answer);
-	return err;
-}
-
 /* "97 2026-11-25T08:15:02Z".  What a file of the same name was before only the
  * owner of the mount is told: nobody knows who could read that. */
 static int read_change(fuse_req_t req, struct fs *fs, struct inode *inode,
@@ -150,30 +135,30 @@ static int read_change(fuse_req_t req, struct fs *fs, struct inode *inode,
 		       buf_append_format(out, "%d %s", change.kept, date);
 }
 
-/* Reading user.kinfs.wait reports that the caller waits for the hashing, while
- * it polls the status. */
-static int hurry_engine(fuse_req_t req, struct fs *fs)
-{
-	if (!cred_owns_mount(fs, req))
-		return -EPERM;
-	engine_hurry(fs->engine);
-	return 0;
-}
-
 static void get_kinfs(fuse_req_t req, struct fs *fs, struct inode *inode,
 		      const char *name, size_t size)
 {
+	struct file_digests answer;
 	struct buf text = { 0 };
 	int err = -ENODATA;
 
-	if (strcmp(name, STATE) == 0)
-		err = read_state(fs, inode, &text);
-	else if (strcmp(name, CHANGE) == 0)
+	if (strcmp(name, STATE) == 0) {
+		err = xattr_ask(fs, inode, 0, &answer);
+		if (!err) {
+			err = xattr_format_state(&answer, &text);
+			file_digests_release(&answer);
+		}
+	} else if (strcmp(name, CHANGE) == 0) {
 		err = read_change(req, fs, inode, &text);
-	else if (strcmp(name, STATUS) == 0 && inode == fs->root)
+	} else if (strcmp(name, STATUS) == 0 && inode == fs->root) {
 		err = status_text(fs, cred_owns_mount(fs, req), &text);
-	else if (strcmp(name, WAIT) == 0 && inode == fs->root)
-		err = hurry_engine(req, fs);
+	} else if (strcmp(name, WAIT) == 0 && inode == fs->root) {
+		/* The caller waits for the hashing, while it polls the
+		 * status. */
+		err = cred_owns_mount(fs, req) ? 0 : -EPERM;
+		if (!err)
+			engine_hurry(fs->engine);
+	}
 	if (err)
 		fuse_reply_err(req, -err);
 	else
@@ -219,21 +204,11 @@ static int set_control(fuse_req_t req, struct fs *fs, const char *value,
 }
 
 void xattr_derived_set(fuse_req_t req, struct fs *fs, struct inode *inode,
-		       const char *name, const char *value, size_t size,
-		       int flags)
+		       const char *name, const char *value, size_t size)
 {
 	int err = fs->options.xattrs == XATTRS_STRICT ? EPERM : 0;
 
-	(void)flags;
-	if (strcmp(name, CONTROL) == 0 && inode == fs->root)
+	if (value && strcmp(name, CONTROL) == 0 && inode == fs->root)
 		err = set_control(req, fs, value, size);
 	fuse_reply_err(req, err);
-}
-
-void xattr_derived_remove(fuse_req_t req, struct fs *fs, struct inode *inode,
-			  const char *name)
-{
-	(void)inode;
-	(void)name;
-	fuse_reply_err(req, fs->options.xattrs == XATTRS_STRICT ? EPERM : 0);
 }

@@ -17,10 +17,8 @@ bool xattr_is_derived(const char *name);
 
 void xattr_derived_get(struct fuse_req *req, struct fs *fs, struct inode *inode,
 		       const char *name, size_t size);
+/* value NULL: the attribute is removed. */
 void xattr_derived_set(struct fuse_req *req, struct fs *fs, struct inode *inode,
-		       const char *name, const char *value, size_t size,
-		       int flags);
-void xattr_derived_remove(struct fuse_req *req, struct fs *fs,
-			  struct inode *inode, const char *name);
+		       const char *name, const char *value, size_t size);
 
 #endif

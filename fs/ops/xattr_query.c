@@ -65,26 +65,18 @@ int xattr_list_digests(struct xattr_list *l, const struct digests *d)
 
 /* ---- answers without waiting ---- */
 
-static bool may_read(fuse_req_t req, struct fs *fs, int fd)
-{
-	struct cred saved;
-	bool may;
-
-	if (cred_assume(fs, req, &saved))
-		return false;
-	may = !faccessat(fd, "", R_OK, AT_EMPTY_PATH | AT_EACCESS);
-	cred_restore(fs, &saved);
-	return may;
-}
-
 bool xattr_may_read(fuse_req_t req, struct fs *fs, struct inode *inode)
 {
 	struct path_fd path;
-	bool may;
+	struct cred saved;
+	bool may = false;
 
 	if (inode_path_fd(fs, inode, &path))
 		return false;
-	may = may_read(req, fs, path.fd);
+	if (!cred_assume(fs, req, &saved)) {
+		may = !faccessat(path.fd, "", R_OK, AT_EMPTY_PATH | AT_EACCESS);
+		cred_restore(fs, &saved);
+	}
 	path_fd_close(&path);
 	return may;
 }
@@ -130,64 +122,32 @@ struct digest_query {
 	struct inode *inode;           /* holds a reference */
 	const struct digest_ops *info; /* NULL: listxattr */
 	size_t size;
-	struct path_fd opened;      /* for the first open_file(); fd -1: none */
 	struct path_fd path;        /* between open_file() and close_file() */
 	struct file_digests answer; /* owned */
 	int rounds;
 	bool written_out; /* dirty pages of mappings were written back */
 };
 
-static void query_free(struct digest_query *q)
+/* Replies and frees the query.  value: of a getxattr without an error.  With an
+ * error, the reply to a listxattr has the names of the real attributes. */
+static void query_end(struct digest_query *q, int err, const struct buf *value)
 {
-	if (q->opened.fd >= 0)
-		path_fd_close(&q->opened);
+	struct xattr_list *list = q->park.rest;
+
+	if (!park_claim(&q->park)) {
+		/* Interrupted. */
+	} else if (!q->info) {
+		if (!err && q->answer.state == DIGESTS_FRESH)
+			(void)xattr_list_digests(list, &q->answer.digests);
+		xattr_list_reply(q->park.req, list);
+	} else if (err) {
+		fuse_reply_err(q->park.req, err == -ECANCELED ? ENODATA : -err);
+	} else {
+		reply_xattr(q->park.req, value->data, value->len, q->size);
+	}
 	file_digests_release(&q->answer);
 	inode_unref(q->fs, q->inode);
 	free(q);
-}
-
-/* Replies err; to a listxattr, the names of the real attributes. */
-static void query_fail(struct digest_query *q, int err)
-{
-	if (park_claim(&q->park)) {
-		if (q->info)
-			fuse_reply_err(q->park.req, err);
-		else
-			xattr_list_reply(q->park.req, q->park.rest);
-	}
-	query_free(q);
-}
-
-static void query_reply(struct digest_query *q, const struct buf *b)
-{
-	if (park_claim(&q->park))
-		reply_xattr(q->park.req, b->data, b->len, q->size);
-	query_free(q);
-}
-
-static void reply_value(struct digest_query *q)
-{
-	struct buf text = { 0 };
-	int err = -ENODATA;
-
-	if (q->answer.state == DIGESTS_FRESH)
-		err = digest_format(&q->answer.digests, q->info->id, &text);
-	if (err)
-		query_fail(q, -err);
-	else
-		query_reply(q, &text);
-	buf_release(&text);
-}
-
-static void reply_list(struct digest_query *q)
-{
-	if (park_claim(&q->park)) {
-		if (q->answer.state == DIGESTS_FRESH)
-			(void)xattr_list_digests(q->park.rest,
-						 &q->answer.digests);
-		xattr_list_reply(q->park.req, q->park.rest);
-	}
-	query_free(q);
 }
 
 /* ---- the file ---- */
@@ -195,13 +155,8 @@ static void reply_list(struct digest_query *q)
 static int open_file(void *query)
 {
 	struct digest_query *q = query;
-	int err = 0;
+	int err = inode_path_fd(q->fs, q->inode, &q->path);
 
-	if (q->opened.fd >= 0)
-		q->path = q->opened;
-	else
-		err = inode_path_fd(q->fs, q->inode, &q->path);
-	q->opened.fd = -1;
 	return err ? err : q->path.fd;
 }
 
@@ -223,11 +178,6 @@ static bool answer_holds(struct digest_query *q)
 	return holds;
 }
 
-static void query_fail_waiting(struct digest_query *q, int err)
-{
-	query_fail(q, err == -ECANCELED ? ENODATA : -err);
-}
-
 /* Waits for the digests of the present content. */
 static void query_wait(struct digest_query *q)
 {
@@ -236,7 +186,7 @@ static void query_wait(struct digest_query *q)
 	file_digests_release(&q->answer);
 	err = engine_wait(q->fs->engine, &q->wait);
 	if (err)
-		query_fail_waiting(q, err);
+		query_end(q, err, NULL);
 }
 
 /* ---- digests that are not stored ---- */
@@ -249,12 +199,8 @@ static void on_demanded(void *arg, int result, const struct buf *text)
 		result = -EAGAIN;
 	if (result == -EAGAIN && q->rounds++ < ROUNDS_MAX)
 		query_wait(q);
-	else if (result == -EAGAIN)
-		query_fail(q, ENODATA);
-	else if (result)
-		query_fail_waiting(q, result);
 	else
-		query_reply(q, text);
+		query_end(q, result == -EAGAIN ? -ENODATA : result, text);
 }
 
 /* Computes the digest.  q->answer is checked afterwards (answer_holds()): if it
@@ -277,7 +223,7 @@ static void query_on_demand(struct digest_query *q)
 		path_fd_close(&path);
 	}
 	if (err)
-		query_fail_waiting(q, err);
+		query_end(q, err, NULL);
 }
 
 /* ---- the answer ---- */
@@ -287,18 +233,25 @@ static void on_written_out(void *arg, int result);
 static void query_answer(struct digest_query *q)
 {
 	bool fresh = q->answer.state == DIGESTS_FRESH;
+	struct buf text = { 0 };
+	int err = 0;
 
 	if (fresh && !q->written_out && mapped_is_possible(q->fs, q->inode)) {
 		if (mapped_write_out(q->fs, q->inode, on_written_out, q))
-			query_fail(q, ENOMEM);
-	} else if (q->info && fresh &&
-		   !(q->fs->options.kept_digests & DIGEST_BIT(q->info->id))) {
-		query_on_demand(q);
-	} else if (q->info) {
-		reply_value(q);
-	} else {
-		reply_list(q);
+			query_end(q, -ENOMEM, NULL);
+		return;
 	}
+	if (q->info && fresh &&
+	    !(q->fs->options.kept_digests & DIGEST_BIT(q->info->id))) {
+		query_on_demand(q);
+		return;
+	}
+	if (q->info)
+		err = fresh ? digest_format(&q->answer.digests, q->info->id,
+					    &text) :
+			      -ENODATA;
+	query_end(q, err, &text);
+	buf_release(&text);
 }
 
 static void on_digests(void *arg, int err, struct file_digests *answer)
@@ -306,7 +259,7 @@ static void on_digests(void *arg, int err, struct file_digests *answer)
 	struct digest_query *q = arg;
 
 	if (err) {
-		query_fail_waiting(q, err);
+		query_end(q, err, NULL);
 		return;
 	}
 	q->answer = *answer;
@@ -320,98 +273,67 @@ static void on_written_out(void *arg, int result)
 
 	q->written_out = true;
 	if (result)
-		query_fail_waiting(q, result);
+		query_end(q, result, NULL);
 	else if (answer_holds(q))
 		query_answer(q);
 	else
 		query_wait(q);
 }
 
-static int64_t deadline_ms(const struct fs *fs)
-{
-	return clock_now_ms() + fs->options.wait_s * INT64_C(1000);
-}
-
-static struct digest_query *query_new(fuse_req_t req, struct fs *fs,
-				      struct inode *inode, size_t size)
+/* Takes list, that of a listxattr; info: of a getxattr. */
+static void query_begin(fuse_req_t req, struct fs *fs, struct inode *inode,
+			const struct digest_ops *info, size_t size,
+			struct xattr_list *list)
 {
 	struct digest_query *q = calloc(1, sizeof(*q));
 
-	if (!q)
-		return NULL;
+	if (!q) {
+		if (list)
+			xattr_list_reply(req, list);
+		else
+			fuse_reply_err(req, ENOMEM);
+		return;
+	}
 	inode_ref(inode);
 	q->fs = fs;
 	q->inode = inode;
+	q->info = info;
 	q->size = size;
-	q->opened.fd = -1;
 	q->park.engine = fs->engine;
+	q->park.give_up = list ? xattr_list_reply : NULL;
+	q->park.rest = list;
 	q->wait = (struct digests_wait){
 		.uid = fuse_req_ctx(req)->uid,
-		.wanted = DIGEST_ALL,
-		.deadline_ms = deadline_ms(fs),
+		.wanted = info ? DIGEST_BIT(info->id) : DIGEST_ALL,
+		.deadline_ms =
+			clock_now_ms() + fs->options.wait_s * INT64_C(1000),
 		.ticket = &q->park.ticket,
 		.open = open_file,
 		.close = close_file,
 		.done = on_digests,
 		.arg = q,
 	};
-	return q;
-}
-
-static void query_begin(struct digest_query *q, fuse_req_t req)
-{
-	if (park_begin(&q->park, req))
+	if (park_begin(&q->park, req)) {
 		query_wait(q);
-	else
-		query_free(q);
-}
-
-/* Takes opened on success. */
-static int query_digest(fuse_req_t req, struct fs *fs, struct inode *inode,
-			const struct digest_ops *info, size_t size,
-			const struct path_fd *opened)
-{
-	struct digest_query *q;
-
-	if (!may_read(req, fs, opened->fd))
-		return EACCES;
-	if (!(fs->options.digest_set & DIGEST_BIT(info->id)))
-		return ENODATA;
-	q = query_new(req, fs, inode, size);
-	if (!q)
-		return ENOMEM;
-	q->info = info;
-	q->wait.wanted = DIGEST_BIT(info->id);
-	q->opened = *opened;
-	query_begin(q, req);
-	return 0;
+	} else {
+		inode_unref(fs, inode);
+		free(q);
+	}
 }
 
 void xattr_query_digest(fuse_req_t req, struct fs *fs, struct inode *inode,
 			const struct digest_ops *info, size_t size)
 {
-	struct path_fd opened;
-	int err = EACCES;
-
-	if (!inode_path_fd(fs, inode, &opened)) {
-		err = query_digest(req, fs, inode, info, size, &opened);
-		if (err)
-			path_fd_close(&opened);
-	}
-	if (err)
-		fuse_reply_err(req, err);
+	if (!xattr_may_read(req, fs, inode))
+		fuse_reply_err(req, EACCES);
+	else if (!(fs->options.digest_set & DIGEST_BIT(info->id)))
+		fuse_reply_err(req, ENODATA);
+	else
+		query_begin(req, fs, inode, info, size, NULL);
 }
 
 void xattr_query_list(fuse_req_t req, struct fs *fs, struct inode *inode,
 		      struct xattr_list *list)
 {
-	struct digest_query *q = query_new(req, fs, inode, list->size);
-
-	if (!q) {
-		xattr_list_reply(req, list);
-		return;
-	}
-	q->park.give_up = xattr_list_reply;
-	q->park.rest = list;
-	query_begin(q, req);
+	query_begin(req, fs, inode, NULL, list->size, list);
 }

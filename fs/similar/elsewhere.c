@@ -14,11 +14,10 @@
 #include "core/base/clock.h"
 #include "core/base/datagram.h"
 #include "core/base/hex.h"
-#include "core/engine/engine.h"
 #include "core/search/similar_request.h"
 #include "fs/fs.h"
-#include "fs/ops/xattr_query.h"
 #include "fs/similar/listing.h"
+#include "fs/similar/listing_query.h"
 #include "fs/similar/node.h"
 
 #define SOCKET_PATH "share/socket"
@@ -27,14 +26,11 @@
 enum { PIECE = 1 << 16, PIPE_BYTES = 1 << 20 };
 
 struct elsewhere_query {
-	struct fs *fs;
-	unsigned depth;
+	struct listing_query *q;
 	struct file_digests file;
 	struct search_hits hits;
 	char **targets; /* owned; as many as hits */
 	bool is_complete, is_cut;
-	void (*done)(void *arg, int err, struct listing *l);
-	void *arg;
 };
 
 int elsewhere_init(struct elsewhere *e)
@@ -72,7 +68,7 @@ void elsewhere_stop(struct fs *fs)
 	(void)pthread_mutex_unlock(&e->lock);
 }
 
-static void query_free(struct elsewhere_query *q)
+static void answer_free(struct elsewhere_query *q)
 {
 	size_t i;
 
@@ -213,8 +209,9 @@ static int take_answer(struct elsewhere_query *q, const struct buf *text)
  * Only -ENOMEM is an error; after others the listing is incomplete. */
 static int ask_share(struct elsewhere_query *q)
 {
+	const struct fs *fs = q->q->fs;
 	json_t *request = similar_request_new(&q->file.digests,
-					      q->fs->options.threshold, false);
+					      fs->options.threshold, false);
 	char *text = request ? json_dumps(request, JSON_COMPACT) : NULL;
 	struct buf answer = { 0 };
 	int ends[2], err = text ? 0 : -ENOMEM;
@@ -224,7 +221,7 @@ static int ask_share(struct elsewhere_query *q)
 		err = -errno;
 	if (!err) {
 		(void)fcntl(ends[1], F_SETPIPE_SZ, PIPE_BYTES);
-		err = datagram_send(q->fs->similar->elsewhere.catalog_fd,
+		err = datagram_send(fs->similar->elsewhere.catalog_fd,
 				    SOCKET_PATH, text, strlen(text), ends[1]);
 		(void)close(ends[1]);
 		if (!err)
@@ -238,29 +235,13 @@ static int ask_share(struct elsewhere_query *q)
 	return err == -ENOMEM ? err : 0;
 }
 
-/* ---- the listing ---- */
-
-static int set_state(const struct elsewhere_query *q, struct listing *l)
-{
-	struct buf text = { 0 };
-	int err;
-
-	if (q->file.state != DIGESTS_FRESH)
-		err = xattr_format_state(&q->file, &text);
-	else
-		err = buf_append_text(&text, q->is_complete ? "complete" :
-					     q->is_cut      ? "cut" :
-							      "incomplete");
-	l->state = buf_take(&text);
-	l->answered = q->is_complete;
-	return err;
-}
+/* ---- the thread of a query ---- */
 
 static int make_listing(struct elsewhere_query *q, struct listing **out)
 {
 	struct listing *l;
 	size_t i;
-	int err = listing_from_hits(&q->hits, q->depth, &l);
+	int err = listing_from_hits(&q->hits, q->q->node->depth, &l);
 
 	if (err)
 		return err;
@@ -270,7 +251,8 @@ static int make_listing(struct elsewhere_query *q, struct listing **out)
 		l->items[i].path = q->targets[i];
 		q->targets[i] = NULL;
 	}
-	err = set_state(q, l);
+	err = listing_set_state(l, &q->file, !q->is_complete && !q->is_cut,
+				!q->is_complete, SIZE_MAX);
 	if (err)
 		listing_unref(l);
 	else
@@ -281,7 +263,7 @@ static int make_listing(struct elsewhere_query *q, struct listing **out)
 static void *elsewhere_run(void *arg)
 {
 	struct elsewhere_query *q = arg;
-	struct elsewhere *e = &q->fs->similar->elsewhere;
+	struct elsewhere *e = &q->q->fs->similar->elsewhere;
 	struct listing *l = NULL;
 	int err = 0;
 
@@ -289,8 +271,8 @@ static void *elsewhere_run(void *arg)
 		err = ask_share(q);
 	if (!err)
 		err = make_listing(q, &l);
-	q->done(q->arg, err, l);
-	query_free(q);
+	listing_query_end(q->q, err, l);
+	answer_free(q);
 	(void)pthread_mutex_lock(&e->lock);
 	e->running--;
 	(void)pthread_cond_broadcast(&e->ended);
@@ -298,48 +280,31 @@ static void *elsewhere_run(void *arg)
 	return NULL;
 }
 
-/* ---- the thread of a query ---- */
-
-static int start_thread(struct elsewhere_query *q)
+int list_elsewhere(struct listing_query *query, int fd)
 {
-	struct elsewhere *e = &q->fs->similar->elsewhere;
+	struct elsewhere *e = &query->fs->similar->elsewhere;
+	struct elsewhere_query *q;
 	pthread_t thread;
-	int err = 0;
+	int err;
 
+	if (!query->caller.trusted)
+		return -EACCES;
+	q = calloc(1, sizeof(*q));
+	if (!q)
+		return -ENOMEM;
+	q->q = query;
+	err = engine_ask(query->fs->engine, fd, DIGEST_ALL, &q->file);
 	(void)pthread_mutex_lock(&e->lock);
-	if (e->running == ELSEWHERE_MAX)
+	if (!err && e->running == ELSEWHERE_MAX)
 		err = -EAGAIN;
-	else
+	if (!err)
 		err = -pthread_create(&thread, NULL, elsewhere_run, q);
 	if (!err) {
 		e->running++;
 		(void)pthread_detach(thread);
 	}
 	(void)pthread_mutex_unlock(&e->lock);
-	return err;
-}
-
-int elsewhere_make(struct fs *fs, struct similar_node *n, int fd,
-		   const struct search_caller *caller,
-		   void (*done)(void *arg, int err, struct listing *l),
-		   void *arg)
-{
-	struct elsewhere_query *q;
-	int err;
-
-	if (!caller->trusted)
-		return -EACCES;
-	q = calloc(1, sizeof(*q));
-	if (!q)
-		return -ENOMEM;
-	q->fs = fs;
-	q->depth = n->depth;
-	q->done = done;
-	q->arg = arg;
-	err = engine_ask(fs->engine, fd, DIGEST_ALL, &q->file);
-	if (!err)
-		err = start_thread(q);
 	if (err)
-		query_free(q);
+		answer_free(q);
 	return err;
 }

@@ -4,10 +4,8 @@
 
 #include <pthread.h>
 
-struct search_caller;
 struct fs;
-struct listing;
-struct similar_node;
+struct listing_query;
 
 /*
  * The view .elsewhere of a file: its near-duplicates on other hosts, for the
@@ -39,11 +37,7 @@ void elsewhere_set_catalog(struct fs *fs, const char *directory);
 /* Waits for all threads, which reply to their requests. */
 void elsewhere_stop(struct fs *fs);
 
-/* As groups_view_make().  fd is that of the file, borrowed during the call.
- * -EACCES: the caller does not own the mount. */
-int elsewhere_make(struct fs *fs, struct similar_node *n, int fd,
-		   const struct search_caller *caller,
-		   void (*done)(void *arg, int err, struct listing *l),
-		   void *arg);
+/* list() of the view.  -EACCES: the caller does not own the mount. */
+int list_elsewhere(struct listing_query *query, int fd);
 
 #endif

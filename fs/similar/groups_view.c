@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fs/similar/groups_view.h"
-
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -8,21 +6,38 @@
 
 #include "core/base/array.h"
 #include "core/base/buf.h"
-#include "core/base/clock.h"
 #include "core/base/text.h"
-#include "core/engine/engine.h"
 #include "fs/fs.h"
 #include "fs/similar/listing.h"
+#include "fs/similar/listing_query.h"
 #include "fs/similar/node.h"
+
+/*
+ * The view .groups of a directory.  It has a directory for each group of the
+ * files below that directory, the group with most bytes to be saved first; and
+ * in it a link for each file of the group.
+ *
+ *   .groups/0001_7_12M_report.txt/099_report-draft.txt -> ../../../docs/...
+ *
+ * The numbers are the rank, the number of files, and the bytes that could be
+ * saved; the name is that of the head.  At most GROUPS_LISTED_MAX groups, and
+ * GROUP_LINKS_MAX files of a group, are listed; the state is "cut" if there are
+ * more.
+ *
+ * Groups are searched for when .groups is read.  For the owner of the mount the
+ * listing is kept for ten times as long as the search took, a minute at most.
+ * When a group is entered after its listing has expired (node_kept_listing()),
+ * the groups are searched for again.
+ */
+enum { GROUPS_LISTED_MAX = 50000, GROUP_LINKS_MAX = 65536 };
 
 #define LIFETIME_MAX_NS INT64_C(60000000000)
 
 /* A listing that is being made. */
 struct groups_view {
-	struct fs *fs;
-	struct similar_node *node;   /* borrowed until done() */
-	struct similar_node *list;   /* the NODE_GROUPS: node or its parent */
-	struct search_caller caller; /* owned */
+	struct listing_query *q;
+	struct similar_node
+		*list; /* that of the groups: q->node or its parent */
 	struct file_groups_watch watch;
 	int64_t began_ns;
 	struct file_groups *groups; /* a reference */
@@ -30,44 +45,14 @@ struct groups_view {
 	struct search_entries names; /* of groups so far */
 	struct search_hits hits;     /* of the group so far */
 	bool cut;
-	void (*done)(void *arg, int err, struct listing *l);
-	void *arg;
 };
 
 static void view_free(struct groups_view *v)
 {
-	credentials_release(&v->caller.credentials);
 	file_groups_unref(v->groups);
 	search_entries_release(&v->names);
 	search_hits_release(&v->hits);
 	free(v);
-}
-
-/* Takes l. */
-static void view_end(struct groups_view *v, int err, struct listing *l)
-{
-	v->done(v->arg, err, l);
-	view_free(v);
-}
-
-static int set_state(const struct groups_view *v, size_t most,
-		     struct listing *l)
-{
-	struct buf text = { 0 };
-	int err;
-
-	if (v->groups->incomplete)
-		err = buf_append_text(&text, "incomplete");
-	else if (v->cut)
-		err = buf_append_format(&text, "cut:%zu", most);
-	else
-		err = buf_append_text(&text, "complete");
-	if (err)
-		buf_release(&text);
-	else
-		l->state = buf_take(&text);
-	l->answered = !v->groups->incomplete;
-	return err;
 }
 
 static int request_files(struct groups_view *v);
@@ -81,25 +66,6 @@ static int by_score(const void *a, const void *b)
 	if (x->verdict.score != y->verdict.score)
 		return y->verdict.score - x->verdict.score;
 	return strcmp(x->path, y->path);
-}
-
-static int make_links(struct groups_view *v, struct listing **out)
-{
-	struct listing *l;
-	int err;
-
-	if (v->hits.count)
-		qsort(v->hits.hits, v->hits.count, sizeof(*v->hits.hits),
-		      by_score);
-	err = listing_from_hits(&v->hits, v->node->depth, &l);
-	if (err)
-		return err;
-	err = set_state(v, GROUP_LINKS_MAX, l);
-	if (err)
-		listing_unref(l);
-	else
-		*out = l;
-	return err;
 }
 
 /* Takes the paths. */
@@ -124,46 +90,34 @@ static int add_links(struct groups_view *v, struct search_hits *hits)
 	return 0;
 }
 
-/* The index of a group in the set, by its name in the listing. */
-static int find_group(const struct listing *l, const char *name,
-		      uint32_t *group_out)
+static int end_links(struct groups_view *v, struct listing **out)
 {
-	unsigned long place;
-
-	if (!listing_find(l, name))
-		return -ENOENT;
-	place = strtoul(name, NULL, 10);
-	if (!place || place > l->groups->set->count)
-		return -ENOENT;
-	*group_out = (uint32_t)place - 1;
-	return 0;
+	if (v->hits.count)
+		qsort(v->hits.hits, v->hits.count, sizeof(*v->hits.hits),
+		      by_score);
+	return listing_from_hits(&v->hits, v->q->node->depth, out);
 }
 
+/* Requests the files of the group that the node is named after; the name begins
+ * with its rank in the listing. */
 static int request_group(struct groups_view *v, const struct listing *l)
 {
-	uint32_t group;
-	int err = find_group(l, v->node->name, &group);
+	const char *name = v->q->node->name;
+	unsigned long rank = strtoul(name, NULL, 10);
 
-	if (err)
-		return err;
+	if (!listing_find(l, name) || !rank || rank > l->groups->set->count)
+		return -ENOENT;
 	if (!v->groups)
 		v->groups = file_groups_ref(l->groups);
 	v->cut = false;
 	v->range = (struct search_group_range){
-		.from.group = group,
-		.last = group,
+		.from.group = (uint32_t)rank - 1,
+		.last = (uint32_t)rank - 1,
 	};
 	return request_files(v);
 }
 
 /* ---- the groups ---- */
-
-static const char *base_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 /* "0001_7_12M_report.txt" */
 static char *name_group(const struct groups_view *v, uint32_t number,
@@ -171,7 +125,8 @@ static char *name_group(const struct groups_view *v, uint32_t number,
 {
 	const struct group_set *set = v->groups->set;
 	const struct content_group *group = &set->groups[number];
-	const char *base = base_of(head);
+	const char *slash = strrchr(head, '/'),
+		   *base = slash ? slash + 1 : head;
 	char size[TEXT_SIZE_ROOM];
 	struct buf b = { 0 };
 	int err = buf_append_format(
@@ -216,13 +171,23 @@ static int add_names(struct groups_view *v,
 	return 0;
 }
 
-static int make_directories(struct groups_view *v, struct listing **out)
+/* Ends the listing of groups.  If the query is for one of them, keeps it, goes
+ * on with the group's files, and leaves *out NULL. */
+static int end_names(struct groups_view *v, struct listing **out)
 {
-	struct listing *l;
+	struct listing *l = NULL;
 	int err = listing_from_entries(&v->names, &l);
 
-	if (err)
+	if (!err)
+		err = listing_set_state(l, NULL, v->groups->incomplete, v->cut,
+					GROUPS_LISTED_MAX);
+	if (!err && v->q->node != v->list)
+		err = credentials_copy(&v->q->caller.credentials,
+				       &l->credentials);
+	if (err) {
+		listing_unref(l);
 		return err;
+	}
 	l->groups = file_groups_ref(v->groups);
 	l->bytes += v->groups->set->member_count * sizeof(struct group_member) +
 		    v->groups->set->count * sizeof(struct content_group);
@@ -231,43 +196,31 @@ static int make_directories(struct groups_view *v, struct listing **out)
 	l->lifetime_ns = 10 * (l->made_ns - v->began_ns);
 	if (l->lifetime_ns > LIFETIME_MAX_NS)
 		l->lifetime_ns = LIFETIME_MAX_NS;
-	err = set_state(v, GROUPS_LISTED_MAX, l);
-	if (!err)
-		err = credentials_copy(&v->caller.credentials, &l->credentials);
-	if (err)
-		listing_unref(l);
-	else
-		*out = l;
-	return err;
-}
-
-bool groups_view_is_young(const struct listing *l)
-{
-	return l->groups && clock_now_ns() - l->made_ns < l->lifetime_ns;
-}
-
-/* Ends the listing of groups; if the query is for one of them, goes on with its
- * files. */
-static int end_names(struct groups_view *v, struct listing **out)
-{
-	struct listing *l;
-	int err = make_directories(v, &l);
-
-	if (err)
-		return err;
-	if (v->node == v->list) {
-		/* The caller sets the credentials. */
-		credentials_release(&l->credentials);
+	if (v->q->node == v->list) {
 		*out = l;
 		return 0;
 	}
-	node_keep_listing(v->fs, v->list, l);
+	node_keep_listing(v->q->fs, v->list, l);
 	err = request_group(v, l);
 	listing_unref(l);
 	return err;
 }
 
-/* ---- callbacks of the engine ---- */
+/* ---- the answers of the engine ---- */
+
+/* Takes l. */
+static void view_end(struct groups_view *v, int err, struct listing *l)
+{
+	if (l && !l->state)
+		err = listing_set_state(l, NULL, v->groups->incomplete, v->cut,
+					GROUP_LINKS_MAX);
+	if (err) {
+		listing_unref(l);
+		l = NULL;
+	}
+	listing_query_end(v->q, err, l);
+	view_free(v);
+}
 
 static void on_files(void *arg, int result,
 		     const struct search_group_hits *files)
@@ -283,7 +236,7 @@ static void on_files(void *arg, int result,
 		v->range.from = files->next;
 		result = request_files(v);
 	} else if (!result) {
-		result = v->range.heads ? end_names(v, &l) : make_links(v, &l);
+		result = v->range.heads ? end_names(v, &l) : end_links(v, &l);
 	}
 	if (result || l)
 		view_end(v, result, l);
@@ -291,10 +244,10 @@ static void on_files(void *arg, int result,
 
 static int request_files(struct groups_view *v)
 {
-	if (atomic_load(v->watch.cancelled))
+	if (atomic_load(&v->q->cancelled))
 		return -ECANCELED;
-	return engine_group_files(v->fs->engine, v->groups, &v->range,
-				  &v->caller, on_files, v);
+	return engine_group_files(v->q->fs->engine, v->groups, &v->range,
+				  &v->q->caller, on_files, v);
 }
 
 static void on_groups(void *arg, int result, struct file_groups *groups)
@@ -337,50 +290,30 @@ static int find_groups(struct groups_view *v)
 		err = search_paths_add(&query.within, path.data, path.len);
 	v->began_ns = clock_now_ns();
 	if (!err)
-		err = engine_find_groups(v->fs->engine, &query, &v->caller,
-					 &v->watch);
+		err = engine_find_groups(v->q->fs->engine, &query,
+					 &v->q->caller, &v->watch);
 	search_paths_release(&query.within);
 	buf_release(&path);
 	return err;
 }
 
-static int view_new(struct fs *fs, struct similar_node *n,
-		    const struct search_caller *caller,
-		    struct groups_view **out)
+int list_groups(struct listing_query *q, int fd)
 {
 	struct groups_view *v = calloc(1, sizeof(*v));
-	int err = v ? search_caller_copy(caller, &v->caller) : -ENOMEM;
-
-	if (err) {
-		free(v);
-		return err;
-	}
-	v->fs = fs;
-	v->node = n;
-	v->list = n->kind == NODE_GROUPS ? n : n->parent;
-	*out = v;
-	return 0;
-}
-
-int groups_view_make(struct fs *fs, struct similar_node *n,
-		     const struct search_caller *caller,
-		     const atomic_bool *cancelled,
-		     void (*done)(void *arg, int err, struct listing *l),
-		     void *arg)
-{
 	struct listing *l = NULL;
-	struct groups_view *v;
-	int err = view_new(fs, n, caller, &v);
+	int err;
 
-	if (err)
-		return err;
-	v->watch.cancelled = cancelled;
+	(void)fd;
+	if (!v)
+		return -ENOMEM;
+	v->q = q;
+	v->list = q->node->view->entry ? q->node : q->node->parent;
+	v->watch.cancelled = &q->cancelled;
 	v->watch.done = on_groups;
 	v->watch.arg = v;
-	v->done = done;
-	v->arg = arg;
-	if (n->kind == NODE_GROUP)
-		l = node_kept_listing_for(fs, v->list, &caller->credentials);
+	if (v->list != q->node)
+		l = node_kept_listing_for(q->fs, v->list,
+					  &q->caller.credentials);
 	err = l && l->groups ? request_group(v, l) : find_groups(v);
 	listing_unref(l);
 	if (err)

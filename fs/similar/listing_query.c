@@ -6,22 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/engine/engine.h"
+#include "fs/fs.h"
 #include "fs/inode/cred.h"
-#include "fs/similar/groups_view.h"
+#include "fs/inode/descriptor.h"
+#include "fs/inode/inode.h"
+#include "fs/ops/xattr_query.h"
 #include "fs/similar/listing.h"
 #include "fs/similar/node.h"
-#include "fs/inode/descriptor.h"
-#include "fs/fs.h"
-#include "fs/inode/inode.h"
-#include "fs/ops/reply.h"
 #include "fs/similar/similar.h"
-#include "fs/ops/xattr_query.h"
 
-/* ---- answers ---- */
+/* ---- replies ---- */
 
-void similar_reply_found(fuse_req_t req, struct fs *fs, struct similar_node *n,
-			 const struct stat *real)
+void similar_reply_node(fuse_req_t req, struct fs *fs, struct similar_node *n,
+			const struct stat *real)
 {
 	struct fuse_entry_param e = {
 		.ino = node_id(n),
@@ -29,43 +26,17 @@ void similar_reply_found(fuse_req_t req, struct fs *fs, struct similar_node *n,
 		.attr_timeout = node_timeout_s(fs, n),
 		.entry_timeout = node_timeout_s(fs, n),
 	};
-
-	node_fill_stat(n, real, &e.attr);
-	if (fuse_reply_entry(req, &e) == -ENOENT)
-		node_unref(fs, n, 1);
-}
-
-void similar_reply_node(fuse_req_t req, struct fs *fs, struct similar_node *n)
-{
-	struct stat real;
-	int err = node_stat_real(fs, n, &real);
+	struct stat st;
+	int err = real ? 0 : inode_stat(fs, n->real, &st);
 
 	if (err) {
 		node_unref(fs, n, 1);
 		reply_error(req, err);
-	} else {
-		similar_reply_found(req, fs, n, &real);
+		return;
 	}
-}
-
-void similar_reply_item(fuse_req_t req, struct fs *fs,
-			struct similar_node *parent, const struct listing *l,
-			const char *name)
-{
-	const struct listing_item *item = listing_find(l, name);
-	struct similar_node *n;
-	int err = -ENOENT;
-
-	if (item) {
-		inode_ref(parent->real);
-		err = node_get(fs, parent, name,
-			       item->target ? NODE_LINK : NODE_GROUP,
-			       parent->real, item->target, &n);
-	}
-	if (err)
-		reply_error(req, err);
-	else
-		similar_reply_node(req, fs, n);
+	node_fill_stat(n, real ? real : &st, &e.attr);
+	if (fuse_reply_entry(req, &e) == -ENOENT)
+		node_unref(fs, n, 1);
 }
 
 struct opened_listing {
@@ -113,63 +84,118 @@ static void reply_opened(fuse_req_t req, struct fs *fs, struct listing *l,
 		opened_close(fs, &o->opened);
 }
 
-void similar_reply_state(fuse_req_t req, const struct listing *l, size_t size)
+/* Replies with what is wanted of the listing, which is borrowed. */
+static void reply_wanted(fuse_req_t req, struct fs *fs, struct similar_node *n,
+			 const struct listing_want *want, struct listing *l)
 {
-	reply_xattr(req, l->state, strlen(l->state), size);
-}
+	const struct listing_item *item;
+	struct similar_node *found;
+	int err = -ENOENT;
 
-static int format_state(const struct fs *fs, const struct search_hits *hits,
-			struct buf *out)
-{
-	if (hits->file.state != DIGESTS_FRESH)
-		return xattr_format_state(&hits->file, out);
-	if (hits->incomplete)
-		return buf_append_text(out, "incomplete");
-	if (hits->cut)
-		return buf_append_format(out, "cut:%zu", fs->options.limit);
-	return buf_append_text(out, "complete");
-}
-
-static int set_state(const struct fs *fs, const struct search_hits *hits,
-		     struct listing *l)
-{
-	struct buf text = { 0 };
-	int err = format_state(fs, hits, &text);
-
+	if (want->fi) {
+		reply_opened(req, fs, l, want->fi);
+		return;
+	}
+	if (!want->name) {
+		reply_xattr(req, l->state, strlen(l->state), want->size);
+		return;
+	}
+	item = listing_find(l, want->name);
+	if (item)
+		err = node_get(
+			fs, n, want->name,
+			&(struct node_key){
+				.view = item->target ? NULL : n->view->entry,
+				.real = n->real,
+				.target = item->target,
+			},
+			&found);
 	if (err)
-		buf_release(&text);
+		reply_error(req, err);
 	else
-		l->state = buf_take(&text);
-	l->answered = hits->file.state == DIGESTS_FRESH && !hits->incomplete;
-	return err;
+		similar_reply_node(req, fs, found, NULL);
 }
 
-/* ---- queries that wait for the engine ---- */
+/* ---- kept listings ---- */
 
-enum purpose { FOR_LOOKUP, FOR_OPEN, FOR_STATE };
+/* Whether the listed file and the item's file have not changed on disk. */
+static bool item_holds(fuse_req_t req, struct fs *fs, struct similar_node *n,
+		       const struct listing *l, const struct listing_item *item)
+{
+	struct cred saved;
+	bool holds;
 
-struct listing_query {
-	struct park park;
-	struct fs *fs;
-	struct similar_node *node; /* holds a reference */
-	enum purpose purpose;
-	char *name;               /* FOR_LOOKUP */
-	struct fuse_file_info fi; /* FOR_OPEN */
-	size_t size;              /* FOR_STATE */
-	struct search_caller caller;
-	atomic_bool cancelled;   /* the request was interrupted */
-	int64_t listed_ctime_ns; /* of the listed file, before the query */
-};
+	if (item && n->view->flags & VIEW_UNCHECKED)
+		return true;
+	if (!item ||
+	    (!(n->view->flags & VIEW_OF_GROUPS) &&
+	     node_ctime(fs, n) != l->listed_ctime_ns) ||
+	    cred_assume(fs, req, &saved))
+		return false;
+	if (n->view->list == list_directories)
+		holds = engine_directory_holds(fs->engine, item->path,
+					       &item->key);
+	else
+		holds = engine_hit_holds(fs->engine, item->path, &item->key,
+					 &item->identity);
+	cred_restore(fs, &saved);
+	return holds;
+}
+
+/* Whether the state is final, and the listed file has not changed. */
+static bool state_holds(struct fs *fs, const struct similar_node *n,
+			const struct listing *l)
+{
+	struct file_digests answer;
+	bool fresh;
+
+	if (l->answered && n->view->flags & VIEW_OF_GROUPS)
+		return true;
+	if (!l->answered || node_ctime(fs, n) != l->listed_ctime_ns)
+		return false;
+	if (!S_ISREG(n->real->type))
+		return true;
+	if (xattr_ask(fs, n->real, 0, &answer))
+		return false;
+	fresh = answer.state == DIGESTS_FRESH;
+	file_digests_release(&answer);
+	return fresh;
+}
+
+/* Whether the kept listing will do.  A directory that is opened is listed again,
+ * except that the owner of the mount, who sees all, may get the same groups
+ * again. */
+static bool kept_holds(fuse_req_t req, struct fs *fs, struct similar_node *n,
+		       const struct listing_want *want, const struct listing *l)
+{
+	if (want->fi)
+		return l->groups && cred_owns_mount(fs, req) &&
+		       clock_now_ns() - l->made_ns < l->lifetime_ns;
+	return want->name ?
+		       item_holds(req, fs, n, l, listing_find(l, want->name)) :
+		       state_holds(fs, n, l);
+}
+
+/* ---- queries ---- */
+
+static void query_free(struct listing_query *q)
+{
+	node_unref(q->fs, q->node, 1);
+	credentials_release(&q->caller.credentials);
+	free((char *)q->want.name);
+	free(q);
+}
 
 /* ---- the base of a file ---- */
 
 /* As SEED_LEAST of core/act/export/seeds.h. */
 enum { BASE_LEAST = 5 };
 
-static bool is_base(const struct listing_query *c)
+static bool is_base(const struct listing_query *q)
 {
-	return c->node->kind == NODE_FILE && c->name &&
-	       !strcmp(c->name, SIMILAR_BASE);
+	return q->node->view->relation == INDEX_ALIKE &&
+	       q->node->view->list == list_relation && q->want.name &&
+	       !strcmp(q->want.name, SIMILAR_BASE);
 }
 
 static uint64_t distance(uint64_t a, uint64_t b)
@@ -193,7 +219,7 @@ static bool is_better_base(const struct search_hit *a,
 }
 
 /* A listing of nothing but the link to the best of the hits. */
-static int list_base(const struct listing_query *c,
+static int list_base(const struct listing_query *q,
 		     const struct search_hits *hits, struct listing **out)
 {
 	struct search_hits best = { .hits = hits->hits,
@@ -207,7 +233,7 @@ static int list_base(const struct listing_query *c,
 		if (is_better_base(&hits->hits[i], best.hits,
 				   hits->file.identity.size))
 			best.hits = &hits->hits[i];
-	err = listing_from_hits(&best, c->node->depth, &l);
+	err = listing_from_hits(&best, q->node->depth, &l);
 	if (err)
 		return err;
 	name = strdup(SIMILAR_BASE);
@@ -224,94 +250,101 @@ static int list_base(const struct listing_query *c,
 	return 0;
 }
 
-static void query_free(struct listing_query *c)
-{
-	node_unref(c->fs, c->node, 1);
-	credentials_release(&c->caller.credentials);
-	free(c->name);
-	free(c);
-}
-
-/* Replies from the listing, which is borrowed. */
-static void query_reply(struct listing_query *c, struct listing *l)
-{
-	fuse_req_t req = c->park.req;
-
-	switch (c->purpose) {
-	case FOR_LOOKUP:
-		similar_reply_item(req, c->fs, c->node, l, c->name);
-		break;
-	case FOR_OPEN:
-		reply_opened(req, c->fs, l, &c->fi);
-		break;
-	case FOR_STATE:
-		similar_reply_state(req, l, c->size);
-		break;
-	}
-}
-
-/* Takes l; NULL with an error. */
-static void query_end(struct listing_query *c, int err, struct listing *l)
+void listing_query_end(struct listing_query *q, int err, struct listing *l)
 {
 	assert(err || l);
 	if (l) {
-		l->credentials = c->caller.credentials;
-		c->caller.credentials = (struct credentials){ 0 };
-		l->listed_ctime_ns = c->listed_ctime_ns;
+		l->credentials = q->caller.credentials;
+		q->caller.credentials = (struct credentials){ 0 };
+		l->listed_ctime_ns = q->listed_ctime_ns;
 		l->made_ns = clock_now_ns();
-		if (node_has_listing(c->node) && !is_base(c))
-			node_keep_listing(c->fs, c->node, l);
+		if (!(q->node->view->flags & VIEW_MIRRORS) && !is_base(q))
+			node_keep_listing(q->fs, q->node, l);
 	}
-	if (park_claim(&c->park)) {
+	if (park_claim(&q->park)) {
 		if (err)
-			reply_error(c->park.req, err);
+			reply_error(q->park.req, err);
 		else
-			query_reply(c, l);
+			reply_wanted(q->park.req, q->fs, q->node, &q->want, l);
 	}
 	listing_unref(l);
-	query_free(c);
+	query_free(q);
+}
+
+int listing_set_state(struct listing *l, const struct file_digests *file,
+		      bool incomplete, bool cut, size_t most)
+{
+	bool is_fresh = !file || file->state == DIGESTS_FRESH;
+	struct buf text = { 0 };
+	int err;
+
+	if (!is_fresh)
+		err = xattr_format_state(file, &text);
+	else if (!incomplete && cut && most != SIZE_MAX)
+		err = buf_append_format(&text, "cut:%zu", most);
+	else
+		err = buf_append_text(&text, incomplete ? "incomplete" :
+					     cut        ? "cut" :
+							  "complete");
+	if (err)
+		buf_release(&text);
+	else
+		l->state = buf_take(&text);
+	l->answered = is_fresh && !incomplete;
+	return err;
 }
 
 static void on_hits(void *arg, int result, struct search_hits *hits)
 {
-	struct listing_query *c = arg;
+	struct listing_query *q = arg;
 	struct listing *l = NULL;
 
 	if (!result)
-		result = is_base(c) ?
-				 list_base(c, hits, &l) :
-				 listing_from_hits(hits, c->node->depth, &l);
+		result = is_base(q) ?
+				 list_base(q, hits, &l) :
+				 listing_from_hits(hits, q->node->depth, &l);
 	if (!result)
-		result = set_state(c->fs, hits, l);
+		result = listing_set_state(l, &hits->file, hits->incomplete,
+					   hits->cut, q->fs->options.limit);
 	search_hits_release(hits);
 	if (result) {
 		listing_unref(l);
 		l = NULL;
 	}
-	query_end(c, result, l);
+	listing_query_end(q, result, l);
 }
 
 static void on_entries(void *arg, int result, struct search_entries *entries)
 {
-	struct listing_query *c = arg;
 	struct listing *l = NULL;
 
 	if (!result)
 		result = listing_from_entries(entries, &l);
 	search_entries_release(entries);
-	query_end(c, result, l);
+	listing_query_end(arg, result, l);
 }
 
-static void on_listing(void *arg, int result, struct listing *l)
+int list_relation(struct listing_query *q, int fd)
 {
-	query_end(arg, result, l);
+	const struct search_file_query query = {
+		.fd = fd,
+		.relation = is_base(q) ? INDEX_ALL : q->node->view->relation,
+		.threshold = is_base(q) ? BASE_LEAST : 0,
+		.timeout_ms = q->fs->options.wait_s * 1000,
+		.ticket = &q->park.ticket,
+	};
+
+	return engine_similar(q->fs->engine, &query, &q->caller, on_hits, q);
 }
 
-/* Also ends a search for groups, which may take long. */
-static void give_up(fuse_req_t req, void *cancelled)
+int list_directories(struct listing_query *q, int fd)
 {
-	atomic_store((atomic_bool *)cancelled, true);
-	reply_error(req, -EINTR);
+	return engine_directories(q->fs->engine, fd, &q->caller, on_hits, q);
+}
+
+int list_browsed(struct listing_query *q, int fd)
+{
+	return engine_browse(q->fs->engine, fd, &q->caller, on_entries, q);
 }
 
 int similar_caller(struct fs *fs, fuse_req_t req, struct search_caller *out)
@@ -325,151 +358,78 @@ int similar_caller(struct fs *fs, fuse_req_t req, struct search_caller *out)
 	return out->trusted ? 0 : cred_of(req, &out->credentials);
 }
 
-static int ask_relation(struct listing_query *c, int fd,
-			enum index_relation relation)
+/* Also ends a search for groups, which may take long. */
+static void give_up(fuse_req_t req, void *cancelled)
 {
-	const struct search_file_query q = {
-		.fd = fd,
-		.relation = is_base(c) ? INDEX_ALL : relation,
-		.threshold = is_base(c) ? BASE_LEAST : 0,
-		.timeout_ms = c->fs->options.wait_s * 1000,
-		.ticket = &c->park.ticket,
-	};
-
-	return engine_similar(c->fs->engine, &q, &c->caller, on_hits, c);
+	atomic_store((atomic_bool *)cancelled, true);
+	reply_error(req, -EINTR);
 }
 
-static int ask_engine(struct listing_query *c, int fd)
+static struct listing_query *query_new(fuse_req_t req, struct fs *fs,
+				       struct similar_node *n,
+				       const struct listing_want *want)
 {
-	const struct search_caller *caller = &c->caller;
-	struct engine *e = c->fs->engine;
+	struct listing_query *q = calloc(1, sizeof(*q));
 
-	switch (c->node->kind) {
-	case NODE_FILE:
-		return ask_relation(c, fd, INDEX_ALIKE);
-	case NODE_WITHIN:
-		return ask_relation(c, fd, INDEX_WITHIN);
-	case NODE_CONTAINS:
-		return ask_relation(c, fd, INDEX_CONTAINS);
-	case NODE_ALL:
-		return ask_relation(c, fd, INDEX_ALL);
-	case NODE_SHARES:
-		return ask_relation(c, fd, INDEX_SHARES);
-	case NODE_DIRECTORIES:
-		return engine_directories(e, fd, caller, on_hits, c);
-	case NODE_GROUPS:
-	case NODE_GROUP:
-		return groups_view_make(c->fs, c->node, caller, &c->cancelled,
-					on_listing, c);
-	case NODE_ELSEWHERE:
-		return elsewhere_make(c->fs, c->node, fd, caller, on_listing,
-				      c);
-	case NODE_DIRECTORY:
-		return engine_browse(e, fd, caller, on_entries, c);
-	default:
-		return -ENOTDIR;
+	if (!q)
+		return NULL;
+	q->listed_ctime_ns = node_ctime(fs, n);
+	q->want.name = want->name ? strdup(want->name) : NULL;
+	if ((want->name && !q->want.name) ||
+	    similar_caller(fs, req, &q->caller)) {
+		free((char *)q->want.name);
+		free(q);
+		return NULL;
 	}
+	if (want->fi) {
+		q->fi = *want->fi;
+		q->want.fi = &q->fi;
+	}
+	q->want.size = want->size;
+	q->fs = fs;
+	q->park.engine = fs->engine;
+	q->park.give_up = give_up;
+	q->park.rest = &q->cancelled;
+	q->node = n;
+	node_ref(fs, n);
+	return q;
 }
 
-static int query_engine(struct listing_query *c)
+static void query_start(fuse_req_t req, struct fs *fs, struct similar_node *n,
+			const struct listing_want *want)
 {
+	struct listing_query *q = query_new(req, fs, n, want);
 	struct path_fd path;
-	int err = inode_path_fd(c->fs, c->node->real, &path);
-
-	if (err)
-		return err;
-	err = ask_engine(c, path.fd);
-	path_fd_close(&path);
-	return err;
-}
-
-static struct listing_query *query_new(fuse_req_t req, struct similar_node *n,
-				       enum purpose purpose, const char *name)
-{
-	struct listing_query *c = calloc(1, sizeof(*c));
-
-	if (!c)
-		return NULL;
-	c->listed_ctime_ns = node_ctime(fs_of(req), n);
-	c->name = name ? strdup(name) : NULL;
-	if ((name && !c->name) || similar_caller(fs_of(req), req, &c->caller)) {
-		free(c->name);
-		free(c);
-		return NULL;
-	}
-	c->fs = fs_of(req);
-	c->park.engine = c->fs->engine;
-	c->park.give_up = give_up;
-	c->park.rest = &c->cancelled;
-	c->purpose = purpose;
-	c->node = n;
-	node_ref(c->fs, n);
-	return c;
-}
-
-/* Takes c; NULL: there was no memory. */
-static void query_start(fuse_req_t req, struct listing_query *c)
-{
-	struct park *p = c ? &c->park : NULL;
 	int err;
 
-	if (!c) {
+	if (!q) {
 		reply_error(req, -ENOMEM);
 		return;
 	}
-	if (!park_begin(p, req)) {
-		query_free(c);
+	if (!park_begin(&q->park, req)) {
+		query_free(q);
 		return;
 	}
-	err = query_engine(c);
+	err = inode_path_fd(fs, n->real, &path);
+	if (!err) {
+		err = n->view->list(q, path.fd);
+		path_fd_close(&path);
+	}
 	if (err)
-		query_end(c, err, NULL);
+		listing_query_end(q, err, NULL);
 }
 
-void listing_query_item(fuse_req_t req, struct similar_node *n,
-			const char *name)
+void listing_answer(fuse_req_t req, struct similar_node *n,
+		    const struct listing_want *want)
 {
-	query_start(req, query_new(req, n, FOR_LOOKUP, name));
-}
+	struct fs *fs = fs_of(req);
+	struct listing *l = NULL;
 
-/* Replies with the kept listing of groups if it is young; false: it is not.
- * Only for the owner of the mount: for other callers each name is checked
- * now. */
-static bool reply_kept_groups(fuse_req_t req, struct similar_node *n,
-			      const struct fuse_file_info *fi)
-{
-	struct fuse_file_info opened = *fi;
-	struct listing *l;
-	bool is_young;
-
-	if (n->kind != NODE_GROUPS || !cred_owns_mount(fs_of(req), req))
-		return false;
-	l = node_kept_listing(fs_of(req), n, req);
-	is_young = l && groups_view_is_young(l);
-	if (is_young)
-		reply_opened(req, fs_of(req), l, &opened);
+	if (!want->fi || n->view->flags & VIEW_OF_GROUPS)
+		l = node_kept_listing(fs, n, req);
+	if (l && kept_holds(req, fs, n, want, l))
+		reply_wanted(req, fs, n, want, l);
+	else
+		query_start(req, fs, n, want);
 	listing_unref(l);
-	return is_young;
-}
-
-void listing_query_opened(fuse_req_t req, struct similar_node *n,
-			  const struct fuse_file_info *fi)
-{
-	struct listing_query *c;
-
-	if (reply_kept_groups(req, n, fi))
-		return;
-	c = query_new(req, n, FOR_OPEN, NULL);
-	if (c)
-		c->fi = *fi;
-	query_start(req, c);
-}
-
-void listing_query_state(fuse_req_t req, struct similar_node *n, size_t size)
-{
-	struct listing_query *c = query_new(req, n, FOR_STATE, NULL);
-
-	if (c)
-		c->size = size;
-	query_start(req, c);
 }

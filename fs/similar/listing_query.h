@@ -3,41 +3,72 @@
 #define FS_SIMILAR_LISTING_QUERY_H
 
 #include <fuse_lowlevel.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/stat.h>
 
-struct search_caller;
+#include "core/engine/engine.h"
+#include "fs/ops/reply.h"
+
 struct fs;
 struct listing;
 struct similar_node;
 
-/*
- * Listings and lookups in them.  The functions that get a request reply to it,
- * listing_query_*() when the engine has made the listing.  Private to
- * fs/similar.
- */
-void listing_query_item(fuse_req_t req, struct similar_node *n,
-			const char *name);
-void listing_query_opened(fuse_req_t req, struct similar_node *n,
-			  const struct fuse_file_info *fi);
-void listing_query_state(fuse_req_t req, struct similar_node *n, size_t size);
+/* What a request wants of the listing of a directory. */
+struct listing_want {
+	const char *name;          /* lookup: the entry of this item; or */
+	struct fuse_file_info *fi; /* opendir: a handle of it; or NULL: */
+	size_t size; /* getxattr: its state, for a buffer of this size */
+};
 
-/* Replies with the entry of n; a reference to n becomes a lookup count. */
-void similar_reply_node(fuse_req_t req, struct fs *fs, struct similar_node *n);
-/* As similar_reply_node(), if the stat of the real file is known. */
-void similar_reply_found(fuse_req_t req, struct fs *fs, struct similar_node *n,
-			 const struct stat *real);
-void similar_reply_item(fuse_req_t req, struct fs *fs,
-			struct similar_node *parent, const struct listing *l,
-			const char *name);
-void similar_reply_state(fuse_req_t req, const struct listing *l, size_t size);
+/*
+ * Replies with what is wanted of the node's listing: of the kept one if that is
+ * still valid, else of a new one.  For that the request is parked, and list() of
+ * the node's view asks the engine or starts a thread; it never waits.  The
+ * answer is given to listing_query_end().  If list() fails, that is not called.
+ */
+void listing_answer(fuse_req_t req, struct similar_node *n,
+		    const struct listing_want *want);
+
+struct listing_query {
+	struct park park;
+	struct fs *fs;
+	struct similar_node *node; /* holds a reference */
+	struct listing_want want;  /* name: owned; fi: the next field */
+	struct fuse_file_info fi;
+	struct search_caller caller;
+	atomic_bool cancelled;   /* the request was interrupted */
+	int64_t listed_ctime_ns; /* of the listed file, before the query */
+};
+
+/* Replies, keeps the listing with its node, and frees the query.  Takes l; NULL
+ * with an error. */
+void listing_query_end(struct listing_query *q, int err, struct listing *l);
+
+/* Sets the state of a listing.  file: NULL, or a listing of a file whose digests
+ * are not known is in that file's state.  cut: there are more than most items;
+ * SIZE_MAX: the number is not known.  -ENOMEM. */
+int listing_set_state(struct listing *l, const struct file_digests *file,
+		      bool incomplete, bool cut, size_t most);
+
+/* list() of the views of a file, of .dirs, of a directory, and of .groups and
+ * each group in it. */
+int list_relation(struct listing_query *q, int fd);
+int list_directories(struct listing_query *q, int fd);
+int list_browsed(struct listing_query *q, int fd);
+int list_groups(struct listing_query *q, int fd);
+
+/* Replies with the entry of n; a reference to n becomes a lookup count.  real:
+ * the stat of its file; NULL: not known. */
+void similar_reply_node(fuse_req_t req, struct fs *fs, struct similar_node *n,
+			const struct stat *real);
 
 /* The caller of a request; free its credentials with credentials_release().  A
  * trusted caller gets no groups, which would be read from /proc and are not
  * used. */
 int similar_caller(struct fs *fs, fuse_req_t req, struct search_caller *out);
 
-/* The listing that listing_query_opened() has opened. */
+/* The listing of an open directory. */
 const struct listing *similar_opened(const struct fuse_file_info *fi);
 void similar_close(struct fs *fs, const struct fuse_file_info *fi);
 

@@ -72,20 +72,6 @@ static void table_remove(struct similar *s, const struct similar_node *n)
 	s->node_count--;
 }
 
-static bool same_text(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
-static bool node_matches(const struct similar_node *n,
-			 const struct similar_node *want)
-{
-	return n->number == want->number && n->parent == want->parent &&
-	       n->kind == want->kind && n->real == want->real &&
-	       same_text(n->name, want->name) &&
-	       same_text(n->target, want->target);
-}
-
 /* Removes the node's kept listing and returns it, or NULL.  The caller holds
  * the lock. */
 static struct listing *kept_take(struct similar *s, struct similar_node *n)
@@ -145,88 +131,68 @@ void node_unref(struct fs *fs, struct similar_node *n, uint64_t count)
 	}
 }
 
-/* Finds the node that equals want, which is freed, or inserts want; takes a
- * reference. */
-static int node_enter(struct fs *fs, struct similar_node *want,
-		      struct similar_node **out)
+static bool node_matches(const struct similar_node *n, uint64_t number,
+			 const struct similar_node *parent, const char *name,
+			 const struct node_key *key)
+{
+	return n->number == number && n->parent == parent &&
+	       n->view == key->view && n->real == key->real &&
+	       strcmp(n->name, name) == 0 &&
+	       (key->view || strcmp(n->target, key->target) == 0);
+}
+
+int node_get(struct fs *fs, struct similar_node *parent, const char *name,
+	     const struct node_key *key, struct similar_node **out)
 {
 	struct similar *s = fs->similar;
-	struct similar_node *n;
+	uint64_t number = parent ? node_number_below(parent->number, name) :
+				   s->root_number;
+	struct similar_node *n, *fresh = calloc(1, sizeof(*fresh));
 
+	if (!fresh)
+		return -ENOMEM;
+	fresh->name = strdup(name);
+	fresh->target = key->target ? strdup(key->target) : NULL;
+	if (!fresh->name || (key->target && !fresh->target)) {
+		node_free(fs, fresh);
+		return -ENOMEM;
+	}
 	pthread_mutex_lock(&s->lock);
-	n = *bucket_of(s, want->number);
-	while (n && !node_matches(n, want))
+	n = *bucket_of(s, number);
+	while (n && !node_matches(n, number, parent, name, key))
 		n = n->chain;
 	if (n) {
 		n->refs++;
 	} else {
-		want->refs = 1;
-		table_put(s, want);
-		if (want->parent)
-			want->parent->refs++;
+		n = fresh;
+		fresh = NULL;
+		n->parent = parent;
+		n->view = key->view;
+		n->real = key->real;
+		inode_ref(n->real);
+		n->depth = parent ? parent->depth + 1 : 0;
+		n->number = number;
+		n->refs = 1;
+		table_put(s, n);
+		if (parent)
+			parent->refs++;
 	}
 	pthread_mutex_unlock(&s->lock);
-	if (n)
-		node_free(fs, want);
-	*out = n ? n : want;
+	if (fresh)
+		node_free(fs, fresh);
+	*out = n;
 	return 0;
-}
-
-int node_get(struct fs *fs, struct similar_node *parent, const char *name,
-	     enum node_kind kind, struct inode *real, const char *target,
-	     struct similar_node **out)
-{
-	struct similar_node *want = calloc(1, sizeof(*want));
-
-	if (!want) {
-		inode_unref(fs, real);
-		return -ENOMEM;
-	}
-	want->parent = parent;
-	want->kind = kind;
-	want->real = real;
-	want->depth = parent ? parent->depth + 1 : 0;
-	want->number = parent ? node_number_below(parent->number, name) :
-				fs->similar->root_number;
-	want->name = strdup(name);
-	want->target = target ? strdup(target) : NULL;
-	if (!want->name || (target && !want->target)) {
-		node_free(fs, want);
-		return -ENOMEM;
-	}
-	return node_enter(fs, want, out);
 }
 
 /* ---- attributes ---- */
 
-static mode_t node_mode(const struct similar_node *n)
-{
-	switch (n->kind) {
-	case NODE_LINK:
-		return S_IFLNK | 0777;
-	case NODE_QUERY:
-		return S_IFREG | 0666;
-	default:
-		return S_IFDIR | 0555;
-	}
-}
-
-int node_stat_real(struct fs *fs, const struct similar_node *n,
-		   struct stat *out)
-{
-	struct path_fd path;
-	int err = inode_path_fd(fs, n->real, &path);
-
-	if (err)
-		return err;
-	err = fstat(path.fd, out) ? -errno : 0;
-	path_fd_close(&path);
-	return err;
-}
-
 void node_fill_stat(const struct similar_node *n, const struct stat *real,
 		    struct stat *out)
 {
+	mode_t mode = S_IFLNK | 0777;
+
+	if (n->view)
+		mode = n->view->list ? S_IFDIR | 0555 : S_IFREG | 0666;
 	*out = (struct stat){
 		.st_ino = n->number,
 		.st_nlink = 1,
@@ -236,7 +202,7 @@ void node_fill_stat(const struct similar_node *n, const struct stat *real,
 		.st_mtim = real->st_mtim,
 		.st_ctim = real->st_ctim,
 		.st_blksize = 4096,
-		.st_mode = node_mode(n),
+		.st_mode = mode,
 		.st_size = n->target ? (off_t)strlen(n->target) : 0,
 	};
 }
@@ -244,7 +210,7 @@ void node_fill_stat(const struct similar_node *n, const struct stat *real,
 int node_stat(struct fs *fs, const struct similar_node *n, struct stat *out)
 {
 	struct stat real;
-	int err = node_stat_real(fs, n, &real);
+	int err = inode_stat(fs, n->real, &real);
 
 	if (!err)
 		node_fill_stat(n, &real, out);

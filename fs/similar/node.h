@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "core/index/index.h"
 #include "core/search/credentials.h"
 #include "core/queue/share.h"
 #include "fs/similar/elsewhere.h"
@@ -16,31 +17,41 @@
 struct fs;
 struct inode;
 struct listing;
+struct listing_query;
 
-/* The kinds of nodes; a node stands for a path of the virtual tree. */
-enum node_kind {
-	NODE_DIRECTORY,   /* a directory of SOURCE */
-	NODE_FILE,        /* a directory: the near-duplicates of a file */
-	NODE_WITHIN,      /* the files that contain a file */
-	NODE_CONTAINS,    /* the files that it contains */
-	NODE_ALL,         /* as NODE_FILE, also with boilerplate only */
-	NODE_SHARES,      /* the files with a passage in common */
-	NODE_ELSEWHERE,   /* near-duplicates on other hosts */
-	NODE_DIRECTORIES, /* the directories that resemble a directory */
-	NODE_GROUPS,      /* the groups of a directory */
-	NODE_GROUP,       /* the files of a group */
-	NODE_LINK,        /* a symbolic link */
-	NODE_QUERY,       /* a regular file, see query_file.h */
+enum {
+	VIEW_MIRRORS = 1,   /* names below are those of SOURCE */
+	VIEW_OF_TOP = 2,    /* only in the top directory */
+	VIEW_OF_OWNER = 4,  /* only for the owner of the mount */
+	VIEW_OF_GROUPS = 8, /* of many files, not of the node's own */
+	VIEW_UNCHECKED = 16 /* items stay valid with the listing */
+};
+
+/*
+ * What a directory of the virtual tree lists: a row of the table of views
+ * (ops.c).  A view has a name, which is found and not listed, in directories of
+ * SOURCE or in files; three rows are reached otherwise: a directory of SOURCE, a
+ * file, and a group.
+ */
+struct similar_view {
+	const char *name;              /* NULL: reached otherwise */
+	const struct similar_view *in; /* the row of its parent */
+	/* Makes the listing, see listing_query.h; NULL: the node is .query, a
+	 * regular file. */
+	int (*list)(struct listing_query *q, int fd);
+	enum index_relation relation; /* for list_relation() */
+	unsigned flags;
+	const struct similar_view *entry; /* of items that are no links */
 };
 
 struct similar_node {
 	struct similar_node *chain;
 	struct similar_node *parent; /* holds a reference; NULL for the top */
 	char *name;
-	enum node_kind kind;
-	unsigned depth;     /* number of components of its path */
-	uint64_t number;    /* inode number; bit 63 is set */
-	uint64_t refs;      /* similar->lock */
+	const struct similar_view *view; /* NULL: a link */
+	unsigned depth;                  /* number of components of its path */
+	uint64_t number;                 /* inode number; bit 63 is set */
+	uint64_t refs;                   /* similar->lock */
 	struct inode *real; /* holds a reference; of a link: the listed file */
 	char *target;       /* links only */
 	/* The last listing of the directory, if it is kept, and the list of all
@@ -78,13 +89,6 @@ struct similar {
 	atomic_llong cached_until_ns; /* names in the kernel; 0: none */
 };
 
-/* Whether names below the node are looked up in a listing. */
-static inline bool node_has_listing(const struct similar_node *n)
-{
-	return n->kind != NODE_DIRECTORY && n->kind != NODE_LINK &&
-	       n->kind != NODE_QUERY;
-}
-
 /* The nodeid is the address with the lowest bit set. */
 static inline struct similar_node *node_at(fuse_ino_t id)
 {
@@ -99,11 +103,16 @@ static inline fuse_ino_t node_id(const struct similar_node *n)
 /* The inode number of an entry of a virtual directory. */
 uint64_t node_number_below(uint64_t parent, const char *name);
 
-/* Finds or makes the node of a path; takes a reference to it.  Takes real, also
- * on failure.  target is that of a link, else NULL. */
+/* What distinguishes a node from others with its parent and name. */
+struct node_key {
+	const struct similar_view *view; /* NULL: a link */
+	struct inode *real;
+	const char *target; /* of a link, else NULL */
+};
+
+/* Finds or makes the node of a path; takes a reference to it. */
 int node_get(struct fs *fs, struct similar_node *parent, const char *name,
-	     enum node_kind kind, struct inode *real, const char *target,
-	     struct similar_node **out);
+	     const struct node_key *key, struct similar_node **out);
 
 void node_ref(struct fs *fs, struct similar_node *n);
 void node_unref(struct fs *fs, struct similar_node *n, uint64_t count);
@@ -128,10 +137,7 @@ double node_timeout_s(struct fs *fs, const struct similar_node *n);
 /* The attributes of the node. */
 int node_stat(struct fs *fs, const struct similar_node *n, struct stat *out);
 
-/* node_stat() in two steps, for many links of a directory: the stat of the real
- * file, and the attributes that are made of it. */
-int node_stat_real(struct fs *fs, const struct similar_node *n,
-		   struct stat *out);
+/* The attributes of the node that are made of those of its real file. */
 void node_fill_stat(const struct similar_node *n, const struct stat *real,
 		    struct stat *out);
 

@@ -1,25 +1,197 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/statvfs.h>
+#include <sys/stat.h>
 
 #include "core/base/array.h"
 #include "core/engine/engine.h"
 #include "fs/fs.h"
+#include "fs/inode/descriptor.h"
+#include "fs/inode/cred.h"
 #include "fs/inode/inode.h"
+#include "fs/log.h"
 #include "fs/ops/lookup.h"
 #include "fs/ops/reply.h"
 #include "fs/similar/listing.h"
 #include "fs/similar/listing_query.h"
-#include "fs/similar/lookup.h"
 #include "fs/similar/node.h"
 #include "fs/similar/query_file.h"
 #include "fs/similar/similar.h"
 #include "fs/ops/xattr_query.h"
 
 #define STATE "user.kinfs.state"
+
+/* ---- views ---- */
+
+static const struct similar_view directory_view = {
+	.list = list_browsed,
+	.flags = VIEW_MIRRORS,
+};
+
+static const struct similar_view file_view = {
+	.list = list_relation,
+	.relation = INDEX_ALIKE,
+};
+
+static const struct similar_view group_view = {
+	.list = list_groups,
+	.flags = VIEW_OF_GROUPS,
+};
+
+static const struct similar_view views[] = {
+	{ SIMILAR_WITHIN, &file_view, list_relation, INDEX_WITHIN, 0, NULL },
+	{ SIMILAR_CONTAINS, &file_view, list_relation, INDEX_CONTAINS, 0,
+	  NULL },
+	{ SIMILAR_ALL, &file_view, list_relation, INDEX_ALL, 0, NULL },
+	{ SIMILAR_SHARES, &file_view, list_relation, INDEX_SHARES, 0, NULL },
+	{ SIMILAR_ELSEWHERE, &file_view, list_elsewhere, INDEX_ALIKE,
+	  VIEW_OF_OWNER | VIEW_UNCHECKED, NULL },
+	{ SIMILAR_DIRECTORIES, &directory_view, list_directories, INDEX_ALIKE,
+	  0, NULL },
+	{ SIMILAR_GROUPS, &directory_view, list_groups, INDEX_ALIKE,
+	  VIEW_OF_GROUPS | VIEW_UNCHECKED, &group_view },
+	{ SIMILAR_QUERY, &directory_view, NULL, INDEX_ALIKE, VIEW_OF_TOP,
+	  NULL },
+};
+
+/* NULL: there is no view of that name in parent. */
+static const struct similar_view *find_view(const struct similar_node *parent,
+					    const char *name)
+{
+	const struct similar_view *v = views,
+				  *end = v + sizeof(views) / sizeof(*v);
+
+	for (; v < end; v++)
+		if (v->in == parent->view && strcmp(v->name, name) == 0 &&
+		    !(v->flags & VIEW_OF_TOP && parent->parent))
+			return v;
+	return NULL;
+}
+
+static bool is_query(const struct similar_node *n)
+{
+	return n->view && !n->view->list;
+}
+
+/* Whether names below the node are looked up in a listing. */
+static bool is_listed(const struct similar_node *n)
+{
+	return n->view && n->view->list && !(n->view->flags & VIEW_MIRRORS);
+}
+
+/* ---- lookup ---- */
+
+void similar_lookup_root(fuse_req_t req, struct fs *fs)
+{
+	struct similar_node *n;
+	int err = node_get(
+		fs, NULL, "",
+		&(struct node_key){ .view = &directory_view, .real = fs->root },
+		&n);
+
+	if (err)
+		reply_error(req, err);
+	else
+		similar_reply_node(req, fs, n, NULL);
+}
+
+/* Finds the real directory or file in a mirrored directory, if the caller may
+ * search that. */
+static int lookup_real(fuse_req_t req, struct fs *fs,
+		       struct similar_node *parent, const char *name,
+		       struct similar_node **out, struct stat *st_out)
+{
+	struct fuse_entry_param e;
+	struct node_key key = { 0 };
+	struct path_fd path;
+	struct cred saved;
+	int err = inode_path_fd(fs, parent->real, &path);
+
+	if (err)
+		return err;
+	err = cred_assume(fs, req, &saved);
+	if (!err) {
+		err = fstatat(path.fd, name, st_out, AT_SYMLINK_NOFOLLOW) ?
+			      -errno :
+			      0;
+		cred_restore(fs, &saved);
+	}
+	if (!err)
+		err = lookup_find(fs, parent->real, path.fd, name, &e);
+	path_fd_close(&path);
+	if (err)
+		return err;
+	*st_out = e.attr;
+	key.real = inode_of(fs, e.ino);
+	if (S_ISDIR(key.real->type) || S_ISREG(key.real->type)) {
+		key.view =
+			S_ISDIR(key.real->type) ? &directory_view : &file_view;
+		err = node_get(fs, parent, name, &key, out);
+	} else {
+		err = -ENOENT;
+	}
+	inode_unref(fs, key.real);
+	return err;
+}
+
+/*
+ * A real entry of a directory with the name of a view takes precedence over the
+ * view, if it is a directory or a regular file.  Below a file nothing is real.
+ */
+static int lookup_view(fuse_req_t req, struct fs *fs,
+		       struct similar_node *parent,
+		       const struct similar_view *view,
+		       struct similar_node **out)
+{
+	struct stat st;
+	int err = -ENOENT;
+
+	if (view->flags & VIEW_OF_OWNER && !cred_owns_mount(fs, req))
+		return -ENOENT;
+	if (parent->view == &directory_view)
+		err = lookup_real(req, fs, parent, view->name, out, &st);
+	/* Once only, because users could fill the log otherwise. */
+	if (!err && !atomic_exchange(&fs->similar->warned, true))
+		log_warning(
+			"an entry '%s' in '%s' is real: the view of similar "
+			"files of that name is not available there",
+			view->name, parent->parent ? parent->name : "/");
+	if (err != -ENOENT)
+		return err;
+	return node_get(
+		fs, parent, view->name,
+		&(struct node_key){ .view = view, .real = parent->real }, out);
+}
+
+static void lookup(fuse_req_t req, fuse_ino_t parent_id, const char *name)
+{
+	struct fs *fs = fs_of(req);
+	struct similar_node *parent = node_at(parent_id);
+	const struct similar_view *view = find_view(parent, name);
+	struct stat st, *known = NULL;
+	struct similar_node *n;
+	int err = -ENOTDIR;
+
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
+		err = -ESTALE;
+	} else if (view) {
+		err = lookup_view(req, fs, parent, view, &n);
+	} else if (is_listed(parent)) {
+		listing_answer(req, parent,
+			       &(struct listing_want){ .name = name });
+		return;
+	} else if (parent->view == &directory_view) {
+		err = lookup_real(req, fs, parent, name, &n, &st);
+		known = &st;
+	}
+	if (err)
+		reply_error(req, err);
+	else
+		similar_reply_node(req, fs, n, known);
+}
 
 void similar_forget(struct fs *fs, fuse_ino_t id, uint64_t count)
 {
@@ -67,7 +239,7 @@ static void read_link(fuse_req_t req, fuse_ino_t id)
 {
 	const struct similar_node *n = node_at(id);
 
-	if (n->kind != NODE_LINK)
+	if (!n->target)
 		reply_error(req, -EINVAL);
 	else if (strlen(n->target) >= PATH_MAX)
 		reply_error(req, -ENAMETOOLONG);
@@ -77,19 +249,17 @@ static void read_link(fuse_req_t req, fuse_ino_t id)
 
 static void open_file(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
 {
-	enum node_kind kind = node_at(id)->kind;
-
-	if (kind == NODE_QUERY)
+	if (is_query(node_at(id)))
 		query_open(req, fs_of(req), fi);
 	else
-		reply_error(req, kind == NODE_LINK ? -ELOOP : -EISDIR);
+		reply_error(req, node_at(id)->view ? -EISDIR : -ELOOP);
 }
 
 static void read_file(fuse_req_t req, fuse_ino_t id, size_t size, off_t off,
 		      struct fuse_file_info *fi)
 {
 	(void)off;
-	if (node_at(id)->kind == NODE_QUERY)
+	if (is_query(node_at(id)))
 		query_read(req, size, fi);
 	else
 		reply_error(req, -EBADF);
@@ -99,7 +269,7 @@ static void write_file(fuse_req_t req, fuse_ino_t id, struct fuse_bufvec *in,
 		       off_t off, struct fuse_file_info *fi)
 {
 	(void)off;
-	if (node_at(id)->kind == NODE_QUERY)
+	if (is_query(node_at(id)))
 		query_write(req, in, fi);
 	else
 		reply_error(req, -EBADF);
@@ -112,7 +282,7 @@ static void handle_ioctl(fuse_req_t req, fuse_ino_t id, unsigned command,
 	(void)arg;
 	(void)flags;
 	(void)out_size;
-	if (node_at(id)->kind != NODE_QUERY ||
+	if (!is_query(node_at(id)) ||
 	    !query_ioctl(req, command, in, in_size, fi))
 		reply_error(req, -ENOTTY);
 }
@@ -120,7 +290,7 @@ static void handle_ioctl(fuse_req_t req, fuse_ino_t id, unsigned command,
 static void release_file(fuse_req_t req, fuse_ino_t id,
 			 struct fuse_file_info *fi)
 {
-	if (node_at(id)->kind == NODE_QUERY)
+	if (is_query(node_at(id)))
 		query_release(fs_of(req), fi);
 	reply_error(req, 0);
 }
@@ -130,10 +300,10 @@ static void open_directory(fuse_req_t req, fuse_ino_t id,
 {
 	struct similar_node *n = node_at(id);
 
-	if (n->kind == NODE_LINK || n->kind == NODE_QUERY)
-		reply_error(req, -ENOTDIR);
+	if (n->view && n->view->list)
+		listing_answer(req, n, &(struct listing_want){ .fi = fi });
 	else
-		listing_query_opened(req, n, fi);
+		reply_error(req, -ENOTDIR);
 }
 
 /*
@@ -198,9 +368,10 @@ static bool fill_link(struct fill *f, const struct listing_item *item,
 	if (!links)
 		return false;
 	f->links = links;
-	inode_ref(f->directory->real);
-	if (node_get(f->fs, f->directory, item->name, NODE_LINK,
-		     f->directory->real, item->target, &n))
+	if (node_get(f->fs, f->directory, item->name,
+		     &(struct node_key){ .real = f->directory->real,
+					 .target = item->target },
+		     &n))
 		return false;
 	e.ino = node_id(n);
 	e.attr_timeout = e.entry_timeout = node_timeout_s(f->fs, n);
@@ -213,22 +384,13 @@ static bool fill_link(struct fill *f, const struct listing_item *item,
 	return false;
 }
 
-static bool fill_item(struct fill *f, const struct listing_item *item,
-		      off_t next)
-{
-	if (item->target && f->cached)
-		return fill_link(f, item, next);
-	return fill_name(f, item->name,
-			 node_number_below(f->directory->number, item->name),
-			 item->target ? S_IFLNK : S_IFDIR, next);
-}
-
 /* Offset 0 is ".", 1 is "..", then come the items. */
 static void fill_items(struct fill *f, const struct listing *l, off_t off)
 {
 	const struct similar_node *n = f->directory;
 	uint64_t above = n->parent ? n->parent->number : n->number;
 	size_t end = l->count;
+	bool fits;
 
 	if (off == 0 && f->cached && l->count > LONG_LISTING)
 		end = FIRST_LINKS;
@@ -236,9 +398,17 @@ static void fill_items(struct fill *f, const struct listing *l, off_t off)
 		return;
 	if (off == 1 && !fill_name(f, "..", above, S_IFDIR, ++off))
 		return;
-	for (; off >= 2 && (size_t)off - 2 < end; off++)
-		if (!fill_item(f, &l->items[off - 2], off + 1))
-			return;
+	for (fits = off >= 2; fits && (size_t)off - 2 < end; off++) {
+		const struct listing_item *item = &l->items[off - 2];
+
+		if (item->target && f->cached)
+			fits = fill_link(f, item, off + 1);
+		else
+			fits = fill_name(
+				f, item->name,
+				node_number_below(n->number, item->name),
+				item->target ? S_IFLNK : S_IFDIR, off + 1);
+	}
 }
 
 static void reply_items(fuse_req_t req, fuse_ino_t id, size_t size, off_t off,
@@ -253,7 +423,7 @@ static void reply_items(fuse_req_t req, fuse_ino_t id, size_t size, off_t off,
 	};
 
 	f.cached = plus && node_timeout_s(f.fs, f.directory) > 0 &&
-		   !node_stat_real(f.fs, f.directory, &f.real);
+		   !inode_stat(f.fs, f.directory->real, &f.real);
 	f.data = malloc(size);
 	if (!f.data) {
 		reply_error(req, -ENOMEM);
@@ -287,89 +457,23 @@ static void release_directory(fuse_req_t req, fuse_ino_t id,
 	reply_error(req, 0);
 }
 
-/* Whether the state of a kept listing is still valid: it is final, and the
- * listed file has not changed. */
-static bool state_holds(struct fs *fs, const struct similar_node *n,
-			const struct listing *l)
-{
-	struct file_digests answer;
-	bool fresh;
-
-	if (l->answered && (n->kind == NODE_GROUPS || n->kind == NODE_GROUP))
-		return true;
-	if (!l->answered || node_ctime(fs, n) != l->listed_ctime_ns)
-		return false;
-	if (n->kind == NODE_DIRECTORIES)
-		return true;
-	if (xattr_ask(fs, n->real, 0, &answer))
-		return false;
-	fresh = answer.state == DIGESTS_FRESH;
-	file_digests_release(&answer);
-	return fresh;
-}
-
 static void get_xattr(fuse_req_t req, fuse_ino_t id, const char *name,
 		      size_t size)
 {
-	struct fs *fs = fs_of(req);
 	struct similar_node *n = node_at(id);
-	struct listing *l;
 
-	if (!node_has_listing(n) || strcmp(name, STATE) != 0) {
+	if (!is_listed(n) || strcmp(name, STATE) != 0)
 		reply_error(req, -ENODATA);
-		return;
-	}
-	if (!xattr_may_read(req, fs, n->real)) {
+	else if (!xattr_may_read(req, fs_of(req), n->real))
 		reply_error(req, -EACCES);
-		return;
-	}
-	l = node_kept_listing(fs, n, req);
-	if (l && state_holds(fs, n, l))
-		similar_reply_state(req, l, size);
 	else
-		listing_query_state(req, n, size);
-	listing_unref(l);
-}
-
-static void list_xattrs(fuse_req_t req, fuse_ino_t id, size_t size)
-{
-	(void)id;
-	reply_xattr(req, "", 0, size);
-}
-
-static void get_statfs(fuse_req_t req, fuse_ino_t id)
-{
-	const struct fs *fs = fs_of(req);
-	struct statvfs st;
-
-	(void)id;
-	if (fstatvfs(fs->root->fd, &st) != 0)
-		reply_error(req, -errno);
-	else
-		fuse_reply_statfs(req, &st);
-}
-
-static void flush_nothing(fuse_req_t req, fuse_ino_t id,
-			  struct fuse_file_info *fi)
-{
-	(void)id;
-	(void)fi;
-	reply_error(req, 0);
-}
-
-static void sync_nothing(fuse_req_t req, fuse_ino_t id, int datasync,
-			 struct fuse_file_info *fi)
-{
-	(void)id;
-	(void)datasync;
-	(void)fi;
-	reply_error(req, 0);
+		listing_answer(req, n, &(struct listing_want){ .size = size });
 }
 
 /* ---- the table ---- */
 
 const struct fuse_lowlevel_ops similar_ops = {
-	.lookup = similar_lookup,
+	.lookup = lookup,
 	.getattr = get_attributes,
 #if FUSE_VERSION >= 318
 	.statx = get_statx,
@@ -379,15 +483,10 @@ const struct fuse_lowlevel_ops similar_ops = {
 	.read = read_file,
 	.write_buf = write_file,
 	.ioctl = handle_ioctl,
-	.flush = flush_nothing,
 	.release = release_file,
-	.fsync = sync_nothing,
 	.opendir = open_directory,
 	.readdir = read_directory,
 	.readdirplus = read_directory_plus,
 	.releasedir = release_directory,
-	.fsyncdir = sync_nothing,
-	.statfs = get_statfs,
 	.getxattr = get_xattr,
-	.listxattr = list_xattrs,
 };

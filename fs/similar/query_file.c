@@ -10,136 +10,444 @@
 #include "core/base/buf.h"
 #include "core/engine/engine.h"
 #include "core/engine/query_ioctl.h"
-#include "fs/inode/cred.h"
-#include "fs/similar/node.h"
 #include "fs/fs.h"
+#include "fs/inode/cred.h"
 #include "fs/ops/reply.h"
-#include "fs/similar/changes_answer.h"
-#include "fs/similar/groups_answer.h"
-#include "fs/similar/query_text.h"
 #include "fs/similar/listing_query.h"
+#include "fs/similar/node.h"
+#include "fs/similar/query_text.h"
 
 #define QUERY_TEXT_MAX ((size_t)128 << 10)
 
+/* A parked read request. */
+struct query_read {
+	struct park park;
+	size_t size;
+};
+
 /*
- * An open .query.  It lives until it is closed and the engine works on no query
- * for it.  turn is incremented by each write, and by each query to the engine.
- * An answer for an earlier turn is dropped: the query was replaced, or repeated
- * because the first reader was interrupted.
+ * The answer to a query.  That to a query for groups is made while it is read:
+ * the next files are requested from the engine when most of the earlier ones
+ * have been read, so an answer of any length takes little memory.
+ *
+ * The open file has a reference, each read has one, and a query that the engine
+ * works on has one.  At most one query and one read wait at a time.
  */
+struct query_answer {
+	struct fs *fs;
+	struct search_caller caller;  /* constant; owned */
+	enum query_asked kind;        /* constant */
+	enum index_relation relation; /* constant; not for groups */
+	struct file_groups_watch watch;
+	struct changes_watcher *watcher; /* constant; of changes */
+	atomic_bool cancelled;
+	pthread_mutex_t lock; /* everything below */
+	unsigned refs;
+	struct buf text;            /* the part of the answer made so far */
+	size_t taken;               /* bytes of text that were read */
+	struct query_read *reader;  /* owned; NULL: no read waits */
+	struct file_groups *groups; /* a reference; NULL: not found yet */
+	struct search_group_cursor next;
+	bool is_searching; /* the engine works on a query */
+	bool ended;        /* text is complete */
+	int err;           /* returned to the reader after text */
+};
+
+/* An open .query. */
 struct query_file {
 	struct opened opened;        /* first: it is cast to the query */
 	struct search_caller caller; /* the caller of open(); constant */
 	pthread_mutex_t lock;        /* everything below */
-	unsigned refs;
-	uint64_t turn;
-	struct buf text; /* of the query */
-	bool answered;
-	struct buf answer;
-	size_t taken; /* bytes of answer that were read */
-	/* The answer to a query for groups or changes, instead of the above;
-	 * NULL: it is another query, or was not read yet. */
-	struct answer *made;
+	struct buf text;             /* of the query */
+	struct query_answer *answer; /* a reference; NULL: not asked for yet */
 };
 
-/* A parked read request. */
-struct query_read_call {
-	struct park park;
-	struct fs *fs;
-	struct query_file *query; /* holds a reference */
-	uint64_t turn;
-	size_t size;
-	enum index_relation relation;
-};
+/* ---- the life of an answer ---- */
+
+static void answer_ref(struct query_answer *a)
+{
+	pthread_mutex_lock(&a->lock);
+	a->refs++;
+	pthread_mutex_unlock(&a->lock);
+}
+
+static void answer_unref(struct query_answer *a)
+{
+	bool last;
+
+	pthread_mutex_lock(&a->lock);
+	last = --a->refs == 0;
+	pthread_mutex_unlock(&a->lock);
+	if (!last)
+		return;
+	credentials_release(&a->caller.credentials);
+	file_groups_unref(a->groups);
+	pthread_mutex_destroy(&a->lock);
+	if (a->watcher)
+		changes_end(a->watcher);
+	buf_release(&a->text);
+	/* This read was interrupted; otherwise it would have a reference. */
+	if (a->reader && park_claim(&a->reader->park))
+		reply_error(a->reader->park.req, -EINTR);
+	free(a->reader);
+	free(a);
+}
+
+/* ---- reading an answer ---- */
+
+/* Whether a read can be answered now.  The caller holds the lock. */
+static bool is_ready(const struct query_answer *a)
+{
+	return a->taken < a->text.len || a->ended || a->err;
+}
+
+/* Replies with text, the end or the error, and frees the text that was read. */
+static void reply_piece(fuse_req_t req, struct query_answer *a, size_t size)
+{
+	char *piece = NULL;
+	size_t len, left;
+	int err;
+
+	pthread_mutex_lock(&a->lock);
+	err = buf_copy_piece(&a->text, &a->taken, size, &piece, &len);
+	if (!err && !len)
+		err = a->err;
+	left = a->text.len - a->taken;
+	if (!left) {
+		buf_release(&a->text);
+		a->taken = 0;
+	} else if (left <= a->taken) {
+		memmove(a->text.data, a->text.data + a->taken, left);
+		a->text.len = left;
+		a->taken = 0;
+	}
+	pthread_mutex_unlock(&a->lock);
+	if (err)
+		reply_error(req, err);
+	else
+		fuse_reply_buf(req, piece, len);
+	free(piece);
+}
+
+/* Answers the parked read, if there is one and it can be answered. */
+static void answer_reader(struct query_answer *a)
+{
+	struct query_read *r = NULL;
+
+	pthread_mutex_lock(&a->lock);
+	if (is_ready(a)) {
+		r = a->reader;
+		a->reader = NULL;
+	}
+	pthread_mutex_unlock(&a->lock);
+	if (r && park_claim(&r->park))
+		reply_piece(r->park.req, a, r->size);
+	free(r);
+}
+
+/* ---- the engine ---- */
+
+/* Ends a query of the engine. */
+static void query_ended(struct query_answer *a, int err)
+{
+	pthread_mutex_lock(&a->lock);
+	a->is_searching = false;
+	if (!a->err)
+		a->err = err;
+	pthread_mutex_unlock(&a->lock);
+	answer_reader(a);
+	answer_unref(a);
+}
+
+static void on_hits(void *arg, int result, struct search_hits *hits)
+{
+	struct query_answer *a = arg;
+	size_t i;
+
+	pthread_mutex_lock(&a->lock);
+	for (i = 0; !result && i < hits->count; i++)
+		result = query_text_add_hit(&hits->hits[i], a->relation,
+					    &a->text);
+	if (!result)
+		result = query_text_add_end(hits->cut, hits->incomplete,
+					    &a->text);
+	if (result)
+		buf_release(&a->text);
+	a->ended = !result;
+	pthread_mutex_unlock(&a->lock);
+	search_hits_release(hits);
+	query_ended(a, result);
+}
+
+/* Adds progress only if all text was read, because only the latest matters. */
+static void on_progress(void *arg, unsigned thousandths)
+{
+	struct query_answer *a = arg;
+
+	pthread_mutex_lock(&a->lock);
+	if (a->taken == a->text.len &&
+	    buf_append_format(&a->text, "{\"progress\":%u}\n", thousandths))
+		buf_release(&a->text);
+	pthread_mutex_unlock(&a->lock);
+	answer_reader(a);
+}
+
+static void on_groups(void *arg, int result, struct file_groups *groups)
+{
+	struct query_answer *a = arg;
+
+	pthread_mutex_lock(&a->lock);
+	a->groups = groups;
+	if (!result)
+		result = buf_append_format(
+			&a->text, "{\"threshold\":%d,\"groups\":%zu}\n",
+			groups->set->rules.threshold, groups->set->count);
+	pthread_mutex_unlock(&a->lock);
+	query_ended(a, result);
+}
+
+static void on_files(void *arg, int result,
+		     const struct search_group_hits *files)
+{
+	struct query_answer *a = arg;
+
+	pthread_mutex_lock(&a->lock);
+	if (!result)
+		result = query_text_add_files(files, &a->text);
+	if (!result)
+		a->next = files->next;
+	if (!result && files->end) {
+		a->ended = true;
+		result = query_text_add_end(false, a->groups->incomplete,
+					    &a->text);
+	}
+	pthread_mutex_unlock(&a->lock);
+	query_ended(a, result);
+}
+
+/* Requests the next files, if there is no other query and less than READ_AHEAD
+ * of text: the engine finds them while the caller reads. */
+static void request_files(struct query_answer *a)
+{
+	enum { READ_AHEAD = 1 << 20 };
+	struct search_group_range range = { .last = UINT32_MAX, .names = true };
+	bool ask;
+	int err;
+
+	pthread_mutex_lock(&a->lock);
+	ask = a->groups && !a->is_searching && !a->ended && !a->err &&
+	      a->text.len - a->taken < READ_AHEAD;
+	if (ask) {
+		a->is_searching = true;
+		a->refs++;
+		range.from = a->next;
+	}
+	pthread_mutex_unlock(&a->lock);
+	if (!ask)
+		return;
+	err = engine_group_files(a->fs->engine, a->groups, &range, &a->caller,
+				 on_files, a);
+	if (err)
+		query_ended(a, err);
+}
+
+/* ---- changes ---- */
+
+/* Adds changes while there is little text.  What is not read stays with the
+ * watcher, which merges it. */
+static void add_changes(struct query_answer *a)
+{
+	enum { READ_AHEAD = 1 << 16 };
+	struct content_change change;
+	int got = 1;
+
+	pthread_mutex_lock(&a->lock);
+	while (got == 1 && !a->ended && !a->err &&
+	       a->text.len - a->taken < READ_AHEAD) {
+		got = changes_take(a->watcher, &change);
+		if (got == 1) {
+			a->err = query_text_add_change(&change, &a->text);
+			free(change.path);
+			free(change.from);
+		} else if (got == -ECANCELED) {
+			a->ended = true;
+			a->err = query_text_add_end(false, false, &a->text);
+		} else {
+			a->err = got;
+		}
+	}
+	pthread_mutex_unlock(&a->lock);
+}
+
+static void on_change(void *arg)
+{
+	struct query_answer *a = arg;
+	bool wanted;
+
+	pthread_mutex_lock(&a->lock);
+	wanted = a->reader;
+	pthread_mutex_unlock(&a->lock);
+	if (!wanted)
+		return;
+	add_changes(a);
+	answer_reader(a);
+}
+
+/* No query of the engine has a reference. */
+static int watch_changes(struct query_answer *a, struct search_paths *within)
+{
+	int err = buf_append_text(&a->text, "{\"watching\":true}\n");
+
+	a->refs = 1;
+	a->is_searching = false;
+	return err ? err :
+		     engine_watch_changes(a->fs->engine, &a->caller, within,
+					  on_change, a, &a->watcher);
+}
+
+static void add_text(struct query_answer *a)
+{
+	if (a->kind == QUERY_CHANGES)
+		add_changes(a);
+	else
+		request_files(a);
+}
+
+/* Has the engine begin.  The caller gets a reference. */
+static int answer_new(struct fs *fs, const struct search_caller *caller,
+		      struct query_text *query, struct query_answer **out)
+{
+	struct query_answer *a = calloc(1, sizeof(*a));
+	int err = a ? search_caller_copy(caller, &a->caller) : -ENOMEM;
+
+	if (err) {
+		free(a);
+		return err;
+	}
+	a->fs = fs;
+	a->kind = query->kind;
+	a->relation = query->relation;
+	a->refs = 2;
+	a->is_searching = true;
+	a->watch.progress = on_progress;
+	a->watch.done = on_groups;
+	a->watch.arg = a;
+	a->watch.cancelled = &a->cancelled;
+	pthread_mutex_init(&a->lock, NULL);
+	if (query->kind == QUERY_CHANGES)
+		err = watch_changes(a, &query->groups.within);
+	else if (query->kind == QUERY_GROUPS)
+		err = engine_find_groups(fs->engine, &query->groups, &a->caller,
+					 &a->watch);
+	else
+		err = engine_similar_to(fs->engine, &query->digests,
+					query->relation, &a->caller, on_hits,
+					a);
+	if (err) {
+		a->refs = 1;
+		answer_unref(a);
+	} else {
+		*out = a;
+	}
+	return err;
+}
+
+/* Replies, at once or when there is text to read.  The caller has a reference,
+ * because the file may be closed right after the reply. */
+static void answer_read(fuse_req_t req, struct query_answer *a, size_t size)
+{
+	struct query_read *r, *before;
+	bool ready;
+
+	pthread_mutex_lock(&a->lock);
+	ready = is_ready(a);
+	pthread_mutex_unlock(&a->lock);
+	if (ready) {
+		reply_piece(req, a, size);
+		add_text(a);
+		return;
+	}
+	r = calloc(1, sizeof(*r));
+	if (!r) {
+		reply_error(req, -ENOMEM);
+		return;
+	}
+	r->park.engine = a->fs->engine;
+	r->size = size;
+	if (!park_begin(&r->park, req)) {
+		free(r);
+		return;
+	}
+	pthread_mutex_lock(&a->lock);
+	before = a->reader;
+	a->reader = r;
+	pthread_mutex_unlock(&a->lock);
+	/* Of two reads that wait, the earlier one fails. */
+	if (before && park_claim(&before->park))
+		reply_error(before->park.req, -EAGAIN);
+	free(before);
+	add_text(a);
+	/* Text may have been added since is_ready(). */
+	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): two references */
+	answer_reader(a);
+}
+
+/* ---- the open file ---- */
 
 static struct query_file *query_of(const struct fuse_file_info *fi)
 {
 	return (struct query_file *)(uintptr_t)fi->fh;
 }
 
-/* ---- life ---- */
-
-static int take_place(struct fs *fs, uid_t uid)
+/* Forgets the answer; a search for it ends soon. */
+static void drop_answer(struct query_file *q)
 {
-	uint64_t turn;
-	int err;
-
-	pthread_mutex_lock(&fs->similar->lock);
-	err = share_take(&fs->similar->queries, uid, &turn);
-	pthread_mutex_unlock(&fs->similar->lock);
-	return err;
-}
-
-static void give_place(struct fs *fs, uid_t uid)
-{
-	pthread_mutex_lock(&fs->similar->lock);
-	share_give(&fs->similar->queries, uid);
-	pthread_mutex_unlock(&fs->similar->lock);
-}
-
-static void drop_made(struct query_file *q)
-{
-	if (q->made)
-		answer_cancel(q->made);
-	answer_unref(q->made);
-	q->made = NULL;
-}
-
-static void query_unref(struct fs *fs, struct query_file *q)
-{
-	bool last;
-
-	pthread_mutex_lock(&q->lock);
-	last = --q->refs == 0;
-	pthread_mutex_unlock(&q->lock);
-	if (!last)
+	if (!q->answer)
 		return;
-	give_place(fs, q->caller.credentials.uid);
-	drop_made(q);
-	credentials_release(&q->caller.credentials);
-	pthread_mutex_destroy(&q->lock);
-	buf_release(&q->text);
-	buf_release(&q->answer);
-	free(q);
+	atomic_store(&q->answer->cancelled, true);
+	answer_unref(q->answer);
+	q->answer = NULL;
 }
 
 static void query_closed(struct fs *fs, struct opened *o)
 {
-	query_unref(fs, (struct query_file *)o);
-}
+	struct query_file *q = (struct query_file *)o;
 
-static int query_new(fuse_req_t req, struct fs *fs, struct query_file **out)
-{
-	struct query_file *q = calloc(1, sizeof(*q));
-	int err = q ? similar_caller(fs, req, &q->caller) : -ENOMEM;
-
-	if (!err) {
-		err = take_place(fs, q->caller.credentials.uid);
-		if (err)
-			credentials_release(&q->caller.credentials);
-	}
-	if (err) {
-		free(q);
-		return err;
-	}
-	q->opened.close = query_closed;
-	q->refs = 1;
-	pthread_mutex_init(&q->lock, NULL);
-	*out = q;
-	return 0;
+	pthread_mutex_lock(&fs->similar->lock);
+	share_give(&fs->similar->queries, q->caller.credentials.uid);
+	pthread_mutex_unlock(&fs->similar->lock);
+	drop_answer(q);
+	credentials_release(&q->caller.credentials);
+	pthread_mutex_destroy(&q->lock);
+	buf_release(&q->text);
+	free(q);
 }
 
 void query_open(fuse_req_t req, struct fs *fs, struct fuse_file_info *fi)
 {
 	struct query_file *q = NULL;
+	uint64_t turn;
 	int err = -EINVAL;
 
-	if ((fi->flags & O_ACCMODE) != O_WRONLY)
-		err = query_new(req, fs, &q);
+	if ((fi->flags & O_ACCMODE) != O_WRONLY) {
+		q = calloc(1, sizeof(*q));
+		err = q ? similar_caller(fs, req, &q->caller) : -ENOMEM;
+	}
+	if (!err) {
+		pthread_mutex_lock(&fs->similar->lock);
+		err = share_take(&fs->similar->queries,
+				 q->caller.credentials.uid, &turn);
+		pthread_mutex_unlock(&fs->similar->lock);
+		if (err)
+			credentials_release(&q->caller.credentials);
+	}
 	if (err) {
+		free(q);
 		reply_error(req, err);
 		return;
 	}
+	q->opened.close = query_closed;
+	pthread_mutex_init(&q->lock, NULL);
 	opened_add(fs, &q->opened);
 	fi->fh = (uint64_t)(uintptr_t)q;
 	fi->direct_io = 1;
@@ -153,19 +461,6 @@ void query_release(struct fs *fs, const struct fuse_file_info *fi)
 	opened_close(fs, &query_of(fi)->opened);
 }
 
-/* ---- the query ---- */
-
-/* Drops the query and its answer.  The caller holds the lock. */
-static void drop_query(struct query_file *q)
-{
-	q->turn++;
-	q->answered = false;
-	q->taken = 0;
-	drop_made(q);
-	buf_release(&q->text);
-	buf_release(&q->answer);
-}
-
 /*
  * The descriptor may have been passed to another process, which may be
  * privileged (standard input of a set-user-ID program).  So the file can be
@@ -176,14 +471,15 @@ static bool is_opener(fuse_req_t req, const struct query_file *q)
 	return cred_is(fs_of(req), req, &q->caller.credentials);
 }
 
+/* The first write after an answer begins another query. */
 static int append_text(struct query_file *q, const char *text, size_t len)
 {
 	int err = -EFBIG;
 
 	pthread_mutex_lock(&q->lock);
-	if (q->answered)
-		drop_query(q);
-	q->turn++;
+	if (q->answer)
+		buf_release(&q->text);
+	drop_answer(q);
 	if (len <= QUERY_TEXT_MAX - q->text.len)
 		err = buf_append(&q->text, text, len);
 	pthread_mutex_unlock(&q->lock);
@@ -234,168 +530,39 @@ bool query_ioctl(fuse_req_t req, unsigned command, const void *in,
 	return true;
 }
 
-/* ---- the answer ---- */
-
-static int make_answer(const struct search_hits *hits,
-		       enum index_relation relation, struct buf *out)
-{
-	int err = 0;
-	size_t i;
-
-	for (i = 0; i < hits->count && !err; i++)
-		err = query_text_add_hit(&hits->hits[i], relation, out);
-	return err ? err : query_text_add_end(hits->cut, hits->incomplete, out);
-}
-
-/* Replies with the next part of the answer. */
-static void reply_piece(fuse_req_t req, struct query_file *q, size_t size)
-{
-	char *piece = NULL;
-	size_t len;
-	int err;
-
-	pthread_mutex_lock(&q->lock);
-	err = buf_copy_piece(&q->answer, &q->taken, size, &piece, &len);
-	pthread_mutex_unlock(&q->lock);
-	if (err)
-		reply_error(req, err);
-	else
-		fuse_reply_buf(req, piece, len);
-	free(piece);
-}
-
-static void call_free(struct query_read_call *c)
-{
-	query_unref(c->fs, c->query);
-	free(c);
-}
-
-/* Takes answer. */
-static int keep_answer(struct query_read_call *c, struct buf *answer)
-{
-	struct query_file *q = c->query;
-	int err = -ECANCELED;
-
-	pthread_mutex_lock(&q->lock);
-	if (q->turn == c->turn) {
-		buf_release(&q->answer);
-		q->answer = *answer;
-		*answer = (struct buf){ 0 };
-		q->answered = true;
-		q->taken = 0;
-		err = 0;
-	}
-	pthread_mutex_unlock(&q->lock);
-	buf_release(answer);
-	return err;
-}
-
-static void call_end(struct query_read_call *c, int err)
-{
-	if (park_claim(&c->park)) {
-		if (err)
-			reply_error(c->park.req, err);
-		else
-			reply_piece(c->park.req, c->query, c->size);
-	}
-	call_free(c);
-}
-
-static void on_hits(void *arg, int result, struct search_hits *hits)
-{
-	struct query_read_call *c = arg;
-	struct buf answer = { 0 };
-	int err = result;
-
-	if (!err)
-		err = make_answer(hits, c->relation, &answer);
-	search_hits_release(hits);
-	if (err)
-		buf_release(&answer);
-	else
-		err = keep_answer(c, &answer);
-	call_end(c, err);
-}
-
-/* ---- querying the engine ---- */
-
-/* The caller holds the lock. */
-static struct query_read_call *call_new(fuse_req_t req, struct query_file *q,
-					size_t size)
-{
-	struct query_read_call *c = calloc(1, sizeof(*c));
-
-	if (!c)
-		return NULL;
-	c->fs = fs_of(req);
-	c->park.engine = c->fs->engine;
-	c->query = q;
-	q->refs++;
-	c->turn = ++q->turn;
-	c->size = size;
-	return c;
-}
-
-/* Parses the query; drops it if it is not valid.  *out: the call of a query
- * about a content; NULL: it is one for groups or changes, which is started.
- * The caller holds the lock. */
-static int begin_query(fuse_req_t req, struct query_file *q, size_t size,
-		       struct query_text *query_out,
-		       struct query_read_call **out)
+/* Parses the query and asks it; drops it if it is not valid, or if what
+ * it asks for cannot begin.  The caller holds the lock. */
+static int ask_query(struct query_file *q, struct fs *fs)
 {
 	struct query_text query;
 	int err = query_text_parse(q->text.data, q->text.len, &query);
+	bool drop = err == -EINVAL;
 
-	*out = NULL;
-	if (err == -EINVAL)
-		drop_query(q);
-	if (err)
-		return err;
-	if (query.kind != QUERY_CONTENT) {
-		err = query.kind == QUERY_GROUPS ?
-			      groups_answer_new(fs_of(req), &q->caller,
-						&query.groups, &q->made) :
-			      changes_answer_new(fs_of(req), &q->caller,
-						 &query.groups.within,
-						 &q->made);
-		if (err)
-			drop_query(q);
-		else
-			q->answered = true;
-	} else {
-		*out = call_new(req, q, size);
-		err = *out ? 0 : -ENOMEM;
-	}
-	if (err)
+	if (!err) {
+		err = answer_new(fs, &q->caller, &query, &q->answer);
+		drop = err && query.kind != QUERY_CONTENT;
 		query_text_release(&query);
-	else
-		*query_out = query;
+	}
+	if (drop)
+		buf_release(&q->text);
 	return err;
 }
 
-static void query_engine(fuse_req_t req, struct query_file *q,
-			 const struct query_text *query,
-			 struct query_read_call *c)
+/* A search of the engine that failed is repeated by the next read. */
+static bool has_failed(struct query_answer *a)
 {
-	int err;
+	bool failed;
 
-	c->relation = query->relation;
-	if (!park_begin(&c->park, req)) {
-		call_free(c);
-		return;
-	}
-	err = engine_similar_to(c->fs->engine, &query->digests, query->relation,
-				&q->caller, on_hits, c);
-	if (err)
-		call_end(c, err);
+	pthread_mutex_lock(&a->lock);
+	failed = a->kind == QUERY_CONTENT && a->err;
+	pthread_mutex_unlock(&a->lock);
+	return failed;
 }
 
 void query_read(fuse_req_t req, size_t size, const struct fuse_file_info *fi)
 {
 	struct query_file *q = query_of(fi);
-	struct query_read_call *call = NULL;
-	struct answer *made;
-	struct query_text query = { 0 };
+	struct query_answer *a;
 	int err = 0;
 
 	if (!is_opener(req, q)) {
@@ -403,21 +570,19 @@ void query_read(fuse_req_t req, size_t size, const struct fuse_file_info *fi)
 		return;
 	}
 	pthread_mutex_lock(&q->lock);
-	if (!q->answered)
-		err = begin_query(req, q, size, &query, &call);
-	made = q->made;
-	if (made)
-		answer_ref(made);
+	if (q->answer && has_failed(q->answer))
+		drop_answer(q);
+	if (!q->answer)
+		err = ask_query(q, fs_of(req));
+	a = q->answer;
+	if (a)
+		answer_ref(a);
 	pthread_mutex_unlock(&q->lock);
 	if (err)
 		reply_error(req, err);
-	else if (call)
-		query_engine(req, q, &query, call);
-	else if (made)
-		answer_read(req, made, size);
 	else
-		reply_piece(req, q, size);
-	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): of two references */
-	answer_unref(made);
-	query_text_release(&query);
+		answer_read(req, a, size);
+	if (a)
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): of two */
+		answer_unref(a);
 }

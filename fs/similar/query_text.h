@@ -12,9 +12,11 @@
 #include "core/search/groups.h"
 #include "core/search/search.h"
 
+enum query_asked { QUERY_CONTENT, QUERY_GROUPS, QUERY_CHANGES };
+
 /* A query written to .query, see query_file.h. */
 struct query_text {
-	enum { QUERY_CONTENT, QUERY_GROUPS, QUERY_CHANGES } kind;
+	enum query_asked kind;
 	/* QUERY_GROUPS; of QUERY_CHANGES only within; owned */
 	struct file_groups_query groups;
 	/* QUERY_CONTENT: */

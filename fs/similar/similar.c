@@ -8,12 +8,34 @@
 
 #include "fs/fs.h"
 #include "fs/loop/protocol.h"
+#include "fs/ops/reply.h"
 #include "fs/similar/node.h"
 
 bool similar_claims(const struct fs *fs, fuse_ino_t parent, const char *name)
 {
 	return parent == FUSE_ROOT_ID && fs->similar &&
 	       strcmp(name, fs->options.similar_name) == 0;
+}
+
+bool similar_refuses(fuse_req_t req, fuse_ino_t node, int err)
+{
+	if (!similar_is_node(node)) {
+		similar_expire(fs_of(req));
+		return false;
+	}
+	reply_error(req, err);
+	return true;
+}
+
+bool similar_refuses_name(fuse_req_t req, fuse_ino_t parent, const char *name,
+			  int claimed)
+{
+	if (similar_refuses(req, parent, -EROFS))
+		return true;
+	if (!similar_claims(fs_of(req), parent, name))
+		return false;
+	reply_error(req, claimed);
+	return true;
 }
 
 void similar_expire(struct fs *fs)

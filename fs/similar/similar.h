@@ -17,18 +17,16 @@ struct fs;
  * while the kernel counts lookups of it, while another node is below it, and
  * while it is open.  Its nodeid is its address with the lowest bit set.  A
  * listing (listing.h) has the entries of a directory at one moment for one
- * caller; it never changes.  An open .query (query_file.h) has a query and its
- * answer.  .groups (groups_view.h) is a directory of groups, each a directory
- * with links to its files.  .elsewhere (elsewhere.h) has names of files on
- * other hosts.
+ * caller; it never changes.  A view is a row of a table in ops.c, which says how
+ * its listing is made.  An open .query (query_file.h) has a query and its answer.
  *
- * The life of a request.  opendir queries the engine (listing_query.c): the
- * request is parked, and a thread of the engine makes the listing, stores it
- * with its node and replies.  readdir reads the listing of the handle.  A
- * lookup of a link is answered from the node's listing if that was made for the
- * same credentials and is young, and if the listed file and the link's file
- * have not changed on disk; otherwise the engine is queried again.  Operations
- * that change anything are refused before they come here (fs/ops/dispatch.c).
+ * The life of a request.  opendir asks for a listing (listing_query.c): the
+ * request is parked, and a thread of the engine makes the listing, keeps it with
+ * its node and replies.  readdir reads the listing of the handle.  A lookup of a
+ * link is answered from the node's listing if that was made for the same
+ * credentials and is young, and if the listed file and the link's file have not
+ * changed on disk; otherwise the engine is asked again.  Operations that change
+ * anything are refused by similar_refuses().
  *
  * Threads and locks.  Any thread of the loop or of the engine may call these
  * functions.  The lock of struct similar guards the table of nodes and the kept
@@ -67,8 +65,8 @@ void similar_stop(struct fs *fs);
 #define SIMILAR_GROUPS ".groups"
 #define SIMILAR_QUERY ".query" /* in the top directory only */
 
-/* The operations on virtual nodes that change nothing.  Each replies exactly
- * once. */
+/* The operations on virtual nodes that change nothing, for the ones of the
+ * same name in fs/ops.  Each replies exactly once. */
 extern const struct fuse_lowlevel_ops similar_ops;
 
 /* Looks up the virtual tree in the root of the mount. */
@@ -81,6 +79,14 @@ static inline bool similar_is_node(fuse_ino_t node)
 
 /* Whether name in parent, which is not virtual, is that of the virtual tree. */
 bool similar_claims(const struct fs *fs, fuse_ino_t parent, const char *name);
+
+/* For an operation that changes node.  If the node is virtual, replies err and
+ * returns true; else the kernel's cached names of the virtual tree expire. */
+bool similar_refuses(fuse_req_t req, fuse_ino_t node, int err);
+/* For one that adds or removes a name.  Also refuses the name of the virtual
+ * tree, with the error claimed. */
+bool similar_refuses_name(fuse_req_t req, fuse_ino_t parent, const char *name,
+			  int claimed);
 
 /* Whether readdir of the root shows the virtual tree. */
 bool similar_in_listing(const struct fs *fs);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 #
-# Completion of kin, kinfs and kin-share for bash with bash-completion.
+# Completion of kin, kinfs, kin-share and kin-extract for bash with bash-completion.
 
 _kinfs_complete()
 {
@@ -23,4 +23,4 @@ _kinfs_complete()
 	fi
 	__ltrim_colon_completions "$cur"
 } &&
-	complete -F _kinfs_complete kin kinfs kin-share
+	complete -F _kinfs_complete kin kinfs kin-share kin-extract

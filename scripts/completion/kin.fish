@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Completion of kin, kinfs and kin-share for fish.
+# Completion of kin, kinfs, kin-share and kin-extract for fish.
 
 function __kinfs_complete --argument-names program
     set -l before (commandline -opc)
@@ -14,6 +14,6 @@ function __kinfs_complete --argument-names program
     end
 end
 
-for program in kin kinfs kin-share
+for program in kin kinfs kin-share kin-extract
     complete -c $program -f -k -a "(__kinfs_complete $program)"
 end

@@ -17,6 +17,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/logger.h"
+#include "core/queue/event.h"
 #include "core/scan/scan.h"
 #include "tests/support/temp_tree.h"
 
@@ -29,6 +30,7 @@ struct recorder {
 	struct temp_tree t;
 	struct logger log;
 	atomic_bool stopping;
+	struct engine_listener listener;
 	struct scanner *scanner;
 	atomic_int refusals; /* so many listings are refused as stale */
 	int held;            /* a directory that the host knows */
@@ -74,9 +76,8 @@ static void name_of_key(const struct recorder *r, const struct file_key *key,
 		(void)find_inode(r->t.top, key->inode, out, size);
 }
 
-static int post_listing(void *ctx, struct source_listing *l)
+static int post_listing(struct recorder *r, const struct source_listing *l)
 {
-	struct recorder *r = ctx;
 	struct buf line = { 0 };
 	char name[256];
 	size_t i;
@@ -94,24 +95,30 @@ static int post_listing(void *ctx, struct source_listing *l)
 			0);
 	record(&r->t, line.data);
 	buf_release(&line);
-	source_listing_free(l);
 	return 0;
 }
 
-static int post_name(void *ctx, const struct file_key *parent, const char *name,
-		     const struct file_key *key, bool directory,
-		     unsigned version)
+static void post_name(struct recorder *r, const struct event *ev)
 {
-	struct recorder *r = ctx;
 	char dir[256], line[600];
 
-	(void)key;
-	(void)directory;
-	(void)version;
-	name_of_key(r, parent, dir, sizeof(dir));
-	(void)snprintf(line, sizeof(line), "name %s/%s", dir, name);
+	name_of_key(r, &ev->parent, dir, sizeof(dir));
+	(void)snprintf(line, sizeof(line), "name %s/%s", dir, ev->name);
 	record(&r->t, line);
-	return 0;
+}
+
+static int post(void *ctx, struct event *ev)
+{
+	int err = 0;
+
+	if (ev->listing)
+		err = post_listing(ctx, ev->listing);
+	else
+		post_name(ctx, ev);
+	if (err == -ESTALE)
+		ev->listing = NULL; /* stays the scan's */
+	event_free(ev);
+	return err;
 }
 
 static unsigned names_version(void *ctx, const struct file_key *directory)
@@ -132,35 +139,39 @@ static int settle(void *ctx)
 	return 0;
 }
 
-static bool wait_for_room(void *ctx)
+static bool wait_room(void *ctx)
 {
 	(void)ctx;
 	return true;
 }
 
-static void throttle(void *ctx, int64_t *since_ns)
+/* In place of the queue. */
+static struct recorder *current;
+void hash_file_closed(struct hasher *h, const struct file_key *key,
+		      const struct file_identity *identity)
 {
-	(void)ctx;
-	(void)since_ns;
-}
-
-static void file_changed(void *ctx, const struct file_key *key,
-			 const struct file_identity *identity)
-{
-	struct recorder *r = ctx;
+	struct recorder *r = current;
 	char name[256], line[300];
 
+	(void)h;
 	(void)identity;
 	name_of_key(r, key, name, sizeof(name));
 	(void)snprintf(line, sizeof(line), "changed %s", name);
 	record(&r->t, line);
 }
 
-static void tree_done(void *ctx)
+/* The last thing that a walk does. */
+static void hurry_commit(void *ctx)
 {
 	struct recorder *r = ctx;
 
 	record(&r->t, "done");
+}
+
+static void catalog_damaged(void *ctx, bool waits)
+{
+	(void)ctx;
+	(void)waits;
 }
 
 /* ---- a tree: a (file), b/ with c (file) and d/ with e (file) ---- */
@@ -205,15 +216,18 @@ static int set_up(void **state)
 		.source = &r->t.source,
 		.log = &r->log,
 		.stopping = &r->stopping,
+		.up = &r->listener,
+	};
+
+	current = r;
+	r->listener = (struct engine_listener){
 		.ctx = r,
-		.post_listing = post_listing,
-		.post_name = post_name,
+		.post = post,
 		.names_version = names_version,
 		.settle = settle,
-		.wait_for_room = wait_for_room,
-		.throttle = throttle,
-		.file_changed = file_changed,
-		.tree_done = tree_done,
+		.wait_room = wait_room,
+		.hurry_commit = hurry_commit,
+		.catalog_damaged = catalog_damaged,
 	};
 
 	temp_tree_make(&r->t);

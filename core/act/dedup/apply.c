@@ -47,13 +47,13 @@ static int swap(const struct replacing *w, const struct dedup_spot *s,
 static int check_swapped(const struct replacing *w, const struct dedup_spot *s)
 {
 	const struct dedup_side *keep = &w->pair->keep;
-	ino_t old = w->pair->replace.st.st_ino;
+	ino_t old = w->pair->replace.view[0].st.st_ino;
 
 	if (!dedup_has_inode(s->directory, s->beside, old) ||
-	    !(w->links ?
-		      dedup_has_inode(s->directory, s->name, keep->st.st_ino) :
-		      dedup_has_inode(keep->directory, keep->name,
-				      keep->st.st_ino)))
+	    !(w->links ? dedup_has_inode(s->directory, s->name,
+					 keep->view[0].st.st_ino) :
+			 dedup_has_inode(keep->directory, keep->name,
+					 keep->view[0].st.st_ino)))
 		return -ESTALE;
 	return dedup_pair_check(w->pair, true);
 }
@@ -64,7 +64,8 @@ static int replace_names(const struct replacing *w)
 	int err = 0, failed = 0;
 
 	while (w->links && made < w->count && !err) {
-		err = file_link(w->pair->keep.fd, w->spots[made].directory,
+		err = file_link(w->pair->keep.view[0].fd,
+				w->spots[made].directory,
 				w->spots[made].beside);
 		made += !err;
 	}
@@ -81,7 +82,7 @@ static int replace_names(const struct replacing *w)
 		const struct dedup_spot *s = &w->spots[i];
 
 		if (err && !dedup_has_inode(s->directory, s->beside,
-					    w->pair->keep.st.st_ino))
+					    w->pair->keep.view[0].st.st_ino))
 			continue;
 		if (unlinkat(s->directory, s->beside, 0))
 			failed = failed ? failed : -errno;
@@ -93,57 +94,23 @@ static int replace_names(const struct replacing *w)
  * loss may take it after the copy is gone. */
 static int sync_kept(const struct dedup_pair *p)
 {
-	if (!fsync(p->keep.fd) || errno == EINVAL || errno == EROFS)
+	if (!fsync(p->keep.view[0].fd) || errno == EINVAL || errno == EROFS)
 		return 0;
 	return -errno;
 }
 
 /* ---- one step ---- */
 
-static int replace(const struct dedup_rules *rules,
-		   const struct dedup_step *step, const struct replacing *w,
-		   bool apply, struct dedup_sharing *sharing)
+static int share(const struct dedup_rules *rules, size_t keep,
+		 const struct dedup_pair *pair, bool apply,
+		 struct dedup_result *r)
 {
-	int err;
-
-	if (rules->method == DEDUP_REFLINK)
-		return dedup_share_whole(w->pair, apply, sharing);
-	if (rules->method == DEDUP_BLOCKS)
-		return dedup_share_alike(rules->blocks, step->keep, w->pair,
-					 apply, sharing);
-	err = apply ? sync_kept(w->pair) : 0;
-	return apply && !err ? replace_names(w) : err;
+	return dedup_share(pair,
+			   rules->method == DEDUP_BLOCKS ? rules->blocks : NULL,
+			   keep, apply, &r->sharing);
 }
 
-static int make_temporary(char out[40])
-{
-	uint64_t random;
-
-	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-		return -EIO;
-	(void)snprintf(out, 40, DEDUP_TEMPORARY "%016llx",
-		       (unsigned long long)random);
-	return 0;
-}
-
-static int replace_journaled(const struct dedup_rules *rules,
-			     const struct dedup_step *step,
-			     const struct replacing *w,
-			     struct dedup_record *record,
-			     struct dedup_journal *j, struct dedup_result *r)
-{
-	int err = dedup_journal_begin(j, record);
-
-	if (err)
-		return dedup_stop(r, DEDUP_STOP,
-				  "the journal cannot be written: %s",
-				  err_text(err));
-	err = replace(rules, step, w, true, &r->sharing);
-	(void)dedup_journal_end(j, record, !err);
-	return err;
-}
-
-/* What undo needs, then the deed. */
+/* Writes down what undo needs, then does it. */
 static int carry_out(const struct dedup_plan *p, const struct dedup_step *step,
 		     const struct dedup_rules *rules,
 		     const struct dedup_pair *pair, struct dedup_journal *j,
@@ -156,26 +123,45 @@ static int carry_out(const struct dedup_plan *p, const struct dedup_step *step,
 		.paths = f->paths,
 		.path_count = sharing ? 1 : f->path_count,
 		.keep = p->files[step->keep].paths[0],
-		.st = *dedup_side_stat(&pair->replace),
-		.keep_inode = pair->keep.st.st_ino,
+		.st = dedup_side_view(&pair->replace)->st,
+		.keep_inode = pair->keep.view[0].st.st_ino,
 	};
 	struct replacing w = { .pair = pair,
 			       .count = record.path_count,
 			       .links = rules->method == DEDUP_HARDLINK };
 	char temporary[40];
-	int err = make_temporary(temporary);
+	uint64_t random;
+	int err = dedup_read_attributes(pair->replace.view[0].fd,
+					&record.attributes);
 
-	record.temporary = sharing ? NULL : temporary;
-	record.st.st_ino = pair->replace.st.st_ino;
+	record.st.st_ino = pair->replace.view[0].st.st_ino;
 	memcpy(record.sha256, pair->sha256, sizeof(record.sha256));
-	if (!err)
-		err = dedup_read_attributes(pair->replace.fd, rules->is_derived,
-					    &record.attributes);
+	if (!err && !sharing) {
+		if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+			err = -EIO;
+		(void)snprintf(temporary, sizeof(temporary),
+			       DEDUP_TEMPORARY "%016llx",
+			       (unsigned long long)random);
+		record.temporary = temporary;
+	}
 	if (!err && !sharing)
 		err = dedup_spots_open(record.paths, record.path_count,
 				       temporary, false, &w.spots);
-	if (!err)
-		err = replace_journaled(rules, step, &w, &record, j, r);
+	if (!err) {
+		err = dedup_journal_begin(j, &record);
+		if (err)
+			err = dedup_stop(r, DEDUP_STOP,
+					 "the journal cannot be written: %s",
+					 err_text(err));
+		else if (sharing)
+			err = share(rules, step->keep, pair, true, r);
+		else
+			err = sync_kept(pair);
+		if (!err && !sharing)
+			err = replace_names(&w);
+		if (r->outcome != DEDUP_STOP)
+			(void)dedup_journal_end(j, &record, !err);
+	}
 	dedup_spots_close(w.spots, w.count);
 	json_decref(record.attributes);
 	return err;
@@ -208,13 +194,12 @@ void dedup_apply(struct dedup_plan *p, const struct dedup_step *step,
 	out->keep = s.keep;
 	err = dedup_inspect(keep, f, rules, j != NULL, &pair, out);
 	if (!err && rules->method == DEDUP_HARDLINK &&
-	    is_full(keep, dedup_side_fd(&pair.keep), f->path_count))
+	    is_full(keep, dedup_side_view(&pair.keep)->fd, f->path_count))
 		err = -EMLINK;
 	if (!err && j)
 		err = carry_out(p, &s, rules, &pair, j, out);
-	else if (!err)
-		err = replace(rules, &s, &(struct replacing){ .pair = &pair },
-			      false, &out->sharing);
+	else if (!err && dedup_is_sharing(rules->method))
+		err = share(rules, s.keep, &pair, false, out);
 	if (err == -EMLINK) {
 		keep->successor = s.replace;
 		out->outcome = DEDUP_KEPT;

@@ -2,69 +2,41 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/base/hole.h"
 #include "core/base/xxh3.h"
 #include "core/act/dedup/blocks_impl.h"
 
-enum { CHUNK = 1 << 20 };
+/*
+ * A slot: the upper half of a fingerprint, and the number of the block and 1;
+ * 0 is empty.  A block whose number does not fit is not in the table.
+ */
 
-int64_t block_read(int fd, void *buffer, size_t len, uint64_t at)
+/* The slot that a block has, or would have; NULL: it is not in the sample. */
+static uint64_t *find_slot(const struct block_table *t, const char *block,
+			   uint64_t *fingerprint_out)
 {
-	size_t done = 0;
-	ssize_t n = 1;
+	uint64_t fingerprint;
+	size_t i;
 
-	while (done < len && n) {
-		n = pread(fd, (char *)buffer + done, len - done,
-			  (off_t)(at + done));
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		done += n > 0 ? (size_t)n : 0;
-	}
-	return (int64_t)done;
-}
-
-static bool block_is_zero(const void *block)
-{
-	const char *bytes = block;
-
-	return !bytes[0] && !memcmp(bytes, bytes + 1, BLOCK_BYTES - 1);
-}
-
-/* A slot: the upper half of a fingerprint, and the number of the block and 1;
- * 0 is empty.  A block whose number does not fit is not in the table. */
-static uint64_t make_slot(uint64_t fingerprint, uint64_t number)
-{
-	return (fingerprint & ~(uint64_t)UINT32_MAX) | (number + 1);
-}
-
-static bool is_sampled(const struct block_table *t, uint64_t fingerprint)
-{
-	return !(fingerprint & (((uint64_t)1 << t->sample_bits) - 1));
-}
-
-static size_t first_slot(const struct block_table *t, uint64_t fingerprint)
-{
-	return (size_t)(fingerprint >> t->sample_bits) & (t->slot_count - 1);
+	if (!block[0] && !memcmp(block, block + 1, BLOCK_BYTES - 1))
+		return NULL;
+	fingerprint = XXH3_64bits(block, BLOCK_BYTES);
+	if (fingerprint & (((uint64_t)1 << t->sample_bits) - 1))
+		return NULL;
+	i = (size_t)(fingerprint >> t->sample_bits) & (t->slot_count - 1);
+	while (t->slots[i] && t->slots[i] >> 32 != fingerprint >> 32)
+		i = (i + 1) & (t->slot_count - 1);
+	*fingerprint_out = fingerprint;
+	return &t->slots[i];
 }
 
 static void add_block(struct block_table *t, const char *block, uint64_t number)
 {
-	uint64_t fingerprint, slot;
-	size_t i;
+	uint64_t fingerprint, *slot = find_slot(t, block, &fingerprint);
 
-	if (number >= UINT32_MAX || block_is_zero(block))
-		return;
-	fingerprint = XXH3_64bits(block, BLOCK_BYTES);
-	if (!is_sampled(t, fingerprint))
-		return;
-	slot = make_slot(fingerprint, number);
-	for (i = first_slot(t, fingerprint); t->slots[i];
-	     i = (i + 1) & (t->slot_count - 1))
-		if (t->slots[i] >> 32 == slot >> 32)
-			return;
-	t->slots[i] = slot;
+	if (slot && !*slot && number < UINT32_MAX)
+		*slot = (fingerprint & ~(uint64_t)UINT32_MAX) | (number + 1);
 }
 
 /* From half to a quarter of the slots are used, if all blocks are distinct. */
@@ -86,6 +58,7 @@ static int choose_size(struct block_table *t, uint64_t blocks, size_t most)
 int block_table_fill(struct block_table *t, int fd, uint64_t size,
 		     size_t slots_most)
 {
+	enum { CHUNK = 1 << 20 };
 	char *chunk = malloc(CHUNK);
 	struct hole_part part = { 0 };
 	int64_t n = 0;
@@ -119,19 +92,10 @@ void block_table_release(struct block_table *t)
 bool block_table_find(const struct block_table *t, const void *block,
 		      uint64_t *number_out)
 {
-	uint64_t fingerprint;
-	size_t i;
+	uint64_t fingerprint, *slot = find_slot(t, block, &fingerprint);
 
-	if (block_is_zero(block))
+	if (!slot || !*slot)
 		return false;
-	fingerprint = XXH3_64bits(block, BLOCK_BYTES);
-	if (!is_sampled(t, fingerprint))
-		return false;
-	for (i = first_slot(t, fingerprint); t->slots[i];
-	     i = (i + 1) & (t->slot_count - 1))
-		if (t->slots[i] >> 32 == fingerprint >> 32) {
-			*number_out = (t->slots[i] & UINT32_MAX) - 1;
-			return true;
-		}
-	return false;
+	*number_out = (*slot & UINT32_MAX) - 1;
+	return true;
 }

@@ -2,23 +2,27 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "core/base/array.h"
 #include "core/act/dedup/blocks_impl.h"
 #include "core/act/dedup/dedup_impl.h"
 
 /*
- * Two files that are alike share their equal blocks.
+ * Two files share their equal blocks.
  *
- * The second file is looked at a window at a time, so memory does not grow with
- * the files: where its blocks are in the first one (block_match.c), then the
- * kernel is asked to share each run.  The kernel compares under the locks of
- * both files, so nothing that is wrong here, and no writer, can change a byte.
+ * First runs of blocks that are equal are found, then the kernel is asked to
+ * share each.  It compares under the locks of both files, so nothing that is
+ * wrong here, and no writer, can change a byte.
  *
- * The bytes freed are worked out from where the window's bytes are on the disk
- * before and after: places that no other file referred to before, and the
- * window does not refer to after, less what btrfs made
- * us write again (leftover.c).
+ * For each block of the second file, three places of the first one are tried:
+ * behind the block that the previous one was equal to, so that runs go on; the
+ * same offset; and the one that the table of fingerprints has.  What has no
+ * place on the disk, or has the place of the first file's block already, is
+ * left out.  Memory grows with the extents of the files, not with their size.
+ *
+ * The bytes freed are worked out from where the bytes are on the disk before and
+ * after: places that no other file referred to before, and this one does not
+ * refer to after, less what btrfs made us write again (leftover.c).
  */
 struct dedup_blocks {
 	size_t slots_most;
@@ -46,202 +50,230 @@ void dedup_blocks_free(struct dedup_blocks *b)
 	free(b);
 }
 
-/* ---- runs ---- */
+struct matcher {
+	const struct dedup_pair *pair;
+	struct dedup_blocks *blocks; /* NULL: the files are equal */
+	uint64_t keep_size, replace_size;
+	struct extent_map keep_map, replace_map;
+	struct block_run *runs; /* owned; in order */
+	size_t run_count;
+	uint64_t open; /* blocks from here on are in no run, and not shared */
+};
 
-static bool has_one_place(const struct extent_map *keep, uint64_t from,
-			  const struct extent_map *replace, uint64_t to)
+static bool has_one_place(const struct matcher *m, uint64_t from, uint64_t to)
 {
-	const struct extent *a = extent_map_find(keep, from);
-	const struct extent *b = extent_map_find(replace, to);
+	uint64_t place = extent_map_place(&m->replace_map, to);
 
-	return a && b && extent_place(a, from) == extent_place(b, to);
+	return place && place == extent_map_place(&m->keep_map, from);
 }
 
-/* Whether all of a run at another offset was shared before; one at the same
- * offset has none of those blocks. */
-static bool is_shared(struct block_matcher *m, const struct block_run *run)
+static bool is_equal(const struct matcher *m, uint64_t from, const char *block,
+		     uint64_t len)
 {
-	uint64_t at;
+	char other[BLOCK_BYTES];
 
-	if (run->from == run->to ||
-	    extent_map_read(m->keep_fd, run->from, run->from + run->len,
-			    &m->keep_map))
-		return false;
-	for (at = 0; at < run->len; at += BLOCK_BYTES)
-		if (!has_one_place(&m->keep_map, run->from + at,
-				   &m->replace_map, run->to + at))
-			return false;
-	return true;
+	return from + len <= m->keep_size &&
+	       block_read(m->pair->keep.view[0].fd, other, len, from) ==
+		       (int64_t)len &&
+	       !memcmp(other, block, len);
 }
 
-static void drop_shared_runs(struct block_matcher *m, struct block_window *w)
+/* Where the kept file has the block; next: behind that of the previous one, or
+ * 0.  1: found; 0: nowhere. */
+static int find_block(struct matcher *m, uint64_t at, uint64_t len,
+		      uint64_t next, uint64_t *from_out)
 {
-	size_t i, left = 0;
+	struct dedup_blocks *b = m->blocks;
+	char block[BLOCK_BYTES];
+	uint64_t number;
+	int64_t n;
+	int err;
 
-	for (i = 0; i < w->run_count; i++)
-		if (is_shared(m, &w->runs[i]))
-			w->shared += w->runs[i].len;
-		else
-			w->runs[left++] = w->runs[i];
-	w->run_count = left;
+	*from_out = at;
+	if (!b)
+		return 1;
+	n = block_read(m->pair->replace.view[0].fd, block, len, at);
+	if (n != (int64_t)len) /* it became shorter meanwhile */
+		return n < 0 ? (int)n : -ESTALE;
+	if (len < BLOCK_BYTES)
+		return m->keep_size == m->replace_size &&
+		       is_equal(m, at, block, len);
+	if (next && is_equal(m, next, block, len)) {
+		*from_out = next;
+		return 1;
+	}
+	if (is_equal(m, at, block, len))
+		return 1;
+	if (!b->is_filled) {
+		err = block_table_fill(&b->table, m->pair->keep.view[0].fd,
+				       m->keep_size, b->slots_most);
+		if (err)
+			return err;
+		b->is_filled = true;
+	}
+	if (!block_table_find(&b->table, block, &number))
+		return 0;
+	*from_out = number * BLOCK_BYTES;
+	return is_equal(m, *from_out, block, len);
 }
 
-static void count_window(const struct block_matcher *m,
-			 const struct block_window *w,
-			 struct dedup_sharing *counts)
+/* Blocks before one that was found by its fingerprint may be equal, too: their
+ * fingerprints are not in the table, or are those of other blocks. */
+static void grow_back(const struct matcher *m, struct block_run *run)
 {
-	const struct block_run *run;
+	char block[BLOCK_BYTES];
+	uint64_t before;
 
-	counts->shared += w->shared;
-	counts->ranges += w->run_count;
-	for (run = w->runs; run < w->runs + w->run_count; run++) {
-		counts->equal += run->len;
-		counts->gain += extent_map_unshared(&m->replace_map, run->to,
-						    run->to + run->len);
+	while (m->blocks && run->from && run->to > m->open) {
+		before = run->to - BLOCK_BYTES;
+		if (!extent_map_place(&m->replace_map, before) ||
+		    block_read(m->pair->replace.view[0].fd, block, BLOCK_BYTES,
+			       before) != BLOCK_BYTES ||
+		    !is_equal(m, run->from - BLOCK_BYTES, block, BLOCK_BYTES))
+			return;
+		run->to = before;
+		run->from -= BLOCK_BYTES;
+		run->len += BLOCK_BYTES;
 	}
 }
 
-/* A range that changed since it was compared is left as it is. */
-static int share_runs(const struct block_matcher *m,
-		      const struct block_window *w, uint64_t *shared_out)
+/* Adds the block to the run that it goes on, or to a new one. */
+static int add_block(struct matcher *m, uint64_t from, uint64_t to,
+		     uint64_t len)
 {
-	uint64_t done;
+	struct block_run *runs = m->runs,
+			 *last = m->run_count ? &runs[m->run_count - 1] : NULL;
+
+	if (last && last->from + last->len == from &&
+	    last->to + last->len == to) {
+		last->len += len;
+	} else {
+		runs = array_with_room(runs, m->run_count, sizeof(*runs));
+		if (!runs)
+			return -ENOMEM;
+		m->runs = runs;
+		last = &runs[m->run_count++];
+		*last = (struct block_run){ from, to, len };
+		grow_back(m, last);
+	}
+	m->open = to + len;
+	return 0;
+}
+
+static int match_block(struct matcher *m, uint64_t at, uint64_t len,
+		       uint64_t *next_io, struct dedup_sharing *counts)
+{
+	uint64_t from = at;
+	int err = 1;
+
+	if (!has_one_place(m, at, at))
+		err = find_block(m, at, len, *next_io, &from);
+	*next_io = 0;
+	if (err <= 0)
+		return err;
+	if (has_one_place(m, from, at)) {
+		counts->shared += len;
+		*next_io = from == at ? 0 : from + len;
+		m->open = at + len;
+		return 0;
+	}
+	*next_io = from + len;
+	return add_block(m, from, at, len);
+}
+
+static int find_runs(struct matcher *m, struct dedup_sharing *counts)
+{
+	/* A shorter run costs more in extents than it frees, unless it is all
+	 * of the file. */
+	enum { RUN_LEAST = 4 * BLOCK_BYTES };
+	uint64_t at = 0, len, next = 0;
+	size_t i, kept = 0;
+	int err = 0;
+
+	for (i = 0; i < m->replace_map.count && !err; i++) {
+		const struct extent *e = &m->replace_map.extents[i];
+
+		if (at < e->start)
+			at = (e->start + BLOCK_BYTES - 1) / BLOCK_BYTES *
+			     BLOCK_BYTES;
+		for (; at < e->end && !err; at += len) {
+			len = m->replace_size - at;
+			len = len < BLOCK_BYTES ? len : BLOCK_BYTES;
+			err = match_block(m, at, len, &next, counts);
+		}
+	}
+	for (i = 0; i < m->run_count; i++) {
+		struct block_run run = m->runs[i];
+
+		if (m->blocks && run.len < RUN_LEAST &&
+		    run.len < m->replace_size)
+			continue;
+		m->runs[kept++] = run;
+		counts->equal += run.len;
+		counts->gain += extent_map_unshared(&m->replace_map, run.to,
+						    run.to + run.len);
+	}
+	counts->ranges = m->run_count = kept;
+	return err;
+}
+
+/* A range that changed since it was compared is left as it is; in files that
+ * are to be equal it is an error. */
+static int share_runs(struct matcher *m, struct dedup_sharing *counts)
+{
+	const struct dedup_side *to = &m->pair->replace;
+	struct extent_map after = { 0 };
+	struct leftover left = { 0 };
+	uint64_t done, freed, used;
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i < w->run_count && !err; i++) {
-		const struct block_run *run = &w->runs[i];
-
-		err = dedup_share_range(m->keep_fd, run->from, m->replace_fd,
-					run->to, run->len, &done);
-		*shared_out += done;
-		err = err == -EILSEQ ? 0 : err;
+	for (i = 0; i < m->run_count && !err; i++) {
+		err = extent_share(m->pair->keep.view[0].fd, m->runs[i].from,
+				   to->view[0].fd, m->runs[i].to,
+				   m->runs[i].len, &done);
+		counts->newly_shared += done;
+		if (err == -EILSEQ && m->blocks)
+			err = 0;
 	}
-	return err;
-}
-
-static int share_window(struct block_matcher *m, uint64_t start,
-			const struct block_window *w,
-			struct dedup_sharing *counts)
-{
-	struct extent_map after = { 0 };
-	uint64_t end = start + WINDOW_SIZE, freed, used;
-	struct leftover left = { 0 };
-	int err = share_runs(m, w, &counts->newly_shared), read_err;
-
-	end = end < m->replace_size ? end : m->replace_size;
-	if (!err && leftover_is_needed(m->replace_fd))
-		leftover_rewrite(m->replace_directory, m->replace_fd,
-				 m->replace_size, &m->replace_map, w, &left);
-	read_err = extent_map_read(m->replace_fd, start, end, &after);
-	if (!read_err) {
+	if (!err)
+		leftover_rewrite(to->directory, to->view[0].fd, &m->replace_map,
+				 m->runs, m->run_count, &left);
+	if (m->run_count &&
+	    !extent_map_read(to->view[0].fd, m->replace_size, &after)) {
 		freed = extent_map_missing(&m->replace_map, &after);
 		used = left.moved + left.pinned;
-		counts->freed += freed > used ? freed - used : 0;
+		counts->freed = freed > used ? freed - used : 0;
 	}
 	extent_map_release(&after);
-	return err ? err : read_err;
-}
-
-static int do_windows(struct block_matcher *m, bool apply,
-		      struct dedup_sharing *counts)
-{
-	struct block_window w;
-	uint64_t at;
-	int err = 0;
-
-	for (at = 0; at < m->replace_size && !err; at += WINDOW_SIZE) {
-		err = block_matcher_window(m, at, &w);
-		if (err)
-			break;
-		drop_shared_runs(m, &w);
-		count_window(m, &w, counts);
-		if (apply && w.run_count)
-			err = share_window(m, at, &w, counts);
-		free(w.runs);
-	}
 	return err;
 }
 
-/* ---- files that are equal ---- */
-
-/* The window as one run, unless all of it is shared. */
-static int whole_window(struct block_matcher *m, uint64_t start, uint64_t end,
-			struct block_run *run, struct block_window *out)
+int dedup_share(const struct dedup_pair *pair, struct dedup_blocks *b,
+		size_t keep, bool apply, struct dedup_sharing *counts)
 {
-	uint64_t at;
-	int err = extent_map_read(m->replace_fd, start, end, &m->replace_map);
-
-	*run = (struct block_run){ start, start, end - start };
-	*out = (struct block_window){ .runs = run };
-	if (!err)
-		err = extent_map_read(m->keep_fd, start, end, &m->keep_map);
-	for (at = start; at < end && !err; at += BLOCK_BYTES) {
-		if (!extent_map_find(&m->replace_map, at))
-			continue;
-		if (has_one_place(&m->keep_map, at, &m->replace_map, at))
-			out->shared += BLOCK_BYTES;
-		else
-			out->run_count = 1;
-	}
-	return err;
-}
-
-static struct block_matcher matcher_of(const struct dedup_pair *pair)
-{
-	return (struct block_matcher){
-		.keep_fd = pair->keep.fd,
-		.replace_fd = pair->replace.fd,
-		.replace_directory = pair->replace.directory,
-		.keep_size = (uint64_t)pair->keep.st.st_size,
-		.replace_size = (uint64_t)pair->replace.st.st_size,
+	struct matcher m = {
+		.pair = pair,
+		.blocks = b,
+		.keep_size = (uint64_t)pair->keep.view[0].st.st_size,
+		.replace_size = (uint64_t)pair->replace.view[0].st.st_size,
 	};
-}
+	int err = extent_map_read(pair->keep.view[0].fd, m.keep_size,
+				  &m.keep_map);
 
-int dedup_share_whole(const struct dedup_pair *pair, bool apply,
-		      struct dedup_sharing *counts)
-{
-	struct block_matcher m = matcher_of(pair);
-	struct block_run run;
-	struct block_window w;
-	uint64_t at, end, shared;
-	int err = dedup_share_probe(m.keep_fd, m.replace_fd);
-
-	for (at = 0; at < m.replace_size && !err; at = end) {
-		end = m.replace_size - at < WINDOW_SIZE ? m.replace_size :
-							  at + WINDOW_SIZE;
-		err = whole_window(&m, at, end, &run, &w);
-		if (err || (count_window(&m, &w, counts), !w.run_count))
-			continue;
-		shared = counts->newly_shared;
-		if (apply)
-			err = share_window(&m, at, &w, counts);
-		if (apply && !err && counts->newly_shared - shared < run.len)
-			err = -EILSEQ;
-	}
+	if (b && b->keep != keep)
+		b->is_filled = false;
+	if (b)
+		b->keep = keep;
+	if (!err)
+		err = extent_map_read(pair->replace.view[0].fd, m.replace_size,
+				      &m.replace_map);
+	if (!err)
+		err = find_runs(&m, counts);
+	if (!err && apply)
+		err = share_runs(&m, counts);
 	extent_map_release(&m.keep_map);
 	extent_map_release(&m.replace_map);
-	return err;
-}
-
-/* ---- a pair ---- */
-
-int dedup_share_alike(struct dedup_blocks *b, size_t keep,
-		      const struct dedup_pair *pair, bool apply,
-		      struct dedup_sharing *counts)
-{
-	struct block_matcher m = matcher_of(pair);
-	int err;
-
-	m.table = &b->table;
-	m.is_filled = &b->is_filled;
-	m.slots_most = b->slots_most;
-	err = block_matcher_init(&m);
-	if (b->keep != keep)
-		b->is_filled = false;
-	b->keep = keep;
-	if (!err)
-		err = do_windows(&m, apply, counts);
-	block_matcher_release(&m);
+	free(m.runs);
 	return err;
 }

@@ -10,211 +10,145 @@
 
 #include "core/base/hex.h"
 #include "core/base/xxh3.h"
+#include "core/digest/digest.h"
+#include "core/act/dedup/blocks_impl.h"
 #include "core/act/dedup/dedup_impl.h"
 
 enum { CHUNK = 1 << 20 };
 
 /* ---- content ---- */
 
-static ssize_t read_full(int fd, char *buffer, size_t len, off_t offset)
+/* NULL without memory. */
+static EVP_MD_CTX *sha256_new(void)
 {
-	size_t done = 0;
-	ssize_t n = 1;
+	EVP_MD_CTX *sha = EVP_MD_CTX_new();
 
-	while (done < len && n) {
-		n = pread(fd, buffer + done, len - done, offset + (off_t)done);
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		done += n > 0 ? (size_t)n : 0;
-	}
-	return (ssize_t)done;
+	if (sha && EVP_DigestInit_ex(sha, EVP_sha256(), NULL))
+		return sha;
+	EVP_MD_CTX_free(sha);
+	return NULL;
+}
+
+/* Frees it. */
+static int sha256_end(EVP_MD_CTX *sha, char out[65])
+{
+	uint8_t digest[EVP_MAX_MD_SIZE];
+	bool done = EVP_DigestFinal_ex(sha, digest, NULL) == 1;
+
+	EVP_MD_CTX_free(sha);
+	if (done)
+		hex_encode(digest, 32, out);
+	return done ? 0 : -ENOMEM;
 }
 
 /* XXH128 is what the groups have; SHA-256 is what another user cannot forge. */
-struct hashes {
-	XXH3_state_t *xxh; /* owned */
-	EVP_MD_CTX *sha;   /* owned; NULL: not wanted */
-};
-
-static int hashes_init(struct hashes *h, bool sha256)
-{
-	h->xxh = XXH3_createState();
-	h->sha = sha256 ? EVP_MD_CTX_new() : NULL;
-	if (!h->xxh || (sha256 && !h->sha) ||
-	    (h->sha && !EVP_DigestInit_ex(h->sha, EVP_sha256(), NULL)))
-		return -ENOMEM;
-	(void)XXH3_128bits_reset(h->xxh);
-	return 0;
-}
-
-static int hashes_add(struct hashes *h, const char *data, size_t len)
-{
-	(void)XXH3_128bits_update(h->xxh, data, len);
-	return !h->sha || EVP_DigestUpdate(h->sha, data, len) ? 0 : -ENOMEM;
-}
-
-static int hashes_end(struct hashes *h, char xxh128[33], char sha256[65])
-{
-	XXH128_canonical_t digest;
-	uint8_t sha[EVP_MAX_MD_SIZE];
-
-	XXH128_canonicalFromHash(&digest, XXH3_128bits_digest(h->xxh));
-	hex_encode(digest.digest, sizeof(digest.digest), xxh128);
-	*sha256 = '\0';
-	if (!h->sha)
-		return 0;
-	if (!EVP_DigestFinal_ex(h->sha, sha, NULL))
-		return -ENOMEM;
-	hex_encode(sha, 32, sha256);
-	return 0;
-}
-
-static void hashes_release(struct hashes *h)
-{
-	(void)XXH3_freeState(h->xxh);
-	EVP_MD_CTX_free(h->sha);
-}
-
-/* 1 at the end of both files. */
-static int compare_chunk(const struct dedup_pair *p, struct hashes *h, char *a,
-			 char *b, off_t offset)
-{
-	ssize_t n = read_full(dedup_side_fd(&p->keep), a, CHUNK, offset);
-	ssize_t m = read_full(dedup_side_fd(&p->replace), b, CHUNK, offset);
-	int err;
-
-	if (n < 0 || m < 0)
-		return (int)(n < 0 ? n : m);
-	if (n != m || memcmp(a, b, (size_t)n) != 0)
-		return -EILSEQ;
-	err = hashes_add(h, a, (size_t)n);
-	return err ? err : n < CHUNK;
-}
-
 int dedup_compare_content(struct dedup_pair *p, bool sha256)
 {
-	struct hashes h = { 0 };
+	const int keep = dedup_side_view(&p->keep)->fd;
+	const int replace = dedup_side_view(&p->replace)->fd;
+	XXH3_state_t *xxh = XXH3_createState();
+	EVP_MD_CTX *sha = sha256 ? sha256_new() : NULL;
 	char *a = malloc(CHUNK), *b = malloc(CHUNK);
-	int end = hashes_init(&h, sha256);
-	off_t offset;
+	XXH128_canonical_t digest;
+	int64_t n = CHUNK, m;
+	uint64_t at;
+	int err = xxh && a && b && (sha || !sha256) ? 0 : -ENOMEM;
 
-	if (!a || !b)
-		end = -ENOMEM;
-	for (offset = 0; !end; offset += CHUNK)
-		end = dedup_pair_is_broken(p) ?
-			      -ETXTBSY :
-			      compare_chunk(p, &h, a, b, offset);
-	if (end > 0)
-		end = hashes_end(&h, p->xxh128, p->sha256);
+	if (!err)
+		(void)XXH3_128bits_reset(xxh);
+	for (at = 0; !err && n == CHUNK; at += CHUNK) {
+		n = block_read(keep, a, CHUNK, at);
+		m = block_read(replace, b, CHUNK, at);
+		if (n < 0 || m < 0)
+			err = (int)(n < 0 ? n : m);
+		else if (dedup_pair_is_broken(p))
+			err = -ETXTBSY;
+		else if (n != m || memcmp(a, b, (size_t)n) != 0)
+			err = -EILSEQ;
+		else if (sha && !EVP_DigestUpdate(sha, a, (size_t)n))
+			err = -ENOMEM;
+		else
+			(void)XXH3_128bits_update(xxh, a, (size_t)n);
+	}
+	if (!err) {
+		XXH128_canonicalFromHash(&digest, XXH3_128bits_digest(xxh));
+		hex_encode(digest.digest, sizeof(digest.digest), p->xxh128);
+	}
+	if (sha && !err)
+		err = sha256_end(sha, p->sha256);
+	else
+		EVP_MD_CTX_free(sha);
 	free(a);
 	free(b);
-	hashes_release(&h);
-	return end < 0 ? end : dedup_pair_check(p, false);
-}
-
-static int write_full(int fd, const char *buffer, size_t len, off_t offset)
-{
-	size_t done = 0;
-	ssize_t n;
-
-	while (done < len) {
-		n = pwrite(fd, buffer + done, len - done, offset + (off_t)done);
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		done += n > 0 ? (size_t)n : 0;
-	}
-	return 0;
+	(void)XXH3_freeState(xxh);
+	return err ? err : dedup_pair_check(p, false);
 }
 
 int dedup_copy(int from, int to, const char sha256[65])
 {
-	struct hashes h = { 0 };
-	char *buffer = malloc(CHUNK), xxh128[33], found[65];
-	int err = buffer ? hashes_init(&h, true) : -ENOMEM;
-	off_t offset = 0;
-	ssize_t n = 1;
+	EVP_MD_CTX *sha = sha256_new();
+	char *buffer = malloc(CHUNK), found[65];
+	uint64_t at = 0;
+	int64_t n = 1;
+	int err = sha && buffer ? 0 : -ENOMEM;
 
-	while (!err && n) {
-		n = read_full(from, buffer, CHUNK, offset);
-		err = n < 0 ? (int)n : hashes_add(&h, buffer, (size_t)n);
-		if (!err)
-			err = write_full(to, buffer, (size_t)n, offset);
-		offset += n;
+	for (; !err && n; at += (uint64_t)n) {
+		n = block_read(from, buffer, CHUNK, at);
+		if (n < 0)
+			err = (int)n;
+		else if (!EVP_DigestUpdate(sha, buffer, (size_t)n))
+			err = -ENOMEM;
+		else
+			err = block_write(to, buffer, (size_t)n, at);
 	}
-	if (!err)
-		err = hashes_end(&h, xxh128, found);
-	if (!err && strcmp(found, sha256) != 0)
-		err = -ESTALE;
 	free(buffer);
-	hashes_release(&h);
-	return err;
+	if (err) {
+		EVP_MD_CTX_free(sha);
+		return err;
+	}
+	err = sha256_end(sha, found);
+	return !err && strcmp(found, sha256) != 0 ? -ESTALE : err;
 }
 
 /* ---- metadata ---- */
 
-static int list_attributes(int fd, char **out, size_t *len_out)
+/* Attributes that are worked out, not stored, do not count. */
+static bool is_derived(const char *attribute)
 {
-	char *list = NULL, *larger;
-	ssize_t len;
-
-	for (;;) {
-		len = flistxattr(fd, NULL, 0);
-		if (len < 0)
-			break;
-		larger = realloc(list, (size_t)len + 1);
-		if (!larger) {
-			free(list);
-			return -ENOMEM;
-		}
-		list = larger;
-		len = flistxattr(fd, list, (size_t)len);
-		if (len >= 0 || errno != ERANGE)
-			break;
-	}
-	if (len < 0 && errno != ENOTSUP) {
-		free(list);
-		return -errno;
-	}
-	*out = list;
-	*len_out = len < 0 ? 0 : (size_t)len;
-	return 0;
+	return !strncmp(attribute, "user.kinfs.", 11) || digest_find(attribute);
 }
 
-static int add_attribute(int fd, const char *name, json_t *to)
+int dedup_read_attributes(int fd, json_t **out)
 {
-	char *value = malloc(XATTR_SIZE_MAX);
-	char *text = malloc(2 * XATTR_SIZE_MAX + 1);
-	ssize_t len = -1;
-	int err = value && text ? 0 : -ENOMEM;
-
-	if (!err) {
-		len = fgetxattr(fd, name, value, XATTR_SIZE_MAX);
-		err = len < 0 ? -errno : 0;
-	}
-	if (!err) {
-		hex_encode((const uint8_t *)value, (size_t)len, text);
-		err = json_object_set_new(to, name, json_string(text)) ?
-			      -ENOMEM :
-			      0;
-	}
-	free(value);
-	free(text);
-	return err == -ENODATA ? 0 : err; /* it went meanwhile */
-}
-
-int dedup_read_attributes(int fd, bool (*is_derived)(const char *attribute),
-			  json_t **out)
-{
+	char *list = malloc(XATTR_LIST_MAX),
+	     *hex = malloc(2 * XATTR_SIZE_MAX + 1);
+	uint8_t *value = malloc(XATTR_SIZE_MAX);
 	json_t *attributes = json_object();
-	char *list = NULL;
 	const char *name;
-	size_t len = 0;
-	int err = attributes ? list_attributes(fd, &list, &len) : -ENOMEM;
+	ssize_t len = 0, size;
+	int err = list && hex && value && attributes ? 0 : -ENOMEM;
 
-	for (name = list; !err && name < list + len; name += strlen(name) + 1)
-		if (!is_derived || !is_derived(name))
-			err = add_attribute(fd, name, attributes);
+	if (!err)
+		len = flistxattr(fd, list, XATTR_LIST_MAX);
+	if (len < 0) {
+		err = errno == ENOTSUP ? 0 : -errno;
+		len = 0;
+	}
+	for (name = list; !err && name < list + len; name += strlen(name) + 1) {
+		if (is_derived(name))
+			continue;
+		size = fgetxattr(fd, name, value, XATTR_SIZE_MAX);
+		if (size < 0) { /* or it went meanwhile */
+			err = errno == ENODATA ? 0 : -errno;
+			continue;
+		}
+		hex_encode(value, (size_t)size, hex);
+		if (json_object_set_new(attributes, name, json_string(hex)))
+			err = -ENOMEM;
+	}
 	free(list);
+	free(hex);
+	free(value);
 	if (err)
 		json_decref(attributes);
 	else
@@ -246,11 +180,10 @@ int dedup_write_attributes(int fd, const json_t *attributes)
 }
 
 int dedup_compare_metadata(const struct dedup_pair *p,
-			   bool (*is_derived)(const char *attribute),
 			   const char **difference_out)
 {
-	const struct stat *a = dedup_side_stat(&p->keep);
-	const struct stat *b = dedup_side_stat(&p->replace);
+	const struct stat *a = &dedup_side_view(&p->keep)->st;
+	const struct stat *b = &dedup_side_view(&p->replace)->st;
 	json_t *of_keep = NULL, *of_replace = NULL;
 	int err;
 
@@ -261,11 +194,10 @@ int dedup_compare_metadata(const struct dedup_pair *p,
 		*difference_out = "modes";
 	if (*difference_out)
 		return 0;
-	err = dedup_read_attributes(dedup_side_fd(&p->keep), is_derived,
-				    &of_keep);
+	err = dedup_read_attributes(dedup_side_view(&p->keep)->fd, &of_keep);
 	if (!err)
-		err = dedup_read_attributes(dedup_side_fd(&p->replace),
-					    is_derived, &of_replace);
+		err = dedup_read_attributes(dedup_side_view(&p->replace)->fd,
+					    &of_replace);
 	if (!err && !json_equal(of_keep, of_replace))
 		*difference_out = "access lists or attributes";
 	json_decref(of_keep);
@@ -277,6 +209,6 @@ bool dedup_has_privileges(const struct dedup_side *s)
 {
 	enum { BITS = S_ISUID | S_ISGID };
 
-	return dedup_side_stat(s)->st_mode & BITS ||
-	       fgetxattr(dedup_side_fd(s), DEDUP_CAPABILITY, NULL, 0) > 0;
+	return dedup_side_view(s)->st.st_mode & BITS ||
+	       fgetxattr(dedup_side_view(s)->fd, DEDUP_CAPABILITY, NULL, 0) > 0;
 }

@@ -15,12 +15,12 @@
  *
  *   plan.c         sets of paths that are said to be equal or alike -> steps
  *   open.c         opens files without following symbolic links
+ *   mount.c        finds the file below a kinfs mount
  *   pair.c         the two files of a step, open and watched
  *   compare.c      are two files equal, in bytes and in metadata?
  *   reasons.c      why a step must not be done: asked for a plan and the deed
  *   apply.c        one step: asks, then replaces all names of one file
- *   share_range.c  asks the kernel to share a range
- *   blocks.c       one step of DEDUP_BLOCKS; blocks_impl.h has the rest
+ *   blocks.c       shares equal blocks; blocks_impl.h has the rest
  *   journal.c      what was done, written and synced before it is done
  *   undo.c         takes a journal back; ends the step that a run was killed in
  *
@@ -59,6 +59,17 @@ enum dedup_method {
 /* "hardlink", ... */
 extern const char *const dedup_method_names[DEDUP_METHODS];
 
+/* The kinfs mount that the last path was in, remembered for the next one.  The
+ * kernel shares blocks below a mount, and knows there which processes have a
+ * file open. */
+struct dedup_mount {
+	char *root, *source; /* owned */
+	dev_t none;          /* a device that is no kinfs mount */
+	bool has_none;
+};
+
+void dedup_mount_release(struct dedup_mount *m);
+
 struct dedup_rules {
 	enum dedup_method method;
 	enum keep_order keep; /* which of the equal files stays as it is */
@@ -69,14 +80,7 @@ struct dedup_rules {
 	uint64_t min_size;
 	bool force_metadata;         /* also if owners or metadata differ */
 	struct dedup_blocks *blocks; /* DEDUP_BLOCKS; borrowed */
-	/* Attributes that are worked out, not stored: they do not count.
-	 * NULL: there are none. */
-	bool (*is_derived)(const char *attribute);
-	/* The path of the file below a kinfs mount, where the kernel shares
-	 * blocks and knows which processes have it open: free() it.  NULL, or
-	 * the same path: it is in no mount. */
-	char *(*real_path)(void *arg, const char *path);
-	void *arg;
+	struct dedup_mount *mount;   /* borrowed; NULL: no path is in one */
 };
 
 /* ---- plan.c ---- */
@@ -87,6 +91,8 @@ struct dedup_file {
 	size_t path_count;
 	struct stat st;      /* of the paths, which may be in a mount */
 	uint64_t filesystem; /* what links, or blocks, can be shared within */
+	struct keep_candidate worth; /* protected: below a directory of the
+				      * rules */
 	char xxh128[33]; /* that the content is said to have; "": not known */
 	/* Of a kept file: the names that it has, or would have by now; and the
 	 * file that is kept instead once it has as many as it can. */

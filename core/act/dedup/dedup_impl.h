@@ -12,6 +12,11 @@ static inline bool dedup_is_sharing(enum dedup_method method)
 	return method == DEDUP_REFLINK || method == DEDUP_BLOCKS;
 }
 
+/* ---- mount.c ---- */
+
+/* The path of the file below the mount, to be freed; NULL: it is in none. */
+char *dedup_real_path(struct dedup_mount *m, const char *path);
+
 /* ---- open.c ---- */
 
 /* Absolute, without "", "." or ".." between the slashes. */
@@ -23,6 +28,9 @@ int dedup_open_parent(const char *path, const char **name_out);
 
 /* Opens a regular file for reading; -ESTALE when it is none. */
 int dedup_open_at(int directory, const char *name);
+
+/* The same by its plain path. */
+int dedup_open_file(const char *path);
 
 /* Where a name of a file is, and the name beside it that a step uses. */
 struct dedup_spot {
@@ -41,16 +49,18 @@ bool dedup_has_inode(int directory, const char *name, ino_t inode);
 
 /* ---- pair.c ---- */
 
+struct dedup_view {
+	int fd;         /* for reading; negative: there is none */
+	struct stat st; /* before the files were compared */
+	bool leased;
+};
+
 struct dedup_side {
 	int directory;    /* that the first name is in */
 	const char *name; /* in it; borrowed from the plan */
-	int fd;           /* for reading */
-	struct stat st;   /* before the files were compared */
-	/* The file below, if this one is in a kinfs mount; -1: it is in none,
-	 * or the tree below cannot be reached. */
-	int below_fd;
-	struct stat below_st;
-	bool leased, below_leased;
+	/* The file by its path; and if that is in a kinfs mount, the one below,
+	 * where the tree below can be reached. */
+	struct dedup_view view[2];
 };
 
 /* Two open files that may be equal. */
@@ -71,8 +81,7 @@ int dedup_pair_open(const struct dedup_file *keep,
 void dedup_pair_close(struct dedup_pair *pair);
 
 /* Where content and metadata are, not where the kernel remembers them. */
-int dedup_side_fd(const struct dedup_side *s);
-const struct stat *dedup_side_stat(const struct dedup_side *s);
+const struct dedup_view *dedup_side_view(const struct dedup_side *s);
 
 /* Another program opened one of them for writing, or waits for that. */
 bool dedup_pair_is_broken(const struct dedup_pair *p);
@@ -96,13 +105,11 @@ bool dedup_has_privileges(const struct dedup_side *s);
 /* Names the first kind of metadata in which they differ, or NULL; by errno
  * when it cannot be found out. */
 int dedup_compare_metadata(const struct dedup_pair *p,
-			   bool (*is_derived)(const char *attribute),
 			   const char **difference_out);
 
 /* The attributes of an open file but for those that are derived: a new object
  * of hexadecimal values. */
-int dedup_read_attributes(int fd, bool (*is_derived)(const char *attribute),
-			  json_t **out);
+int dedup_read_attributes(int fd, json_t **out);
 int dedup_write_attributes(int fd, const json_t *attributes);
 
 /* Copies a file, if that has still the content with this SHA-256: what is
@@ -160,23 +167,13 @@ void dedup_record_release(struct dedup_record *r);
 
 /* ---- blocks.c ---- */
 
-/* Shares all of two equal files; -EILSEQ when they are not.  apply: else it is
+/* Shares the equal blocks of two files; keep: the number of the kept one.
+ * b NULL: they are equal, and -EILSEQ when they are not.  apply: else it is
  * only counted. */
-int dedup_share_whole(const struct dedup_pair *pair, bool apply,
-		      struct dedup_sharing *counts);
+int dedup_share(const struct dedup_pair *pair, struct dedup_blocks *b,
+		size_t keep, bool apply, struct dedup_sharing *counts);
 
-/* Shares the equal blocks of two files; keep: the number of the kept one. */
-int dedup_share_alike(struct dedup_blocks *b, size_t keep,
-		      const struct dedup_pair *pair, bool apply,
-		      struct dedup_sharing *counts);
-
-/* ---- share_range.c ---- */
-
-/* Makes a range of the second file refer to the blocks of the first one
- * (FIDEDUPERANGE).  -EILSEQ: the kernel found them different; -EOPNOTSUPP: not
- * on this filesystem.  done_out: bytes that are shared, also after an error. */
-int dedup_share_range(int keep_fd, uint64_t from, int replace_fd, uint64_t to,
-		      uint64_t len, uint64_t *done_out);
+/* ---- extent.c ---- */
 
 /* Whether blocks of two files could be shared: 0, -EOPNOTSUPP, -EXDEV, -EPERM.
  * Asks for a range that no filesystem can share. */

@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "core/base/array.h"
 #include "core/act/dedup/blocks_impl.h"
+#include "core/act/dedup/dedup_impl.h"
 
 /*
  * Where the bytes of a file are on the disk (FIEMAP).  Two files whose bytes
@@ -18,76 +20,64 @@
  * Two references to it from the same offset still have equal places, so nothing
  * that is shared is taken for not shared unless the offsets differ.
  */
-enum { BATCH = 256 };
-
-/* Small files of btrfs live in its metadata: nothing there can be shared. */
-static bool has_place(const struct fiemap_extent *e)
-{
-	return !(e->fe_flags &
-		 (FIEMAP_EXTENT_DATA_INLINE | FIEMAP_EXTENT_UNKNOWN |
-		  FIEMAP_EXTENT_DELALLOC));
-}
+enum {
+	BATCH = 256,
+	/* Small files of btrfs live in its metadata: nothing there can be
+	 * shared. */
+	NO_PLACE = FIEMAP_EXTENT_DATA_INLINE | FIEMAP_EXTENT_UNKNOWN |
+		   FIEMAP_EXTENT_DELALLOC,
+};
 
 static int add_extent(struct extent_map *m, const struct fiemap_extent *e,
-		      uint64_t start, uint64_t end)
+		      uint64_t size)
 {
-	struct extent x = {
-		.start = e->fe_logical > start ? e->fe_logical : start,
-		.end = e->fe_logical + e->fe_length,
-		.shared = (e->fe_flags & FIEMAP_EXTENT_SHARED) != 0,
-	};
+	uint64_t end = e->fe_logical + e->fe_length;
 	struct extent *extents;
 
-	x.end = x.end < end ? x.end : end;
-	x.place = e->fe_physical + (x.start - e->fe_logical);
-	if (x.end <= x.start || !has_place(e))
+	if (e->fe_flags & NO_PLACE || e->fe_logical >= size)
 		return 0;
 	extents = array_with_room(m->extents, m->count, sizeof(*extents));
 	if (!extents)
 		return -ENOMEM;
 	m->extents = extents;
-	extents[m->count++] = x;
+	extents[m->count++] = (struct extent){
+		.start = e->fe_logical,
+		.end = end < size ? end : size,
+		.place = e->fe_physical,
+		.shared = (e->fe_flags & FIEMAP_EXTENT_SHARED) != 0,
+	};
 	return 0;
 }
 
-/* Reads a batch; *at_io moves behind it, to end when there are no more. */
-static int read_batch(int fd, struct fiemap *batch, struct extent_map *m,
-		      uint64_t start, uint64_t end, uint64_t *at_io)
+int extent_map_read(int fd, uint64_t size, struct extent_map *out)
 {
-	const struct fiemap_extent *e = NULL;
+	const size_t room =
+		sizeof(struct fiemap) + BATCH * sizeof(struct fiemap_extent);
+	struct fiemap *batch = malloc(room);
+	const struct fiemap_extent *e;
+	uint64_t at = 0, next;
 	uint32_t i;
-	int err = 0;
-
-	memset(batch, 0, sizeof(*batch));
-	batch->fm_start = *at_io;
-	batch->fm_length = end - *at_io;
-	batch->fm_flags = FIEMAP_FLAG_SYNC;
-	batch->fm_extent_count = BATCH;
-	if (ioctl(fd, FS_IOC_FIEMAP, batch))
-		return -errno;
-	for (i = 0; i < batch->fm_mapped_extents && !err; i++) {
-		e = &batch->fm_extents[i];
-		err = add_extent(m, e, start, end);
-	}
-	if (!e || e->fe_flags & FIEMAP_EXTENT_LAST ||
-	    e->fe_logical + e->fe_length <= *at_io)
-		*at_io = end;
-	else
-		*at_io = e->fe_logical + e->fe_length;
-	return err;
-}
-
-int extent_map_read(int fd, uint64_t start, uint64_t end,
-		    struct extent_map *out)
-{
-	struct fiemap *batch = calloc(
-		1, sizeof(*batch) + BATCH * sizeof(batch->fm_extents[0]));
-	uint64_t at = start;
 	int err = batch ? 0 : -ENOMEM;
 
-	out->count = 0;
-	while (!err && at < end)
-		err = read_batch(fd, batch, out, start, end, &at);
+	extent_map_release(out);
+	while (!err && at < size) {
+		memset(batch, 0, room);
+		batch->fm_start = at;
+		batch->fm_length = size - at;
+		batch->fm_flags = FIEMAP_FLAG_SYNC;
+		batch->fm_extent_count = BATCH;
+		next = size;
+		if (ioctl(fd, FS_IOC_FIEMAP, batch))
+			err = -errno;
+		for (i = 0; !err && i < batch->fm_mapped_extents; i++) {
+			e = &batch->fm_extents[i];
+			err = add_extent(out, e, size);
+			next = e->fe_flags & FIEMAP_EXTENT_LAST ?
+				       size :
+				       e->fe_logical + e->fe_length;
+		}
+		at = next > at ? next : size;
+	}
 	free(batch);
 	return err;
 }
@@ -98,82 +88,173 @@ void extent_map_release(struct extent_map *m)
 	*m = (struct extent_map){ 0 };
 }
 
-const struct extent *extent_map_find(const struct extent_map *m, uint64_t at)
+uint64_t extent_map_place(const struct extent_map *m, uint64_t at)
 {
 	size_t low = 0, high = m->count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
+		const struct extent *e = &m->extents[middle];
 
-		if (m->extents[middle].end <= at)
+		if (at < e->start)
+			high = middle;
+		else if (at >= e->end)
 			low = middle + 1;
 		else
-			high = middle;
+			return e->place + (at - e->start);
 	}
-	return low < m->count && m->extents[low].start <= at ?
-		       &m->extents[low] :
-		       NULL;
+	return 0;
 }
 
-uint64_t extent_place(const struct extent *e, uint64_t at)
+static uint64_t overlap(uint64_t a, uint64_t a_end, uint64_t b, uint64_t b_end)
 {
-	return e->place + (at - e->start);
+	uint64_t start = a > b ? a : b, end = a_end < b_end ? a_end : b_end;
+
+	return end > start ? end - start : 0;
 }
 
 uint64_t extent_map_unshared(const struct extent_map *m, uint64_t start,
 			     uint64_t end)
 {
-	uint64_t bytes = 0, from, to;
+	uint64_t bytes = 0;
 	size_t i;
 
-	for (i = 0; i < m->count; i++) {
-		from = m->extents[i].start > start ? m->extents[i].start :
-						     start;
-		to = m->extents[i].end < end ? m->extents[i].end : end;
-		if (from < to && !m->extents[i].shared)
-			bytes += to - from;
-	}
+	for (i = 0; i < m->count; i++)
+		if (!m->extents[i].shared)
+			bytes += overlap(m->extents[i].start, m->extents[i].end,
+					 start, end);
 	return bytes;
 }
 
-static int compare_places(const void *a, const void *b)
+static int by_place(const void *a, const void *b)
 {
 	const struct extent *x = a, *y = b;
 
 	return (x->place > y->place) - (x->place < y->place);
 }
 
-static void sort_by_place(struct extent_map *m)
+static uint64_t place_end(const struct extent *e)
 {
-	if (m->count)
-		qsort(m->extents, m->count, sizeof(*m->extents),
-		      compare_places);
+	return e->place + (e->end - e->start);
 }
 
 uint64_t extent_map_missing(struct extent_map *a, struct extent_map *b)
 {
-	uint64_t missing = 0, at, end, from, to;
-	size_t i, j = 0;
+	const struct extent *x, *y;
+	uint64_t missing = 0;
+	size_t j = 0, k;
 
-	sort_by_place(a);
-	sort_by_place(b);
-	for (i = 0; i < a->count; i++) {
-		if (a->extents[i].shared)
+	if (a->count)
+		qsort(a->extents, a->count, sizeof(*a->extents), by_place);
+	if (b->count)
+		qsort(b->extents, b->count, sizeof(*b->extents), by_place);
+	for (x = a->extents; x < a->extents + a->count; x++) {
+		if (x->shared)
 			continue;
-		at = a->extents[i].place;
-		end = at + (a->extents[i].end - a->extents[i].start);
-		missing += end - at;
-		for (; j < b->count; j++) {
-			from = b->extents[j].place;
-			to = from + (b->extents[j].end - b->extents[j].start);
-			if (from >= end)
+		missing += x->end - x->start;
+		while (j < b->count && place_end(&b->extents[j]) <= x->place)
+			j++;
+		for (k = j; k < b->count; k++) {
+			y = &b->extents[k];
+			if (y->place >= place_end(x))
 				break;
-			from = from > at ? from : at;
-			if (to > from)
-				missing -= (to < end ? to : end) - from;
-			if (to > end)
-				break;
+			missing -= overlap(x->place, place_end(x), y->place,
+					   place_end(y));
 		}
 	}
 	return missing;
+}
+
+/* ---- sharing ---- */
+
+/* One call.  The kernel locks both files, compares, and shares what is equal.
+ * *len_io: what it was asked for, and did. */
+static int share_piece(int keep_fd, uint64_t from, int replace_fd, uint64_t to,
+		       uint64_t *len_io)
+{
+	/* The range ends in an array, of which there is one. */
+	union {
+		struct file_dedupe_range range;
+		uint8_t bytes[sizeof(struct file_dedupe_range) +
+			      sizeof(struct file_dedupe_range_info)];
+	} request;
+	struct file_dedupe_range_info *info = request.range.info;
+
+	memset(&request, 0, sizeof(request));
+	request.range.src_offset = from;
+	request.range.src_length = *len_io;
+	request.range.dest_count = 1;
+	info->dest_fd = replace_fd;
+	info->dest_offset = to;
+	if (ioctl(keep_fd, FIDEDUPERANGE, &request))
+		return -errno;
+	if (info->status == FILE_DEDUPE_RANGE_DIFFERS)
+		return -EILSEQ;
+	*len_io = info->bytes_deduped;
+	return info->status < 0 ? info->status : 0;
+}
+
+/* Filesystems that have no such call answer in one of these ways. */
+static int plain_error(int err)
+{
+	return err == -EINVAL || err == -ENOTTY || err == -ENOSYS ?
+		       -EOPNOTSUPP :
+		       err;
+}
+
+int extent_share(int keep_fd, uint64_t from, int replace_fd, uint64_t to,
+		 uint64_t len, uint64_t *done_out)
+{
+	enum { PIECE = 16 << 20 };
+	uint64_t at = 0, n;
+	int err = 0;
+
+	while (at < len && !err) {
+		n = len - at < PIECE ? len - at : PIECE;
+		err = plain_error(share_piece(keep_fd, from + at, replace_fd,
+					      to + at, &n));
+		if (!err && !n)
+			err = -EOPNOTSUPP;
+		at += err ? 0 : n;
+	}
+	*done_out = at;
+	return err;
+}
+
+int dedup_share_probe(int keep_fd, int replace_fd)
+{
+	uint64_t len = 1;
+	int err = share_piece(keep_fd, 0, replace_fd, 1, &len);
+
+	return err == -EINVAL || err == -EILSEQ ? 0 : plain_error(err);
+}
+
+int64_t block_read(int fd, void *buffer, size_t len, uint64_t at)
+{
+	size_t done = 0;
+	ssize_t n = 1;
+
+	while (done < len && n) {
+		n = pread(fd, (char *)buffer + done, len - done,
+			  (off_t)(at + done));
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return (int64_t)done;
+}
+
+int block_write(int fd, const void *buffer, size_t len, uint64_t at)
+{
+	size_t done = 0;
+	ssize_t n;
+
+	while (done < len) {
+		n = pwrite(fd, (const char *)buffer + done, len - done,
+			   (off_t)(at + done));
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return 0;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/base/array.h"
+#include "core/base/buf.h"
 #include "core/base/json.h"
 #include "core/act/dedup/dedup_impl.h"
 
@@ -21,32 +22,21 @@
 enum { FORMAT = 3 };
 
 struct dedup_journal {
-	int fd;
+	FILE *file;
 	json_int_t steps;
 };
 
 /* Takes the object. */
 static int write_line(struct dedup_journal *j, json_t *object)
 {
-	char *text = object ? json_dumps(object, JSON_COMPACT) : NULL, *line;
-	size_t len = text ? strlen(text) + 1 : 0, done = 0;
-	ssize_t n = 0;
+	struct buf line = { 0 };
+	int err = json_append_line(&line, object);
 
-	json_decref(object);
-	line = text ? realloc(text, len + 1) : NULL;
-	if (!line) {
-		free(text);
-		return -ENOMEM;
-	}
-	line[len - 1] = '\n';
-	while (done < len && n >= 0) {
-		n = write(j->fd, line + done, len - done);
-		done += n > 0 ? (size_t)n : 0;
-		if (n < 0 && errno == EINTR)
-			n = 0;
-	}
-	free(line);
-	return n < 0 ? -errno : 0;
+	if (!err && (fwrite(line.data, 1, line.len, j->file) != line.len ||
+		     fflush(j->file)))
+		err = errno ? -errno : -EIO;
+	buf_release(&line);
+	return err;
 }
 
 /* The path is the user's own: links on it are followed. */
@@ -86,21 +76,22 @@ int dedup_journal_create(const char *path, struct dedup_journal **out)
 	enum { FLAGS = O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC };
 	struct dedup_journal *j = calloc(1, sizeof(*j));
 	const char *name;
-	int directory = open_directory_of(path, &name);
+	int directory = open_directory_of(path, &name), fd = -1;
 	int err = directory < 0 ? directory : check_directory(directory);
 
-	if (j)
-		j->fd = -1;
 	err = j ? err : -ENOMEM;
 	if (!err) {
-		j->fd = openat(directory, name, FLAGS, 0600);
-		err = j->fd < 0 ? -errno : 0;
+		fd = openat(directory, name, FLAGS, 0600);
+		j->file = fd < 0 ? NULL : fdopen(fd, "a");
+		err = j->file ? 0 : -errno;
+		if (err && fd >= 0)
+			close(fd);
 	}
-	if (!err)
-		(void)flock(j->fd, LOCK_EX | LOCK_NB);
-	if (!err)
+	if (!err) {
+		(void)flock(fd, LOCK_EX | LOCK_NB);
 		err = write_line(j, json_pack("{s:i}", FORMAT_KEY, FORMAT));
-	if (!err && (fsync(j->fd) || fsync(directory)))
+	}
+	if (!err && (fsync(fd) || fsync(directory)))
 		err = -errno;
 	if (directory >= 0)
 		close(directory);
@@ -113,10 +104,8 @@ int dedup_journal_create(const char *path, struct dedup_journal **out)
 
 void dedup_journal_free(struct dedup_journal *j)
 {
-	if (!j)
-		return;
-	if (j->fd >= 0)
-		close(j->fd);
+	if (j && j->file)
+		(void)fclose(j->file);
 	free(j);
 }
 
@@ -172,7 +161,7 @@ int dedup_journal_begin(struct dedup_journal *j, struct dedup_record *r)
 	r->step = ++j->steps;
 	err = write_line(j, record_to_json(r));
 	/* To share blocks changes nothing that could be lost. */
-	if (!err && r->temporary && fdatasync(j->fd))
+	if (!err && r->temporary && fdatasync(fileno(j->file)))
 		err = -errno;
 	return err;
 }
@@ -194,19 +183,6 @@ void dedup_record_release(struct dedup_record *r)
 	free(r->keep);
 	free(r->temporary);
 	json_decref(r->attributes);
-}
-
-static int64_t get_number(const json_t *o, const char *key)
-{
-	return json_integer_value(json_object_get(o, key));
-}
-
-static struct timespec get_time(const json_t *o, const char *key)
-{
-	const json_t *time = json_object_get(o, key);
-
-	return (struct timespec){ json_integer_value(json_array_get(time, 0)),
-				  json_integer_value(json_array_get(time, 1)) };
 }
 
 /* A name that a run makes: undo removes nothing else. */
@@ -231,122 +207,62 @@ static bool is_record(const struct dedup_record *r)
 		strlen(r->sha256) == 64);
 }
 
-static int parse_method(const json_t *o, enum dedup_method *out)
+static int parse_record(json_t *o, struct dedup_record *r)
 {
-	const char *text = json_string_value(json_object_get(o, "method"));
-	int i;
+	json_int_t inode, keep_inode, size, mode, uid, gid, mtime[2], atime[2];
+	const char *method, *sha256;
+	json_t *names, *attributes;
+	size_t count, how = 0;
 
-	for (i = 0; text && i < DEDUP_METHODS; i++)
-		if (!strcmp(text, dedup_method_names[i])) {
-			*out = (enum dedup_method)i;
-			return 0;
-		}
-	return -EINVAL;
-}
-
-static int parse_record(const json_t *o, struct dedup_record *r)
-{
-	const char *hash = json_string_value(json_object_get(o, "sha256"));
-	const json_t *names = json_object_get(o, "names");
-	size_t count = json_array_size(names);
-
-	*r = (struct dedup_record){
-		.step = get_number(o, "step"),
-		.paths = calloc(count + 1, sizeof(*r->paths)),
-		.keep = json_get_path(o, "keep"),
-		.temporary = json_get_path(o, "temporary"),
-		.st = { .st_ino = (ino_t)get_number(o, "inode"),
-			.st_size = (off_t)get_number(o, "size"),
-			.st_mtim = get_time(o, "mtime"),
-			.st_atim = get_time(o, "atime"),
-			.st_mode = (mode_t)get_number(o, "mode") & 07777,
-			.st_uid = (uid_t)get_number(o, "uid"),
-			.st_gid = (gid_t)get_number(o, "gid") },
-		.keep_inode = (ino_t)get_number(o, "keep_inode"),
-		.attributes = json_incref(json_object_get(o, "attributes")),
-	};
-	if (hash && strlen(hash) < sizeof(r->sha256))
-		memcpy(r->sha256, hash, strlen(hash));
+	*r = (struct dedup_record){ .path_count = 0 };
+	if (json_unpack(o,
+			"{s:I, s:s, s:I, s:I, s:I, s:[I,I], s:[I,I], s:I, s:I, "
+			"s:I, s:s, s:o, s:o}",
+			"step", &r->step, "method", &method, "inode", &inode,
+			"keep_inode", &keep_inode, "size", &size, "mtime",
+			&mtime[0], &mtime[1], "atime", &atime[0], &atime[1],
+			"mode", &mode, "uid", &uid, "gid", &gid, "sha256",
+			&sha256, "attributes", &attributes, "names", &names))
+		return -EINVAL;
+	r->st.st_ino = (ino_t)inode;
+	r->st.st_size = (off_t)size;
+	r->st.st_mtim = (struct timespec){ mtime[0], mtime[1] };
+	r->st.st_atim = (struct timespec){ atime[0], atime[1] };
+	r->st.st_mode = (mode_t)mode & 07777;
+	r->st.st_uid = (uid_t)uid;
+	r->st.st_gid = (gid_t)gid;
+	r->keep_inode = (ino_t)keep_inode;
+	(void)snprintf(r->sha256, sizeof(r->sha256), "%s", sha256);
+	r->attributes = json_incref(attributes);
+	r->keep = json_get_path(o, "keep");
+	r->temporary = json_get_path(o, "temporary");
+	count = json_array_size(names);
+	r->paths = calloc(count + 1, sizeof(*r->paths));
 	while (r->paths && r->path_count < count &&
 	       (r->paths[r->path_count] = json_get_path(
 			json_array_get(names, r->path_count), "path")))
 		r->path_count++;
-	if (r->path_count == count && !parse_method(o, &r->method) &&
-	    is_record(r))
+	while (how < DEDUP_METHODS &&
+	       strcmp(method, dedup_method_names[how]) != 0)
+		how++;
+	r->method = (enum dedup_method)how;
+	if (r->path_count == count && how < DEDUP_METHODS && is_record(r))
 		return 0;
 	dedup_record_release(r);
 	return -EINVAL;
 }
 
-struct journal_read {
-	struct dedup_record *records;
-	size_t count;
-};
-
-static void mark_ended(struct journal_read *read, const json_t *o)
+static void mark_ended(struct dedup_record *records, size_t count,
+		       const json_t *o)
 {
-	json_int_t step = get_number(o, "end");
-	size_t i;
+	json_int_t step = json_integer_value(json_object_get(o, "end"));
 
-	for (i = read->count; i-- > 0;)
-		if (read->records[i].step == step) {
-			read->records[i].ended = true;
-			read->records[i].done =
-				json_is_true(json_object_get(o, "done"));
-			return;
-		}
-}
-
-static int take_line(struct journal_read *read, const json_t *o)
-{
-	struct dedup_record *records;
-	int err;
-
-	if (json_object_get(o, "end")) {
-		mark_ended(read, o);
-		return 0;
-	}
-	records = array_with_room(read->records, read->count, sizeof(*records));
-	if (!records)
-		return -ENOMEM;
-	read->records = records;
-	err = parse_record(o, &records[read->count]);
-	read->count += !err;
-	return err;
-}
-
-static int check_format(const json_t *o)
-{
-	return get_number(o, FORMAT_KEY) == FORMAT ? 0 : -EINVAL;
-}
-
-/* A last line that is cut was never acted upon: the step begins after it is
- * synced. */
-static int read_lines(FILE *file, struct journal_read *read)
-{
-	char *line = NULL;
-	size_t room = 0, n;
-	ssize_t len;
-	int err = 0;
-
-	for (n = 0; !err && (len = getline(&line, &room, file)) > 0; n++) {
-		json_t *o = json_loadb(line, (size_t)len, 0, NULL);
-
-		if (line[len - 1] != '\n') {
-			json_decref(o);
-			err = n ? 0 : -EINVAL;
-			break;
-		}
-		if (!json_is_object(o))
-			err = -EINVAL;
-		else
-			err = n ? take_line(read, o) : check_format(o);
-		json_decref(o);
-	}
-	if (!n && !err)
-		err = -EINVAL;
-	free(line);
-	return err;
+	while (count && records[count - 1].step != step)
+		count--;
+	if (!count)
+		return;
+	records[count - 1].ended = true;
+	records[count - 1].done = json_is_true(json_object_get(o, "done"));
 }
 
 /* Root must not do what another user wrote. */
@@ -381,23 +297,47 @@ static int open_journal(const char *path, FILE **out)
 int dedup_journal_read(const char *path, struct dedup_record **out,
 		       size_t *count_out)
 {
+	struct dedup_record *records = NULL, *more;
+	char *line = NULL;
+	size_t room = 0, lines = 0, count = 0;
+	ssize_t len;
 	FILE *file = NULL;
-	struct journal_read read = { 0 };
 	int err = open_journal(path, &file);
 
-	if (err)
-		return err;
-	err = read_lines(file, &read);
+	/* A last line that is cut was never acted upon: the step begins after
+	 * it is synced. */
+	while (!err && (len = getline(&line, &room, file)) > 0 &&
+	       line[len - 1] == '\n') {
+		json_t *o = json_loadb(line, (size_t)len, 0, NULL);
+
+		if (!lines++) {
+			if (json_integer_value(
+				    json_object_get(o, FORMAT_KEY)) != FORMAT)
+				err = -EINVAL;
+		} else if (json_object_get(o, "end")) {
+			mark_ended(records, count, o);
+		} else {
+			more = array_with_room(records, count, sizeof(*more));
+			records = more ? more : records;
+			err = more ? parse_record(o, &more[count]) : -ENOMEM;
+			count += !err;
+		}
+		json_decref(o);
+	}
 	if (!err && ferror(file))
 		err = -EIO;
-	fclose(file);
-	if (err) {
-		while (read.count)
-			dedup_record_release(&read.records[--read.count]);
-		free(read.records);
-		return err;
+	if (!err && !lines)
+		err = -EINVAL;
+	free(line);
+	if (file)
+		fclose(file);
+	if (!err) {
+		*out = records;
+		*count_out = count;
+		return 0;
 	}
-	*out = read.records;
-	*count_out = read.count;
-	return 0;
+	while (count)
+		dedup_record_release(&records[--count]);
+	free(records);
+	return err;
 }

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "core/act/dedup/blocks_impl.h"
-#include "core/act/dedup/dedup_impl.h"
 
 /*
  * btrfs frees an extent when nothing refers to any of its blocks.  A file that
@@ -19,153 +18,96 @@
  */
 enum {
 	COPY = 1 << 20,
-	BATCH = 64 << 20, /* in a nameless file at a time */
-	COST_MOST = 7,    /* bytes that are written for one that gets free */
+	COST_MOST = 7, /* bytes that are written for one that gets free */
 };
 
-bool leftover_is_needed(int fd)
+/* The next part of an extent behind *at that no run covers; false: no more.
+ * *run: the first one that may be behind *at. */
+static bool next_gap(const struct extent *e, const struct block_run *runs,
+		     size_t run_count, size_t *run, uint64_t *at,
+		     uint64_t *end_out)
 {
-	struct statfs fs;
+	while (*at < e->end) {
+		const struct block_run *r =
+			*run < run_count ? &runs[*run] : NULL;
 
-	return !fstatfs(fd, &fs) && fs.f_type == BTRFS_SUPER_MAGIC;
+		if (!r || r->to > *at) {
+			*end_out = r && r->to < e->end ? r->to : e->end;
+			return true;
+		}
+		if (r->to + r->len > *at)
+			*at = r->to + r->len;
+		if (*at < e->end)
+			++*run;
+	}
+	return false;
 }
 
-struct piece {
-	uint64_t at, len; /* in the file */
-};
-
-struct pieces {
-	struct piece list[512];
-	size_t count;
-	uint64_t bytes, frees; /* of the pieces, and by moving them */
-	struct leftover done;  /* by all flushes */
-	int directory, fd;
-};
-
-static int copy_piece(int from, const struct piece *p, int to, uint64_t at)
+/* Copies a part of the file to the end of the nameless one, which is *size
+ * long, and shares it. */
+static int move_part(int fd, uint64_t start, uint64_t end, int to,
+		     uint64_t *size, struct leftover *out)
 {
 	char *buffer = malloc(COPY);
-	uint64_t done = 0;
-	int64_t n = 0;
+	uint64_t at = start, moved = 0;
+	int64_t n;
 	int err = buffer ? 0 : -ENOMEM;
 
-	while (!err && done < p->len) {
-		n = block_read(from, buffer,
-			       p->len - done < COPY ? p->len - done : COPY,
-			       p->at + done);
+	while (!err && at < end) {
+		n = block_read(fd, buffer, end - at < COPY ? end - at : COPY,
+			       at);
 		if (n <= 0)
 			err = n ? (int)n : -ESTALE;
-		else if (pwrite(to, buffer, (size_t)n, (off_t)(at + done)) != n)
-			err = -EIO;
-		done += err ? 0 : (uint64_t)n;
+		else
+			err = block_write(to, buffer, (size_t)n,
+					  *size + (at - start));
+		at += err ? 0 : (uint64_t)n;
 	}
+	if (!err)
+		err = extent_share(to, *size, fd, start, end - start, &moved);
+	out->moved += moved;
+	*size += end - start;
 	free(buffer);
 	return err;
 }
 
-/* Writes the pieces to a nameless file and shares them with it. */
-static void flush(struct pieces *p)
+void leftover_rewrite(int directory, int fd, const struct extent_map *before,
+		      const struct block_run *runs, size_t run_count,
+		      struct leftover *out)
 {
-	int to =
-		openat(p->directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	uint64_t at = 0, done;
-	size_t i;
-	int err = to < 0 ? -errno : 0;
+	const struct extent *e;
+	uint64_t at, end, left, covered, size = 0;
+	size_t first = 0, run;
+	struct statfs fs;
+	int to = -1, err = 0;
 
-	for (i = 0; i < p->count && !err; at += p->list[i++].len)
-		err = copy_piece(p->fd, &p->list[i], to, at);
-	for (i = 0, at = 0; i < p->count && !err; at += p->list[i++].len) {
-		err = dedup_share_range(to, at, p->fd, p->list[i].at,
-					p->list[i].len, &done);
-		p->done.moved += done;
+	*out = (struct leftover){ 0 };
+	if (fstatfs(fd, &fs) || fs.f_type != BTRFS_SUPER_MAGIC)
+		return;
+	for (e = before->extents; e < before->extents + before->count; e++) {
+		while (first < run_count &&
+		       runs[first].to + runs[first].len <= e->start)
+			first++;
+		left = 0;
+		for (at = e->start, run = first;
+		     next_gap(e, runs, run_count, &run, &at, &end); at = end)
+			left += end - at;
+		covered = e->end - e->start - left;
+		if (e->shared || !left || !covered)
+			continue;
+		if (to < 0 && !err) {
+			to = openat(directory, ".",
+				    O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+			err = to < 0 ? -errno : 0;
+		}
+		for (at = e->start, run = first;
+		     !err && left / COST_MOST <= covered &&
+		     next_gap(e, runs, run_count, &run, &at, &end);
+		     at = end)
+			err = move_part(fd, at, end, to, &size, out);
+		if (err || left / COST_MOST > covered)
+			out->pinned += covered;
 	}
 	if (to >= 0)
 		close(to);
-	p->done.pinned += err ? p->frees : 0;
-	p->count = 0;
-	p->bytes = 0;
-	p->frees = 0;
-}
-
-static void add_piece(struct pieces *p, uint64_t start, uint64_t end)
-{
-	uint64_t len;
-
-	for (; start < end; start += len) {
-		len = end - start < BATCH ? end - start : BATCH;
-		if (p->count == sizeof(p->list) / sizeof(p->list[0]) ||
-		    p->bytes + len > BATCH)
-			flush(p);
-		p->list[p->count++] = (struct piece){ start, len };
-		p->bytes += len;
-	}
-}
-
-/* What the runs leave of the extent, by pieces or in sum. */
-static uint64_t each_left(const struct extent *e, const struct block_window *w,
-			  size_t run, struct pieces *to)
-{
-	uint64_t at = e->start, left = 0, start, end;
-
-	for (; run < w->run_count && w->runs[run].to < e->end; run++) {
-		start = w->runs[run].to;
-		end = start + w->runs[run].len;
-		if (start > at) {
-			left += start - at;
-			if (to)
-				add_piece(to, at, start);
-		}
-		at = end > at ? end : at;
-	}
-	if (at < e->end) {
-		left += e->end - at;
-		if (to)
-			add_piece(to, at, e->end);
-	}
-	return left;
-}
-
-/* Moves what is left of the extent, if that is worth it. */
-static void rewrite_extent(struct pieces *p, const struct extent *e,
-			   const struct block_window *w, size_t run)
-{
-	uint64_t left = each_left(e, w, run, NULL);
-	uint64_t covered = e->end - e->start - left;
-
-	if (e->shared || !left || !covered)
-		return;
-	if (left / COST_MOST > covered) {
-		p->done.pinned += covered;
-		return;
-	}
-	(void)each_left(e, w, run, p);
-	p->frees += covered;
-}
-
-/* Runs and extents are in the order of their places in the file. */
-void leftover_rewrite(int directory, int fd, uint64_t size,
-		      const struct extent_map *before,
-		      const struct block_window *w, struct leftover *out)
-{
-	struct pieces *pieces = calloc(1, sizeof(*pieces));
-	size_t i, run = 0;
-
-	*out = (struct leftover){ 0 };
-	if (!pieces)
-		return;
-	pieces->directory = directory;
-	pieces->fd = fd;
-	for (i = 0; i < before->count; i++) {
-		struct extent e = before->extents[i];
-
-		e.end = e.end < size ? e.end : size;
-		while (run < w->run_count &&
-		       w->runs[run].to + w->runs[run].len <= e.start)
-			run++;
-		rewrite_extent(pieces, &e, w, run);
-	}
-	if (pieces->count)
-		flush(pieces);
-	*out = pieces->done;
-	free(pieces);
 }

@@ -2,13 +2,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/base/text.h"
+#include "core/source/file.h"
 #include "core/act/dedup/dedup_impl.h"
 
 /*
@@ -19,69 +19,26 @@
 
 bool dedup_is_plain_path(const char *path)
 {
-	size_t len;
-
-	if (*path != '/')
-		return false;
-	while (*path == '/') {
-		len = strcspn(++path, "/");
-		if (!len || (len == 1 && path[0] == '.') ||
-		    (len == 2 && path[0] == '.' && path[1] == '.'))
-			return false;
-		path += len;
-	}
-	return true;
-}
-
-/* For a kernel without openat2(), or a sandbox that does not know it. */
-static int open_by_components(char *path)
-{
-	enum { FLAGS = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
-	int dir = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
-	char *name, *rest = NULL;
-
-	if (dir < 0)
-		return -errno;
-	for (name = strtok_r(path, "/", &rest); name;
-	     name = strtok_r(NULL, "/", &rest)) {
-		fd = openat(dir, name, FLAGS);
-		if (fd < 0)
-			fd = errno == ENOTDIR ? -ELOOP : -errno;
-		close(dir);
-		if (fd < 0)
-			return fd;
-		dir = fd;
-	}
-	return dir;
-}
-
-/* Changes path. */
-static int open_directory(char *path)
-{
-	struct open_how how = {
-		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-		.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
-	};
-	int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
-
-	if (fd >= 0)
-		return fd;
-	return errno == ENOSYS || errno == EPERM ? open_by_components(path) :
-						   -errno;
+	return *path == '/' && text_is_plain_path(path + 1);
 }
 
 int dedup_open_parent(const char *path, const char **name_out)
 {
 	const char *slash = strrchr(path, '/');
-	char *directory;
-	int fd;
+	char *directory = NULL;
+	int root, fd;
 
 	if (!dedup_is_plain_path(path))
 		return -EINVAL;
-	directory = strndup(path, slash == path ? 1 : (size_t)(slash - path));
-	if (!directory)
+	/* With "." behind it, so that the directory itself is no link. */
+	if (asprintf(&directory, "%.*s.", (int)(slash - path), path + 1) < 0)
 		return -ENOMEM;
-	fd = open_directory(directory);
+	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	fd = root < 0 ?
+		     -errno :
+		     file_open_beneath(root, directory, O_PATH | O_DIRECTORY);
+	if (root >= 0)
+		close(root);
 	free(directory);
 	*name_out = slash + 1;
 	return fd;
@@ -103,6 +60,18 @@ int dedup_open_at(int directory, const char *name)
 		return -ESTALE;
 	fd = openat(directory, name, FLAGS);
 	return fd < 0 ? -errno : fd;
+}
+
+int dedup_open_file(const char *path)
+{
+	const char *name;
+	int directory = dedup_open_parent(path, &name), fd;
+
+	if (directory < 0)
+		return directory;
+	fd = dedup_open_at(directory, name);
+	close(directory);
+	return fd;
 }
 
 /* ---- all names of a file ---- */

@@ -31,110 +31,70 @@ static bool is_as_before(const struct stat *before, const struct stat *now)
 		       timespec_to_ns(&now->st_mtim);
 }
 
-/* A second run of this program must not replace what this one keeps. */
-static int lock_file(int fd, int lock)
+/* Closed by dedup_pair_close().  directory_out: NULL, or the open directory. */
+static int open_view(const char *path, int *directory_out,
+		     const char **name_out, struct dedup_view *v)
 {
-	if (!flock(fd, lock | LOCK_NB) || errno != EWOULDBLOCK)
-		return 0; /* or there are no locks here */
-	return -EBUSY;
-}
-
-static int open_file(const char *path, int *directory_out,
-		     const char **name_out, int *fd_out, struct stat *st_out)
-{
-	int directory = dedup_open_parent(path, name_out), fd, err = 0;
+	int directory = dedup_open_parent(path, name_out), err = 0;
 
 	if (directory < 0)
 		return directory;
-	fd = dedup_open_at(directory, *name_out);
-	if (fd < 0 || fstat(fd, st_out))
-		err = fd < 0 ? fd : -errno;
-	if (err) {
-		if (fd >= 0)
-			close(fd);
+	v->fd = dedup_open_at(directory, *name_out);
+	if (v->fd < 0 || fstat(v->fd, &v->st))
+		err = v->fd < 0 ? v->fd : -errno;
+	if (directory_out)
+		*directory_out = directory;
+	else
 		close(directory);
-		return err;
-	}
-	*directory_out = directory;
-	*fd_out = fd;
-	return 0;
-}
-
-/* Nothing is asked of it but that it is the same file, if it can be had. */
-static int open_below(const char *path, struct dedup_side *s)
-{
-	int directory = -1;
-	const char *name;
-
-	if (open_file(path, &directory, &name, &s->below_fd, &s->below_st))
-		return 0;
-	close(directory);
-	return is_as_before(&s->st, &s->below_st) ? 0 : -ESTALE;
-}
-
-/* A lease needs to be the owner, and a filesystem that has them; without one
- * the checks afterwards are all there is. */
-static int take_lease(int fd, bool *taken_out)
-{
-	int err = fd < 0 ? -EBADF : lease_take(fd);
-
-	*taken_out = !err;
-	return err == -EAGAIN ? -ETXTBSY : 0;
-}
-
-static int watch(struct dedup_side *s)
-{
-	int err = take_lease(s->fd, &s->leased);
-
-	return err ? err : take_lease(s->below_fd, &s->below_leased);
+	return err;
 }
 
 /* Blocks are shared below a mount, and there only. */
 static int open_side(const struct dedup_rules *rules,
 		     const struct dedup_file *f, struct dedup_side *s)
 {
-	const char *path = f->paths[0];
-	char *real =
-		rules->real_path ? rules->real_path(rules->arg, path) : NULL;
+	const char *path = f->paths[0], *name;
+	char *real = dedup_real_path(rules->mount, path);
 	bool sharing = real && dedup_is_sharing(rules->method);
-	int err = open_file(sharing ? real : path, &s->directory, &s->name,
-			    &s->fd, &s->st);
+	int err = open_view(sharing ? real : path, &s->directory, &s->name,
+			    &s->view[0]);
 
 	/* The name is that of the string that is freed here. */
 	if (!err && sharing)
 		s->name = path + strlen(path) - strlen(s->name);
-	if (!err && (!is_as_before(&f->st, &s->st) ||
-		     (!sharing && s->st.st_dev != f->st.st_dev)))
+	if (!err && (!is_as_before(&f->st, &s->view[0].st) ||
+		     (!sharing && s->view[0].st.st_dev != f->st.st_dev)))
 		err = -ESTALE;
-	if (!err && real && !sharing && strcmp(real, path) != 0)
-		err = open_below(real, s);
+	/* Nothing is asked of what is below but that it is the same file, if it
+	 * can be had. */
+	if (!err && real && !sharing && strcmp(real, path) != 0 &&
+	    !open_view(real, NULL, &name, &s->view[1]) &&
+	    !is_as_before(&s->view[0].st, &s->view[1].st))
+		err = -ESTALE;
 	free(real);
 	return err;
 }
 
 /* ---- one file, or two? ---- */
 
-static bool is_one_inode(const struct stat *a, const struct stat *b)
-{
-	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
-}
-
 static bool is_one_file(const struct dedup_pair *p)
 {
-	const struct dedup_side *k = &p->keep, *r = &p->replace;
 	const struct stat *a, *b;
+	int i;
 
-	if (is_one_inode(&k->st, &r->st) ||
-	    (k->below_fd >= 0 && is_one_inode(&k->below_st, &r->st)) ||
-	    (r->below_fd >= 0 && is_one_inode(&k->st, &r->below_st)) ||
-	    (k->below_fd >= 0 && r->below_fd >= 0 &&
-	     is_one_inode(&k->below_st, &r->below_st)))
-		return true;
+	for (i = 0; i < 4; i++) {
+		const struct dedup_view *k = &p->keep.view[i / 2];
+		const struct dedup_view *r = &p->replace.view[i % 2];
+
+		if (k->fd >= 0 && r->fd >= 0 && k->st.st_ino == r->st.st_ino &&
+		    k->st.st_dev == r->st.st_dev)
+			return true;
+	}
 	/* Another filesystem may show a file of this one: overlayfs, bindfs, a
 	 * network mount of this machine.  Two files hardly ever change in one
 	 * nanosecond. */
-	a = dedup_side_stat(k);
-	b = dedup_side_stat(r);
+	a = &dedup_side_view(&p->keep)->st;
+	b = &dedup_side_view(&p->replace)->st;
 	return a->st_dev != b->st_dev &&
 	       timespec_to_ns(&a->st_ctim) == timespec_to_ns(&b->st_ctim) &&
 	       timespec_to_ns(&a->st_mtim) == timespec_to_ns(&b->st_mtim);
@@ -142,13 +102,29 @@ static bool is_one_file(const struct dedup_pair *p)
 
 /* ---- both ---- */
 
-/* The kernel itself keeps writers out while it shares blocks. */
+/* A second run of this program must not replace what this one keeps.  A lease
+ * needs to be the owner, and a filesystem that has them; without one the checks
+ * afterwards are all there is.  The kernel itself keeps writers out while it
+ * shares blocks. */
 static int hold_side(const struct dedup_rules *rules, int lock,
 		     struct dedup_side *s)
 {
-	int err = lock_file(s->fd, lock);
+	struct dedup_view *v;
+	int err;
 
-	return err || rules->method == DEDUP_BLOCKS ? err : watch(s);
+	if (flock(s->view[0].fd, lock | LOCK_NB) && errno == EWOULDBLOCK)
+		return -EBUSY;
+	if (rules->method == DEDUP_BLOCKS)
+		return 0;
+	for (v = s->view; v < s->view + 2; v++) {
+		if (v->fd < 0)
+			continue;
+		err = lease_take(v->fd);
+		v->leased = !err;
+		if (err == -EAGAIN)
+			return -ETXTBSY;
+	}
+	return 0;
 }
 
 int dedup_pair_open(const struct dedup_file *keep,
@@ -156,12 +132,12 @@ int dedup_pair_open(const struct dedup_file *keep,
 		    const struct dedup_rules *rules, struct dedup_pair *pair,
 		    bool *is_kept_out)
 {
+	static const struct dedup_side none = {
+		.directory = -1, .view = { { .fd = -1 }, { .fd = -1 } }
+	};
 	int lock = rules->method == DEDUP_BLOCKS ? LOCK_SH : LOCK_EX, err;
 
-	*pair = (struct dedup_pair){
-		.keep = { .fd = -1, .directory = -1, .below_fd = -1 },
-		.replace = { .fd = -1, .directory = -1, .below_fd = -1 },
-	};
+	*pair = (struct dedup_pair){ .keep = none, .replace = none };
 	*is_kept_out = true;
 	err = open_side(rules, keep, &pair->keep);
 	if (err)
@@ -178,72 +154,61 @@ int dedup_pair_open(const struct dedup_file *keep,
 	return hold_side(rules, LOCK_SH, &pair->keep);
 }
 
-static void close_side(struct dedup_side *s)
-{
-	if (s->fd >= 0)
-		close(s->fd);
-	if (s->below_fd >= 0)
-		close(s->below_fd);
-	if (s->directory >= 0)
-		close(s->directory);
-}
-
 void dedup_pair_close(struct dedup_pair *pair)
 {
-	close_side(&pair->keep);
-	close_side(&pair->replace);
+	const int fds[] = {
+		pair->keep.directory,     pair->keep.view[0].fd,
+		pair->keep.view[1].fd,    pair->replace.directory,
+		pair->replace.view[0].fd, pair->replace.view[1].fd,
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
 }
 
 /* ---- has one changed? ---- */
 
-static bool same_state(const struct stat *before, int fd, bool renamed)
+static const struct dedup_view *view_of(const struct dedup_pair *p, int i)
 {
-	struct stat now;
-
-	if (fstat(fd, &now))
-		return false;
-	return now.st_size == before->st_size &&
-	       timespec_to_ns(&now.st_mtim) ==
-		       timespec_to_ns(&before->st_mtim) &&
-	       (renamed || timespec_to_ns(&now.st_ctim) ==
-				   timespec_to_ns(&before->st_ctim));
-}
-
-static bool is_broken(const struct dedup_side *s)
-{
-	return (s->leased && !lease_holds(s->fd)) ||
-	       (s->below_leased && !lease_holds(s->below_fd));
+	return &(i / 2 ? &p->keep : &p->replace)->view[i % 2];
 }
 
 bool dedup_pair_is_broken(const struct dedup_pair *p)
 {
-	return is_broken(&p->keep) || is_broken(&p->replace);
-}
+	int i;
 
-static bool is_unchanged(const struct dedup_side *s, bool renamed)
-{
-	return same_state(&s->st, s->fd, renamed) &&
-	       (s->below_fd < 0 ||
-		same_state(&s->below_st, s->below_fd, renamed));
+	for (i = 0; i < 4; i++)
+		if (view_of(p, i)->leased && !lease_holds(view_of(p, i)->fd))
+			return true;
+	return false;
 }
 
 /* A link to the kept file moves its ctime, too. */
 int dedup_pair_check(const struct dedup_pair *p, bool renamed)
 {
+	struct stat now;
+	int i;
+
 	if (dedup_pair_is_broken(p))
 		return -ETXTBSY;
-	return is_unchanged(&p->keep, renamed) &&
-			       is_unchanged(&p->replace, renamed) ?
-		       0 :
-		       -ESTALE;
+	for (i = 0; i < 4; i++) {
+		const struct dedup_view *v = view_of(p, i);
+
+		if (v->fd < 0)
+			continue;
+		if (fstat(v->fd, &now) || now.st_size != v->st.st_size ||
+		    timespec_to_ns(&now.st_mtim) !=
+			    timespec_to_ns(&v->st.st_mtim) ||
+		    (!renamed && timespec_to_ns(&now.st_ctim) !=
+					 timespec_to_ns(&v->st.st_ctim)))
+			return -ESTALE;
+	}
+	return 0;
 }
 
-int dedup_side_fd(const struct dedup_side *s)
+const struct dedup_view *dedup_side_view(const struct dedup_side *s)
 {
-	return s->below_fd >= 0 ? s->below_fd : s->fd;
-}
-
-const struct stat *dedup_side_stat(const struct dedup_side *s)
-{
-	return s->below_fd >= 0 ? &s->below_st : &s->st;
+	return &s->view[s->view[1].fd >= 0];
 }

@@ -95,41 +95,29 @@ struct btrfs_info {
 };
 #define BTRFS_INFO _IOR(0x94, 31, struct btrfs_info)
 
-/* The subvolumes of btrfs have a device number each, and share blocks. */
-static uint64_t find_btrfs(const char *path, uint64_t device)
-{
-	struct btrfs_info info = { 0 };
-	struct statfs fs;
-	const char *name;
-	int directory, fd = -1;
-
-	if (statfs(path, &fs) || fs.f_type != BTRFS_SUPER_MAGIC)
-		return device;
-	directory = dedup_open_parent(path, &name);
-	if (directory >= 0) {
-		fd = dedup_open_at(directory, name);
-		close(directory);
-	}
-	if (fd >= 0 && !ioctl(fd, BTRFS_INFO, &info))
-		memcpy(&device, info.fsid, sizeof(device));
-	if (fd >= 0)
-		close(fd);
-	return device;
-}
-
-/* A mount shows one device, whatever is below. */
+/* A mount shows one device, whatever is below.  The subvolumes of btrfs have a
+ * device number each, and share blocks. */
 static uint64_t find_filesystem(const struct dedup_rules *rules,
 				const char *path, const struct stat *st)
 {
-	char *real =
-		rules->real_path ? rules->real_path(rules->arg, path) : NULL;
-	struct stat below;
+	char *real = dedup_real_path(rules->mount, path);
+	const char *at = real ? real : path;
 	uint64_t device = st->st_dev;
+	struct btrfs_info info = { 0 };
+	struct statfs fs;
+	struct stat below;
+	int fd;
 
 	if (real && !lstat(real, &below))
 		device = below.st_dev;
-	if (dedup_is_sharing(rules->method))
-		device = find_btrfs(real ? real : path, device);
+	if (dedup_is_sharing(rules->method) && !statfs(at, &fs) &&
+	    fs.f_type == BTRFS_SUPER_MAGIC) {
+		fd = dedup_open_file(at);
+		if (fd >= 0 && !ioctl(fd, BTRFS_INFO, &info))
+			memcpy(&device, info.fsid, sizeof(device));
+		if (fd >= 0)
+			close(fd);
+	}
 	free(real);
 	return device;
 }
@@ -205,24 +193,28 @@ static int add_path(struct dedup_plan *p, const struct dedup_rules *rules,
 	return known->file < first ? 0 : add_name(&p->files[known->file], path);
 }
 
-static int compare_numbers(int64_t a, int64_t b)
+bool dedup_is_below(const char *path, const char *directory)
 {
-	return (a > b) - (a < b);
+	size_t len = strlen(directory);
+
+	while (len && directory[len - 1] == '/')
+		len--;
+	return !strncmp(path, directory, len) && path[len] == '/';
 }
 
 /* The shortest first. */
 static int compare_paths(const void *a, const void *b)
 {
 	const char *x = *(char *const *)a, *y = *(char *const *)b;
-	int order = compare_numbers((int64_t)strlen(x), (int64_t)strlen(y));
+	size_t m = strlen(x), n = strlen(y);
 
-	return order ? order : strcmp(x, y);
+	return m == n ? strcmp(x, y) : m < n ? -1 : 1;
 }
 
-/* Puts the names in order, each once. */
-static void sort_names(struct dedup_file *f)
+/* Puts the names in order, each once, and says what the file is worth. */
+static void finish_file(struct dedup_file *f, const struct dedup_rules *rules)
 {
-	size_t i, kept = 0;
+	size_t i, k, kept = 0;
 
 	qsort(f->paths, f->path_count, sizeof(*f->paths), compare_paths);
 	for (i = 0; i < f->path_count; i++)
@@ -231,6 +223,14 @@ static void sort_names(struct dedup_file *f)
 		else
 			f->paths[kept++] = f->paths[i];
 	f->path_count = kept;
+	f->worth = (struct keep_candidate){
+		.path = f->paths[0],
+		.mtime_ns = time_in_order(timespec_to_ns(&f->st.st_mtim)),
+	};
+	for (i = 0; i < rules->directory_count; i++)
+		for (k = 0; k < kept; k++)
+			f->worth.is_protected |= dedup_is_below(
+				f->paths[k], rules->directories[i]);
 }
 
 /* Adds those of the paths that are regular files of one size. */
@@ -243,51 +243,8 @@ static int add_files(struct dedup_plan *p, const struct dedup_rules *rules,
 	for (i = 0; i < set->count && !err; i++)
 		err = add_path(p, rules, set, first, set->paths[i]);
 	for (i = first; i < p->file_count && !err; i++)
-		sort_names(&p->files[i]);
+		finish_file(&p->files[i], rules);
 	return err;
-}
-
-/* ---- which one is kept ---- */
-
-bool dedup_is_below(const char *path, const char *directory)
-{
-	size_t len = strlen(directory);
-
-	while (len && directory[len - 1] == '/')
-		len--;
-	return !strncmp(path, directory, len) && path[len] == '/';
-}
-
-static bool is_protected(const struct dedup_rules *rules,
-			 const struct dedup_file *f)
-{
-	size_t i, k;
-
-	for (i = 0; i < rules->directory_count; i++)
-		for (k = 0; k < f->path_count; k++)
-			if (dedup_is_below(f->paths[k], rules->directories[i]))
-				return true;
-	return false;
-}
-
-static struct keep_candidate candidate(const struct dedup_rules *rules,
-				       const struct dedup_file *f)
-{
-	return (struct keep_candidate){
-		.path = f->paths[0],
-		.mtime_ns = time_in_order(timespec_to_ns(&f->st.st_mtim)),
-		.is_protected = is_protected(rules, f),
-	};
-}
-
-/* Negative when a is to be kept rather than b. */
-static int compare_worth(const struct dedup_rules *rules,
-			 const struct dedup_file *a, const struct dedup_file *b)
-{
-	const struct keep_candidate x = candidate(rules, a);
-	const struct keep_candidate y = candidate(rules, b);
-
-	return keep_compare(rules->keep, &x, &y);
 }
 
 /* The file that stays for the others to be made of; extents and links are
@@ -301,7 +258,8 @@ static size_t find_keeper(const struct dedup_plan *p,
 	for (i = first; i < end; i++)
 		if (p->files[i].filesystem == filesystem &&
 		    (best == end ||
-		     compare_worth(rules, &p->files[i], &p->files[best]) < 0))
+		     keep_compare(rules->keep, &p->files[i].worth,
+				  &p->files[best].worth) < 0))
 			best = i;
 	return best;
 }
@@ -324,11 +282,11 @@ static int add_step(struct dedup_plan *p, size_t keep, size_t replace)
 	return 0;
 }
 
-/* Within the files of one set. */
+/* Within the files of one set: each filesystem keeps one. */
 static int add_steps(struct dedup_plan *p, const struct dedup_rules *rules,
 		     size_t first, size_t end)
 {
-	size_t i, keep = end, here = 0;
+	size_t i, k, keep = end, others;
 	int err = 0;
 
 	for (i = first; i < end && !err; i++) {
@@ -337,16 +295,15 @@ static int add_steps(struct dedup_plan *p, const struct dedup_rules *rules,
 		if (keep == end || p->files[keep].filesystem != f->filesystem)
 			keep = find_keeper(p, rules, first, end, f->filesystem);
 		if (i != keep) {
-			if (!is_protected(rules, f))
+			if (!f->worth.is_protected)
 				err = add_step(p, keep, i);
 			continue;
 		}
 		p->linked_count += f->path_count - 1;
-		for (here = 0; here < end - first; here++)
-			if (first + here != i &&
-			    p->files[first + here].filesystem == f->filesystem)
-				break;
-		if (here == end - first && here > 1)
+		for (k = first, others = 0; k < end; k++)
+			others += k != i &&
+				  p->files[k].filesystem == f->filesystem;
+		if (!others && end - first > 1)
 			skip(p, f->paths[0], "no copy is on its filesystem");
 	}
 	return err;
@@ -364,8 +321,7 @@ int dedup_plan_add(struct dedup_plan *p, const struct dedup_rules *rules,
 /* ---- files that are alike ---- */
 
 /* keep and other are files of two sets; one of them shares the other's. */
-static int add_alike(struct dedup_plan *p, const struct dedup_rules *rules,
-		     size_t keep, size_t other)
+static int add_alike(struct dedup_plan *p, size_t keep, size_t other)
 {
 	const struct dedup_file *k = &p->files[keep], *o = &p->files[other];
 
@@ -374,9 +330,9 @@ static int add_alike(struct dedup_plan *p, const struct dedup_rules *rules,
 		     "it is on another filesystem than the one it resembles");
 		return 0;
 	}
-	if (!is_protected(rules, o))
+	if (!o->worth.is_protected)
 		return add_step(p, keep, other);
-	return is_protected(rules, k) ? 0 : add_step(p, other, keep);
+	return k->worth.is_protected ? 0 : add_step(p, other, keep);
 }
 
 /* A step with another kept file than the one before costs reading that file, so
@@ -401,7 +357,7 @@ int dedup_plan_add_alike(struct dedup_plan *p, const struct dedup_rules *rules,
 		if (head == SIZE_MAX)
 			head = keep;
 		else
-			err = add_alike(p, rules, head, keep);
+			err = add_alike(p, head, keep);
 	}
 	for (i = 0; i < count && !err; i++)
 		err = add_steps(p, rules, first[i], first[i + 1]);

@@ -77,48 +77,41 @@ static int check_flags(int fd)
 		       0;
 }
 
-/* A mount does not show the flags of what is below. */
-static int check_flags_below(const struct dedup_rules *rules, const char *path)
-{
-	char *real =
-		rules->real_path ? rules->real_path(rules->arg, path) : NULL;
-	const char *name;
-	int fd = real ? dedup_open_parent(real, &name) : -1, err = 0;
-
-	if (fd >= 0) {
-		err = check_flags(fd);
-		close(fd);
-	}
-	free(real);
-	return err;
-}
-
-/* Whether the caller may rename what is in a directory. */
+/* Whether the caller may rename what is in a directory.  A mount does not show
+ * the flags of what is below. */
 static int check_directory(const char *path, const struct dedup_rules *rules,
 			   uid_t owner)
 {
+	const uid_t caller = geteuid();
+	char *real = dedup_real_path(rules->mount, path);
 	const char *name;
 	struct stat st;
 	int fd = dedup_open_parent(path, &name), err = fd < 0 ? fd : 0;
+	int below = real ? dedup_open_parent(real, &name) : -1;
 
 	if (!err &&
 	    (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) || fstat(fd, &st)))
 		err = -errno;
-	if (!err && st.st_mode & S_ISVTX && geteuid() && geteuid() != owner &&
-	    geteuid() != st.st_uid)
+	if (!err && st.st_mode & S_ISVTX && caller && caller != owner &&
+	    caller != st.st_uid)
 		err = -EPERM;
 	if (!err)
 		err = check_flags(fd);
+	if (!err && below >= 0)
+		err = check_flags(below);
 	if (fd >= 0)
 		close(fd);
-	return err ? err : check_flags_below(rules, path);
+	if (below >= 0)
+		close(below);
+	free(real);
+	return err;
 }
 
 static int check_names(const struct dedup_file *f,
 		       const struct dedup_side *side,
 		       const struct dedup_rules *rules, struct dedup_result *r)
 {
-	size_t names = dedup_side_stat(side)->st_nlink, i;
+	size_t names = dedup_side_view(side)->st.st_nlink, i;
 	int err = 0;
 
 	if (names > f->path_count)
@@ -132,7 +125,8 @@ static int check_names(const struct dedup_file *f,
 		return dedup_stop(r, DEDUP_SKIPPED,
 				  "one of its names is listed by two paths");
 	for (i = 0; i < f->path_count && !err; i++)
-		err = check_directory(f->paths[i], rules, side->st.st_uid);
+		err = check_directory(f->paths[i], rules,
+				      side->view[0].st.st_uid);
 	return err;
 }
 
@@ -153,11 +147,11 @@ static uint64_t mount_of(int fd)
 static int check_link(const struct dedup_pair *p)
 {
 	const struct dedup_side *k = &p->keep;
-	int fd = dedup_side_fd(k);
+	int fd = dedup_side_view(k)->fd;
 
-	if (mount_of(fd) != mount_of(dedup_side_fd(&p->replace)))
+	if (mount_of(fd) != mount_of(dedup_side_view(&p->replace)->fd))
 		return -EXDEV;
-	if (geteuid() && geteuid() != k->st.st_uid &&
+	if (geteuid() && geteuid() != k->view[0].st.st_uid &&
 	    faccessat(k->directory, k->name, R_OK | W_OK, AT_EACCESS))
 		return -EPERM;
 	return check_flags(fd);
@@ -173,10 +167,10 @@ static bool is_overlay(int fd)
 /* What an overlay shows may be the other file, of a layer. */
 static int check_layers(const struct dedup_pair *p, struct dedup_result *r)
 {
-	if (dedup_side_stat(&p->keep)->st_dev ==
-		    dedup_side_stat(&p->replace)->st_dev ||
-	    (!is_overlay(dedup_side_fd(&p->keep)) &&
-	     !is_overlay(dedup_side_fd(&p->replace))))
+	if (dedup_side_view(&p->keep)->st.st_dev ==
+		    dedup_side_view(&p->replace)->st.st_dev ||
+	    (!is_overlay(dedup_side_view(&p->keep)->fd) &&
+	     !is_overlay(dedup_side_view(&p->replace)->fd)))
 		return 0;
 	return dedup_stop(r, DEDUP_SKIPPED,
 			  "one of the two is on an overlay filesystem, which "
@@ -192,12 +186,13 @@ static bool is_nocow(int fd)
 
 static int check_sharing(const struct dedup_pair *p, struct dedup_result *r)
 {
-	if (is_nocow(p->keep.fd) != is_nocow(p->replace.fd))
+	if (is_nocow(p->keep.view[0].fd) != is_nocow(p->replace.view[0].fd))
 		return dedup_stop(r, DEDUP_SKIPPED,
 				  "one of the two is not copied on write "
 				  "(chattr +C)");
-	return dedup_explain(r, "blocks cannot be shared",
-			     dedup_share_probe(p->keep.fd, p->replace.fd));
+	return dedup_explain(
+		r, "blocks cannot be shared",
+		dedup_share_probe(p->keep.view[0].fd, p->replace.view[0].fd));
 }
 
 /* Links must be equal in all; what is removed must be of one owner, and equal
@@ -206,8 +201,8 @@ static int check_metadata(const struct dedup_pair *p,
 			  const struct dedup_rules *rules,
 			  struct dedup_result *r)
 {
-	const struct stat *a = dedup_side_stat(&p->keep);
-	const struct stat *b = dedup_side_stat(&p->replace);
+	const struct stat *a = &dedup_side_view(&p->keep)->st;
+	const struct stat *b = &dedup_side_view(&p->replace)->st;
 	bool rights = dedup_has_privileges(&p->keep) ||
 		      dedup_has_privileges(&p->replace);
 	const char *difference;
@@ -217,7 +212,7 @@ static int check_metadata(const struct dedup_pair *p,
 	    (rules->force_metadata ||
 	     (!rights && a->st_uid == b->st_uid && a->st_gid == b->st_gid)))
 		return 0;
-	err = dedup_compare_metadata(p, rules->is_derived, &difference);
+	err = dedup_compare_metadata(p, &difference);
 	if (err || !difference || (rules->force_metadata && !rights))
 		return dedup_explain(r, "cannot be compared", err);
 	return dedup_stop(r, DEDUP_SKIPPED, "their %s differ%s", difference,
@@ -242,7 +237,6 @@ int dedup_inspect(const struct dedup_file *keep,
 		  const struct dedup_rules *rules, bool sha256,
 		  struct dedup_pair *pair, struct dedup_result *r)
 {
-	static const char cannot[] = "cannot be replaced";
 	bool is_kept;
 	int err = dedup_pair_open(keep, replace, rules, pair, &is_kept);
 
@@ -254,15 +248,12 @@ int dedup_inspect(const struct dedup_file *keep,
 	if (!err && dedup_is_sharing(rules->method)) {
 		err = check_sharing(pair, r);
 	} else if (!err) {
-		err = dedup_explain(
-			r, cannot,
-			check_names(replace, &pair->replace, rules, r));
+		err = check_names(replace, &pair->replace, rules, r);
 		if (!err)
-			err = dedup_explain(
-				r, cannot,
-				check_flags(dedup_side_fd(&pair->replace)));
+			err = check_flags(dedup_side_view(&pair->replace)->fd);
 		if (!err && rules->method == DEDUP_HARDLINK)
-			err = dedup_explain(r, cannot, check_link(pair));
+			err = check_link(pair);
+		err = dedup_explain(r, "cannot be replaced", err);
 		if (!err)
 			err = check_layers(pair, r);
 		if (!err)

@@ -109,58 +109,25 @@ static bool crosses_users(const struct dedup_record *r, const struct stat *kept)
 			   (kept->st_mode & 07777) != r->st.st_mode));
 }
 
-/* Where the path is a link to it, that is the kept file, wherever it is by now.
- * Nobody writes to it while the lease is held. */
-static int open_kept(const struct dedup_record *r, const struct dedup_spot *s,
-		     bool force, int *fd_out)
-{
-	bool links = r->method == DEDUP_HARDLINK;
-	const char *name = s->name;
-	struct stat st;
-	int directory =
-		links ? s->directory : dedup_open_parent(r->keep, &name);
-	int fd = directory < 0 ? directory : dedup_open_at(directory, name);
-	int err = fd < 0 ? fd : 0;
-
-	if (!links && directory >= 0)
-		close(directory);
-	if (!err && fstat(fd, &st))
-		err = -errno;
-	if (!err && crosses_users(r, &st) && !force)
-		err = -ECANCELED;
-	if (!err && lease_take(fd) == -EAGAIN)
-		err = -ETXTBSY;
-	if (err && fd >= 0)
-		close(fd);
-	else if (!err)
-		*fd_out = fd;
-	return err;
-}
-
 /* In place of the path's link to the kept file, or of nothing.  If another
  * program put something else there, or beside, meanwhile, that stays. */
 static int put_back(const struct dedup_record *r, const struct dedup_spot *s,
 		    const char *beside, int fd)
 {
-	unsigned flags = r->method == DEDUP_HARDLINK ? RENAME_EXCHANGE :
-						       RENAME_NOREPLACE;
+	bool links = r->method == DEDUP_HARDLINK;
 	struct stat st, kept;
 
 	if (fstat(fd, &st))
 		return -errno;
-	if (renameat2(s->directory, beside, s->directory, s->name, flags))
+	if (renameat2(s->directory, beside, s->directory, s->name,
+		      links ? RENAME_EXCHANGE : RENAME_NOREPLACE))
 		return -errno;
 	kept = look(s->directory, beside);
 	if (dedup_has_inode(s->directory, s->name, st.st_ino) &&
-	    (flags == RENAME_NOREPLACE || is_kept(r, &kept)))
-		return flags == RENAME_NOREPLACE ||
-				       !unlinkat(s->directory, beside, 0) ?
-			       0 :
-			       -errno;
-	(void)renameat2(s->directory,
-			flags == RENAME_EXCHANGE ? beside : s->name,
-			s->directory,
-			flags == RENAME_EXCHANGE ? s->name : beside, flags);
+	    (!links || is_kept(r, &kept)))
+		return links && unlinkat(s->directory, beside, 0) ? -errno : 0;
+	(void)renameat2(s->directory, s->name, s->directory, beside,
+			links ? RENAME_EXCHANGE : RENAME_NOREPLACE);
 	return -ESTALE;
 }
 
@@ -171,23 +138,36 @@ static void name_copy(const struct dedup_spot *s, char out[NAME_MAX + 1])
 	(void)snprintf(out, NAME_MAX + 1, "%.240s.copy", s->beside);
 }
 
+/* Where the path is a link to it, that is the kept file, wherever it is by now.
+ * Nobody writes to it while the lease is held. */
 static int make_copy(const struct dedup_record *r, const struct dedup_spot *s,
 		     const char *name, bool force, int *fd_out)
 {
 	enum { FLAGS = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC };
-	int from = -1, to = -1, err = open_kept(r, s, force, &from);
+	int from = r->method == DEDUP_HARDLINK ?
+			   dedup_open_at(s->directory, s->name) :
+			   dedup_open_file(r->keep);
+	int err = from < 0 ? from : 0, to = -1;
+	struct stat st;
 
-	if (err)
-		return err;
-	to = openat(s->directory, name, FLAGS, 0600);
-	err = to < 0 ? -errno : dedup_copy(from, to, r->sha256);
+	if (!err && fstat(from, &st))
+		err = -errno;
+	if (!err && crosses_users(r, &st) && !force)
+		err = -ECANCELED;
+	if (!err && lease_take(from) == -EAGAIN)
+		err = -ETXTBSY;
+	if (!err) {
+		to = openat(s->directory, name, FLAGS, 0600);
+		err = to < 0 ? -errno : dedup_copy(from, to, r->sha256);
+	}
 	if (!err)
 		err = set_metadata(to, r);
-	close(from);
-	if (err && to >= 0)
-		close(to);
-	else if (!err)
+	if (from >= 0)
+		close(from);
+	if (!err)
 		*fd_out = to;
+	else if (to >= 0)
+		close(to);
 	return err;
 }
 
@@ -267,18 +247,21 @@ static int undo_name(struct undoing *u, const struct dedup_spot *s)
 
 static const char *reason_of(int err)
 {
-	if (err == -ESTALE)
+	switch (err) {
+	case -ESTALE:
 		return "the file, or the one that was kept for it, has changed "
 		       "since";
-	if (err == -ELOOP)
+	case -ELOOP:
 		return "a directory of its path is a symbolic link";
-	if (err == -ETXTBSY)
+	case -ETXTBSY:
 		return "a program has the file that was kept open for writing";
-	if (err == -ECANCELED)
+	case -ECANCELED:
 		return "the file that was kept for it has another owner, or "
 		       "other rights than a set-ID file must have "
 		       "(--force-metadata)";
-	return err_text(err);
+	default:
+		return err_text(err);
+	}
 }
 
 /* Shared extents are nothing that a reader could see. */

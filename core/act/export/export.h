@@ -57,9 +57,6 @@ FILE *export_decompress(FILE *in);
  * only what finds bases (seeds.h).  0 or a negative errno. */
 int export_write(FILE *out, struct groups *g, bool seeds);
 
-/* Adds the digests that lines NAME=TEXT have, but XXH128.  -EBADMSG. */
-int export_take_digests(struct digests *d, const char *lines);
-
 /* ---- reading ---- */
 
 struct export_reader {

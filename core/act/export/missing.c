@@ -50,81 +50,56 @@ static int batch_add(struct batch *b, struct export_reader *r)
 	return digests_copy(&r->digests, &c->digests);
 }
 
-static int report(struct batch *b, const struct candidate *c)
-{
-	const struct found_member *member = &c->group.members[0];
-	const struct missing m = { .files = member->files,
-				   .file_count = member->file_count,
-				   .size = member->size,
-				   .score = c->score,
-				   .near = c->near };
-	struct missing_job *job = b->job;
-
-	job->contents++;
-	job->files += m.file_count;
-	job->bytes += m.size;
-	return job->found(job->arg, &m);
-}
-
-static int report_all(struct batch *b)
-{
-	size_t i;
-	int err = 0;
-
-	for (i = 0; i < b->count && !err; i++)
-		err = report(b, &b->all[i]);
-	batch_clear(b);
-	return err;
-}
-
 /* ---- near-duplicates ---- */
 
-/* Of two that are as like, the first path is taken. */
-static int take_match(struct batch *b, const struct index_match *match,
-		      const struct found_member *m)
-{
-	struct candidate *c = &b->all[match->content - 1];
-	char *near;
-
-	if (match->verdict.score < c->score ||
-	    (match->verdict.score == c->score && c->near &&
-	     strcmp(c->near, m->files[0].path) <= 0))
-		return 0;
-	near = strdup(m->files[0].path);
-	if (!near)
-		return -ENOMEM;
-	free(c->near);
-	c->near = near;
-	c->score = match->verdict.score;
-	return 0;
-}
-
+/* Searches for the content at hand of the other tree in the batch.  Of two that
+ * are as like, the first path is taken. */
 static int search_content(struct batch *b, const struct export_reader *r)
 {
+	const char *path = export_member(r)->files[0].path;
 	size_t count = 0, i;
 	int err = near_search(&b->near, &r->digests, b->job->rules.threshold,
 			      &count);
 
-	for (i = 0; i < count && !err; i++)
-		err = take_match(b, &b->near.matches[i], export_member(r));
+	for (i = 0; i < count && !err; i++) {
+		const struct index_match *match = &b->near.matches[i];
+		struct candidate *c = &b->all[match->content - 1];
+
+		if (match->verdict.score < c->score ||
+		    (match->verdict.score == c->score && c->near &&
+		     strcmp(c->near, path) <= 0))
+			continue;
+		free(c->near);
+		c->near = strdup(path);
+		c->score = match->verdict.score;
+		err = c->near ? 0 : -ENOMEM;
+	}
 	return err;
 }
 
 static int search_other(struct batch *b)
 {
+	struct missing_job *job = b->job;
 	struct export_reader r = { 0 };
-	int err = b->job->reopen(b->job->arg, &r);
-	int more = 1;
+	size_t i;
+	int err = 0, more = 1;
 
-	b->job->failed_in_other = true;
+	for (i = 0; i < b->count && !err; i++)
+		err = near_add(&b->near, &b->all[i].digests);
+	if (!err)
+		err = near_begin(&b->near);
+	if (err)
+		return err;
+	job->failed_in_other = true;
+	err = job->reopen(job->arg, &r);
 	while (!err && (more = export_next(&r)) > 0)
 		err = search_content(b, &r);
 	if (!err)
 		err = more;
 	if (!err)
-		b->job->failed_in_other = false;
+		job->failed_in_other = false;
 	else
-		b->job->other_line = r.lines.number;
+		job->other_line = r.lines.number;
 	export_close(&r);
 	return err;
 }
@@ -132,19 +107,30 @@ static int search_other(struct batch *b)
 /* Finds near-duplicates of all in the batch, reports them and empties it. */
 static int finish_batch(struct batch *b)
 {
+	struct missing_job *job = b->job;
 	size_t i;
 	int err = 0;
 
-	if (b->job->rules.threshold && b->count) {
-		for (i = 0; i < b->count && !err; i++)
-			err = near_add(&b->near, &b->all[i].digests);
-		if (!err)
-			err = near_begin(&b->near);
-		if (!err)
-			err = search_other(b);
-		near_release(&b->near);
+	if (job->rules.threshold && b->count)
+		err = search_other(b);
+	near_release(&b->near);
+	for (i = 0; i < b->count && !err; i++) {
+		const struct candidate *c = &b->all[i];
+		const struct found_member *member = &c->group.members[0];
+		const struct missing m = { .files = member->files,
+					   .file_count = member->file_count,
+					   .size = member->size,
+					   .score = c->score,
+					   .near = c->near };
+
+		job->contents++;
+		job->files += m.file_count;
+		job->bytes += m.size;
+		err = job->found(job->arg, &m);
 	}
-	return err ? err : report_all(b);
+	if (!err)
+		batch_clear(b);
+	return err;
 }
 
 /* ---- equal contents ---- */
@@ -158,49 +144,31 @@ static int order_of(const struct digests *a, const struct digests *b)
 	return a->size < b->size ? -1 : a->size > b->size;
 }
 
-/* Goes on in other up to the content at hand of one.  1: it has it. */
-static int find_equal(struct missing_job *job, const struct export_reader *one,
-		      struct export_reader *other, int *more)
-{
-	while (*more > 0 && order_of(&other->digests, &one->digests) < 0) {
-		*more = export_next(other);
-		if (*more < 0) {
-			job->failed_in_other = true;
-			return *more;
-		}
-	}
-	return *more > 0 && !order_of(&other->digests, &one->digests);
-}
-
-/* The end of other is read, too: it may be damaged or not complete. */
-static int read_rest(struct missing_job *job, struct export_reader *other,
-		     int more)
-{
-	while (more > 0)
-		more = export_next(other);
-	job->failed_in_other = more < 0;
-	return more;
-}
-
 static int compare(struct batch *b, struct export_reader *one,
 		   struct export_reader *other)
 {
-	int more = export_next(other), next = 0, err = more < 0 ? more : 0;
+	bool *in_other = &b->job->failed_in_other;
+	int more = export_next(other), next = 1, err = 0;
 
-	b->job->failed_in_other = err < 0;
-	while (!err && (next = export_next(one)) > 0) {
-		err = find_equal(b->job, one, other, &more);
-		if (!err)
+	while (!err && more >= 0 && (next = export_next(one)) > 0) {
+		while (more > 0 && order_of(&other->digests, &one->digests) < 0)
+			more = export_next(other);
+		if (more > 0 && !order_of(&other->digests, &one->digests))
+			continue;
+		if (more >= 0)
 			err = batch_add(b, one);
-		else if (err == 1)
-			err = 0;
 		if (!err && b->count >= MISSING_BATCH)
 			err = finish_batch(b);
 	}
 	if (!err)
-		err = next;
-	if (!err)
-		err = read_rest(b->job, other, more);
+		err = next < 0 ? next : 0;
+	/* The end of other is read, too: it may be damaged or not complete. */
+	while (!err && more > 0)
+		more = export_next(other);
+	if (!err && more < 0) {
+		*in_other = true;
+		return more;
+	}
 	if (!err)
 		err = finish_batch(b);
 	b->job->incomplete = !one->is_complete || !other->is_complete;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/hex.h"
+#include "core/base/json.h"
 #include "core/digest/sketch/sketch.h"
 #include "core/act/export/export.h"
 
@@ -17,16 +18,6 @@ static int read_line(struct export_reader *r)
 }
 
 /* ---- the first line ---- */
-
-static int take_root(struct export_reader *r, const json_t *object)
-{
-	const char *root = json_string_value(json_object_get(object, "root"));
-
-	if (!root)
-		return 0;
-	r->root = strdup(root);
-	return r->root ? 0 : -ENOMEM;
-}
 
 static int read_head(struct export_reader *r)
 {
@@ -43,7 +34,9 @@ static int read_head(struct export_reader *r)
 	else if (json_integer_value(version) != EXPORT_VERSION)
 		err = -EPROTONOSUPPORT;
 	else
-		err = take_root(r, object);
+		err = 0;
+	if (!err)
+		r->root = json_get_path(object, "root");
 	json_decref(object);
 	return err;
 }
@@ -70,24 +63,6 @@ void export_close(struct export_reader *r)
 
 /* ---- a content ---- */
 
-/* Digests of a name that is not known here are those of a newer kinfs. */
-int export_take_digests(struct digests *d, const char *lines)
-{
-	const struct digest_ops *info;
-	struct digest_line line;
-	int err = 0, found = 1;
-
-	while (!err && (found = digest_line_next(&lines, &line)) == 1) {
-		info = digest_named(line.name, line.name_len);
-		if (info && info->id != DIGEST_XXH128)
-			err = digest_parse(info->id, line.text, line.text_len,
-					   d);
-	}
-	if (found < 0)
-		return -EBADMSG;
-	return err == -EINVAL ? -EBADMSG : err;
-}
-
 static bool comes_before(const struct digests *a, const struct digests *b)
 {
 	int order = memcmp(a->xxh128, b->xxh128, sizeof(a->xxh128));
@@ -99,17 +74,20 @@ static int take_content(struct export_reader *r)
 {
 	const struct found_group *group = &r->content.group;
 	const struct found_member *m = group->members;
-	struct digests d = { .set = DIGEST_BIT(DIGEST_XXH128) };
-	int err = 0;
+	struct digests d = { 0 };
+	int err;
 
 	if (group->count != 1 || !m->has_size || !m->file_count ||
-	    strlen(m->xxh128) != 32 || hex_decode(m->xxh128, 32, d.xxh128, 16))
+	    strlen(m->xxh128) != 32)
 		return -EBADMSG;
 	d.size = m->size;
-	if (r->contents && !comes_before(&r->digests, &d))
-		return -EBADMSG;
-	if (m->digests)
-		err = export_take_digests(&d, m->digests);
+	err = digests_from_json(m->digests, &d);
+	if (err == -EINVAL)
+		err = -EBADMSG;
+	if (!err && (hex_decode(m->xxh128, 32, d.xxh128, 16) ||
+		     (r->contents && !comes_before(&r->digests, &d))))
+		err = -EBADMSG;
+	d.set |= DIGEST_BIT(DIGEST_XXH128);
 	digests_release(&r->digests);
 	r->digests = d;
 	r->contents++;

@@ -50,31 +50,52 @@ static int by_value(const void *a, const void *b)
 	return (x->content > y->content) - (x->content < y->content);
 }
 
-/* ---- reading a tree ---- */
-
-static int add_file(struct seeds *s, const struct found_file *file)
+static int by_path(const void *a, const void *b)
 {
-	struct seed_file *files =
-		array_with_room(s->files, s->file_count, sizeof(*files));
+	const struct seed_file *const *x = a, *const *y = b;
 
-	if (!files)
-		return -ENOMEM;
-	s->files = files;
-	files += s->file_count;
-	*files = (struct seed_file){ .path = strdup(file->path),
-				     .mtime_ns = file->mtime_ns,
-				     .content = (uint32_t)s->content_count };
-	if (!files->path)
-		return -ENOMEM;
-	s->file_count++;
-	return 0;
+	return strcmp((*x)->path, (*y)->path);
 }
 
-static int add_values(struct seeds *s, const struct seed_content *c)
+static int by_number(const void *a, const void *b)
 {
-	struct seed_posting *postings;
-	size_t i;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
+	return (x > y) - (x < y);
+}
+
+/* ---- reading a tree ---- */
+
+static int add_content(struct seeds *s, const struct export_reader *r)
+{
+	const struct found_member *m = export_member(r);
+	const uint32_t number = (uint32_t)s->content_count;
+	struct seed_content *contents = array_with_room(
+		s->contents, s->content_count, sizeof(*contents));
+	struct seed_content *c = contents ? &contents[number] : NULL;
+	struct seed_posting *postings;
+	struct seed_file *files;
+	size_t i;
+	int err;
+
+	if (!contents)
+		return -ENOMEM;
+	s->contents = contents;
+	err = seed_content_of(&r->digests, c);
+	if (err)
+		return err;
+	c->first_file = (uint32_t)s->file_count;
+	c->file_count = (uint32_t)m->file_count;
+	s->content_count++;
+	for (i = 0; i < m->file_count; i++) {
+		files = array_with_room(s->files, s->file_count,
+					sizeof(*files));
+		s->files = files ? files : s->files;
+		if (!files ||
+		    !(files[s->file_count].path = strdup(m->files[i].path)))
+			return -ENOMEM;
+		files[s->file_count++].mtime_ns = m->files[i].mtime_ns;
+	}
 	for (i = 0; i < c->count; i++) {
 		postings = array_with_room(s->postings, s->posting_count,
 					   sizeof(*postings));
@@ -82,47 +103,14 @@ static int add_values(struct seeds *s, const struct seed_content *c)
 			return -ENOMEM;
 		s->postings = postings;
 		postings[s->posting_count++] =
-			(struct seed_posting){ c->values[i],
-					       (uint32_t)s->content_count };
+			(struct seed_posting){ c->values[i], number };
 	}
 	return 0;
 }
 
-static int add_content(struct seeds *s, const struct export_reader *r)
-{
-	const struct found_member *m = export_member(r);
-	struct seed_content *all =
-		array_with_room(s->contents, s->content_count, sizeof(*all));
-	size_t i;
-	int err;
-
-	if (!all)
-		return -ENOMEM;
-	s->contents = all;
-	all += s->content_count;
-	err = seed_content_of(&r->digests, all);
-	all->first_file = (uint32_t)s->file_count;
-	for (i = 0; i < m->file_count && !err; i++)
-		err = add_file(s, &m->files[i]);
-	all->file_count = (uint32_t)(s->file_count - all->first_file);
-	if (!err)
-		err = add_values(s, all);
-	if (!err)
-		s->content_count++;
-	return err;
-}
-
-static int by_path(const void *a, const void *b, void *files)
-{
-	const struct seed_file *all = files;
-
-	return strcmp(all[*(const uint32_t *)a].path,
-		      all[*(const uint32_t *)b].path);
-}
-
 int seeds_read(struct seeds *s, struct export_reader *r)
 {
-	uint32_t i;
+	size_t i;
 	int err;
 
 	while ((err = export_next(r)) == 1) {
@@ -136,10 +124,8 @@ int seeds_read(struct seeds *s, struct export_reader *r)
 	if (!s->by_path)
 		return -ENOMEM;
 	for (i = 0; i < s->file_count; i++)
-		s->by_path[i] = i;
-	if (s->file_count)
-		qsort_r(s->by_path, s->file_count, sizeof(*s->by_path), by_path,
-			s->files);
+		s->by_path[i] = &s->files[i];
+	qsort(s->by_path, s->file_count, sizeof(*s->by_path), by_path);
 	if (s->posting_count)
 		qsort(s->postings, s->posting_count, sizeof(*s->postings),
 		      by_value);
@@ -148,88 +134,39 @@ int seeds_read(struct seeds *s, struct export_reader *r)
 
 void seeds_release(struct seeds *s)
 {
-	size_t i;
-
-	for (i = 0; i < s->file_count; i++)
-		free(s->files[i].path);
+	while (s->file_count)
+		free(s->files[--s->file_count].path);
 	free(s->files);
 	free(s->contents);
 	free(s->by_path);
 	free(s->postings);
-	free(s->candidates);
 	*s = (struct seeds){ 0 };
 }
 
 /* ---- finding ---- */
 
-static const struct seed_file *file_at(const struct seeds *s, const char *path)
+/* Contents that have a value of the wanted one, once for each such value. */
+static size_t find_candidates(struct seeds *s,
+			      const struct seed_content *wanted)
 {
-	size_t low = 0, high = s->file_count, middle;
-	int order;
+	size_t count = 0, i, low, high, middle;
 
-	while (low < high) {
-		middle = low + (high - low) / 2;
-		order = strcmp(s->files[s->by_path[middle]].path, path);
-		if (!order)
-			return &s->files[s->by_path[middle]];
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
-}
-
-static size_t first_posting(const struct seeds *s, uint64_t value)
-{
-	size_t low = 0, high = s->posting_count, middle;
-
-	while (low < high) {
-		middle = low + (high - low) / 2;
-		if (s->postings[middle].value < value)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-static int add_candidate(struct seeds *s, uint32_t content)
-{
-	uint32_t *all = array_with_room(s->candidates, s->candidate_count,
-					sizeof(*all));
-
-	if (!all)
-		return -ENOMEM;
-	s->candidates = all;
-	all[s->candidate_count++] = content;
-	return 0;
-}
-
-/* Contents that have a value of the wanted one, once for each. */
-static int find_candidates(struct seeds *s, const struct seed_content *wanted)
-{
-	size_t i, at, looked;
-	int err = 0;
-
-	s->candidate_count = 0;
 	for (i = 0; i < wanted->count; i++) {
-		at = first_posting(s, wanted->values[i]);
-		for (looked = 0; looked < SEED_COMMON && !err; looked++, at++) {
-			if (at == s->posting_count ||
-			    s->postings[at].value != wanted->values[i])
-				break;
-			err = add_candidate(s, s->postings[at].content);
+		for (low = 0, high = s->posting_count; low < high;) {
+			middle = low + (high - low) / 2;
+			if (s->postings[middle].value < wanted->values[i])
+				low = middle + 1;
+			else
+				high = middle;
 		}
+		for (high = low + SEED_COMMON;
+		     low < high && low < s->posting_count &&
+		     s->postings[low].value == wanted->values[i];
+		     low++)
+			s->candidates[count++] = s->postings[low].content;
 	}
-	return err;
-}
-
-static int by_number(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
+	qsort(s->candidates, count, sizeof(*s->candidates), by_number);
+	return count;
 }
 
 /* The file at that path if it has the content, else its first one; but none that
@@ -257,11 +194,6 @@ static const struct seed_file *choose_file(const struct seeds *s,
 	return file;
 }
 
-static uint64_t distance(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : b - a;
-}
-
 /* Of the wanted values that the other sketch could have. */
 static int score_of(const struct seed_content *wanted,
 		    const struct seed_content *other, size_t shared)
@@ -279,60 +211,54 @@ static int score_of(const struct seed_content *wanted,
 	return shared >= comparable ? 99 : (int)(100 * shared / comparable);
 }
 
-struct best_seed {
-	struct seed_base base;
-	size_t shared;
-	bool same_path;
-	uint64_t distance;
-};
-
-static bool is_better(const struct best_seed *a, const struct best_seed *b)
-{
-	if (!b->base.file || a->shared != b->shared)
-		return !b->base.file || a->shared > b->shared;
-	if (a->same_path != b->same_path)
-		return a->same_path;
-	return a->distance < b->distance;
-}
-
 int seeds_find(struct seeds *s, const struct seed_content *wanted,
 	       const char *path, int64_t mtime_ns, struct seed_base *out)
 {
-	const struct seed_file *same_path = file_at(s, path);
-	struct best_seed best = { 0 }, other;
-	const struct seed_content *c;
-	size_t i, end;
-	int err;
+	const struct seed_file at_path = { .path = (char *)path };
+	const struct seed_file *key = &at_path, *same_path, *file;
+	const struct seed_file **found = NULL;
+	const struct seed_content *c = NULL;
+	uint64_t distance, least = 0;
+	size_t count, i, end, shared, most = 0;
+	bool better;
 
-	c = s->content_count ? bsearch(wanted, s->contents, s->content_count,
-				       sizeof(*c), by_content) :
-			       NULL;
+	*out = (struct seed_base){ 0 };
+	if (!s->content_count)
+		return 0;
+	found = bsearch(&key, s->by_path, s->file_count, sizeof(*s->by_path),
+			by_path);
+	same_path = found ? *found : NULL;
+	c = bsearch(wanted, s->contents, s->content_count, sizeof(*c),
+		    by_content);
 	if (c) {
 		out->file = choose_file(s, c, wanted, same_path, mtime_ns);
 		out->score = 100;
 		return 1;
 	}
-	err = find_candidates(s, wanted);
-	if (err)
-		return err;
-	if (s->candidate_count)
-		qsort(s->candidates, s->candidate_count, sizeof(*s->candidates),
-		      by_number);
-	for (i = 0; i < s->candidate_count; i = end) {
-		for (end = i; end < s->candidate_count &&
-			      s->candidates[end] == s->candidates[i];)
+	count = find_candidates(s, wanted);
+	for (i = 0; i < count; i = end) {
+		for (end = i;
+		     end < count && s->candidates[end] == s->candidates[i];)
 			end++;
+		shared = end - i;
 		c = &s->contents[s->candidates[i]];
-		other.shared = end - i;
-		other.base.file =
-			choose_file(s, c, wanted, same_path, mtime_ns);
-		other.base.score = score_of(wanted, c, other.shared);
-		other.same_path = same_path && other.base.file == same_path;
-		other.distance = distance(c->size, wanted->size);
-		if (other.base.file && other.base.score >= SEED_LEAST &&
-		    is_better(&other, &best))
-			best = other;
+		file = choose_file(s, c, wanted, same_path, mtime_ns);
+		distance = c->size > wanted->size ? c->size - wanted->size :
+						    wanted->size - c->size;
+		if (!file || score_of(wanted, c, shared) < SEED_LEAST)
+			continue;
+		if (shared != most)
+			better = shared > most;
+		else if ((file == same_path) != (out->file == same_path))
+			better = file == same_path;
+		else
+			better = distance < least;
+		if (!better)
+			continue;
+		out->file = file;
+		out->score = score_of(wanted, c, shared);
+		most = shared;
+		least = distance;
 	}
-	*out = best.base;
-	return best.base.file != NULL;
+	return out->file != NULL;
 }

@@ -30,7 +30,6 @@
 struct seed_file {
 	char *path; /* owned; relative to the root of the tree */
 	int64_t mtime_ns;
-	uint32_t content;
 };
 
 struct seed_content {
@@ -54,12 +53,10 @@ struct seeds {
 	size_t content_count;
 	struct seed_file *files; /* by content */
 	size_t file_count;
-	uint32_t *by_path; /* files, by path */
+	const struct seed_file **by_path;
 	struct seed_posting *postings;
 	size_t posting_count;
-	/* Room for seeds_find(). */
-	uint32_t *candidates;
-	size_t candidate_count;
+	uint32_t candidates[SEED_VALUES * SEED_COMMON]; /* for seeds_find() */
 };
 
 struct seed_base {
@@ -73,7 +70,7 @@ int seeds_read(struct seeds *s, struct export_reader *r);
 /* The content that is to come.  size and xxh128 of d are set. */
 int seed_content_of(const struct digests *d, struct seed_content *out);
 
-/* 1: there is a base for that content at that path; 0: there is none; -ENOMEM.
+/* 1: there is a base for that content at that path; 0: there is none.
  * One thread at a time. */
 int seeds_find(struct seeds *s, const struct seed_content *wanted,
 	       const char *path, int64_t mtime_ns, struct seed_base *out);

@@ -13,16 +13,47 @@ struct stream {
 	ZSTD_DCtx *decompressor;
 	ZSTD_inBuffer in;
 	bool between_frames; /* where the file may end */
-	char *buffer;
 	size_t size;
+	char buffer[];
 };
 
-static void stream_free(struct stream *s)
+static int stream_free(void *cookie)
 {
+	struct stream *s = cookie;
+
 	ZSTD_freeCCtx(s->compressor);
 	ZSTD_freeDCtx(s->decompressor);
-	free(s->buffer);
 	free(s);
+	return 0;
+}
+
+static FILE *open_stream(FILE *file, size_t size, bool compress,
+			 cookie_io_functions_t functions)
+{
+	struct stream *s = calloc(1, sizeof(*s) + size);
+	FILE *stream = NULL;
+
+	if (!s)
+		return NULL;
+	s->file = file;
+	s->size = size;
+	s->in.src = s->buffer;
+	if (compress)
+		s->compressor = ZSTD_createCCtx();
+	else
+		s->decompressor = ZSTD_createDCtx();
+	if (s->compressor) {
+		/* Digests look random: a higher level gains one percent. */
+		(void)ZSTD_CCtx_setParameter(s->compressor,
+					     ZSTD_c_compressionLevel, 1);
+		(void)ZSTD_CCtx_setParameter(s->compressor, ZSTD_c_checksumFlag,
+					     1);
+	}
+	if (s->compressor || s->decompressor)
+		stream = fopencookie(s, compress ? "w" : "r", functions);
+	if (!stream)
+		(void)stream_free(s);
+	return stream;
 }
 
 /* ---- compression ---- */
@@ -61,57 +92,24 @@ static int stream_end(void *cookie)
 	int failed = compress_some(s, &in, ZSTD_e_end) || fflush(s->file);
 	int err = errno;
 
-	stream_free(s);
+	(void)stream_free(s);
 	errno = err;
 	return failed ? EOF : 0;
 }
 
 FILE *export_compress(FILE *out)
 {
-	const cookie_io_functions_t functions = { .write = stream_write,
-						  .close = stream_end };
-	struct stream *s = calloc(1, sizeof(*s));
-	FILE *stream = NULL;
+	FILE *stream =
+		open_stream(out, ZSTD_CStreamOutSize(), true,
+			    (cookie_io_functions_t){ .write = stream_write,
+						     .close = stream_end });
 
-	if (!s)
-		return NULL;
-	s->file = out;
-	s->size = ZSTD_CStreamOutSize();
-	s->buffer = malloc(s->size);
-	s->compressor = ZSTD_createCCtx();
-	if (s->buffer && s->compressor) {
-		/* Digests look random: a higher level gains one percent. */
-		(void)ZSTD_CCtx_setParameter(s->compressor,
-					     ZSTD_c_compressionLevel, 1);
-		(void)ZSTD_CCtx_setParameter(s->compressor, ZSTD_c_checksumFlag,
-					     1);
-		stream = fopencookie(s, "w", functions);
-	}
 	if (stream)
 		(void)setvbuf(stream, NULL, _IOFBF, ZSTD_CStreamInSize());
-	else
-		stream_free(s);
 	return stream;
 }
 
 /* ---- decompression ---- */
-
-/* 0 at the end of the file. */
-static size_t fill(struct stream *s)
-{
-	if (s->in.pos == s->in.size) {
-		s->in.size = fread(s->buffer, 1, s->size, s->file);
-		s->in.pos = 0;
-	}
-	return s->in.size - s->in.pos;
-}
-
-static int error_of(size_t result)
-{
-	return ZSTD_getErrorCode(result) == ZSTD_error_prefix_unknown ?
-		       EMEDIUMTYPE :
-		       EIO;
-}
 
 static ssize_t stream_read(void *cookie, char *data, size_t len)
 {
@@ -120,7 +118,11 @@ static ssize_t stream_read(void *cookie, char *data, size_t len)
 	size_t left;
 
 	while (len && !out.pos) {
-		if (!fill(s)) {
+		if (s->in.pos == s->in.size) {
+			s->in.size = fread(s->buffer, 1, s->size, s->file);
+			s->in.pos = 0;
+		}
+		if (!s->in.size) {
 			if (!ferror(s->file) && s->between_frames)
 				return 0;
 			errno = EIO;
@@ -128,7 +130,10 @@ static ssize_t stream_read(void *cookie, char *data, size_t len)
 		}
 		left = ZSTD_decompressStream(s->decompressor, &out, &s->in);
 		if (ZSTD_isError(left)) {
-			errno = error_of(left);
+			errno = ZSTD_getErrorCode(left) ==
+						ZSTD_error_prefix_unknown ?
+					EMEDIUMTYPE :
+					EIO;
 			return -1;
 		}
 		s->between_frames = left == 0;
@@ -144,34 +149,16 @@ static ssize_t stream_pass(void *cookie, char *data, size_t len)
 	return !got && ferror(s->file) ? -1 : (ssize_t)got;
 }
 
-static int stream_close(void *cookie)
-{
-	stream_free(cookie);
-	return 0;
-}
-
 FILE *export_decompress(FILE *in)
 {
-	cookie_io_functions_t functions = { .read = stream_read,
-					    .close = stream_close };
-	struct stream *s = calloc(1, sizeof(*s));
-	FILE *stream = NULL;
 	int first = getc(in);
 
-	if (!s)
-		return NULL;
 	if (first != EOF)
 		(void)ungetc(first, in);
-	if (first == '{' || first == EOF)
-		functions.read = stream_pass;
-	s->file = in;
-	s->size = ZSTD_DStreamInSize();
-	s->buffer = malloc(s->size);
-	s->in.src = s->buffer;
-	s->decompressor = ZSTD_createDCtx();
-	if (s->buffer && s->decompressor)
-		stream = fopencookie(s, "r", functions);
-	if (!stream)
-		stream_free(s);
-	return stream;
+	return open_stream(
+		in, ZSTD_DStreamInSize(), false,
+		(cookie_io_functions_t){ .read = first == '{' || first == EOF ?
+							 stream_pass :
+							 stream_read,
+					 .close = stream_free });
 }

@@ -21,7 +21,7 @@ void found_member_release(struct found_member *m)
 	while (m->file_count)
 		release_file(&m->files[--m->file_count]);
 	free(m->files);
-	free(m->digests);
+	json_decref(m->digests);
 	*m = (struct found_member){ 0 };
 }
 

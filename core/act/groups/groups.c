@@ -49,7 +49,9 @@ static json_t *make_query(const struct groups_wish *wish)
 int groups_ask(struct groups *g, const struct groups_wish *wish,
 	       const char *root, const char *listings)
 {
-	*g = (struct groups){ .wish = wish, .root = strdup(root) };
+	*g = (struct groups){ .wish = wish,
+			      .root = strdup(root),
+			      .number = UINT64_MAX };
 	if (!g->root)
 		return -ENOMEM;
 	return client_ask(&g->client, listings, make_query(wish));
@@ -64,7 +66,6 @@ void groups_close(struct groups *g)
 {
 	found_group_release(&g->group);
 	found_group_release(&g->whole);
-	found_member_release(&g->next);
 	client_close(&g->client);
 	lines_release(&g->file);
 	free(g->root);
@@ -129,51 +130,37 @@ static void end_group(struct groups *g)
 	g->has_left_out = false;
 }
 
-static int begin_group(struct groups *g)
-{
-	found_group_release(&g->whole);
-	g->is_whole = false;
-	g->number = g->next_number;
-	if (g->all)
-		g->done = (double)g->number / (double)g->all;
-	return g->next.file_count ? found_group_add(&g->whole, &g->next) : 0;
-}
-
 static bool is_left_out(const struct groups *g, const char *path)
 {
 	return !g->wish->vcs && !g->wish->every && keep_is_internal(path);
 }
 
+/* The first file of another group ends the one at hand; its line is read
+ * again then. */
 static int take_file(struct groups *g, const json_t *line)
 {
-	struct found_member m;
+	struct found_member m = { 0 };
 	uint64_t number = UINT64_MAX;
 	int err = json_get_number(line, "group", INT64_MAX, &number);
 
-	if (!err)
-		err = groups_line_file(line, &m);
-	else
-		m = (struct found_member){ 0 };
-	if (!err && (number > INT64_MAX || strlen(m.xxh128) != 32 ||
-		     !text_is_plain_path(m.files->path)))
-		err = -EINVAL;
-	if (err) {
-		found_member_release(&m);
-		return err;
-	}
-	if (number != g->number)
+	if (!err && number != g->number) {
 		end_group(g);
-	g->next_number = number;
-	g->leaves_out = is_left_out(g, m.files->path);
-	if (!g->leaves_out) {
-		if (!g->is_whole)
-			return found_group_add(&g->whole, &m);
-		g->next = m;
+		g->number = number;
+		if (g->all)
+			g->done = (double)number / (double)g->all;
 		return 0;
 	}
-	g->has_left_out = true;
+	if (!err)
+		err = groups_line_file(line, &m);
+	if (!err &&
+	    (strlen(m.xxh128) != 32 || !text_is_plain_path(m.files->path)))
+		err = -EINVAL;
+	g->leaves_out = !err && is_left_out(g, m.files->path);
+	g->has_left_out |= g->leaves_out;
+	if (!err && !g->leaves_out)
+		return found_group_add(&g->whole, &m);
 	found_member_release(&m);
-	return 0;
+	return err;
 }
 
 /* Another name of the file before. */
@@ -196,63 +183,52 @@ static int take_link(struct groups *g, const json_t *line)
 	return found_file_add_link(&m->files[m->file_count - 1], path);
 }
 
-static int take_found(struct groups *g, const json_t *line)
+static int take_line(struct groups *g, const json_t *line)
 {
-	uint64_t threshold = 0;
-	int err = json_get_number(line, "threshold", 100, &threshold);
+	uint64_t threshold = 0, thousandths = 0;
 
-	if (!err)
-		err = json_get_number(line, "groups", INT64_MAX, &g->all);
-	g->totals.threshold = (int)threshold;
-	g->is_listing = true;
-	g->done = 0;
-	return err ? err : GROUPS_PROGRESS;
-}
-
-static int take_progress(struct groups *g, const json_t *line)
-{
-	uint64_t thousandths = 0;
-
+	if (json_object_get(line, "group"))
+		return take_file(g, line);
+	if (json_object_get(line, "groups")) {
+		if (json_get_number(line, "threshold", 100, &threshold) ||
+		    json_get_number(line, "groups", INT64_MAX, &g->all))
+			return -EINVAL;
+		g->totals.threshold = (int)threshold;
+		g->is_listing = true;
+		g->done = 0;
+		return GROUPS_PROGRESS;
+	}
+	if (!json_object_get(line, "progress"))
+		return take_link(g, line);
 	if (json_get_number(line, "progress", 1000, &thousandths))
 		return -EINVAL;
 	g->done = (double)thousandths / 1000;
 	return GROUPS_PROGRESS;
 }
 
-static int take_line(struct groups *g, const json_t *line)
-{
-	if (json_object_get(line, "group"))
-		return take_file(g, line);
-	if (json_object_get(line, "groups"))
-		return take_found(g, line);
-	if (json_object_get(line, "progress"))
-		return take_progress(g, line);
-	return take_link(g, line);
-}
-
 static int next_of_mount(struct groups *g)
 {
-	int event = 0, more;
+	int event, more;
 
-	while (!event) {
-		if (g->is_whole)
-			event = hand_over(g);
+	for (;;) {
+		event = g->is_whole ? hand_over(g) : 0;
 		if (event || (g->is_whole && g->client.ended))
 			return event;
-		if (g->is_whole && begin_group(g))
-			return -ENOMEM;
-		more = client_next(&g->client);
+		more = g->is_whole ? 1 : client_next(&g->client);
+		g->is_whole = false;
 		if (more < 0)
 			return more;
-		if (more) {
-			event = take_line(g, g->client.line);
+		if (!more) {
+			if (!json_is_true(json_object_get(g->client.line,
+							  "complete")))
+				g->totals.incomplete = true;
+			end_group(g);
 			continue;
 		}
-		if (!json_is_true(json_object_get(g->client.line, "complete")))
-			g->totals.incomplete = true;
-		end_group(g);
+		event = take_line(g, g->client.line);
+		if (event)
+			return event == -EINVAL ? -EBADMSG : event;
 	}
-	return event == -EINVAL ? -EBADMSG : event;
 }
 
 /* ---- a group of a file ---- */

@@ -72,7 +72,7 @@ struct found_member {
 	uint64_t size;
 	bool has_size;   /* a mount always tells it, a line may not */
 	char xxh128[33]; /* "": a line did not tell it */
-	char *digests;   /* with every: a line NAME=TEXT each; else NULL */
+	json_t *digests; /* with every: names and texts; else NULL */
 	struct found_file *files;
 	size_t file_count;
 };
@@ -111,12 +111,10 @@ struct groups {
 	/* Of a mount, and what was read of its answer. */
 	struct client_query client;
 	struct found_group whole;
-	bool is_whole, has_head;  /* whole is complete; with a head */
-	uint64_t number, all;     /* of whole; of all that were found */
-	struct found_member next; /* of the group after it, or without files */
-	uint64_t next_number;
-	bool has_left_out; /* files of whole, which are internal */
-	bool leaves_out;   /* ... the last file */
+	bool is_whole, has_head; /* whole is complete; with a head */
+	uint64_t number, all;    /* of whole; of all that were found */
+	bool has_left_out;       /* files of whole, which are internal */
+	bool leaves_out;         /* ... the last file */
 };
 
 /* Asks for what the wish says in a directory of near-duplicates, of the mount

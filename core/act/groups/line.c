@@ -81,31 +81,6 @@ static int take_content(struct found_member *m, const json_t *object)
 	return 0;
 }
 
-/* Lines NAME=TEXT of an object.  Without memory the buffer is released. */
-static int take_digests(struct found_member *m, const json_t *object)
-{
-	json_t *digests = json_object_get(object, "digests"), *text;
-	struct buf lines = { 0 };
-	const char *name;
-	int err = 0;
-
-	if (!digests)
-		return 0;
-	json_object_foreach(digests, name, text)
-	{
-		if (!json_is_string(text) || strpbrk(name, "=\n") ||
-		    strchr(json_string_value(text), '\n'))
-			err = -EINVAL;
-		if (!err)
-			err = buf_append_format(&lines, "%s=%s\n", name,
-						json_string_value(text));
-	}
-	if (!err)
-		err = buf_append(&lines, "", 1);
-	m->digests = buf_take(&lines);
-	return err;
-}
-
 static int parse_member(const json_t *object, struct found_member *m)
 {
 	const json_t *files = json_object_get(object, "files");
@@ -118,7 +93,8 @@ static int parse_member(const json_t *object, struct found_member *m)
 		;
 	if (!err && i == m->file_count) /* another program does not say it */
 		found_member_choose(m, KEEP_OLDEST);
-	return err ? err : take_digests(m, object);
+	m->digests = json_incref(json_object_get(object, "digests"));
+	return err;
 }
 
 /* Not by found_group_add(): members stay apart as they are in the line. */
@@ -146,7 +122,8 @@ int groups_line_file(const json_t *object, struct found_member *out)
 	err = take_content(out, object);
 	if (!err)
 		err = add_file(out, object);
-	return err ? err : take_digests(out, object);
+	out->digests = json_incref(json_object_get(object, "digests"));
+	return err;
 }
 
 static int take_group(const json_t *object, struct groups_line *line)

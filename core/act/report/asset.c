@@ -34,6 +34,7 @@ ASSET(histogram, "core/act/report/histogram.js");
 ASSET(rows, "core/act/report/rows.js");
 ASSET(groups, "core/act/report/groups.js");
 ASSET(lists, "core/act/report/lists.js");
+ASSET(chosen, "core/act/report/chosen.js");
 ASSET(main, "core/act/report/main.js");
 
 const struct report_asset report_template = BOUNDS(html);
@@ -44,5 +45,5 @@ const struct report_asset report_scripts[REPORT_SCRIPTS] = {
 	BOUNDS(d3_array),  BOUNDS(d3_hierarchy), BOUNDS(format),
 	BOUNDS(model),     BOUNDS(filter),       BOUNDS(treemap),
 	BOUNDS(histogram), BOUNDS(rows),         BOUNDS(groups),
-	BOUNDS(lists),     BOUNDS(main),
+	BOUNDS(lists),     BOUNDS(chosen),       BOUNDS(main),
 };

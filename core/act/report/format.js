@@ -111,6 +111,16 @@ function shellText(bytes) {
 	return "$'" + Array.from(bytes, quoted).join("") + "'";
 }
 
+// The name as a word of bash and zsh.
+function shellWord(bytes) {
+	const text = loose.decode(bytes);
+
+	if (!isPlain(bytes))
+		return shellText(bytes);
+	return /^[\w/.,:@%+=-]+$/u.test(text) ? text :
+		"'" + text.replaceAll("'", "'\\''") + "'";
+}
+
 // The name as an element, in which parts that are spelt out are marked.
 function nameElement(bytes, className) {
 	const name = make("bdi", className);

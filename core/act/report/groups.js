@@ -29,6 +29,7 @@ class GroupTable {
 		this.filter = filter;
 		this.order = order;
 		this.rows = new Rows(model);
+		this.chosen = new Chosen(model, () => this.showChosen());
 		this.printing = false;
 		this.groups = new Uint32Array(0);
 		this.opened = new Set();
@@ -46,11 +47,15 @@ class GroupTable {
 		this.frame.setAttribute("role", "treegrid");
 		this.frame.setAttribute("aria-labelledby", "groups-title");
 		this.frame.setAttribute("aria-colcount", COLUMNS.length);
+		this.frame.setAttribute("aria-multiselectable", "true");
 		this.head = make("div", "cells head");
 		this.head.setAttribute("role", "row");
 		this.head.setAttribute("aria-rowindex", "1");
 		for (const column of COLUMNS)
 			this.head.append(this.title(column));
+		this.all = this.rows.checkbox("Choose all that are shown", false);
+		this.all.addEventListener("change", () => this.chooseAll());
+		this.head.firstChild.prepend(this.all);
 		this.scroll = make("div", "scroll");
 		this.scroll.tabIndex = -1; // browsers focus scrollable elements
 		this.scroll.setAttribute("role", "rowgroup");
@@ -70,7 +75,7 @@ class GroupTable {
 		cell.append(makeButton("", column.title, () =>
 			this.order(column.sort, this.filter.sort === column.sort ?
 				!this.filter.down : column.down)));
-		cell.firstChild.title = column.tip ?? "";
+		cell.lastChild.title = column.tip ?? "";
 		return cell;
 	}
 
@@ -103,15 +108,60 @@ class GroupTable {
 
 	show(groups) {
 		this.groups = groups;
-		this.most = 1;
-		for (const g of groups)
-			this.most = Math.max(this.most, this.model.inCopies(g));
+		this.most = this.scale(groups);
 		this.current = 0;
 		this.scroll.scrollTop = 0;
 		this.clearLines();
 		this.arrange();
 		this.showOrder();
+		this.showChosen();
 		this.draw();
+	}
+
+	// ---- choosing ----
+
+	choose(g) {
+		this.chosen.set([g], !this.chosen.has(g));
+	}
+
+	chooseAll() {
+		const { groups, chosen } = this;
+
+		chosen.set(groups, !groups.every((g) => chosen.has(g)));
+	}
+
+	showChosen() {
+		const { groups, chosen } = this;
+		const n = groups.reduce((sum, g) => sum + chosen.has(g), 0);
+
+		this.all.checked = n > 0 && n === groups.length;
+		this.all.indeterminate = n > 0 && n < groups.length;
+		for (const row of this.space.children)
+			this.showChoice(row);
+	}
+
+	showChoice(row) {
+		const { group, file } = this.at(row.line);
+
+		if (file !== undefined)
+			return;
+		row.querySelector(".choose").checked = this.chosen.has(group);
+		row.setAttribute("aria-selected",
+			String(this.chosen.has(group)));
+	}
+
+	// What the full width of the lines that compare stands for.  One group
+	// that is much larger than all others would leave them without any.
+	scale(groups) {
+		let [most, next] = [1, 1];
+
+		for (const g of groups) {
+			const bytes = this.model.inCopies(g);
+
+			next = Math.max(next, Math.min(bytes, most));
+			most = Math.max(most, bytes);
+		}
+		return Math.min(most, 4 * next);
 	}
 
 	showOrder() {
@@ -251,7 +301,7 @@ class GroupTable {
 		const { group, place, file } = this.at(line);
 		const row = file === undefined ?
 			this.rows.group(group, this.opened.has(group),
-				this.most) :
+				this.most, this.chosen.has(group)) :
 			this.rows.file(group, file);
 
 		row.line = line;
@@ -264,6 +314,7 @@ class GroupTable {
 		}
 		for (const cell of row.children)
 			cell.setAttribute("role", "gridcell");
+		this.showChoice(row);
 		return row;
 	}
 
@@ -274,7 +325,6 @@ class GroupTable {
 			const current = row.line === this.current;
 
 			row.classList.toggle("current", current);
-			row.setAttribute("aria-selected", String(current));
 		}
 		if (this.lines.has(this.current))
 			this.frame.setAttribute("aria-activedescendant",
@@ -316,7 +366,9 @@ class GroupTable {
 		this.current = row.line;
 		const { group, file } = this.at(row.line);
 
-		if (file === undefined && !String(getSelection()))
+		if (event.target.closest(".choose"))
+			this.choose(group);
+		else if (file === undefined && !String(getSelection()))
 			this.open(group, !this.opened.has(group));
 		else
 			this.mark();
@@ -355,8 +407,12 @@ class GroupTable {
 			this.left(at);
 		else if (key === "ArrowRight" && isGroup)
 			this.open(at.group, true);
-		else if ((key === "Enter" || key === " ") && isGroup)
+		else if (key === "Enter" && isGroup)
 			this.open(at.group, !this.opened.has(at.group));
+		else if (key === " ")
+			this.choose(at.group);
+		else if (key === "a")
+			this.chooseAll();
 		else if (key === "c" && !isGroup)
 			this.lines.get(this.current)?.querySelector(".copy")
 				.click();

@@ -3,7 +3,7 @@
 
 // How many copies have each score, of the groups that pass the other filters.
 // A click chooses a score, a click with Shift a range of them.  Exact copies
-// have a bar of their own, which is cut off where it would hide the others.
+// have a bar of their own.  A bar that would hide all others is cut off.
 
 class Histogram {
 	// choose(low, high) is called when the user wants these scores alone.
@@ -14,7 +14,9 @@ class Histogram {
 		this.status = document.getElementById("histogram-status");
 		this.from = this.leastScore();
 		this.plot = make("div", "plot");
-		this.element.append(this.plot);
+		this.element.append(this.plot, make("span", "axis x",
+			"Score: per cent alike with the head"),
+			make("span", "axis y", "Copies"));
 		for (let s = this.from; s <= 100; s++)
 			this.plot.append(this.bar(s));
 		this.plot.firstChild.tabIndex = 0;
@@ -77,9 +79,9 @@ class Histogram {
 
 	show(groups, filter) {
 		const counts = this.count(groups);
-		const near = d3.max(counts.subarray(0, 100));
-		const most = near ? Math.min(Math.max(near, counts[100]),
-			near * 1.25) : counts[100];
+		const [first, second] = counts.slice().sort().reverse();
+		const most = second && first > 2 * second ? second * 1.25 :
+			first;
 		const ticks = d3.ticks(0, most, 4).filter(Number.isInteger);
 
 		this.counts = counts;
@@ -113,7 +115,7 @@ class Histogram {
 
 			line.setAttribute("aria-hidden", "true");
 			line.append(make("span", "", formatCount(tick)));
-			line.style.bottom = `calc(24px + (100% - 32px) * ${
+			line.style.bottom = `calc(42px + (100% - 66px) * ${
 				most ? tick / most : 0})`;
 			this.element.prepend(line);
 		}
@@ -135,7 +137,9 @@ class Histogram {
 		this.status.textContent = bar ? this.sentence(bar.score) :
 			`${formatCount(near, "near copy", "near copies")}, ` +
 			formatCount(this.counts[100], "exact copy",
-				"exact copies");
+				"exact copies") +
+			(this.plot.querySelector(".over") ?
+				"; a jagged bar is higher than drawn" : "");
 	}
 
 	key(event) {

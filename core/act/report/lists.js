@@ -3,7 +3,7 @@
 
 // Directories that are alike, and files without digests.
 
-const SHOWN = { pairs: 200, unread: 2000 };
+const SHOWN = { first: 6, pairs: 200, unread: 2000 };
 
 function noteNotAsked(id) {
 	document.getElementById(id).append(make("p", "soft",
@@ -42,13 +42,24 @@ function showPairs(model, choose) {
 	}
 	document.getElementById("pairs-count").textContent =
 		formatCount(model.pairCount, "pair", "pairs");
-	list.append(makeTable("Directories that are alike",
-		["Directory", "is like", "Score", "In copies"],
-		families.slice(0, SHOWN.pairs).map((family) =>
-			familyRow(model, family, choose)), 2));
-	if (families.length > SHOWN.pairs)
-		list.append(make("p", "status",
-			`The first ${SHOWN.pairs} are shown.`));
+	const show = (n) => {
+		const table = makeTable("Directories that are alike",
+			["Directory", "is like", "Score", "In copies"],
+			families.slice(0, n).map((family) =>
+				familyRow(model, family, choose)), 2);
+
+		list.replaceChildren(table);
+		if (families.length > SHOWN.pairs && n === SHOWN.pairs)
+			list.append(make("p", "status",
+				`The first ${SHOWN.pairs} are shown.`));
+		else if (families.length > n)
+			list.append(makeButton("quiet more", `Show all ${
+				formatCount(families.length)}`, () =>
+				show(SHOWN.pairs)));
+	};
+
+	show(SHOWN.first);
+	addEventListener("beforeprint", () => show(SHOWN.pairs));
 }
 
 function familyRow(model, { start, end }, choose) {

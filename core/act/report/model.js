@@ -60,7 +60,7 @@ class Model {
 	constructor(bytes) {
 		const r = new Reader(bytes);
 
-		if (r.number() !== 1)
+		if (r.number() !== 2)
 			throw new Error("the data is of another version");
 		this.bytes = bytes;
 		this.dirCount = r.number();
@@ -69,6 +69,9 @@ class Model {
 		this.groupCount = r.number();
 		this.pairCount = r.number();
 		this.unreadCount = r.number();
+		this.linkCount = r.number();
+		this.root = Uint8Array.from(document.body.dataset.root
+			.match(/../gu) ?? [], (hex) => parseInt(hex, 16));
 		this.readColumns(r);
 		this.sumGroups();
 		this.sumDirs();
@@ -88,12 +91,15 @@ class Model {
 		this.fileKeep = states.map((s) => s & 1);
 		this.fileGoes = states.map((s) => s & 2);
 		this.fileDisk = r.column(new Float64Array(this.fileCount));
+		this.linkStart = r.places(this.fileCount);
+		this.linkDir = u32(this.linkCount);
 		this.pairScore = u32(this.pairCount);
 		this.pairA = u32(this.pairCount);
 		this.pairB = u32(this.pairCount);
 		this.unreadDir = u32(this.unreadCount);
 		this.dirName = r.texts(this.dirCount);
 		this.fileName = r.texts(this.fileCount);
+		this.linkName = r.texts(this.linkCount);
 		this.unreadText = r.texts(2 * this.unreadCount);
 	}
 
@@ -226,9 +232,33 @@ class Model {
 			this.dirNameBytes(i)));
 	}
 
+	pathIn(d, name) {
+		return this.join([...this.dirChain(d).map((i) =>
+			this.dirNameBytes(i)), name]);
+	}
+
 	fileBytes(f) {
-		return this.join([...this.dirChain(this.fileDir[f]).map((i) =>
-			this.dirNameBytes(i)), this.fileNameBytes(f)]);
+		return this.pathIn(this.fileDir[f], this.fileNameBytes(f));
+	}
+
+	// The paths of a file: the first, and its other names (hard links).
+	namesOf(f) {
+		const names = [this.fileBytes(f)];
+
+		for (let l = this.linkStart[f]; l < this.linkStart[f + 1]; l++)
+			names.push(this.pathIn(this.linkDir[l],
+				this.nameOf(this.linkName, l)));
+		return names;
+	}
+
+	// Relative where the list of groups did not tell the root.
+	absolute(path) {
+		const { root } = this;
+
+		if (!root.length)
+			return path;
+		return this.join(root.length > 1 ? [root, path] :
+			[root.subarray(1), path]);
 	}
 
 	// Lower case, for searching; made when they are first asked for.

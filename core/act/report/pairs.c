@@ -89,62 +89,39 @@ static int by_saved(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Directories with a thousandth or more of the space that could be saved, to
- * be freed; NULL without memory. */
-static struct report_ranked *rank(const struct report_directories *d,
-				  size_t *count_out)
-{
-	struct report_ranked *all = calloc(d->count, sizeof(*all));
-	uint64_t least = d->all[0].saved / 1000;
-	size_t count = 0, i;
-
-	for (i = 1; all && i < d->count; i++)
-		if (d->all[i].saved > least)
-			all[count++] = (struct report_ranked){ d->all[i].saved,
-							       (uint32_t)i };
-	if (all)
-		qsort(all, count, sizeof(*all), by_saved);
-	*count_out = count;
-	return all;
-}
-
-/* Whether a directory stands for itself. */
-static int is_first(struct report_directories *d, uint32_t number,
-		    const char *path, bool *out)
-{
-	uint32_t first;
-	int err = find_alike(d, path, &first);
-
-	if (!err)
-		*out = first == number;
-	return err;
-}
-
-int report_each_directory(struct report *r, size_t count,
-			  int (*take)(void *arg, const char *path), void *arg)
+static int rank(struct report *r)
 {
 	struct report_directories *d = &r->directories;
-	struct report_ranked *all;
-	struct buf path = { 0 };
-	size_t most, i;
-	bool first = false;
-	int err = 0;
+	uint64_t least;
+	size_t i;
 
 	report_directories_sum(d);
-	all = rank(d, &most);
-	if (!all)
+	least = d->all[0].saved / 1000;
+	r->ranked = calloc(d->count, sizeof(*r->ranked));
+	if (!r->ranked)
 		return -ENOMEM;
-	for (i = 0; i < most && count && !err; i++) {
-		buf_clear(&path);
-		err = report_directories_path(d, all[i].number, &path);
+	for (i = 1; i < d->count; i++)
+		if (d->all[i].saved > least)
+			r->ranked[r->ranked_count++] =
+				(struct report_ranked){ d->all[i].saved,
+							(uint32_t)i };
+	qsort(r->ranked, r->ranked_count, sizeof(*r->ranked), by_saved);
+	return 0;
+}
+
+int report_next_directory(struct report *r, struct buf *path)
+{
+	uint32_t number, first;
+	int err = r->ranked ? 0 : rank(r);
+
+	while (!err && r->ranked_at < r->ranked_count) {
+		number = r->ranked[r->ranked_at++].number;
+		buf_clear(path);
+		err = report_directories_path(&r->directories, number, path);
 		if (!err)
-			err = is_first(d, all[i].number, path.data, &first);
-		if (!err && first) {
-			count--;
-			err = take(arg, path.data);
-		}
+			err = find_alike(&r->directories, path->data, &first);
+		if (!err && first == number)
+			return 1;
 	}
-	buf_release(&path);
-	free(all);
 	return err;
 }

@@ -27,6 +27,7 @@ void report_free(struct report *r)
 		&r->sizes,         &r->places,      &r->times,
 		&r->keeps,         &r->disks,       &r->pair_scores,
 		&r->pair_as,       &r->pair_bs,     &r->unread_places,
+		&r->link_counts,   &r->link_places,
 	};
 	size_t i;
 
@@ -36,8 +37,10 @@ void report_free(struct report *r)
 		buf_release(&columns[i]->bytes);
 	report_directories_release(&r->directories);
 	buf_release(&r->names);
+	buf_release(&r->links);
 	buf_release(&r->unread);
 	free(r->root);
+	free(r->ranked);
 	free(r);
 }
 
@@ -71,13 +74,6 @@ static int split(struct report *r, const char *path, uint32_t *place_out,
 				       place_out);
 }
 
-static void save(struct report *r, uint32_t place, uint64_t bytes,
-		 uint64_t *total)
-{
-	r->directories.all[place].own += bytes;
-	*total += bytes;
-}
-
 /* In whole seconds; 0: not known. */
 static uint64_t seconds_of(int64_t ns)
 {
@@ -89,59 +85,53 @@ static int add_file(struct report *r, const struct found_file *file,
 		    uint32_t *place_out)
 {
 	const char *name;
+	uint32_t place;
+	size_t i;
 	int err = split(r, file->path, place_out, &name);
 
-	if (!err)
-		err = report_column_add(&r->places, *place_out);
-	if (!err)
-		err = report_column_add(&r->times, seconds_of(file->mtime_ns));
-	if (!err)
-		err = report_column_add(&r->keeps,
-					file->keep + 2U * file->goes);
-	if (!err)
-		err = report_column_add(&r->disks, file->disk);
-	if (!err)
-		err = buf_append(&r->names, name, strlen(name) + 1);
-	return err;
-}
-
-/* The file of a content that stays, of which a near copy is one. */
-static size_t kept_file(const struct found_member *m)
-{
-	size_t i = 0;
-
-	while (i + 1 < m->file_count && m->files[i].goes)
-		i++;
-	return i;
-}
-
-static int add_files(struct report *r, const struct found_member *m, bool head)
-{
-	size_t kept = kept_file(m), i;
-	uint32_t place;
-	int err = 0;
-
-	for (i = 0; i < m->file_count && !err; i++) {
-		err = add_file(r, &m->files[i], &place);
-		if (err)
-			break;
-		if (m->files[i].goes)
-			save(r, place, m->files[i].disk, &r->exact_bytes);
-		else if (i == kept && !head)
-			save(r, place, m->files[i].disk, &r->near_bytes);
+	if (err || (err = report_column_add(&r->places, *place_out)) != 0 ||
+	    (err = report_column_add(&r->times, seconds_of(file->mtime_ns))) !=
+		    0 ||
+	    (err = report_column_add(&r->keeps,
+				     file->keep + 2U * file->goes)) != 0 ||
+	    (err = report_column_add(&r->disks, file->disk)) != 0 ||
+	    (err = report_column_add(&r->link_counts, file->link_count)) != 0)
+		return err;
+	err = buf_append(&r->names, name, strlen(name) + 1);
+	for (i = 0; i < file->link_count && !err; i++) {
+		err = split(r, file->links[i], &place, &name);
+		if (!err)
+			err = report_column_add(&r->link_places, place);
+		if (!err)
+			err = buf_append(&r->links, name, strlen(name) + 1);
 	}
 	return err;
 }
 
+/* What goes is an exact copy; of what stays the first file is a near copy,
+ * unless it is the head. */
 static int add_member(struct report *r, const struct found_member *m, bool head)
 {
+	size_t kept = 0, i;
+	uint32_t place;
 	int err = report_column_add(&r->file_counts, m->file_count);
 
 	if (!err)
 		err = report_column_add(&r->scores, (uint64_t)m->score);
 	if (!err)
 		err = report_column_add(&r->sizes, m->size);
-	return err ? err : add_files(r, m, head);
+	while (kept + 1 < m->file_count && m->files[kept].goes)
+		kept++;
+	for (i = 0; i < m->file_count && !err; i++) {
+		const struct found_file *f = &m->files[i];
+
+		err = add_file(r, f, &place);
+		if (err || (!f->goes && (i != kept || head)))
+			continue;
+		r->directories.all[place].own += f->disk;
+		*(f->goes ? &r->exact_bytes : &r->near_bytes) += f->disk;
+	}
+	return err;
 }
 
 /* Every content in the page has a file, and every group a content. */

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "core/act/groups/groups.h"
+#include "core/base/buf.h"
 
 /*
  * The page that kin report writes: one HTML file that needs no network.
@@ -55,18 +56,18 @@ int report_add_pair(struct report *r, int score, const char *a, const char *b);
 int report_add_unread(struct report *r, const char *path, const char *state);
 
 /*
- * Calls take for at most count directories, those with the most bytes that
- * could be saved within first, until it returns not 0.  Left out are the root,
- * directories with less than a thousandth of all, and those that resemble an
- * earlier one by a pair that was added meanwhile.
+ * The next of the directories to ask about, those with the most bytes that could
+ * be saved within first: 1 and its path; 0: there are no more; -ENOMEM.  Left out
+ * are the root, directories with less than a thousandth of all, and those that
+ * resemble an earlier one by a pair that was added meanwhile.
  */
-int report_each_directory(struct report *r, size_t count,
-			  int (*take)(void *arg, const char *path), void *arg);
+int report_next_directory(struct report *r, struct buf *path);
 
 struct report_about {
 	const char *root;   /* of the mount; NULL: not known */
 	const char *notice; /* why the page is not complete; NULL: it is */
 	int threshold;      /* 0: not known */
+	const struct groups_wish *wish; /* of the mount; NULL: of a list */
 	time_t made;
 	bool from_mount; /* pairs and files without digests were asked for */
 };

@@ -55,12 +55,18 @@ struct report {
 	struct report_column file_counts, scores, sizes; /* of each member */
 	/* Of each file; keeps: 1 if it is to be kept, 2 if it could go. */
 	struct report_column places, times, keeps, disks;
+	struct report_column link_counts; /* other names of each file */
+	struct report_column link_places; /* of each of them */
 	struct report_column pair_scores, pair_as, pair_bs;
 	struct report_column unread_places;
 	struct buf names;  /* of files, each with its NUL */
+	struct buf links;  /* other names of files, likewise */
 	struct buf unread; /* name and state of each, each with its NUL */
 	uint64_t exact_bytes, near_bytes;
 	char *root; /* of the groups; or NULL */
+	/* For report_next_directory(): owned. */
+	struct report_ranked *ranked;
+	size_t ranked_count, ranked_at;
 };
 
 /* Seven bits a byte, the least first; the top bit tells that more follow. */
@@ -86,7 +92,7 @@ struct report_asset {
 extern const struct report_asset report_template, report_style, report_licence;
 
 /* The scripts of the page in their order, each an element of its own. */
-enum { REPORT_SCRIPTS = 11 };
+enum { REPORT_SCRIPTS = 12 };
 extern const struct report_asset report_scripts[REPORT_SCRIPTS];
 
 #endif

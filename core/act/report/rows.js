@@ -8,7 +8,8 @@ class Rows {
 		this.model = model;
 	}
 
-	group(g, open, most) {
+	// check: whether the group is chosen.
+	group(g, open, most, check) {
 		const { model } = this;
 		const row = make("div", "cells row group");
 		const name = make("div");
@@ -16,7 +17,8 @@ class Rows {
 		const arrow = make("span", "open", "›");
 
 		arrow.setAttribute("aria-hidden", "true");
-		name.append(arrow, nameElement(model.fileNameBytes(f)),
+		name.append(this.checkbox("Choose this group", check), arrow,
+			nameElement(model.fileNameBytes(f)),
 			this.placeElement(f, "  "));
 		row.setAttribute("aria-level", "1");
 		row.setAttribute("aria-expanded", String(open));
@@ -25,6 +27,16 @@ class Rows {
 			this.sizeCell(model.exact[g]),
 			this.sizeCell(model.near[g]), this.totalCell(g, most));
 		return row;
+	}
+
+	checkbox(label, checked) {
+		const box = make("input", "choose");
+
+		box.type = "checkbox";
+		box.checked = checked;
+		box.tabIndex = -1;
+		box.setAttribute("aria-label", label);
+		return box;
 	}
 
 	number(text) {
@@ -43,8 +55,9 @@ class Rows {
 		const { model } = this;
 		const cell = make("div", "number total",
 			formatSize(model.inCopies(g)));
-		const near = 1000 * model.near[g] / most;
-		const exact = 1000 * model.exact[g] / most;
+		const unit = 1000 / Math.max(most, model.inCopies(g));
+		const near = unit * model.near[g];
+		const exact = unit * model.exact[g];
 		const space = "http://www.w3.org/2000/svg";
 		const svg = document.createElementNS(space, "svg");
 		const rect = (kind, x, width) => {
@@ -90,6 +103,10 @@ class Rows {
 
 		path.append(this.placeElement(f),
 			nameElement(model.fileNameBytes(f)));
+		if (model.linkStart[f + 1] > model.linkStart[f])
+			path.append(make("span", "tag", formatCount(
+				model.linkStart[f + 1] - model.linkStart[f],
+				"other name", "other names")));
 		if (model.fileKeep[f])
 			path.append(make("span", "tag", "to be kept"));
 		copy.tabIndex = -1;

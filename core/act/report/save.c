@@ -8,44 +8,37 @@
 
 #include "core/act/report/report.h"
 
-/* The file that is written, beyond symbolic links, to be freed. */
-static int find_file(const char *path, char **out)
+/* The file that is written, beyond symbolic links, to be freed; *folder_out:
+ * length of its directory with the slash, 0: the current one. */
+static int find_file(const char *path, char **out, size_t *folder_out)
 {
 	struct stat st;
-	char *file;
+	const char *slash;
 
 	if (!stat(path, &st)) {
 		if (!S_ISREG(st.st_mode))
 			return S_ISDIR(st.st_mode) ? -EISDIR : -ENOTSUP;
-		file = realpath(path, NULL);
-	} else if (errno == ENOENT) {
-		file = strdup(path);
-	} else {
+	} else if (errno != ENOENT) {
 		return -errno;
 	}
-	if (!file)
-		return errno ? -errno : -ENOMEM;
-	*out = file;
+	*out = realpath(path, NULL);
+	if (!*out)
+		*out = strdup(path);
+	if (!*out)
+		return -ENOMEM;
+	slash = strrchr(*out, '/');
+	*folder_out = slash ? (size_t)(slash + 1 - *out) : 0;
 	return 0;
-}
-
-/* Length of the directory of a path with its slash; 0: the current one. */
-static size_t folder_length(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? (size_t)(slash + 1 - path) : 0;
 }
 
 int report_check_place(const char *path)
 {
 	char *file = NULL;
 	size_t len;
-	int err = find_file(path, &file);
+	int err = find_file(path, &file, &len);
 
-	if (err || !file)
+	if (err)
 		return err;
-	len = folder_length(file);
 	file[len] = '\0';
 	if (access(len ? file : ".", W_OK | X_OK))
 		err = -errno;
@@ -53,67 +46,42 @@ int report_check_place(const char *path)
 	return err;
 }
 
-/* Those of the old file, or those that the umask leaves of a new one. */
-static mode_t rights_of(const char *path)
-{
-	struct stat st;
-	mode_t mask;
-
-	if (!stat(path, &st))
-		return st.st_mode & 0777;
-	mask = umask(0);
-	(void)umask(mask);
-	return 0666 & ~mask;
-}
-
-/* The file is closed and on disk, or there was an error. */
-static int write_file(struct report *r, const struct report_about *about,
-		      int fd)
-{
-	FILE *out = fdopen(fd, "w");
-	int err;
-
-	if (!out) {
-		err = -errno;
-		close(fd);
-		return err;
-	}
-	err = report_write(r, about, out);
-	if (!err && (fflush(out) || fsync(fd)))
-		err = -errno;
-	if (fclose(out) && !err)
-		err = -errno;
-	return err;
-}
-
-static int replace(struct report *r, const struct report_about *about,
-		   const char *path)
-{
-	mode_t rights = rights_of(path);
-	char *name = NULL;
-	int fd, err;
-
-	if (asprintf(&name, "%.*s.kin-report.XXXXXX", (int)folder_length(path),
-		     path) < 0)
-		return -ENOMEM;
-	fd = mkostemp(name, O_CLOEXEC);
-	err = fd < 0 ? -errno : write_file(r, about, fd);
-	if (!err && (chmod(name, rights) || rename(name, path)))
-		err = -errno;
-	if (err && fd >= 0)
-		(void)unlink(name);
-	free(name);
-	return err;
-}
-
 int report_save(struct report *r, const struct report_about *about,
 		const char *path)
 {
-	char *file = NULL;
-	int err = find_file(path, &file);
+	char *file = NULL, *new = NULL;
+	struct stat st;
+	FILE *out = NULL;
+	mode_t mask;
+	size_t len;
+	int err = find_file(path, &file, &len), fd = -1;
 
-	if (!err && file)
-		err = replace(r, about, file);
+	if (!err &&
+	    asprintf(&new, "%.*s.kin-report.XXXXXX", (int)len, file) < 0)
+		new = NULL;
+	if (!err && new) {
+		fd = mkostemp(new, O_CLOEXEC);
+		out = fd < 0 ? NULL : fdopen(fd, "w");
+	}
+	if (!err && !out)
+		err = -errno;
+	if (!err)
+		err = report_write(r, about, out);
+	/* The rights of the old file, or those that the umask leaves. */
+	mask = umask(0);
+	(void)umask(mask);
+	if (!err &&
+	    fchmod(fd, stat(file, &st) ? 0666 & ~mask : st.st_mode & 0777))
+		err = -errno;
+	if (!err && (fflush(out) || fsync(fd)))
+		err = -errno;
+	if (out && fclose(out) && !err)
+		err = -errno;
+	if (!err && rename(new, file))
+		err = -errno;
+	if (err && fd >= 0)
+		(void)unlink(new);
+	free(new);
 	free(file);
 	return err;
 }

@@ -3,10 +3,13 @@
 
 // Directories as areas: two levels below the one that is shown, laid out by
 // d3.treemap().  The arrows move between areas, Enter goes into one, Backspace
-// back.  The table beside it says the same in words.
+// back.  The table beside it says the same in words.  An area that would leave
+// the others no room is drawn smaller, and is marked as cut.
 
 const TILES = { outer: 200, inner: 200 };
 const SMALLEST = 3; // pixels
+const LARGEST = 4; // times all that are smaller
+const CUT = 3; // so many of them
 
 class Treemap {
 	// choose(d) is called when the user wants to see directory d.
@@ -70,10 +73,30 @@ class Treemap {
 
 	tree() {
 		const inner = (a) => a.dir && this.model.children[a.dir] ?
-			this.areasIn(a.dir, TILES.inner) : null;
+			this.scaled(this.areasIn(a.dir, TILES.inner), a.scale) :
+			null;
 
-		return { children: this.areasIn(this.dir, TILES.outer).map((a) =>
+		return { children: this.scaled(this.areasIn(this.dir,
+			TILES.outer), 1).map((a) =>
 			({ ...a, children: inner(a) })) };
+	}
+
+	// Areas with the scale at which each is drawn: all add up to the whole.
+	scaled(areas, whole) {
+		const size = (a) => a.exact + a.near;
+		const order = d3.sort(areas, size);
+		const drawn = new Map();
+		let sum = 0;
+
+		order.forEach((a, i) => {
+			const most = sum && i >= order.length - CUT ?
+				LARGEST * sum : Infinity;
+
+			drawn.set(a, Math.min(size(a), most));
+			sum += drawn.get(a);
+		});
+		return areas.map((a) => ({ ...a, cut: drawn.get(a) < size(a),
+			scale: whole * drawn.get(a) / sum }));
 	}
 
 	// ---- drawing ----
@@ -94,7 +117,7 @@ class Treemap {
 	draw() {
 		const { clientWidth, clientHeight } = this.element;
 		const root = d3.hierarchy(this.tree()).sum((a) =>
-			a.children ? 0 : (a.exact ?? 0) + (a.near ?? 0));
+			a.children ? 0 : a.scale ?? 0);
 		const tiles = document.createDocumentFragment();
 
 		this.width = clientWidth;
@@ -147,6 +170,7 @@ class Treemap {
 			a.rest ? "rest" : "m" + Math.min(4,
 				Math.floor(share * 5)));
 		tile.classList.toggle("file", !!a.files);
+		tile.classList.toggle("cut", a.cut);
 		tile.classList.toggle("bare", width < 46 || height < 19);
 		tile.classList.toggle("flat", outer ? width < 120 :
 			height < 38 || width < 70);
@@ -196,13 +220,18 @@ class Treemap {
 		if (a.near)
 			parts.push(formatSize(a.near) + " near");
 		return `${this.path(a)}: ${parts.join(" and ")} in ` +
-			formatCount(a.count, "copy", "copies");
+			formatCount(a.count, "copy", "copies") +
+			(a.cut ? "; drawn smaller than it is" : "");
 	}
 
 	tell(tile) {
+		const cut = this.element.querySelector(".cut") ?
+			" A double edge: drawn smaller than it is." : "";
+
 		this.status.textContent = tile ? this.sentence(tile.area) :
 			this.model.groupCount ? "The larger the area, the more " +
-				"are in copies; blue is exact, amber near." : "";
+				`are in copies; blue is exact, amber near.${cut}` :
+				"";
 	}
 
 	// Only a width that changed needs another layout.

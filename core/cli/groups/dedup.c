@@ -9,7 +9,6 @@
 #include "core/base/array.h"
 #include "core/base/text.h"
 #include "core/cli/cli.h"
-#include "core/cli/groups/dedup_groups.h"
 #include "core/cli/groups/dedup_job.h"
 
 /* ---- options ---- */
@@ -105,16 +104,11 @@ static int parse_dedup(struct dedup_job *job, int argc, char **argv)
 	return EXIT_OK;
 }
 
-static bool is_derived(const char *attribute)
-{
-	return !strncmp(attribute, "user.kinfs.", 11) || digest_find(attribute);
-}
-
 /* ---- the plan ---- */
 
-static int take_group(void *arg, const struct dedup_set *sets, size_t count)
+int dedup_plan_group(struct dedup_job *job, const struct dedup_set *sets,
+		     size_t count)
 {
-	struct dedup_job *job = arg;
 	size_t i;
 	int err = 0;
 
@@ -161,7 +155,7 @@ static int take_operands(struct dedup_job *job, char **operands, size_t count)
 		};
 		code = paths[i] ? EXIT_OK : EXIT_FAILED;
 	}
-	if (!code && take_group(job, sets, count)) {
+	if (!code && dedup_plan_group(job, sets, count)) {
 		cli_complain_errno(NULL, -ENOMEM);
 		code = EXIT_FAILED;
 	}
@@ -206,17 +200,12 @@ static int check_directories(const struct dedup_job *job)
 
 static int make_plan(struct dedup_job *job, char **operands, size_t count)
 {
-	const struct dedup_groups groups = { .root = job->root,
-					     .exact = !job->blocks,
-					     .vcs = job->vcs,
-					     .take = take_group,
-					     .arg = job };
 	int code;
 
 	job->plan.skip = dedup_tell_skipped;
 	job->plan.arg = job;
 	code = count > 1 ? take_operands(job, operands, count) :
-			   dedup_groups_read(&groups, operands[0]);
+			   dedup_groups_read(job, operands[0]);
 	if (!code)
 		code = check_directories(job);
 	if (code || job->plan.file_count || !job->left)
@@ -245,9 +234,7 @@ static int run_plan(struct dedup_job *job, char **operands, size_t count)
 {
 	int code;
 
-	job->rules.is_derived = is_derived;
-	job->rules.real_path = dedup_mount_real_path;
-	job->rules.arg = &job->mount;
+	job->rules.mount = &job->mount;
 	code = make_plan(job, operands, count);
 	if (code)
 		return code;
@@ -255,7 +242,7 @@ static int run_plan(struct dedup_job *job, char **operands, size_t count)
 		cli_complain_errno(NULL, -ENOMEM);
 		return EXIT_FAILED;
 	}
-	code = job->apply ? dedup_carry_out(job) : dedup_print_plan(job);
+	code = dedup_run_plan(job);
 	return !code && job->left ? EXIT_FAILED : code;
 }
 

@@ -10,16 +10,8 @@
 
 /*
  * kin dedup.  dedup.c reads the options and makes the plan, dedup_groups.c
- * reads the groups, dedup_mount.c finds files below a mount, dedup_run.c prints
- * the plan or carries it out.
+ * reads the groups, dedup_run.c prints the plan or carries it out.
  */
-
-/* The mount that the last path was in, remembered for the next one. */
-struct dedup_mount {
-	char *root, *source; /* owned */
-	dev_t none;          /* a device that is no kinfs mount */
-	bool has_none;
-};
 
 struct dedup_job {
 	struct dedup_rules rules;
@@ -34,16 +26,27 @@ struct dedup_job {
 	uint64_t bytes; /* set free by what was done, or what would be */
 };
 
-/* ---- dedup_mount.c ---- */
+/* ---- dedup.c ---- */
 
-/* rules.real_path of a struct dedup_mount. */
-char *dedup_mount_real_path(void *mount, const char *path);
-void dedup_mount_release(struct dedup_mount *m);
+/* Adds a group to the plan, a set for each content.  -ENOMEM. */
+int dedup_plan_group(struct dedup_job *job, const struct dedup_set *sets,
+		     size_t count);
+
+/* ---- dedup_groups.c ---- */
+
+/*
+ * Plans the groups of a mount, of a file that kin groups --json wrote, or of
+ * standard input ("-").  Paths are relative to the root that the file says or
+ * the user (job->root), and must not lead out of it.  Where neither says it,
+ * relative paths are below the current directory, absolute ones may be anywhere.
+ * Complains itself: EXIT_OK or EXIT_FAILED.
+ */
+int dedup_groups_read(struct dedup_job *job, char *path);
 
 /* ---- dedup_run.c: exit codes ---- */
 
-int dedup_print_plan(struct dedup_job *job);
-int dedup_carry_out(struct dedup_job *job);
+/* Prints the plan, or carries it out. */
+int dedup_run_plan(struct dedup_job *job);
 int dedup_take_back(const struct dedup_job *job);
 
 /* A path of the plan that is left alone; arg is the job. */

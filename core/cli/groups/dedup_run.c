@@ -103,8 +103,7 @@ static void print_step(const struct dedup_job *job,
 		print_sharing(&r->sharing);
 }
 
-static int print_totals(const struct dedup_job *job, size_t files,
-			uint64_t bytes)
+static int print_totals(const struct dedup_job *job)
 {
 	struct record o;
 
@@ -112,24 +111,14 @@ static int print_totals(const struct dedup_job *job, size_t files,
 	record_object(&o, "totals");
 	record_text(&o, "method", dedup_method_names[job->rules.method]);
 	record_flag(&o, "applied", job->apply);
-	record_number(&o, "files", (int64_t)files);
-	record_number(&o, "bytes", (int64_t)bytes);
+	record_number(&o, "files", (int64_t)job->done);
+	record_number(&o, "bytes", (int64_t)job->bytes);
 	record_number(&o, "left_alone", (int64_t)job->left);
 	record_number(&o, "linked_before", (int64_t)job->plan.linked_count);
 	if (job->apply)
 		record_path(&o, "journal", job->journal);
 	record_close(&o);
 	return record_print(&o);
-}
-
-static void print_linked(const struct dedup_job *job)
-{
-	if (job->plan.linked_count)
-		printf("%zu %s of a kept file already.\n",
-		       job->plan.linked_count,
-		       text_plural(job->plan.linked_count,
-				   "path is a hard link",
-				   "paths are hard links"));
 }
 
 /* ---- the plan ---- */
@@ -163,28 +152,6 @@ static int do_step(struct dedup_job *job, const struct dedup_step *step,
 		cli_complain(path, "left alone: %s", r.reason);
 	else if (!j)
 		print_step(job, step, &r, bytes);
-	return EXIT_OK;
-}
-
-int dedup_print_plan(struct dedup_job *job)
-{
-	bool stopped;
-	size_t i;
-	int code = EXIT_OK;
-
-	for (i = 0; i < job->plan.step_count && !code; i++)
-		code = do_step(job, &job->plan.steps[i], NULL, &stopped);
-	if (code)
-		return code;
-	if (job->json)
-		return print_totals(job, job->done, job->bytes);
-	printf("%zu %s would %s, which frees %s", job->done,
-	       text_plural(job->done, "file", "files"),
-	       is_sharing(job) ? "share blocks" : "be replaced",
-	       is_sharing(job) ? "at least " : "");
-	print_size(0, job->bytes);
-	puts(".  Nothing was changed; --apply does it.");
-	print_linked(job);
 	return EXIT_OK;
 }
 
@@ -289,54 +256,67 @@ static void catch_interrupts(void)
 	(void)sigaction(SIGTERM, &action, NULL);
 }
 
-static void print_done(const struct dedup_job *job)
+static void print_end(const struct dedup_job *job)
 {
-	printf("%zu %s %s, ", job->done,
+	bool sharing = is_sharing(job);
+
+	printf("%zu %s %s, %s", job->done,
 	       text_plural(job->done, "file", "files"),
-	       !is_sharing(job) ? "replaced" :
-	       job->done == 1   ? "shares blocks" :
-				  "share blocks");
+	       !job->apply ?
+		       sharing ? "would share blocks" : "would be replaced" :
+	       !sharing       ? "replaced" :
+	       job->done == 1 ? "shares blocks" :
+				"share blocks",
+	       job->apply ? "" :
+	       sharing    ? "which frees at least " :
+			    "which frees ");
 	print_size(0, job->bytes);
-	printf(" freed, %zu left alone.\n", job->left);
-	print_linked(job);
-	if (is_sharing(job) && job->done) {
+	if (job->apply)
+		printf(" freed, %zu left alone.\n", job->left);
+	else
+		puts(".  Nothing was changed; --apply does it.");
+	if (job->plan.linked_count)
+		printf("%zu %s of a kept file already.\n",
+		       job->plan.linked_count,
+		       text_plural(job->plan.linked_count,
+				   "path is a hard link",
+				   "paths are hard links"));
+	if (!job->apply || !job->done)
+		return;
+	if (sharing) {
 		puts("No content was changed, so there is nothing to undo.");
 		return;
 	}
-	if (!job->done)
-		return;
 	fputs("kin dedup --undo ", stdout);
 	cli_print_escaped(job->journal, ESCAPE_TERMINAL);
 	puts("   takes it back");
 }
 
-int dedup_carry_out(struct dedup_job *job)
+int dedup_run_plan(struct dedup_job *job)
 {
+	const size_t count = job->plan.step_count;
 	struct dedup_journal *j = NULL;
 	bool stopped = false;
 	size_t i;
-	int code = create_journal(job, &j);
+	int code = job->apply ? create_journal(job, &j) : EXIT_OK;
 
 	if (code)
 		return code;
-	catch_interrupts();
-	for (i = 0; i < job->plan.step_count && !code && !stopped; i++) {
-		if (interrupted) {
-			cli_complain(NULL,
-				     "interrupted: %zu %s not "
-				     "looked at",
-				     job->plan.step_count - i,
-				     text_plural(job->plan.step_count - i,
-						 "file was", "files were"));
-			job->left += job->plan.step_count - i;
-			break;
-		}
+	if (job->apply)
+		catch_interrupts();
+	for (i = 0; i < count && !code && !stopped && !interrupted; i++)
 		code = do_step(job, &job->plan.steps[i], j, &stopped);
+	if (interrupted && i < count) {
+		cli_complain(NULL, "interrupted: %zu %s not looked at",
+			     count - i,
+			     text_plural(count - i, "file was", "files were"));
+		job->left += count - i;
 	}
 	dedup_journal_free(j);
-	if (job->json)
-		return code ? code : print_totals(job, job->done, job->bytes);
-	print_done(job);
+	if (!code && job->json)
+		code = print_totals(job);
+	else if (!code)
+		print_end(job);
 	return code;
 }
 

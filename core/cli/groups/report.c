@@ -131,6 +131,7 @@ static struct report_about about_page(const struct report_job *job)
 				    job->asking.mount.root,
 		.notice = t->incomplete ? incomplete : NULL,
 		.threshold = t->threshold,
+		.wish = job->from ? NULL : &job->asking.wish,
 		.made = time(NULL),
 		.from_mount = !job->from,
 	};

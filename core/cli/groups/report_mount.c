@@ -22,8 +22,6 @@ struct report_pairs {
 	struct similar_job job;      /* the mount is borrowed */
 	struct like_directory *like; /* those of one directory */
 	size_t count;
-	size_t done;
-	bool bar;
 };
 
 /* ---- pairs ---- */
@@ -61,56 +59,45 @@ static int by_score(const void *a, const void *b)
 				      strcmp(x->path, y->path);
 }
 
-static int add_pairs(struct report_pairs *p, const char *path)
+/* A directory that went away meanwhile has no view. */
+static int ask_directory(struct report_pairs *p, const char *path)
 {
+	char *view = similar_format("%s/%s/.dirs", p->job.listings, path);
 	size_t i;
-	int err = 0;
+	int err =
+		view ? similar_each(&p->job, view, take_directory, p) : -ENOMEM;
 
+	free(view);
+	if (err == -ENOENT || err == -ENOTDIR || err == -EACCES)
+		err = 0;
 	if (p->count)
 		qsort(p->like, p->count, sizeof(*p->like), by_score);
 	for (i = 0; i < p->count && !err; i++)
 		err = report_add_pair(p->report, p->like[i].score, path,
 				      p->like[i].path);
-	return err;
-}
-
-static void forget_pairs(struct report_pairs *p)
-{
 	while (p->count)
 		free(p->like[--p->count].path);
-}
-
-/* A directory that went away meanwhile has no view. */
-static int ask_directory(void *arg, const char *path)
-{
-	struct report_pairs *p = arg;
-	char *view = similar_format("%s/%s/.dirs", p->job.listings, path);
-	int err = -ENOMEM;
-
-	if (p->bar)
-		fprintf(stderr, "\rcomparing directories, %zu\033[K",
-			++p->done);
-	if (view)
-		err = similar_each(&p->job, view, take_directory, p);
-	free(view);
-	if (err == -ENOENT || err == -ENOTDIR || err == -EACCES)
-		err = 0;
-	if (!err)
-		err = add_pairs(p, path);
-	forget_pairs(p);
 	return err;
 }
 
 static int ask_pairs(struct report *report, const struct mount *mount, bool bar)
 {
-	struct report_pairs p = { .report = report,
-				  .job = { .mount = *mount },
-				  .bar = bar };
-	int err = 0;
+	struct report_pairs p = { .report = report, .job.mount = *mount };
+	struct buf path = { 0 };
+	int i, err = 0;
 
-	if (!mount_find_listings(mount->root, &p.job.listings) &&
-	    p.job.listings)
-		err = report_each_directory(report, ASKED, ask_directory, &p);
+	if (mount_find_listings(mount->root, &p.job.listings) ||
+	    !p.job.listings)
+		return 0;
+	for (i = 1; i <= ASKED && !err; i++) {
+		err = report_next_directory(report, &path);
+		if (err <= 0)
+			break;
+		if (bar)
+			fprintf(stderr, "\rcomparing directories, %d\033[K", i);
+		err = ask_directory(&p, path.data);
+	}
+	buf_release(&path);
 	free(p.like);
 	free(p.job.listings);
 	return err;

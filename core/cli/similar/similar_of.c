@@ -8,7 +8,6 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
-#include "core/search/similar_request.h"
 
 /*
  * What resembles a file that is not in the mount: its digests are worked out

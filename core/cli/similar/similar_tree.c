@@ -43,7 +43,7 @@ static int take_content(struct tree_table *t, const struct found_group *group)
 		return -ENOMEM;
 	t->contents = contents;
 	contents[t->content_count] =
-		(struct tree_content){ .size = m->size, .lines = m->digests };
+		(struct tree_content){ .size = m->size, .told = m->digests };
 	m->digests = NULL;
 	for (i = 0; i < m->file_count && !err; i++)
 		err = add_file(t, m->files[i].path, t->content_count, m->size);
@@ -186,7 +186,7 @@ void tree_table_release(struct tree_table *t)
 		struct tree_content *c = &t->contents[--t->content_count];
 
 		digests_release(&c->digests);
-		free(c->lines);
+		json_decref(c->told);
 	}
 	free(t->files);
 	free(t->contents);
@@ -254,23 +254,15 @@ static int digests_of(const struct tree_table *t, const struct tree_file *file,
 		      const struct digests **out)
 {
 	struct tree_content *c = content_of(t, file);
-	const char *at = c ? c->lines : NULL;
-	const struct digest_ops *info;
-	struct digest_line line;
-	int err = 0, found = 0;
+	int err;
 
-	*out = c && c->lines ? &c->digests : NULL;
+	*out = c && c->told ? &c->digests : NULL;
 	if (!*out || c->parsed)
 		return 0;
 	c->parsed = true;
 	c->digests.size = c->size;
-	while (!err && (found = digest_line_next(&at, &line)) == 1) {
-		info = digest_named(line.name, line.name_len);
-		if (info)
-			err = digest_parse(info->id, line.text, line.text_len,
-					   &c->digests);
-	}
-	return err == -ENOMEM ? err : err || found < 0 ? -EBADMSG : 0;
+	err = digests_from_json(c->told, &c->digests);
+	return err == -EINVAL ? -EBADMSG : err;
 }
 
 /* -1 without the digests of one of them. */

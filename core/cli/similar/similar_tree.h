@@ -14,7 +14,7 @@
 
 struct tree_content {
 	uint64_t size;
-	char *lines; /* owned; the digests as the mount told them */
+	json_t *told; /* owned; the digests as the mount told them */
 	struct digests digests;
 	bool parsed;
 	unsigned seen; /* bits: of the trees that are compared, by tree */

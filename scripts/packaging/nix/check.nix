@@ -5,13 +5,17 @@
 { flake }:
 let
   names = [
+    "expat"
     "fuse3"
+    "icu"
     "jansson"
+    "libarchive"
     "libpq"
     "libseccomp"
     "lmdb"
     "openssl"
     "pkg-config"
+    "poppler"
     "xxhash"
     "zlib"
     "zstd"

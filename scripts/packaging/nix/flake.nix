@@ -30,11 +30,15 @@
         # scripts/deps asks for fusermount3, too.
         nativeBuildInputs = [ pkgs.fuse3 pkgs.pkg-config ];
         buildInputs = [
+          pkgs.expat
           pkgs.fuse3
+          pkgs.icu
           pkgs.jansson
+          pkgs.libarchive
           pkgs.libseccomp
           pkgs.lmdb
           pkgs.openssl
+          pkgs.poppler
           (pkgs.libpq or pkgs.postgresql)
           (pkgs.xxhash or pkgs.xxHash)
           pkgs.zlib

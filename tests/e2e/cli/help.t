@@ -34,6 +34,7 @@ done
 ok "kinfs -h, too" fits "$KINFS" -h
 ok "kin-share --help, too" fits "${KIN%/*}/kin-share" --help
 ok "kin-share init --help, too" fits "${KIN%/*}/kin-share" init --help
+ok "kin-extract --help, too" fits "${KIN%/*}/kin-extract" --help
 like "$("$KINFS" -o help)" '-o sandbox=yes\|no' "kinfs -o help has all options"
 unlike "$("$KINFS" -h)" 'sandbox' "... kinfs -h those of most mounts"
 

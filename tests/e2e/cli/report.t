@@ -216,6 +216,62 @@ is "${said[8]}" nothing "the page loads nothing and makes no error"
 is "${said[10]}" undefined "a script that is added does not run"
 is "${said[11]}:${said[12]}" refused:refused "and nothing can be loaded"
 
+# ---- groups that are chosen ----
+
+# The command is run as it would be pasted; it plans what kin dedup plans.
+browse <<-END
+	open $page
+	eval (document.querySelector('.head .choose').click(), 0)
+	eval $(text "#chosen-count")
+	eval btoa(page.groups.chosen.dedup())
+	eval btoa(page.groups.chosen.paths())
+	eval (document.querySelector('.head .choose').click(), document.getElementById('chosen').hidden)
+	refused
+END
+like "${said[2]}" "^6 groups chosen: .*could be saved" "all groups are chosen"
+base64 -d <<<"${said[3]}" >"$T/command"
+unlike "$(LC_ALL=C grep -n '[^ -~]' "$T/command")" . \
+	"what is pasted is plain ASCII"
+is "$(sed '$d' "$T/command" | sed -n '2,$p' | grep -vc '^{"root":')" 0 \
+	"kin dedup with the groups behind it"
+sed "1s|^kin |'$KIN' |" "$T/command" >"$T/command.sh"
+bash "$T/command.sh" >"$T/plan" 2>&1
+"$KIN" dedup "$mnt" >"$T/whole" 2>&1
+like "$(cat "$T/whole")" "[0-9]+ files would be replaced" \
+	"there are copies to plan"
+is "$(sort "$T/plan")" "$(sort "$T/whole")" \
+	"plans what kin dedup plans, whatever the names"
+base64 -d <<<"${said[4]}" >"$T/paths"
+is "$(grep -cx "$mnt/docs/draft.txt" "$T/paths")" 1 "or the paths"
+is "${said[5]}" true "none is chosen"
+is "${said[6]}" nothing "and no error"
+kin_report --keep newest --keep "$mnt/docs" -o "$T/keep.html" "$mnt"
+browse <<-END
+	open $T/keep.html
+	eval page.groups.chosen.dedup()
+END
+like "${said[1]}" "^kin dedup --keep newest --keep $mnt/docs - " \
+	"what the report keeps is kept"
+{
+	mkdir "$T/linked" "$T/linked-mnt"
+	gen_text 50 3 | tee "$T/linked/one" >"$T/linked/two"
+	ln "$T/linked/two" "$T/linked/two-again"
+	mount_kinfs "$T/linked" "$T/linked-mnt"
+	wait_idle "$T/linked-mnt"
+	kin_report -o "$T/linked.html" "$T/linked-mnt"
+}
+browse <<-END
+	open $T/linked.html
+	eval document.querySelector('.row.group').click()
+	eval $(all ".row.file .tag")
+	eval (page.groups.choose(0), btoa(page.groups.chosen.dedup()))
+END
+is "${said[2]}" "1 other name" "other names of a file are told"
+base64 -d <<<"${said[3]}" | sed "1s|^kin |'$KIN' |" >"$T/command.sh"
+is "$(bash "$T/command.sh" 2>&1 | sort)" \
+	"$("$KIN" dedup "$T/linked-mnt" 2>&1 | sort)" "and go with it"
+ok "unmount" unmount "$T/linked-mnt"
+
 browse <<-END
 	open $home/page.html
 	eval $(text "#unread-count")
@@ -302,6 +358,28 @@ like "${said[14]}" "^1,000 " "cleared"
 like "${said[16]}" "^60 of 1,000 groups with files in d7: " "a directory"
 like "${said[17]}" "all directories.*d7" "with the way back"
 
+# ---- one that is larger than all others ----
+
+made_groups 20 | sed '1s/"size":[0-9]*/"size":1000000000000/g' >"$T/groups"
+kin_report --from "$T/groups" -o "$T/large.html"
+browse <<-END
+	open $T/large.html
+	eval [...document.querySelectorAll('.tile')].filter(t => t.offsetWidth > 20 && t.offsetHeight > 15).length > 10
+	eval $(text "#treemap-status")
+	eval document.querySelector('.tile.cut').getAttribute('aria-label')
+	eval [...document.querySelectorAll('.row.group svg')].slice(1, 5).every(svg => Math.max(...[...svg.children].map(r => r.getAttribute('width'))) > 20)
+	eval $(all ".axis")
+	eval [...document.querySelectorAll('.title h2')].map(h => h.innerText).join()
+END
+is "${said[1]}" true "the others have areas, too"
+like "${said[2]}" "double edge" "which is told"
+like "${said[3]}" "TiB|GiB.*drawn smaller" "in words as well"
+is "${said[4]}" true "and lines beside their sizes"
+is "${said[5]}" "Score: per cent alike with the head|Copies" \
+	"the axes have names"
+like "${said[6]}" "Directories that are alike,Groups" \
+	"directories come before groups"
+
 # ---- the keyboard alone ----
 
 here="document.activeElement"
@@ -346,7 +424,15 @@ browse <<-END
 	eval $here.getAttribute('aria-label')
 	key Enter
 	eval $(text "#count")
-	eval [...document.querySelectorAll('button, input, select, [role=button]')].filter(e => !(e.innerText || e.ariaLabel || e.labels?.length)).length
+	eval document.querySelector('.frame').focus()
+	key Home
+	key Space
+	eval $(text "#chosen-count")
+	key a
+	eval $(text "#chosen-count")
+	key a
+	eval document.getElementById('chosen').hidden
+	eval [...document.querySelectorAll('button, input, select, textarea, [role=button]')].filter(e => !(e.innerText || e.ariaLabel || e.labels?.length)).length
 END
 is "${said[1]}:${said[2]}" skip:groups "the first key leads to the groups"
 is "${said[3]}" frame "the filter, then the table"
@@ -359,7 +445,10 @@ like "${said[10]}:${said[11]}" "/.*d[0-9].*:all directories$" \
 	"into a directory and back"
 like "${said[13]}:${said[14]}" \
 	"^Score 99: 25 near copies:25 of 1,000 " "a score is chosen"
-is "${said[15]}" 0 "everything has a name that can be read aloud"
+like "${said[16]}" "^1 group chosen: .*" "a group is chosen"
+like "${said[17]}" "^25 groups chosen: .*" "all that are shown"
+is "${said[18]}" true "and none"
+is "${said[19]}" 0 "everything has a name that can be read aloud"
 
 # ---- windows ----
 

@@ -2,8 +2,7 @@
 
 /*
  * Enters the sandbox of the daemon and tries a system call; prints "ok" or the
- * name of the error.  Linked with fs/sandbox.c
- * and fs/unmounter.c.
+ * name of the error.  Linked with fs/sandbox.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -202,14 +201,14 @@ int main(int argc, char **argv)
 	struct fs fs = { .root_user = geteuid() == 0, .mountpoint = "/" };
 	size_t i;
 
-	fs.options.sandbox = argc > 1 && strcmp(argv[1], "yes") == 0;
+	fs.options.no_sandbox = argc < 2 || strcmp(argv[1], "yes") != 0;
 	sandbox_prepare(&fs);
 	sandbox_enter(&fs);
 	for (i = 0; argc > 2 && i < sizeof(calls) / sizeof(calls[0]); i++) {
 		if (strcmp(calls[i].name, argv[2]) != 0)
 			continue;
 		puts(calls[i].call() < 0 ? err_name(errno) : "ok");
-		unmounter_end(&fs.unmounter, false);
+		sandbox_end_unmounter(&fs, false);
 		return 0;
 	}
 	return 1;

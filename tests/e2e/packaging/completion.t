@@ -34,6 +34,7 @@ is "$(words kin digest -r '')" "/ " "files, behind a switch"
 is "$(words kin digest --jobs '')" "" "nothing for a number"
 is "$(words kin-share '')" "init check forget gc / " "kin-share"
 is "$(words kin-share init --yu)" "--yugabyte " "kin-share init"
+is "$(words kin-extract '')$(words kin-extract --j)" "/ --json " "kin-extract"
 is "$(words kinfs -o ro,thr)" "ro,threshold= " "options of a mount"
 is "$(words kin similar --wi)$(words kin similar --co)" \
 	"--within --contains " "two options that are explained together"

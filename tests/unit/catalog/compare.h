@@ -3,6 +3,7 @@
 #define TESTS_UNIT_CATALOG_COMPARE_H
 
 #include "tests/unit/catalog/model.h"
+#include "tests/support/catalog_each.h"
 
 /* Whether a catalog has what its model has, after a part of a program that
  * changes both. */
@@ -93,8 +94,7 @@ static inline void compare_names(struct program *p, struct catalog_txn *txn)
 		l.parent = i;
 		l.count = 0;
 		k = key_at(i);
-		want(p,
-		     catalog_directory_each(txn, &k, compare_entry, &l) == 0);
+		want(p, catalog_entry_each(txn, &k, compare_entry, &l) == 0);
 		count = 0;
 		for (n = 0; n < LINKS; n++)
 			count +=
@@ -284,7 +284,7 @@ static inline void compare_copies(struct program *p, struct catalog_txn *txn,
 	struct copy_list l = { .p = p, .content = n };
 	int i, count = 0;
 
-	want(p, catalog_copies_each(txn, p->m.ids[n], compare_copy, &l) == 0);
+	want(p, catalog_copy_each(txn, p->m.ids[n], compare_copy, &l) == 0);
 	for (i = 0; i < KEYS; i++)
 		count += p->m.files[i].known &&
 			 p->m.files[i].record.state == FILE_FRESH &&

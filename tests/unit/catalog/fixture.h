@@ -20,6 +20,7 @@
 #include "core/catalog/catalog.h"
 #include "core/digest/sise.h"
 #include "tests/unit/catalog/oracle.h"
+#include "tests/support/catalog_each.h"
 
 /* What the catalog tests share: a directory of their own, a catalog in it,
  * made-up files and digests, and a seeded generator. */

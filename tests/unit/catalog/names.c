@@ -364,7 +364,7 @@ static void test_a_listing_stops_when_told(void **state)
 
 	assert_int_equal(set(txn, D, "a", X), 0);
 	assert_int_equal(set(txn, D, "z", X), 0);
-	assert_int_equal(catalog_directory_each(txn, &d, stop_at_e, &calls), 7);
+	assert_int_equal(catalog_entry_each(txn, &d, stop_at_e, &calls), 7);
 	assert_int_equal(calls, 2);
 	commit(txn);
 }

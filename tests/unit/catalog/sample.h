@@ -8,6 +8,7 @@
 
 #include "core/catalog/catalog_impl.h"
 #include "core/catalog/seal.h"
+#include "tests/support/catalog_each.h"
 
 /*
  * Damaged files.  The promise: what differs from a sealed file is -EUCLEAN.
@@ -168,8 +169,8 @@ static inline void read_all(struct catalog *c)
 		key = key_of(i < 600 ? i : 100000 + i - 600);
 		(void)catalog_file_get(txn, &key, &r);
 		(void)catalog_path_each(txn, &ROOT, &key, ignore_path, NULL);
-		(void)catalog_directory_each(txn, &key, ignore_name, NULL);
-		(void)catalog_copies_each(txn, i, ignore_key, NULL);
+		(void)catalog_entry_each(txn, &key, ignore_name, NULL);
+		(void)catalog_copy_each(txn, i, ignore_key, NULL);
 		if (catalog_content_get(txn, i, &d) == 0)
 			digests_release(&d);
 		(void)catalog_sketch_get(txn, i, &sketch);

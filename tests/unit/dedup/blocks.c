@@ -144,12 +144,11 @@ static void test_an_extent_is_found_by_offset(void **state)
 	const struct extent_map m = { list, 2 };
 
 	(void)state;
-	assert_ptr_equal(extent_map_find(&m, 99), &list[0]);
-	assert_null(extent_map_find(&m, 100));
-	assert_null(extent_map_find(&m, 199));
-	assert_ptr_equal(extent_map_find(&m, 200), &list[1]);
-	assert_int_equal(extent_place(&list[1], 250), 2050);
-	assert_null(extent_map_find(&m, 300));
+	assert_int_equal(extent_map_place(&m, 99), 1099);
+	assert_int_equal(extent_map_place(&m, 100), 0);
+	assert_int_equal(extent_map_place(&m, 199), 0);
+	assert_int_equal(extent_map_place(&m, 250), 2050);
+	assert_int_equal(extent_map_place(&m, 300), 0);
 }
 
 int main(void)

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "core/queue/bucket.h"
+#include "core/queue/throttle.h"
 
 #define SECOND INT64_C(1000000000)
 #define MB UINT64_C(1000000)

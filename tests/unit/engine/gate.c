@@ -1,9 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/unit/engine/fixture.h"
-
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/base/clock.h"
 
 #include "core/queue/gate.h"
+#include "core/queue/throttle.h"
 
 /* Work in slices: who passes when. */
 
@@ -15,9 +26,11 @@ static int64_t rest_ns; /* of the last one */
 static int64_t free_ns; /* when the host may be disturbed */
 static struct gate *opened_meanwhile;
 
-static int64_t host_due_ns(void *arg)
+/* In place of the throttle. */
+int64_t throttle_due_ns(struct throttle *t, int64_t *since_ns)
 {
-	(void)arg;
+	(void)t;
+	(void)since_ns;
 	return free_ns;
 }
 
@@ -48,15 +61,15 @@ ssize_t read(int fd, void *text, size_t size)
 			(unsigned long long)waited_ns);
 }
 
-static void gate_make(struct gate *g, int64_t (*due_ns)(void *arg))
+static void gate_make(struct gate *g, bool has_host)
 {
-	int64_t slice = 0;
+	static struct throttle throttle;
 
 	memset(g, 0, sizeof(*g));
-	assert_int_equal(gate_init(g), 0);
+	assert_int_equal(gate_init(g, NULL), 0);
 	waited_ns = 1;
-	gate_pass(g, &slice);
-	g->due_ns = due_ns;
+	gate_pass(g);
+	g->throttle = has_host ? &throttle : NULL;
 	waits = 0;
 	opened_meanwhile = NULL;
 }
@@ -64,11 +77,10 @@ static void gate_make(struct gate *g, int64_t (*due_ns)(void *arg))
 /* A slice in which the thread waits that long for a processor. */
 static void pass(struct gate *g, uint64_t wait_ns)
 {
-	int64_t slice = 0;
-
+	g->slice_ns = 0;
 	waited_ns += wait_ns;
-	gate_pass(g, &slice);
-	assert_true(slice > 0);
+	gate_pass(g);
+	assert_true(g->slice_ns > 0);
 }
 
 static void test_an_idle_processor_is_used(void **state)
@@ -76,7 +88,7 @@ static void test_an_idle_processor_is_used(void **state)
 	struct gate g;
 
 	(void)state;
-	gate_make(&g, NULL);
+	gate_make(&g, false);
 	pass(&g, 0);
 	assert_int_equal(waits, 0);
 	gate_release(&g);
@@ -87,7 +99,7 @@ static void test_a_busy_one_is_left_alone(void **state)
 	struct gate g;
 
 	(void)state;
-	gate_make(&g, NULL);
+	gate_make(&g, false);
 	pass(&g, 1000000);
 	assert_int_equal(waits, 1);
 	assert_in_range(rest_ns, 1, GATE_RESTS * 1000000);
@@ -103,10 +115,11 @@ static void test_an_open_one_does_not_rest(void **state)
 	struct gate g;
 
 	(void)state;
-	gate_make(&g, NULL);
+	gate_make(&g, false);
 	gate_set(&g, true);
 	waited_ns += SECOND;
-	gate_pass(&g, &(int64_t){ 0 });
+	g.slice_ns = 0;
+	gate_pass(&g);
 	assert_int_equal(waits, 0);
 	gate_set(&g, false);
 	pass(&g, 0);
@@ -119,7 +132,7 @@ static void test_waits_until_the_host_may_be_disturbed(void **state)
 	struct gate g;
 
 	(void)state;
-	gate_make(&g, host_due_ns);
+	gate_make(&g, true);
 	free_ns = FAR_NS;
 	pass(&g, 1000000);
 	assert_int_equal(waits, 2); /* and rests */
@@ -131,7 +144,7 @@ static void test_an_opened_one_does_not_wait_for_the_host(void **state)
 	struct gate g;
 
 	(void)state;
-	gate_make(&g, host_due_ns);
+	gate_make(&g, true);
 	free_ns = FAR_NS;
 	opened_meanwhile = &g;
 	pass(&g, 1000000);
@@ -144,7 +157,7 @@ static void test_work_that_a_user_waits_for_does_not_rest(void **state)
 	struct gate g;
 
 	(void)state;
-	gate_make(&g, host_due_ns);
+	gate_make(&g, true);
 	free_ns = 0;
 	pass(&g, 1000000);
 	assert_int_equal(waits, 0);

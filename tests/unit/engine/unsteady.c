@@ -33,7 +33,7 @@ static bool is_incomplete(void)
 {
 	bool only_pending;
 
-	return f.engine->search.context.is_incomplete(f.engine, &only_pending);
+	return search_is_incomplete(&f.engine->search.context, &only_pending);
 }
 
 static void test_what_never_settles_is_not_finished(void **state)

@@ -20,8 +20,8 @@
 #include "tests/support/remove_tree.h"
 
 /*
- * The search without an engine: the test makes a tree, a catalog and an index,
- * and takes the place of the queue and the committer.
+ * The search without an engine: the test makes a tree, a catalog and an index.
+ * The queue, the committer and the scan are there but do not run.
  */
 enum { LEN = 20000, USER = 4000, OTHER = 60001 };
 
@@ -44,13 +44,13 @@ struct world {
 	struct index *index;
 	struct searcher *searcher;
 	atomic_bool stopping;
-	atomic_uint changed, answered;
-	uint64_t posted, attempted;
-	struct digests_wait *parked; /* the last one */
-	bool parks;                  /* every request */
-	atomic_bool stale;           /* what was answered */
-	atomic_uint asked;           /* for digests */
-	enum digests_state state;    /* of every file */
+	atomic_uint answered;
+	struct engine_listener listener;
+	struct throttle throttle;
+	struct queue queue;
+	struct hasher hasher;
+	struct committer commit;
+	struct scanner scan;
 };
 
 /* ---- the parts that the test takes the place of ---- */
@@ -77,99 +77,6 @@ static inline void digest(const char *data, size_t len, struct digests *out)
 	assert_int_equal(fingerprint_update(fp, data, len), 0);
 	assert_int_equal(fingerprint_final(fp, out), 0);
 	fingerprint_free(fp);
-}
-
-static inline int get_digests(void *ctx, int fd, uint32_t wanted,
-			      struct file_digests *out)
-{
-	struct world *w = ctx;
-	struct file_record rec;
-	struct catalog_txn *txn;
-	struct file_key key;
-	struct stat st;
-	int err;
-
-	atomic_fetch_add(&w->asked, 1);
-	*out = (struct file_digests){ .state = w->state };
-	if (w->state != DIGESTS_FRESH)
-		return 0;
-	assert_int_equal(fstat(fd, &st), 0);
-	source_get_key(&w->source, fd, &st, &key);
-	assert_int_equal(catalog_read(w->catalog, &txn), 0);
-	err = catalog_file_get(txn, &key, &rec);
-	if (!err)
-		err = catalog_content_some(txn, rec.content, wanted,
-					   &out->digests);
-	catalog_abort(txn);
-	return err;
-}
-
-static inline bool digests_hold(void *ctx, int fd,
-				const struct file_digests *answer)
-{
-	struct world *w = ctx;
-
-	(void)fd;
-	return answer->state == DIGESTS_FRESH && !atomic_load(&w->stale);
-}
-
-static inline void answer_wait_for(struct world *w, struct digests_wait *wait)
-{
-	struct file_digests answer;
-
-	assert_int_equal(
-		get_digests(w, wait->open(wait->arg), wait->wanted, &answer),
-		0);
-	wait->close(wait->arg);
-	wait->done(wait->arg, 0, &answer);
-}
-
-static inline int wait_digests(void *ctx, struct digests_wait *wait)
-{
-	struct world *w = ctx;
-
-	w->parked = wait;
-	if (!w->parks)
-		answer_wait_for(w, wait);
-	return 0;
-}
-
-static inline void commit_position(void *ctx, uint64_t *posted_out,
-				   uint64_t *attempted_out)
-{
-	struct world *w = ctx;
-
-	*posted_out = w->posted;
-	*attempted_out = w->attempted;
-}
-
-static inline void commit_hurry(void *ctx)
-{
-	(void)ctx;
-}
-
-static inline bool is_incomplete(void *ctx, bool *only_pending_out)
-{
-	(void)ctx;
-	*only_pending_out = true;
-	return false;
-}
-
-static inline bool is_recent(void *ctx, const struct file_key *key)
-{
-	(void)ctx;
-	(void)key;
-	return true;
-}
-
-static inline void file_changed(void *ctx, const struct file_key *key,
-				const struct file_identity *identity)
-{
-	struct world *w = ctx;
-
-	(void)key;
-	(void)identity;
-	atomic_fetch_add(&w->changed, 1);
 }
 
 /* ---- the tree ---- */
@@ -285,6 +192,51 @@ static inline void make_files(struct world *w, const char *parent,
 	catalog_changes_release(&made);
 }
 
+static inline void catalog_damaged(void *ctx, bool waits)
+{
+	(void)ctx;
+	(void)waits;
+}
+
+static inline void make_parts(struct world *w)
+{
+	const struct throttle_context idle = { .queue = &w->queue,
+					       .workers = 1 };
+	const struct hash_context hash = { .source = &w->source,
+					   .catalog = w->catalog,
+					   .queue = &w->queue,
+					   .stopping = &w->stopping,
+					   .up = &w->listener };
+	const struct scan_context scan = { .source = &w->source,
+					   .catalog = w->catalog,
+					   .stopping = &w->stopping,
+					   .up = &w->listener };
+	const struct commit_context commit = { .source = &w->source,
+					       .catalog = w->catalog,
+					       .queue = &w->queue,
+					       .hasher = &w->hasher,
+					       .scan = &w->scan,
+					       .up = &w->listener };
+
+	w->listener.ctx = w;
+	w->listener.catalog_damaged = catalog_damaged;
+	assert_int_equal(queue_init(&w->queue, 1), 0);
+	assert_int_equal(throttle_init(&w->throttle, &idle), 0);
+	assert_int_equal(hash_init(&w->hasher, &hash), 0);
+	assert_int_equal(scan_init(&w->scan, &scan), 0);
+	assert_int_equal(commit_init(&w->commit, &commit), 0);
+}
+
+static inline void release_parts(struct world *w)
+{
+	queue_stop(&w->queue);
+	commit_release(&w->commit);
+	scan_release(&w->scan);
+	hash_release(&w->hasher);
+	throttle_release(&w->throttle);
+	queue_release(&w->queue);
+}
+
 static inline int set_up(void **state)
 {
 	struct world *w = calloc(1, sizeof(*w));
@@ -293,14 +245,6 @@ static inline int set_up(void **state)
 		.threshold = 60,
 		.limit = 256,
 		.measure = DIGEST_COUNT,
-		.get_digests = get_digests,
-		.digests_hold = digests_hold,
-		.wait_digests = wait_digests,
-		.commit_position = commit_position,
-		.commit_hurry = commit_hurry,
-		.is_incomplete = is_incomplete,
-		.is_recent = is_recent,
-		.file_changed = file_changed,
 	};
 
 	assert_non_null(w);
@@ -321,8 +265,12 @@ static inline int set_up(void **state)
 	context.source = &w->source;
 	context.catalog = w->catalog;
 	context.index = w->index;
+	context.hasher = &w->hasher;
+	context.commit = &w->commit;
+	context.scan = &w->scan;
 	context.stopping = &w->stopping;
-	context.ctx = w;
+	context.up = &w->listener;
+	make_parts(w);
 	w->searcher = calloc(1, sizeof(*w->searcher));
 	assert_int_equal(search_init(w->searcher, &context), 0);
 	*state = w;
@@ -337,6 +285,7 @@ static inline int tear_down(void **state)
 	search_stop(w->searcher);
 	search_release(w->searcher);
 	free(w->searcher);
+	release_parts(w);
 	index_free(w->index);
 	assert_true(catalog_is_open(w->catalog)); /* no damage was found */
 	catalog_free(w->catalog);
@@ -405,11 +354,13 @@ static inline void answer_release(struct answer *a)
 
 enum kind { FILES, DIRECTORIES, BROWSE };
 
-static inline int ask(struct world *w, enum kind kind, const char *path,
-		      const struct search_caller *caller, struct answer *a)
+static inline int ask_by(struct world *w, enum kind kind, const char *path,
+			 const struct search_caller *caller,
+			 const struct queue_ticket *ticket, struct answer *a)
 {
 	struct search_file_query question = { .relation = INDEX_ALIKE,
-					      .timeout_ms = 1000 };
+					      .timeout_ms = 600000,
+					      .ticket = ticket };
 	int fd = openat(w->fd, *path ? path : ".", O_PATH | O_CLOEXEC), err;
 
 	assert_true(fd >= 0);
@@ -424,6 +375,12 @@ static inline int ask(struct world *w, enum kind kind, const char *path,
 		err = search_browse(w->searcher, fd, caller, on_entries, a);
 	close(fd);
 	return err;
+}
+
+static inline int ask(struct world *w, enum kind kind, const char *path,
+		      const struct search_caller *caller, struct answer *a)
+{
+	return ask_by(w, kind, path, caller, NULL, a);
 }
 
 static const struct search_caller trusted = { .trusted = true };

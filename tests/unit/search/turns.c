@@ -120,7 +120,7 @@ static void test_the_same_for_a_caller_that_cannot_see_all(void **state)
  * with a small one waiting until they are done, although they came first. */
 static void test_large_directories_leave_room_for_a_small_one(void **state)
 {
-	enum { LARGE = 3 * SEARCH_THREADS };
+	enum { LARGE = 3 * SEARCH_SLOTS };
 	struct world *w = *state;
 	struct search_caller caller = { .trusted = true };
 	struct answer large[LARGE], small;
@@ -131,7 +131,7 @@ static void test_large_directories_leave_room_for_a_small_one(void **state)
 	make_files(w, "large", "copy", 100, 1, false);
 	make_files(w, "small", "copy", 2, 2, false);
 	w->searcher->turn_work = 1;
-	w->searcher->thread_count = 1; /* so that turns alone decide */
+	w->searcher->slot_count = 1; /* so that turns alone decide */
 	for (i = 0; i < LARGE; i++) {
 		caller.credentials.uid = USER + i;
 		assert_int_equal(ask(w, BROWSE, "large", &caller, &large[i]),

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <jansson.h>
+
+#include "core/digest/digest.h"
+
+json_t *digests_to_json(const struct digests *d, uint32_t set)
+{
+	json_t *texts = json_object();
+	struct buf text = { 0 };
+	int id, err = texts ? 0 : -ENOMEM;
+
+	for (id = 0; id < DIGEST_COUNT && !err; id++) {
+		if (!(d->set & set & DIGEST_BIT(id)))
+			continue;
+		buf_clear(&text);
+		err = digest_format(d, (enum digest_id)id, &text);
+		if (!err && json_object_set_new(texts, digest_table[id]->name,
+						json_string(text.data)))
+			err = -ENOMEM;
+	}
+	buf_release(&text);
+	if (!err)
+		return texts;
+	json_decref(texts);
+	return NULL;
+}
+
+int digests_from_json(json_t *texts, struct digests *d)
+{
+	const struct digest_ops *ops;
+	json_t *text;
+	const char *name;
+	int err = 0;
+
+	json_object_foreach(texts, name, text)
+	{
+		ops = digest_find(name);
+		if (!err && ops && json_is_string(text))
+			err = digest_parse(ops->id, json_string_value(text),
+					   json_string_length(text), d);
+	}
+	return err;
+}

@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/extract/client.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/utf8.h"
+#include "core/extract/protocol.h"
+#include "core/extract/starter.h"
+
+/* A process that was taken over by a file sees those that come later: none is
+ * used for more than these. */
+enum { FILES_PER_PROCESS = 256 };
+
+enum {
+	LOOK_MS = 100,     /* how often processor time is looked at */
+	STALL_MS = 600000, /* without a byte or processor time: it hangs */
+};
+
+enum { PDF_HEAD = 1024 }; /* where a PDF has its signature */
+
+/* One process, and how far its answer was read. */
+struct extract_process {
+	struct started started;
+	uint32_t owner, files;
+	int64_t cpu_begin, cpu_seen, looked, heard; /* ms */
+	uint32_t depth; /* members that have not ended */
+	bool is_busy;   /* a request has no end yet */
+};
+
+struct extract_client {
+	int starter;
+	struct extract_process processes[STARTER_PROGRAMS];
+	enum starter_program current;
+	struct extract_limits limits;
+	uint32_t owner;
+	uint64_t text;   /* bytes of text of the current document */
+	uint64_t inside; /* bytes of members that are no text */
+	uint32_t members;
+	int pdf; /* a member that is a PDF, in memory; -1: there is none */
+	uint64_t pdf_size;
+	struct extract_result early; /* when not OK: known without a process */
+	bool in_member_pdf;          /* pieces come from kin-extract-pdf */
+	uint8_t frame[EXTRACT_FRAME_MAX];
+};
+
+/* ---- processes ---- */
+
+static void end_process(struct extract_client *c, enum starter_program which)
+{
+	starter_end(c->starter, &c->processes[which].started);
+	c->processes[which] = (struct extract_process){ 0 };
+}
+
+static int64_t cpu_ms(pid_t pid)
+{
+	clockid_t clock;
+
+	return clock_getcpuclockid(pid, &clock) ? 0 : clock_ns(clock) / 1000000;
+}
+
+static void begin_time(struct extract_process *p)
+{
+	p->cpu_begin = p->cpu_seen = cpu_ms(p->started.pid);
+	p->looked = p->heard = clock_now_ms();
+}
+
+/* Whether the process may go on. */
+static bool is_within_time(struct extract_client *c, struct extract_process *p)
+{
+	int64_t now = clock_now_ms(), cpu;
+
+	if (now - p->looked < LOOK_MS)
+		return true;
+	p->looked = now;
+	cpu = cpu_ms(p->started.pid);
+	if (cpu != p->cpu_seen)
+		p->heard = now;
+	p->cpu_seen = cpu;
+	return cpu - p->cpu_begin <= c->limits.cpu_ms &&
+	       now - p->heard <= STALL_MS;
+}
+
+static enum extract_status read_all(struct extract_client *c,
+				    struct extract_process *p, void *to,
+				    size_t len)
+{
+	struct pollfd ready = { .fd = p->started.answers, .events = POLLIN };
+	size_t done = 0;
+	ssize_t n;
+
+	while (done < len) {
+		if (!is_within_time(c, p))
+			return EXTRACT_LIMIT;
+		n = poll(&ready, 1, LOOK_MS);
+		if (n == 0 || (n < 0 && errno == EINTR))
+			continue;
+		n = read(p->started.answers, (char *)to + done, len - done);
+		if (n == 0 || (n < 0 && errno != EINTR))
+			return EXTRACT_DAMAGED;
+		p->heard = p->looked;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return EXTRACT_OK;
+}
+
+/* A process says so when it is confined. */
+static int start_process(struct extract_client *c, enum starter_program which)
+{
+	struct extract_process *p = &c->processes[which];
+	struct extract_frame head;
+	int err = starter_start(c->starter, which, &p->started);
+
+	if (err)
+		return err;
+	begin_time(p);
+	return read_all(c, p, &head, sizeof(head)) ||
+			       head.type != EXTRACT_FRAME_READY ?
+		       -EIO :
+		       0;
+}
+
+/* Hands a descriptor over.  A process that is gone is replaced once. */
+static int request(struct extract_client *c, enum starter_program which, int fd,
+		   uint64_t size)
+{
+	struct extract_process *p = &c->processes[which];
+	const struct extract_request r = { size, c->limits };
+	int err = -EIO, attempt;
+
+	if (p->owner != c->owner || p->files >= FILES_PER_PROCESS)
+		end_process(c, which);
+	for (attempt = 0; err && attempt < 2; attempt++) {
+		if (!p->started.pid)
+			err = start_process(c, which);
+		else
+			err = 0;
+		if (err == -ENOENT)
+			return err;
+		if (!err)
+			err = starter_send(p->started.requests, &r, sizeof(r),
+					   fd);
+		if (err)
+			end_process(c, which);
+	}
+	if (err)
+		return -EIO;
+	p->owner = c->owner;
+	p->files++;
+	p->is_busy = true;
+	p->depth = 0;
+	begin_time(p);
+	c->current = which;
+	return 0;
+}
+
+/* ---- what a process says ---- */
+
+static bool is_utf8(const uint8_t *text, size_t len)
+{
+	size_t i = 0;
+	int n;
+
+	while (i < len) {
+		n = text[i] < 0x80 ? 1 : utf8_check(text + i, len - i);
+		if (n <= 0 || !text[i])
+			return false;
+		i += (size_t)n;
+	}
+	return true;
+}
+
+static bool is_result(const struct extract_result *r, uint32_t len)
+{
+	return len == sizeof(*r) && r->status < EXTRACT_STATUS_COUNT &&
+	       r->kind < EXTRACT_KIND_COUNT;
+}
+
+static bool is_believable(struct extract_client *c, struct extract_process *p,
+			  const struct extract_frame *head)
+{
+	struct extract_result r;
+
+	if (c->current == STARTER_PDF && head->type != EXTRACT_FRAME_TEXT &&
+	    head->type != EXTRACT_FRAME_END)
+		return false;
+	switch (head->type) {
+	case EXTRACT_FRAME_TEXT:
+		c->text += head->len;
+		return c->text <= c->limits.text &&
+		       is_utf8(c->frame, head->len);
+	case EXTRACT_FRAME_PDF:
+		c->pdf_size += head->len;
+		return p->depth && c->pdf_size <= c->limits.input;
+	case EXTRACT_FRAME_BYTES:
+		c->inside += head->len;
+		return p->depth && c->inside <= c->limits.inflated;
+	case EXTRACT_FRAME_MEMBER:
+		c->text = 0;
+		return p->depth++ < EXTRACT_DEPTH_MAX &&
+		       c->members++ < c->limits.members;
+	case EXTRACT_FRAME_END:
+		memcpy(&r, c->frame, sizeof(r));
+		return is_result(&r, head->len);
+	default:
+		return false;
+	}
+}
+
+static enum extract_status read_frame(struct extract_client *c,
+				      struct extract_process *p,
+				      struct extract_frame *head)
+{
+	enum extract_status status = read_all(c, p, head, sizeof(*head));
+
+	if (status)
+		return status;
+	if (!head->len || head->len > sizeof(c->frame))
+		return EXTRACT_DAMAGED;
+	status = read_all(c, p, c->frame, head->len);
+	if (!status && !is_believable(c, p, head))
+		status = EXTRACT_DAMAGED;
+	return status;
+}
+
+/* ---- a member that is a PDF ---- */
+
+static void drop_pdf(struct extract_client *c)
+{
+	if (c->pdf >= 0)
+		(void)close(c->pdf);
+	c->pdf = -1;
+	c->pdf_size = 0;
+	c->in_member_pdf = false;
+}
+
+static int keep_pdf(struct extract_client *c, size_t len)
+{
+	if (c->pdf < 0)
+		c->pdf = memfd_create("member", MFD_CLOEXEC);
+	if (c->pdf < 0)
+		return -EIO;
+	return write(c->pdf, c->frame, len) == (ssize_t)len ? 0 : -EIO;
+}
+
+/* The member has come; kin-extract-pdf says what is in it. */
+static int begin_member_pdf(struct extract_client *c)
+{
+	int err = request(c, STARTER_PDF, c->pdf, c->pdf_size);
+
+	c->in_member_pdf = !err;
+	if (!err)
+		return 0;
+	drop_pdf(c);
+	c->early.kind = EXTRACT_PDF;
+	c->early.status = EXTRACT_UNSUPPORTED;
+	return err == -ENOENT ? 0 : err;
+}
+
+/* ---- the caller's side ---- */
+
+int extract_open(const char *directory, bool background,
+		 struct extract_client **out)
+{
+	struct extract_client *c = calloc(1, sizeof(*c));
+	int err =
+		c ? starter_open(directory, background, &c->starter) : -ENOMEM;
+
+	if (err) {
+		free(c);
+		return err;
+	}
+	c->pdf = -1;
+	*out = c;
+	return 0;
+}
+
+void extract_free(struct extract_client *c)
+{
+	if (!c)
+		return;
+	end_process(c, STARTER_DOCUMENTS);
+	end_process(c, STARTER_PDF);
+	drop_pdf(c);
+	(void)close(c->starter);
+	free(c);
+}
+
+static bool is_pdf(int fd)
+{
+	char head[PDF_HEAD];
+	ssize_t len = pread(fd, head, sizeof(head), 0);
+
+	return len > 0 && memmem(head, (size_t)len, "%PDF-", 5);
+}
+
+int extract_begin(struct extract_client *c, int fd, uint32_t owner,
+		  const struct extract_limits *limits)
+{
+	enum starter_program i;
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	drop_pdf(c);
+	for (i = 0; i < STARTER_PROGRAMS; i++)
+		if (c->processes[i].is_busy)
+			end_process(c, i);
+	c->owner = owner;
+	c->limits = *limits;
+	c->text = c->inside = 0;
+	c->members = 0;
+	c->current = STARTER_DOCUMENTS;
+	c->early = (struct extract_result){ .status = EXTRACT_OK,
+					    .date = EXTRACT_NO_DATE };
+	if ((uint64_t)st.st_size > limits->input)
+		c->early.status = EXTRACT_LIMIT;
+	else if (st.st_size == 0)
+		c->early.status = EXTRACT_NO_TEXT;
+	if (c->early.status)
+		return 0;
+	if (!is_pdf(fd))
+		return request(c, STARTER_DOCUMENTS, fd, (uint64_t)st.st_size);
+	c->early.kind = EXTRACT_PDF;
+	switch (request(c, STARTER_PDF, fd, (uint64_t)st.st_size)) {
+	case 0:
+		return 0;
+	case -ENOENT:
+		c->early.status = EXTRACT_UNSUPPORTED;
+		return 0;
+	default:
+		return -EIO;
+	}
+}
+
+/* The end of what the current process was asked for. */
+static void give_end(struct extract_client *c,
+		     const struct extract_result *result,
+		     struct extract_piece *out)
+{
+	struct extract_process *p = &c->processes[c->current];
+
+	out->result = *result;
+	out->type = EXTRACT_PIECE_END;
+	if (c->in_member_pdf) {
+		drop_pdf(c);
+		p->is_busy = false;
+		c->current = STARTER_DOCUMENTS;
+		p = &c->processes[c->current];
+		p->heard = clock_now_ms();
+	}
+	if (p->depth) {
+		p->depth--;
+		c->text = 0;
+		out->type = EXTRACT_PIECE_MEMBER_END;
+	} else {
+		p->is_busy = false;
+	}
+}
+
+/* The process died, or is too slow, or talks nonsense. */
+static void give_failure(struct extract_client *c, enum extract_status status,
+			 struct extract_piece *out)
+{
+	const struct extract_result r = { .status = status,
+					  .flags = EXTRACT_DIED,
+					  .kind = c->in_member_pdf ?
+							  EXTRACT_PDF :
+							  c->early.kind,
+					  .date = EXTRACT_NO_DATE };
+
+	if (!c->in_member_pdf)
+		c->processes[c->current].depth = 0;
+	end_process(c, c->current);
+	give_end(c, &r, out);
+}
+
+static void give_frame(struct extract_client *c,
+		       const struct extract_frame *head,
+		       struct extract_piece *out)
+{
+	static const enum extract_piece_type types[] = {
+		[EXTRACT_FRAME_TEXT] = EXTRACT_PIECE_TEXT,
+		[EXTRACT_FRAME_BYTES] = EXTRACT_PIECE_BYTES,
+		[EXTRACT_FRAME_MEMBER] = EXTRACT_PIECE_MEMBER,
+	};
+	struct extract_result r;
+
+	out->data = c->frame;
+	out->len = head->len;
+	if (head->type == EXTRACT_FRAME_END) {
+		memcpy(&r, c->frame, sizeof(r));
+		give_end(c, &r, out);
+	} else {
+		out->type = types[head->type];
+	}
+}
+
+int extract_next(struct extract_client *c, struct extract_piece *out)
+{
+	struct extract_process *p;
+	struct extract_frame head;
+	enum extract_status status;
+	int err;
+
+	*out = (struct extract_piece){ 0 };
+	if (c->early.status) {
+		give_end(c, &c->early, out);
+		c->early.status = EXTRACT_OK;
+		return 0;
+	}
+	for (;;) {
+		p = &c->processes[c->current];
+		status = read_frame(c, p, &head);
+		if (status) {
+			give_failure(c, status, out);
+			return 0;
+		}
+		err = 0;
+		if (head.type == EXTRACT_FRAME_PDF)
+			err = keep_pdf(c, head.len);
+		else if (head.type == EXTRACT_FRAME_END && c->pdf >= 0 &&
+			 !c->in_member_pdf)
+			err = begin_member_pdf(c);
+		else
+			break;
+		if (err)
+			return err;
+		if (c->early.status) {
+			give_end(c, &c->early, out);
+			c->early.status = EXTRACT_OK;
+			return 0;
+		}
+	}
+	give_frame(c, &head, out);
+	return 0;
+}

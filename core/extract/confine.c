@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <linux/landlock.h>
+#include <seccomp.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core/extract/reader.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Memory of a process: the largest file, what is inflated of it, and the
+ * libraries. */
+#define MEMORY_MAX (UINT64_C(1) << 30)
+/* A descriptor that is received needs a number. */
+enum { DESCRIPTORS_MAX = 16 };
+
+static int limit(int what, rlim_t most)
+{
+	const struct rlimit r = { most, most };
+
+	return setrlimit((__rlimit_resource_t)what, &r) ? -errno : 0;
+}
+
+int confine_limits(void)
+{
+	int err = limit(RLIMIT_AS, MEMORY_MAX);
+
+	if (!err)
+		err = limit(RLIMIT_NOFILE, DESCRIPTORS_MAX);
+	if (!err)
+		err = limit(RLIMIT_CORE, 0);
+	return err ? err : limit(RLIMIT_FSIZE, 0);
+}
+
+/* ---- files ---- */
+
+/* What each version of Landlock added to the rights on files, and that of the
+ * network and of scopes: all of it is taken away. */
+struct landlock_rights {
+	uint64_t files, network, scopes;
+};
+
+static struct landlock_rights rights_of(int version)
+{
+	struct landlock_rights r = { .files = (1 << 13) - 1 };
+
+	if (version >= 2)
+		r.files |= 1 << 13; /* to refer */
+	if (version >= 3)
+		r.files |= 1 << 14; /* to truncate */
+	if (version >= 4)
+		r.network = 3; /* to bind, to connect */
+	if (version >= 5)
+		r.files |= 1 << 15; /* ioctl() of devices */
+	if (version >= 6)
+		r.scopes = 3; /* abstract sockets, signals */
+	return r;
+}
+
+/* A kernel takes a longer struct whose end is zero. */
+static int forbid_files(void)
+{
+	int version = (int)syscall(SYS_landlock_create_ruleset, NULL, 0,
+				   LANDLOCK_CREATE_RULESET_VERSION);
+	struct landlock_rights all;
+	int rules, err;
+
+	if (version < 1)
+		return -ENOTSUP;
+	all = rights_of(version);
+	rules = (int)syscall(SYS_landlock_create_ruleset, &all, sizeof(all), 0);
+	if (rules < 0)
+		return -errno;
+	err = syscall(SYS_landlock_restrict_self, rules, 0) ? -errno : 0;
+	(void)close(rules);
+	return err;
+}
+
+/* ---- system calls ---- */
+
+static const int calls_allowed[] = {
+	SCMP_SYS(brk),          SCMP_SYS(munmap),    SCMP_SYS(mremap),
+	SCMP_SYS(madvise),      SCMP_SYS(pread64),   SCMP_SYS(close),
+	SCMP_SYS(futex),        SCMP_SYS(getrandom), SCMP_SYS(clock_gettime),
+	SCMP_SYS(rt_sigreturn), SCMP_SYS(exit),      SCMP_SYS(exit_group),
+};
+
+/* Libraries look for files that they can do without. */
+static const int calls_without_file[] = {
+	SCMP_SYS(open),       SCMP_SYS(openat), SCMP_SYS(stat),
+	SCMP_SYS(newfstatat), SCMP_SYS(access), SCMP_SYS(readlink),
+};
+
+/* Allowed when a masked argument has a value. */
+static const struct {
+	int call;
+	unsigned arg;
+	scmp_datum_t mask, value;
+} calls_bounded[] = {
+	{ SCMP_SYS(write), 0, UINT64_MAX, EXTRACT_ANSWER_FD },
+	{ SCMP_SYS(recvmsg), 0, UINT64_MAX, EXTRACT_REQUEST_FD },
+	{ SCMP_SYS(mmap), 2, PROT_EXEC, 0 },
+	{ SCMP_SYS(mprotect), 2, PROT_EXEC, 0 },
+};
+
+static int fill_filter(scmp_filter_ctx filter)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < COUNT(calls_allowed) && !err; i++)
+		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, calls_allowed[i],
+				       0);
+	for (i = 0; i < COUNT(calls_without_file) && !err; i++)
+		err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOENT),
+				       calls_without_file[i], 0);
+	for (i = 0; i < COUNT(calls_bounded) && !err; i++)
+		err = seccomp_rule_add(
+			filter, SCMP_ACT_ALLOW, calls_bounded[i].call, 1,
+			SCMP_CMP64(calls_bounded[i].arg, SCMP_CMP_MASKED_EQ,
+				   calls_bounded[i].mask,
+				   calls_bounded[i].value));
+	return err;
+}
+
+static int forbid_calls(void)
+{
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
+	int err = filter ? fill_filter(filter) : -ENOMEM;
+
+	if (!err)
+		err = seccomp_load(filter);
+	if (filter)
+		seccomp_release(filter);
+	return err;
+}
+
+int confine_calls(void)
+{
+	int err;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return -errno;
+	err = forbid_files();
+	return err ? err : forbid_calls();
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/extract/parsers.h"
+
+/* ---- what it is ---- */
+
+static const struct {
+	enum extract_kind kind;
+	unsigned at, len;
+	const char *bytes;
+} signatures[] = {
+	{ EXTRACT_ZIP, 0, 4, "PK\3\4" },
+	{ EXTRACT_ZIP, 0, 4, "PK\5\6" },
+	{ EXTRACT_7Z, 0, 6, "7z\xbc\xaf\x27\x1c" },
+	{ EXTRACT_GZIP, 0, 3, "\x1f\x8b\x08" },
+	{ EXTRACT_XZ, 0, 6,
+	  "\xfd"
+	  "7zXZ\0" },
+	{ EXTRACT_ZSTD, 0, 4, "\x28\xb5\x2f\xfd" },
+	{ EXTRACT_RTF, 0, 5, "{\\rtf" },
+	{ EXTRACT_OLE, 0, 8, "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" },
+	{ EXTRACT_TAR, 257, 5, "ustar" },
+};
+
+enum extract_kind sniff_kind(const uint8_t *head, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(signatures) / sizeof(signatures[0]); i++)
+		if (len >= signatures[i].at + signatures[i].len &&
+		    !memcmp(head + signatures[i].at, signatures[i].bytes,
+			    signatures[i].len))
+			return signatures[i].kind;
+	if (len >= 10 && !memcmp(head, "BZh", 3) &&
+	    (!memcmp(head + 4, "\x31\x41\x59\x26\x53\x59", 6) ||
+	     !memcmp(head + 4, "\x17\x72\x45\x38\x50\x90", 6)))
+		return EXTRACT_BZIP2;
+	if (memmem(head, len < 1024 ? len : 1024, "%PDF-", 5))
+		return EXTRACT_PDF;
+	return mime_is_mail(head, len) ? EXTRACT_MAIL : EXTRACT_UNKNOWN;
+}
+
+/* An Office file with a password is this format around it, with a stream of
+ * that name in UTF-16. */
+static enum extract_status ole_read(const uint8_t *data, size_t len)
+{
+	static const char name[] =
+		"E\0n\0c\0r\0y\0p\0t\0e\0d\0P\0a\0c\0k\0a\0g";
+
+	return memmem(data, len, name, sizeof(name)) ? EXTRACT_ENCRYPTED :
+						       EXTRACT_UNSUPPORTED;
+}
+
+/* ---- a document ---- */
+
+static enum extract_status read_loaded(struct document *d, const uint8_t *data,
+				       size_t len)
+{
+	switch (d->result.kind) {
+	case EXTRACT_RTF:
+		return rtf_read(d, data, len);
+	case EXTRACT_MAIL:
+		return mime_read(d, data, len);
+	case EXTRACT_OLE:
+		return ole_read(data, len);
+	case EXTRACT_UNKNOWN:
+		return text_read(d, data, len);
+	default:
+		return EXTRACT_UNSUPPORTED;
+	}
+}
+
+static enum extract_status read_kind(struct document *d,
+				     const struct extract_input *in)
+{
+	enum extract_status status;
+	const uint8_t *data;
+	uint8_t *owned;
+	size_t len;
+
+	if (d->result.kind == EXTRACT_ZIP) {
+		status = package_read(d, in);
+		if (status != EXTRACT_UNSUPPORTED)
+			return status;
+	}
+	if (d->result.kind >= EXTRACT_ZIP)
+		return archive_read_members(d, in);
+	/* Text that is too long need not be read. */
+	if (d->result.kind == EXTRACT_UNKNOWN &&
+	    in->size > 4 * d->out->limits.text)
+		return EXTRACT_LIMIT;
+	status = input_load(in, &data, &len, &owned);
+	if (!status)
+		status = read_loaded(d, data, len);
+	free(owned);
+	return status;
+}
+
+enum extract_status document_read(struct document *d,
+				  const struct extract_input *in)
+{
+	uint8_t head[SNIFF_BYTES];
+	size_t len = input_read(in, 0, head, sizeof(head));
+	enum extract_status status;
+
+	/* libarchive crashes when it is asked about an empty file. */
+	if (!len)
+		return EXTRACT_NO_TEXT;
+	d->result.kind = sniff_kind(head, len);
+	status = read_kind(d, in);
+	if (status == EXTRACT_OK)
+		status = document_flush(d);
+	return status;
+}
+
+void reader_read(struct extract_output *o, const struct extract_input *in)
+{
+	struct document d = document_new(o, 0);
+
+	d.result.status = document_read(&d, in);
+	output_end(o, &d.result);
+	document_release(&d);
+}
+
+/* ---- members ---- */
+
+bool member_is_document(const struct document *d, enum extract_kind kind)
+{
+	if (kind >= EXTRACT_ZIP || kind == EXTRACT_MAIL)
+		return d->depth < d->out->limits.depth;
+	return kind != EXTRACT_UNKNOWN;
+}
+
+enum extract_status member_begin(struct document *d, const char *name,
+				 struct document *member_out)
+{
+	size_t len = name ? strlen(name) : 0;
+
+	if (document_flush(d) == EXTRACT_LIMIT ||
+	    ++d->out->members > d->out->limits.members)
+		return EXTRACT_LIMIT;
+	*member_out = document_new(d->out, d->depth + 1);
+	if (len)
+		output_data(d->out, EXTRACT_FRAME_MEMBER, name,
+			    len < SNIFF_BYTES ? len : SNIFF_BYTES);
+	else
+		output_data(d->out, EXTRACT_FRAME_MEMBER, "?", 1);
+	return EXTRACT_OK;
+}
+
+enum extract_status member_end(struct document *d, struct document *member)
+{
+	const struct extract_output *o = d->out;
+
+	if (member->result.status == EXTRACT_OK)
+		d->is_visible = true;
+	else if (member->result.status != EXTRACT_NO_TEXT)
+		d->result.flags |= EXTRACT_PARTIAL;
+	output_end(d->out, &member->result);
+	document_release(member);
+	return o->inflated > o->limits.inflated ||
+			       o->members > o->limits.members ?
+		       EXTRACT_LIMIT :
+		       EXTRACT_OK;
+}
+
+/* What says something as it is, is given out as it is. */
+static enum extract_status read_member(struct document *m, const uint8_t *data,
+				       size_t len)
+{
+	const struct extract_input in = { .fd = -1, .data = data, .size = len };
+	enum extract_kind kind =
+		sniff_kind(data, len < SNIFF_BYTES ? len : SNIFF_BYTES);
+	enum extract_status status = EXTRACT_UNSUPPORTED;
+
+	if (kind == EXTRACT_PDF) {
+		m->result.kind = kind;
+		output_data(m->out, EXTRACT_FRAME_PDF, data, len);
+		return EXTRACT_OK;
+	}
+	if (kind == EXTRACT_UNKNOWN && text_is_utf8(data, len))
+		m->result.kind = EXTRACT_TEXT;
+	else if (kind == EXTRACT_UNKNOWN || member_is_document(m, kind))
+		status = document_read(m, &in);
+	if (status != EXTRACT_UNSUPPORTED)
+		return status;
+	m->result.size = len;
+	output_data(m->out, EXTRACT_FRAME_BYTES, data, len);
+	return EXTRACT_OK;
+}
+
+enum extract_status member_read(struct document *d, const char *name,
+				const uint8_t *data, size_t len)
+{
+	struct document m;
+	enum extract_status status = member_begin(d, name, &m);
+
+	if (status)
+		return status;
+	m.result.status = len ? read_member(&m, data, len) : EXTRACT_NO_TEXT;
+	return member_end(d, &m);
+}
+
+int reader_warm_up(void)
+{
+	json_object_seed(0); /* reads random bytes */
+	return text_warm_up() || archive_warm_up() ? -1 : 0;
+}

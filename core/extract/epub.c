@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/extract/xml.h"
+
+/* A book: container.xml names the package document, whose spine has the
+ * chapters in order, as the identifiers of items of its manifest. */
+
+struct book {
+	json_t *items; /* identifier to path */
+	json_t *spine; /* identifiers */
+	bool in_date;
+	struct buf date;
+};
+
+static enum extract_status find_root(void *arg, const char *name,
+				     const char **attributes)
+{
+	char **path = arg;
+	const char *value = xml_attribute(attributes, "full-path");
+
+	if (strcmp(name, "rootfile") || !value || *path)
+		return EXTRACT_OK;
+	*path = strdup(value);
+	return *path ? EXTRACT_OK : EXTRACT_LIMIT;
+}
+
+/* Fonts are scrambled, which is no encryption of the text. */
+static enum extract_status find_cipher(void *arg, const char *name,
+				       const char **attributes)
+{
+	const char *method = xml_attribute(attributes, "Algorithm");
+
+	(void)arg;
+	if (strcmp(name, "EncryptionMethod") || !method ||
+	    strstr(method, "embedding") || strstr(method, "pdf/enc#RC"))
+		return EXTRACT_OK;
+	return EXTRACT_ENCRYPTED;
+}
+
+static enum extract_status book_start(void *arg, const char *name,
+				      const char **attributes)
+{
+	struct book *b = arg;
+	const char *id = xml_attribute(attributes, "id");
+	const char *href = xml_attribute(attributes, "href");
+	const char *chapter = xml_attribute(attributes, "idref");
+	const char *property = xml_attribute(attributes, "property");
+	int failed = 0;
+
+	if (!strcmp(name, "item") && id && href)
+		failed = json_object_set_new(b->items, id, json_string(href));
+	else if (!strcmp(name, "itemref") && chapter)
+		failed = json_array_append_new(b->spine, json_string(chapter));
+	b->in_date = !strcmp(name, "meta") && property &&
+		     !strcmp(property, "dcterms:modified");
+	return failed ? EXTRACT_LIMIT : EXTRACT_OK;
+}
+
+static enum extract_status book_characters(void *arg, const char *text,
+					   size_t len)
+{
+	struct book *b = arg;
+
+	return b->in_date && buf_append(&b->date, text, len) ? EXTRACT_LIMIT :
+							       EXTRACT_OK;
+}
+
+static enum extract_status book_end(void *arg, const char *name)
+{
+	struct book *b = arg;
+
+	(void)name;
+	b->in_date = false;
+	return EXTRACT_OK;
+}
+
+/* "%20" in a reference. */
+static void decode_href(char *href)
+{
+	char *to = href, hex[3] = "", *end;
+	unsigned long c;
+
+	for (; *href && *href != '#'; href++) {
+		if (*href == '%' && href[1] && href[2]) {
+			memcpy(hex, href + 1, 2);
+			c = strtoul(hex, &end, 16);
+			if (!*end && c) {
+				*to++ = (char)c;
+				href += 2;
+				continue;
+			}
+		}
+		*to++ = *href;
+	}
+	*to = '\0';
+}
+
+/* Below the folder of the package document; NULL. */
+static struct package_part *find_chapter(const struct package *p,
+					 const char *root, const char *href)
+{
+	const char *slash = strrchr(root, '/');
+	char path[PATH_MAX], *own;
+
+	if (!href)
+		return NULL;
+	(void)snprintf(path, sizeof(path), "%.*s%s",
+		       slash ? (int)(slash + 1 - root) : 0, root, href);
+	own = path + (slash ? slash + 1 - root : 0);
+	decode_href(own);
+	return package_find(p, path);
+}
+
+static enum extract_status read_chapters(struct document *d,
+					 const struct package *p,
+					 const struct book *b, const char *root)
+{
+	enum extract_status status = EXTRACT_OK;
+	struct package_part *part;
+	const char *id;
+	size_t i;
+
+	for (i = 0; i < json_array_size(b->spine) && !status; i++) {
+		id = json_string_value(json_array_get(b->spine, i));
+		part = find_chapter(
+			p, root,
+			json_string_value(json_object_get(b->items, id)));
+		if (!part)
+			d->result.flags |= EXTRACT_PARTIAL;
+		else if (text_is_utf8((uint8_t *)part->content.data,
+				      part->content.len))
+			status = html_read(d, part->content.data,
+					   part->content.len);
+		else
+			status = text_read(d, (uint8_t *)part->content.data,
+					   part->content.len);
+		if (!status)
+			status = document_text(d, "\n", 1);
+	}
+	return status;
+}
+
+static bool is_wanted(const char *name)
+{
+	static const char *const ends[] = { ".xhtml", ".html", ".htm", ".xml",
+					    ".opf" };
+	size_t i, len = strlen(name);
+
+	for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (len > strlen(ends[i]) &&
+		    !strcmp(name + len - strlen(ends[i]), ends[i]))
+			return true;
+	return false;
+}
+
+enum extract_status epub_read(struct document *d,
+			      const struct extract_input *in, struct package *p)
+{
+	static const struct xml_events roots = { .start = find_root };
+	static const struct xml_events ciphers = { .start = find_cipher };
+	static const struct xml_events events = { book_start, book_characters,
+						  book_end };
+	enum extract_status status = package_load(d, in, p, is_wanted);
+	struct package_part *part;
+	struct book b = { json_object(), json_array(), false, { 0 } };
+	char *root = NULL;
+
+	part = package_find(p, "META-INF/encryption.xml");
+	if (!status && part)
+		status = xml_parse(&part->content, &ciphers, NULL);
+	if (!status)
+		status = xml_parse(
+			&package_find(p, "META-INF/container.xml")->content,
+			&roots, &root);
+	part = root ? package_find(p, root) : NULL;
+	if (!status)
+		status = part ? xml_parse(&part->content, &events, &b) :
+				EXTRACT_DAMAGED;
+	if (!status) {
+		d->result.date = date_of_w3c(b.date.data);
+		status = read_chapters(d, p, &b, root);
+	}
+	json_decref(b.items);
+	json_decref(b.spine);
+	buf_release(&b.date);
+	free(root);
+	return status;
+}

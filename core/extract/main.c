@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/err.h"
+#include "core/base/json.h"
+#include "core/base/utf8.h"
+#include "core/extract/client.h"
+#include "core/extract/reader.h"
+
+/* kin-extract: the keyboard's side, and with --serve the one that is
+ * confined. */
+
+enum { EXIT_USAGE = 2 };
+
+static const char help_text[] =
+	"usage: kin-extract [--json] FILE...\n"
+	"\n"
+	"Prints the text inside documents (PDF, Word, Excel, PowerPoint, OpenDocument,\n"
+	"EPUB, RTF, mail, HTML, texts in any encoding) and archives (zip, tar, 7z;\n"
+	"gzip, xz, zstd, bzip2), as kinfs compares it.  Files are read by a process\n"
+	"that can neither open files nor reach a network.\n"
+	"\n"
+	"      --json     one object a file: what it is, its date, its members\n"
+	"  -h, --help     this help\n"
+	"  -V, --version  the version\n"
+	"\n"
+	"Exit status: 0 each file has text; 1 one of them has none; 2 usage.\n";
+
+static void complain(const char *path, const char *what)
+{
+	fputs("kin-extract: ", stderr);
+	utf8_print_safe(stderr, path);
+	fprintf(stderr, ": %s\n", what);
+}
+
+/* ---- one file ---- */
+
+static const char *const reasons[EXTRACT_STATUS_COUNT] = {
+	[EXTRACT_NO_TEXT] = "there is no text in it",
+	[EXTRACT_ENCRYPTED] = "it is encrypted",
+	[EXTRACT_DAMAGED] = "it is damaged",
+	[EXTRACT_LIMIT] = "too much of something: it, its text, what it "
+			  "decompresses to, its members or the time it takes",
+	[EXTRACT_UNSUPPORTED] = "it is no text, document or archive",
+};
+
+/* In the order of their bits. */
+static const char *const flag_names[] = { "guessed", "partial", "degraded",
+					  "plain", "died" };
+
+static json_t *json_of(const struct extract_result *r)
+{
+	size_t i;
+	json_t *object = json_pack("{s:s,s:s,s:I}", "status",
+				   extract_status_name(r->status), "type",
+				   extract_kind_name(r->kind), "size",
+				   (json_int_t)r->size);
+
+	if (r->date != EXTRACT_NO_DATE)
+		(void)json_object_set_new(object, "date",
+					  json_integer(r->date));
+	for (i = 0; i < sizeof(flag_names) / sizeof(flag_names[0]); i++)
+		if (r->flags & (1U << i))
+			(void)json_object_set_new(object, flag_names[i],
+						  json_true());
+	return object;
+}
+
+/* The members that have not ended: names and what is in them. */
+struct open_member {
+	char *name;
+	json_t *members;
+};
+
+struct printer {
+	bool json;
+	struct open_member stack[EXTRACT_DEPTH_MAX + 1];
+	unsigned depth;
+};
+
+static void begin_member(struct printer *p, const struct extract_piece *piece)
+{
+	struct open_member *m = &p->stack[++p->depth];
+
+	m->name = strndup((const char *)piece->data, piece->len);
+	m->members = json_array();
+}
+
+/* The object of what ends: the file, or a member. */
+static json_t *end_object(struct printer *p, const struct extract_piece *piece,
+			  const char *name)
+{
+	struct open_member *m = &p->stack[p->depth];
+	json_t *object = json_of(&piece->result);
+
+	(void)json_set_path(object, "name", name);
+	if (json_array_size(m->members))
+		(void)json_object_set(object, "members", m->members);
+	json_decref(m->members);
+	free(m->name);
+	*m = (struct open_member){ 0 };
+	return object;
+}
+
+static void print_piece(struct printer *p, const struct extract_piece *piece)
+{
+	json_t *object;
+	char *name;
+
+	switch (piece->type) {
+	case EXTRACT_PIECE_MEMBER:
+		begin_member(p, piece);
+		break;
+	case EXTRACT_PIECE_MEMBER_END:
+		name = p->stack[p->depth].name;
+		p->stack[p->depth].name = NULL;
+		object = end_object(p, piece, name ? name : "");
+		free(name);
+		p->depth--;
+		(void)json_array_append_new(p->stack[p->depth].members, object);
+		break;
+	default:
+		if (!p->json)
+			(void)fwrite(piece->data, 1, piece->len, stdout);
+	}
+}
+
+static void print_end(struct printer *p, const struct extract_piece *piece,
+		      const char *path)
+{
+	struct buf line = { 0 };
+	json_t *object;
+
+	/* The process may have died inside of members. */
+	for (; p->depth; p->depth--) {
+		free(p->stack[p->depth].name);
+		json_decref(p->stack[p->depth].members);
+	}
+	object = end_object(p, piece, path);
+	if (p->json && !json_append_line(&line, json_incref(object)))
+		(void)fwrite(line.data, 1, line.len, stdout);
+	json_decref(object);
+	buf_release(&line);
+	if (!p->json && piece->result.status)
+		complain(path, reasons[piece->result.status]);
+}
+
+/* Whether it has text. */
+static bool extract_file(struct extract_client *client, const char *path,
+			 bool json)
+{
+	struct printer p = { .json = json };
+	struct extract_piece piece = { 0 };
+	int err, fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+
+	err = fd < 0 || fstat(fd, &st) ? -errno : 0;
+	if (!err && !S_ISREG(st.st_mode)) {
+		complain(path, "no regular file");
+		(void)close(fd);
+		return false;
+	}
+	if (!err)
+		err = extract_begin(client, fd, geteuid(),
+				    &extract_limits_default);
+	p.stack[0].members = json_array();
+	while (!err) {
+		err = extract_next(client, &piece);
+		if (err || piece.type == EXTRACT_PIECE_END)
+			break;
+		print_piece(&p, &piece);
+	}
+	if (err)
+		complain(path, err == -EIO ? "no process to read it could be "
+					     "started" :
+					     err_text(err));
+	print_end(&p, &piece, path);
+	if (fd >= 0)
+		(void)close(fd);
+	return !err && piece.result.status == EXTRACT_OK;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ 0 },
+	};
+	struct extract_client *client = NULL;
+	bool json = false, all = true;
+	int c, err;
+
+	if (argc == 2 && !strcmp(argv[1], "--serve"))
+		return serve_requests();
+	while ((c = getopt_long(argc, argv, "hV", options, NULL)) != -1) {
+		if (c == 'h')
+			return fputs(help_text, stdout) < 0;
+		if (c == 'V')
+			return puts("kin-extract " KINFS_VERSION) < 0;
+		if (c != 'j')
+			return EXIT_USAGE;
+		json = true;
+	}
+	if (optind == argc) {
+		fputs("kin-extract: which file? kin-extract --help tells more\n",
+		      stderr);
+		return EXIT_USAGE;
+	}
+	err = extract_open(NULL, false, &client);
+	if (err) {
+		complain(argv[0], err_text(err));
+		return 1;
+	}
+	for (; optind < argc; optind++)
+		all &= extract_file(client, argv[optind], json);
+	extract_free(client);
+	if (fflush(stdout) || ferror(stdout)) {
+		complain("standard output", err_text(errno));
+		all = false;
+	}
+	return !all;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_EXTRACT_PARSERS_H
+#define CORE_EXTRACT_PARSERS_H
+
+#include "core/extract/reader.h"
+
+/*
+ * Inside of kin-extract.  Each reads one format into a document; the caller
+ * flushes its text.
+ */
+
+/* By content alone; EXTRACT_UNKNOWN: perhaps text. */
+enum { SNIFF_BYTES = 4096 };
+enum extract_kind sniff_kind(const uint8_t *head, size_t len);
+
+/* Reads a document of any format, and sets its kind. */
+enum extract_status document_read(struct document *d,
+				  const struct extract_input *in);
+
+/* Gives out a member of d, of which bytes are in memory: by its text, or as it
+ * is.  EXTRACT_LIMIT: d is over. */
+enum extract_status member_read(struct document *d, const char *name,
+				const uint8_t *data, size_t len);
+
+/* The same for a member without bytes, or with more of them than is worth
+ * keeping.  Between these two the caller gives out its bytes. */
+enum extract_status member_begin(struct document *d, const char *name,
+				 struct document *member_out);
+enum extract_status member_end(struct document *d, struct document *member);
+
+/* Whether members of that kind are read. */
+bool member_is_document(const struct document *d, enum extract_kind kind);
+
+/* archive.c: zip, tar, 7z and compressed files. */
+enum extract_status archive_read_members(struct document *d,
+					 const struct extract_input *in);
+int archive_warm_up(void);
+
+/* A file in a zip that is a document. */
+struct package_part {
+	char *name;
+	struct buf content;
+};
+
+struct package {
+	struct package_part *parts; /* NULL data: it was not asked for */
+	size_t count;
+};
+
+/* The names alone, then the content of those that are wanted.  Lasts until
+ * package_release(), which a failure needs, too. */
+enum extract_status package_open(const struct extract_input *in,
+				 struct package *out);
+enum extract_status package_load(struct document *d,
+				 const struct extract_input *in,
+				 struct package *p,
+				 bool (*is_wanted)(const char *name));
+struct package_part *package_find(const struct package *p, const char *name);
+void package_release(struct package *p);
+
+/* package.c: a zip that is a document.  EXTRACT_UNSUPPORTED: it is none. */
+enum extract_status package_read(struct document *d,
+				 const struct extract_input *in);
+
+enum extract_status ooxml_read(struct document *d,
+			       const struct extract_input *in,
+			       struct package *p);
+enum extract_status odf_read(struct document *d, const struct extract_input *in,
+			     struct package *p);
+enum extract_status epub_read(struct document *d,
+			      const struct extract_input *in,
+			      struct package *p);
+
+/* html.c, of UTF-8 without NUL: whatever it is, text comes out. */
+enum extract_status html_read(struct document *d, const char *html, size_t len);
+
+/* rtf.c, mime.c */
+enum extract_status rtf_read(struct document *d, const uint8_t *data,
+			     size_t len);
+bool mime_is_mail(const uint8_t *head, size_t len);
+enum extract_status mime_read(struct document *d, const uint8_t *data,
+			      size_t len);
+
+/* text.c: a text in any encoding, or EXTRACT_UNSUPPORTED. */
+enum extract_status text_read(struct document *d, const uint8_t *data,
+			      size_t len);
+
+/* Appends bytes of a character set as UTF-8.  A set that is not known is
+ * windows-1252, and *guessed_out is set. */
+enum extract_status text_decode(const char *charset, const uint8_t *data,
+				size_t len, struct buf *out,
+				uint32_t *flags_out);
+
+/* Whether all of it is UTF-8 without NUL. */
+bool text_is_utf8(const uint8_t *data, size_t len);
+
+/* Appends one character as UTF-8. */
+int text_append_char(struct buf *out, uint32_t c);
+
+int text_warm_up(void);
+
+/* dates.c: "2024-05-01T12:00:00Z" and its short forms, "Wed, 1 May 2024
+ * 14:00:00 +0200"; EXTRACT_NO_DATE. */
+int64_t date_of_w3c(const char *text);
+int64_t date_of_mail(const char *text);
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <poppler.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/extract/poppler_data.h"
+#include "core/extract/reader.h"
+
+/* kin-extract-pdf: the only source that knows of poppler. */
+
+enum { PAGES_MAX = 5000 };
+
+/* Loads what the library keeps as long as one document is open. */
+static PopplerDocument *anchor;
+
+/* ---- text ---- */
+
+/* A line that ends with a hyphen goes on in the next one, when that begins with
+ * a small letter: the hyphen goes. */
+static bool is_broken_word(const char *line_end, const char *begin)
+{
+	const char *before = g_utf8_find_prev_char(begin, line_end);
+	const char *next = line_end;
+
+	if (!before || !g_unichar_isalpha(g_utf8_get_char(before)))
+		return false;
+	next = g_utf8_next_char(next);
+	while (*next == '\r' || *next == '\n')
+		next++;
+	return next > g_utf8_next_char(line_end) &&
+	       g_unichar_islower(g_utf8_get_char(next));
+}
+
+/* Joins words, takes out what is for the layout; in place. */
+static size_t clean_text(char *text)
+{
+	char *to = text;
+	const char *at, *next;
+	gunichar c;
+
+	for (at = text; *at; at = next) {
+		next = g_utf8_next_char(at);
+		c = g_utf8_get_char(at);
+		if (c == '\f' || c == '\r')
+			c = '\n';
+		if ((c == '-' || c == 0x2010 || c == 0xad) &&
+		    is_broken_word(at, text)) {
+			next += strspn(next, "\r\n");
+			continue;
+		}
+		if (text_is_layout(c))
+			continue;
+		to += g_unichar_to_utf8(c, to);
+	}
+	return (size_t)(to - text);
+}
+
+static enum extract_status read_page(struct document *d, PopplerPage *page)
+{
+	char *raw = poppler_page_get_text(page), *text = NULL;
+	enum extract_status status = EXTRACT_OK;
+	size_t len;
+
+	if (raw && g_utf8_validate(raw, -1, NULL))
+		text = g_utf8_normalize(raw, -1, G_NORMALIZE_ALL_COMPOSE);
+	if (text) {
+		len = clean_text(text);
+		if (len)
+			status = document_put(d, text, len);
+		if (!status)
+			status = document_put(d, "\n", 1);
+	} else {
+		d->result.flags |= EXTRACT_PARTIAL;
+	}
+	g_free(text);
+	g_free(raw);
+	return status;
+}
+
+static enum extract_status read_pages(struct document *d, PopplerDocument *pdf)
+{
+	int i, count = poppler_document_get_n_pages(pdf);
+	enum extract_status status = EXTRACT_OK;
+	PopplerPage *page;
+
+	if (count > PAGES_MAX)
+		return EXTRACT_LIMIT;
+	for (i = 0; i < count && !status; i++) {
+		page = poppler_document_get_page(pdf, i);
+		if (!page) {
+			d->result.flags |= EXTRACT_PARTIAL;
+			continue;
+		}
+		status = read_page(d, page);
+		g_object_unref(page);
+	}
+	return status || d->is_visible ? status : EXTRACT_NO_TEXT;
+}
+
+/* ---- a document ---- */
+
+static int64_t date_of_pdf(PopplerDocument *pdf)
+{
+	GDateTime *date = poppler_document_get_modification_date_time(pdf);
+	int64_t seconds = EXTRACT_NO_DATE;
+
+	if (date) {
+		seconds = g_date_time_to_unix(date);
+		g_date_time_unref(date);
+	}
+	return seconds;
+}
+
+static enum extract_status open_pdf(const uint8_t *data, size_t len,
+				    PopplerDocument **out)
+{
+	GBytes *bytes = g_bytes_new_static(data, len);
+	enum extract_status status = EXTRACT_OK;
+	GError *error = NULL;
+
+	*out = poppler_document_new_from_bytes(bytes, NULL, &error);
+	g_bytes_unref(bytes);
+	if (!*out)
+		status = g_error_matches(error, POPPLER_ERROR,
+					 POPPLER_ERROR_ENCRYPTED) ?
+				 EXTRACT_ENCRYPTED :
+				 EXTRACT_DAMAGED;
+	g_clear_error(&error);
+	return status;
+}
+
+void reader_read(struct extract_output *o, const struct extract_input *in)
+{
+	struct document d = document_new(o, 0);
+	PopplerDocument *pdf = NULL;
+	const uint8_t *data;
+	uint8_t *owned;
+	size_t len;
+
+	d.result.kind = EXTRACT_PDF;
+	poppler_data_missed = false;
+	d.result.status = input_load(in, &data, &len, &owned);
+	if (!d.result.status)
+		d.result.status = open_pdf(data, len, &pdf);
+	if (pdf) {
+		d.result.date = date_of_pdf(pdf);
+		d.result.status = read_pages(&d, pdf);
+		g_object_unref(pdf);
+	}
+	free(owned);
+	if (poppler_data_missed)
+		d.result.flags |= EXTRACT_DEGRADED;
+	output_end(o, &d.result);
+	document_release(&d);
+}
+
+/* ---- before the process is confined ---- */
+
+static const char anchor_pdf[] =
+	"%PDF-1.4\n"
+	"1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n"
+	"2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n"
+	"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Contents 4 0 R"
+	"/Resources<</Font<</F 5 0 R>>>>>>endobj\n"
+	"4 0 obj<</Length 29>>stream\n"
+	"BT /F 9 Tf 1 1 Td (a-b) Tj ET\n"
+	"endstream endobj\n"
+	"5 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj\n"
+	"trailer<</Root 1 0 R>>\n";
+
+static int compare_bytes(const void *a, const void *b)
+{
+	return *(const char *)a - *(const char *)b;
+}
+
+/* What the C library asks the kernel when it first sorts much. */
+static int sort_much(void)
+{
+	enum { MUCH = 1 << 16 };
+	char *bytes = calloc(1, MUCH);
+
+	if (!bytes)
+		return -1;
+	qsort(bytes, MUCH, 1, compare_bytes);
+	free(bytes);
+	return 0;
+}
+
+int reader_warm_up(void)
+{
+	static struct extract_output none = { .fd = -1 };
+	struct document d = document_new(&none, 0);
+	PopplerPage *page;
+	char *text;
+
+	none.limits = extract_limits_default;
+	if (sort_much() || poppler_data_load())
+		return -1;
+	if (open_pdf((const uint8_t *)anchor_pdf, sizeof(anchor_pdf) - 1,
+		     &anchor))
+		return -1;
+	page = poppler_document_get_page(anchor, 0);
+	if (!page || read_page(&d, page))
+		return -1;
+	g_object_unref(page);
+	text = g_utf8_normalize("\xef\xac\x81", -1, G_NORMALIZE_ALL_COMPOSE);
+	g_free(text);
+	return 0;
+}
+
+int main(void)
+{
+	return serve_requests();
+}

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unicode/ucnv.h>
+#include <unicode/ucsdet.h>
+#include <unicode/unorm2.h>
+#include <unicode/ustring.h>
+
+#include "core/base/utf8.h"
+#include "core/extract/parsers.h"
+
+/* ---- normalization ---- */
+
+enum {
+	CHUNK = 16384,  /* bytes of UTF-8 that are normalized together */
+	EXPANSION = 18, /* of one character in NFKC, U+FDFA */
+	UTF8_MAX = 3,   /* bytes of one unit of UTF-16 */
+	SAMPLE = 65536, /* bytes that the detector gets */
+	/* Percent.  A line of Russian gets 24, what is wrong at most 18; from
+	 * CONFIDENT on it is no guess any more. */
+	LIKELY = 20,
+	CONFIDENT = 50,
+};
+
+static const UNormalizer2 *nfkc;
+
+int text_append_char(struct buf *out, uint32_t c)
+{
+	char bytes[U8_MAX_LENGTH];
+	int32_t len = 0;
+	UBool is_error = false;
+
+	if (U_IS_SURROGATE(c) || c > 0x10ffff || !c)
+		c = 0xfffd;
+	U8_APPEND((uint8_t *)bytes, len, U8_MAX_LENGTH, (UChar32)c, is_error);
+	return is_error ? 0 : buf_append(out, bytes, (size_t)len);
+}
+
+static bool is_simple(const char *text, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		if ((uint8_t)text[i] >= 0x7f ||
+		    text_is_layout((uint8_t)text[i]))
+			return false;
+	return true;
+}
+
+/* Where the last character begins that what is before it does not change. */
+static int32_t last_boundary(const UChar *text, int32_t len)
+{
+	int32_t at = len;
+	UChar32 c;
+
+	while (at > 0) {
+		U16_PREV(text, 0, at, c);
+		if (unorm2_hasBoundaryBefore(nfkc, c))
+			return at;
+	}
+	return 0;
+}
+
+static int32_t remove_layout(UChar *text, int32_t len)
+{
+	int32_t i, kept = 0;
+
+	for (i = 0; i < len; i++)
+		if (!text_is_layout(text[i]))
+			text[kept++] = text[i];
+	return kept;
+}
+
+/* Gives out what is there, but for the end, to which more may belong. */
+static enum extract_status normalize(struct document *d, bool is_last)
+{
+	static UChar wide[CHUNK], result[CHUNK * EXPANSION];
+	static char narrow[CHUNK * EXPANSION * UTF8_MAX];
+	struct buf *raw = &d->raw;
+	int32_t len, kept, rest = 0, taken, out_len;
+	UErrorCode err = U_ZERO_ERROR;
+	enum extract_status status;
+
+	if (is_simple(raw->data, raw->len)) {
+		status = document_put(d, raw->data, raw->len);
+		buf_clear(raw);
+		return status;
+	}
+	u_strFromUTF8WithSub(wide, CHUNK, &len, raw->data, (int32_t)raw->len,
+			     0xfffd, NULL, &err);
+	if (!is_last)
+		rest = last_boundary(wide, len);
+	taken = rest ? rest : len;
+	kept = unorm2_normalize(nfkc, wide, taken, result, CHUNK * EXPANSION,
+				&err);
+	kept = remove_layout(result, kept);
+	u_strToUTF8(narrow, sizeof(narrow), &out_len, result, kept, &err);
+	if (U_FAILURE(err))
+		return EXTRACT_DAMAGED;
+	status = document_put(d, narrow, (size_t)out_len);
+	u_strToUTF8(narrow, sizeof(narrow), &out_len, wide + taken, len - taken,
+		    &err);
+	buf_clear(raw);
+	if (buf_append(raw, narrow, (size_t)out_len))
+		return EXTRACT_LIMIT;
+	return status;
+}
+
+enum extract_status document_text(struct document *d, const void *text,
+				  size_t len)
+{
+	enum extract_status status = d->is_full ? EXTRACT_LIMIT : EXTRACT_OK;
+	const char *at = text;
+	size_t part;
+
+	while (len && !status) {
+		if (d->raw.len > CHUNK - U8_MAX_LENGTH) {
+			status = normalize(d, false);
+			continue;
+		}
+		part = CHUNK - d->raw.len;
+		part = part < len ? part : len;
+		while (part < len && U8_IS_TRAIL((uint8_t)at[part]))
+			part--;
+		if (buf_append(&d->raw, at, part))
+			return EXTRACT_LIMIT;
+		at += part;
+		len -= part;
+	}
+	return status;
+}
+
+enum extract_status document_flush(struct document *d)
+{
+	enum extract_status status = EXTRACT_OK;
+
+	if (d->is_full)
+		return EXTRACT_LIMIT;
+	if (d->raw.len)
+		status = normalize(d, true);
+	return status || d->is_visible ? status : EXTRACT_NO_TEXT;
+}
+
+/* ---- character sets ---- */
+
+bool text_is_utf8(const uint8_t *data, size_t len)
+{
+	size_t i = 0;
+	int n;
+
+	while (i < len) {
+		n = data[i] < 0x80 ? data[i] != 0 :
+				     utf8_check(data + i, len - i);
+		if (n <= 0)
+			return false;
+		i += (size_t)n;
+	}
+	return true;
+}
+
+/* What is called Latin-1 is the set of Windows that contains it. */
+static UConverter *open_converter(const char *charset, uint32_t *flags)
+{
+	static const char *const latin[] = { "iso-8859-1", "iso_8859-1",
+					     "latin1", "us-ascii", "ascii" };
+	UErrorCode err = U_ZERO_ERROR;
+	UConverter *converter;
+	size_t i;
+
+	for (i = 0; i < sizeof(latin) / sizeof(latin[0]); i++)
+		if (!strcasecmp(charset, latin[i]))
+			charset = "windows-1252";
+	converter = ucnv_open(charset, &err);
+	if (U_SUCCESS(err))
+		return converter;
+	*flags |= EXTRACT_GUESSED;
+	err = U_ZERO_ERROR;
+	converter = ucnv_open("windows-1252", &err);
+	return U_SUCCESS(err) ? converter : NULL;
+}
+
+enum extract_status text_decode(const char *charset, const uint8_t *data,
+				size_t len, struct buf *out,
+				uint32_t *flags_out)
+{
+	static UChar wide[CHUNK];
+	static char narrow[CHUNK * UTF8_MAX];
+	UConverter *converter = open_converter(charset, flags_out);
+	const char *from = (const char *)data, *end = from + len;
+	enum extract_status status = EXTRACT_OK;
+	int32_t out_len;
+	UErrorCode err;
+	UChar *to;
+
+	if (!converter)
+		return EXTRACT_LIMIT;
+	do {
+		err = U_ZERO_ERROR;
+		to = wide;
+		ucnv_toUnicode(converter, &to, wide + CHUNK, &from, end, NULL,
+			       true, &err);
+		if (U_FAILURE(err) && err != U_BUFFER_OVERFLOW_ERROR)
+			break;
+		len = (size_t)(to - wide);
+		/* A pair of surrogates stays together. */
+		if (err == U_BUFFER_OVERFLOW_ERROR && U16_IS_LEAD(to[-1]))
+			len--;
+		u_strToUTF8WithSub(narrow, sizeof(narrow), &out_len, wide,
+				   (int32_t)len, 0xfffd, NULL,
+				   &(UErrorCode){ U_ZERO_ERROR });
+		if (buf_append(out, narrow, (size_t)out_len))
+			status = EXTRACT_LIMIT;
+	} while (err == U_BUFFER_OVERFLOW_ERROR && !status);
+	ucnv_close(converter);
+	return status;
+}
+
+/* The part, in percent, of units that are usual in UTF-16: 0 when there is
+ * nothing that separates words. */
+static unsigned rate_utf16(const uint8_t *data, size_t len, unsigned high)
+{
+	size_t i, usual = 0, spaces = 0;
+	uint32_t c;
+
+	for (i = 0; i + 1 < len; i += 2) {
+		c = (uint32_t)data[i + high] << 8 | data[i + 1 - high];
+		spaces += c == ' ' || c == '\n' || c == 0x3001 || c == 0x3002;
+		usual += c == '\t' || c == '\n' || c == '\r' ||
+			 (c >= 0x20 && c < 0x530 && c != 0x7f) ||
+			 (c >= 0x590 && c < 0x700) ||
+			 (c >= 0x900 && c < 0xe80) ||
+			 (c >= 0x2000 && c < 0x2070) ||
+			 (c >= 0x3000 && c < 0x3100) ||
+			 (c >= 0x4e00 && c < 0xa000) ||
+			 (c >= 0xac00 && c < 0xd7a4) || U_IS_SURROGATE(c);
+	}
+	return spaces && i ? (unsigned)(usual * 200 / i) : 0;
+}
+
+static const char *detect_wide(const uint8_t *data, size_t len)
+{
+	size_t sample = len < SAMPLE ? len : SAMPLE;
+	unsigned little = rate_utf16(data, sample & ~(size_t)1, 1);
+	unsigned big = rate_utf16(data, sample & ~(size_t)1, 0);
+
+	if (len % 2 || (little < 95 && big < 95))
+		return NULL;
+	return little >= big ? "UTF-16LE" : "UTF-16BE";
+}
+
+/* Texts have few control characters: at most one in this many. */
+enum { CONTROL_SHARE = 200 };
+
+static bool has_controls(const uint8_t *data, size_t len)
+{
+	size_t i, found = 0;
+
+	for (i = 0; i < len; i++)
+		found +=
+			data[i] < 0x20 && !memchr("\t\n\v\f\r\033", data[i], 6);
+	return found > len / CONTROL_SHARE;
+}
+
+static const char *detect_narrow(const uint8_t *data, size_t len,
+				 uint32_t *flags)
+{
+	UErrorCode err = U_ZERO_ERROR;
+	UCharsetDetector *detector = ucsdet_open(&err);
+	const UCharsetMatch *match;
+	const char *name = NULL;
+	int32_t confidence;
+
+	ucsdet_setText(detector, (const char *)data,
+		       (int32_t)(len < SAMPLE ? len : SAMPLE), &err);
+	match = ucsdet_detect(detector, &err);
+	confidence = match ? ucsdet_getConfidence(match, &err) : 0;
+	if (confidence >= LIKELY)
+		name = ucsdet_getName(match, &err);
+	/* The names are constants of the library. */
+	ucsdet_close(detector);
+	if (confidence < CONFIDENT)
+		*flags |= EXTRACT_GUESSED;
+	return name ? name : "windows-1252";
+}
+
+/* NULL: it is no text. */
+static const char *detect(const uint8_t *data, size_t len, uint32_t *flags)
+{
+	if (len >= 3 && !memcmp(data, "\xef\xbb\xbf", 3))
+		return "UTF-8";
+	if (len >= 4 && !memcmp(data, "\xff\xfe\0\0", 4))
+		return "UTF-32";
+	if (len >= 2 &&
+	    (!memcmp(data, "\xff\xfe", 2) || !memcmp(data, "\xfe\xff", 2)))
+		return "UTF-16";
+	if (memchr(data, 0, len))
+		return detect_wide(data, len);
+	if (has_controls(data, len))
+		return NULL;
+	/* The escape sequences of ISO-2022 are ASCII. */
+	if (!text_is_utf8(data, len) || memmem(data, len, "\033$", 2))
+		return detect_narrow(data, len, flags);
+	*flags |= EXTRACT_PLAIN;
+	return "UTF-8";
+}
+
+/* ---- a text ---- */
+
+static bool is_html(const char *text, size_t len)
+{
+	size_t i = 0;
+
+	len = len < SNIFF_BYTES ? len : SNIFF_BYTES;
+	while (i < len && (uint8_t)text[i] <= ' ')
+		i++;
+	text += i;
+	len -= i;
+	if (len > 5 && !memcmp(text, "<?xml", 5))
+		return memmem(text, len, "<html", 5) != NULL;
+	return len > 14 && (!strncasecmp(text, "<html", 5) ||
+			    !strncasecmp(text, "<!doctype html", 14));
+}
+
+/* What the document says of its character set is better than a guess. */
+static const char *charset_of_html(const uint8_t *data, size_t len,
+				   char name[40])
+{
+	const char *head = (const char *)data, *at;
+	size_t i = 0;
+
+	len = len < 1024 ? len : 1024;
+	at = is_html(head, len) ? memmem(head, len, "charset=", 8) : NULL;
+	if (!at)
+		return NULL;
+	at += 8;
+	at += at < head + len && (*at == '"' || *at == '\'');
+	while (at < head + len && i < 39 && (uint8_t)*at > ' ' &&
+	       !strchr("\"'/>;", *at))
+		name[i++] = *at++;
+	name[i] = '\0';
+	return i ? name : NULL;
+}
+
+enum extract_status text_read(struct document *d, const uint8_t *data,
+			      size_t len)
+{
+	uint32_t flags = 0;
+	char named[40];
+	const char *charset = detect(data, len, &flags), *text;
+	struct buf decoded = { 0 };
+	enum extract_status status = EXTRACT_OK;
+	size_t skip;
+
+	if (!charset)
+		return EXTRACT_UNSUPPORTED;
+	if (strncmp(charset, "UTF", 3) && charset_of_html(data, len, named)) {
+		charset = named;
+		flags = 0;
+	}
+	if (!strcmp(charset, "UTF-8") && text_is_utf8(data, len)) {
+		text = (const char *)data;
+	} else {
+		status = text_decode(charset, data, len, &decoded, &flags);
+		text = decoded.data;
+		len = decoded.len;
+	}
+	skip = len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
+	d->result.kind = EXTRACT_TEXT;
+	if (!status && is_html(text + skip, len - skip)) {
+		d->result.kind = EXTRACT_HTML;
+		flags &= ~(uint32_t)EXTRACT_PLAIN;
+		status = html_read(d, text + skip, len - skip);
+	} else if (!status) {
+		status = document_text(d, text + skip, len - skip);
+	}
+	d->result.flags |= flags;
+	buf_release(&decoded);
+	return status;
+}
+
+/* Opens what these need for the first time. */
+int text_warm_up(void)
+{
+	UErrorCode err = U_ZERO_ERROR;
+	struct buf out = { 0 };
+	uint32_t flags = 0;
+
+	nfkc = unorm2_getNFKCInstance(&err);
+	if (U_FAILURE(err))
+		return -1;
+	(void)text_decode("KOI8-R", (const uint8_t *)"x", 1, &out, &flags);
+	(void)detect_narrow((const uint8_t *)"caf\xe9 au lait", 12, &flags);
+	buf_release(&out);
+	return 0;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_HASH_HASH_H
+#define CORE_HASH_HASH_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/logger.h"
+#include "core/catalog/catalog.h"
+#include "core/queue/meter.h"
+#include "core/queue/crew.h"
+#include "core/queue/digests_wait.h"
+#include "core/queue/listener.h"
+#include "core/queue/queue.h"
+#include "core/queue/throttle.h"
+#include "core/source/source.h"
+
+/*
+ * Hashes the files of SOURCE that the queue has jobs for.
+ *
+ * Threads.  There are two kinds of workers, which exist while there is work
+ * (crew.h).  At most context.workers + QUEUE_SPARE of normal priority hash the
+ * files that a request waits for.  At most context.workers + 1 background
+ * workers, under SCHED_IDLE and the idle I/O class, hash the others; they wait
+ * while the host is busy (throttle.h), read without filling the page cache, and
+ * feed the queue from the catalog's pending list.  While a user waits
+ * for that, it is done by workers of normal priority instead (queue_hurry()).
+ * A worker holds one file at a time and less than 4 MiB of memory.
+ *
+ * The life of a file:
+ *
+ *   1. A worker takes its job from the queue and opens it by its key, for
+ *      reading if it is the file of its record, else O_PATH (source_find()).  A
+ *      file that cannot be found is reported.
+ *   2. The worker decides whether to read the file (worker.c).  It is not read
+ *      if a rule excludes it, or if the catalog has digests of its identity.
+ *      It is read later if it is open for writing, if a metadata change of it
+ *      is still to be committed, or if its timestamps are so young that another
+ *      change might leave them as they are.
+ *   3. A large file waits until the queue admits it.  The path of a file that
+ *      may have no name in the catalog is reported.
+ *   4. The file is opened for reading, pages that are dirty through mappings
+ *      are written out, and the file is read and digested in chunks.
+ *      Between chunks the worker checks whether to stop: because the file
+ *      changed, because requests began or ceased to wait for it, or because of
+ *      a pause.  The unfinished digest of a large file stays with its job then.
+ *      Holes are not read.
+ *   5. The worker checks again that the file is not open for writing and that
+ *      its identity is the same.  Then it posts the result to the committer,
+ *      and the parked requests of the job are answered (queue_done()).
+ *      Otherwise the file is hashed again, after a delay that doubles.
+ *
+ * Crashes.  Nothing here is on disk.  A file stays pending in the catalog until
+ * its result is committed.
+ *
+ * Locks.  A worker holds a lock only while it feeds the queue (struct
+ * hash_feeder; it calls the catalog and the queue meanwhile) and while it adds
+ * to the meter.  No function of the listener is called with a lock held.
+ *
+ * A worker never writes to SOURCE or the catalog, never reads special files,
+ * and never posts digests of a file that may have changed while it was read.
+ */
+struct hash_context {
+	const struct source *source;
+	struct catalog *catalog;
+	struct queue *queue;
+	struct throttle *throttle;
+	const struct logger *log;
+	const atomic_bool *stopping;
+	uint32_t digest_set; /* DIGEST_BIT()s that are computed */
+	unsigned workers;    /* of each kind */
+	const struct engine_listener *up;
+};
+
+/* Moves files from the catalog's pending list to the queue. */
+struct hash_feeder {
+	pthread_mutex_t lock;  /* held while feeding; guards the next two */
+	struct file_key after; /* the last file of the list that was pushed */
+	bool started;          /* a pass has begun; after is valid */
+	atomic_bool wanted;    /* files were added since the pass began */
+	atomic_bool running;   /* a pass over the list is not finished */
+};
+
+/* The workers of one kind. */
+struct hash_crew {
+	struct crew crew;
+	struct hasher *h;
+	bool background;
+};
+
+struct hasher {
+	struct hash_context context; /* constant */
+	struct hash_feeder feeder;
+	struct meter meter;
+	struct hash_crew crews[2]; /* [1] of the background */
+	atomic_ullong files;       /* hashed since the start */
+	atomic_ullong bytes;       /* of these files */
+};
+
+/* The context is copied; what it points to is borrowed.  Workers are started
+ * from queue_start() on. */
+int hash_init(struct hasher *h, const struct hash_context *context);
+/* Waits until the workers have ended.  The caller has set context.stopping and stopped the
+ * queue. */
+void hash_stop(struct hasher *h);
+void hash_release(struct hasher *h);
+
+/* The catalog's pending list has new files: requests a pass over the list. */
+void hash_want_feed(struct hasher *h);
+/* Has a worker make the pass, if one was requested. */
+void hash_feed(struct hasher *h);
+/* Whether the pending list may have files that are not in the queue. */
+bool hash_is_feeding(struct hasher *h);
+
+/* ---- digests of files; see the functions of the engine ---- */
+
+int hash_ask(struct hasher *h, int fd, uint32_t wanted,
+	     struct file_digests *answer_out);
+bool hash_answer_holds(struct hasher *h, int fd,
+		       const struct file_digests *answer);
+int hash_wait(struct hasher *h, struct digests_wait *w);
+
+/* The content of the file has changed, or may have: the file is hashed, or put
+ * on the catalog's pending list if the queue is full. */
+void hash_file_closed(struct hasher *h, const struct file_key *key,
+		      const struct file_identity *identity);
+/* Puts the file on the pending list. */
+void hash_file_pending(struct hasher *h, const struct file_key *key,
+		       const struct file_identity *identity);
+
+#endif

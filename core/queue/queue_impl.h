@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_QUEUE_QUEUE_IMPL_H
+#define CORE_QUEUE_QUEUE_IMPL_H
+
+#include "core/queue/queue.h"
+
+/* ---- jobs; the caller holds the queue's lock ---- */
+
+/* Doubly linked lists of jobs; inserted in the order of ready_ms. */
+void job_list_append(struct job_list *list, struct job *job);
+void job_list_remove(struct job_list *list, struct job *job);
+void job_list_insert_by_time(struct job_list *list, struct job *job);
+
+/* The job of the file, or NULL. */
+struct job *job_find(struct queue *q, const struct file_key *key);
+/* Makes a job, which is in no list yet; NULL: no memory. */
+struct job *job_add(struct queue *q, const struct file_key *key);
+/* Frees a job that is in no list and that no request waits for. */
+void job_drop(struct queue *q, struct job *job);
+
+/* Removes the job from the list of its state. */
+void job_leave(struct queue *q, struct job *job);
+/* Queues the job, which is in no list. */
+void job_enqueue(struct queue *q, struct job *job);
+/* Queues the job of a file that has changed; it coalesces before that if its
+ * level is JOB_CLOSED. */
+void job_renew(struct queue *q, struct job *job);
+
+/* Wakes a worker for a job that a request waits for. */
+void job_wake_served(struct queue *q);
+/* Wakes a worker for a job of the background, or to feed the queue. */
+void job_wake_background(struct queue *q);
+
+/* Work kept with a job that is not running (struct kept). */
+/* Removes it from the job and returns it, or NULL. */
+struct kept *job_take_kept(struct queue *q, struct job *job);
+/* Frees it. */
+void job_forget_kept(struct queue *q, struct job *job);
+/* Whether there is room for another one. */
+bool job_may_keep(struct queue *q);
+/* Takes kept (NULL: none); frees it when there is no room. */
+void job_keep(struct queue *q, struct job *job, struct kept *kept);
+
+void job_raise(struct queue *q, struct job *job, enum job_level level);
+/* The last request that waited for the job is gone. */
+void job_lower(struct queue *q, struct job *job);
+
+/* ---- parked requests ---- */
+
+/*
+ * A parked request, in the list of its job and in the queue's list of all by
+ * deadline.  The thread that removes it from both (under the lock) calls done()
+ * (without the lock) and frees it.  So done() is called exactly once.
+ */
+struct waiter {
+	struct job *job;
+	uid_t uid;
+	int64_t deadline_ms;
+	uint64_t ticket; /* 0: none */
+	parked_fn *done;
+	void *arg;
+	struct waiter *job_next;
+	struct waiter *prev, *next; /* by deadline */
+};
+
+/* The caller of these four holds the queue's lock. */
+void waiter_link(struct queue *q, struct job *job, struct waiter *w);
+/* Removes the waiter from its lists; lowers its job if it was the last one. */
+void waiter_leave(struct queue *q, struct waiter *w);
+/* The waiter with that ticket number, or NULL. */
+struct waiter *waiter_find(const struct queue *q, uint64_t ticket);
+/* Removes all waiters of the job; returns them as a list by job_next. */
+struct waiter *waiters_take(struct queue *q, struct job *job);
+
+/* Calls done() for each waiter of such a list and frees it.  The caller does
+ * not hold the lock. */
+void waiters_answer(struct waiter *w, int err, const struct result *found);
+
+#endif

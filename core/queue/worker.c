@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/hole.h"
+#include "core/base/told_size.h"
+#include "core/digest/fingerprint.h"
+#include "core/queue/event.h"
+#include "core/queue/hash_impl.h"
+#include "core/source/file.h"
+
+/* A worker takes a job, finds the file, decides whether to read it, reads it and
+ * ends the job. */
+
+/* One file on its way through a worker. */
+struct hash_task {
+	struct hash_worker *w;
+	struct job *job;
+	int fd; /* for reading */
+	struct file_identity identity;
+	const struct stat *st;
+	uint64_t done;    /* bytes read, including those of earlier tasks */
+	uint64_t from;    /* bytes read by earlier tasks (struct kept) */
+	uint64_t end;     /* of the data or hole that is being digested */
+	uint64_t checked; /* done at the last check of the identity */
+	int stop;         /* why to stop early, see check_interrupt() */
+};
+
+enum {
+	CHECK_BYTES = 16 << 20, /* the identity is compared this often */
+	/* When less is left, the worker finishes the file. */
+	HAND_OVER_BYTES = 8 << 20,
+	HOLE_BYTES = 256 << 20, /* of a hole between two checks */
+};
+
+static void add_done(struct hash_task *t, uint64_t bytes)
+{
+	t->done += bytes;
+	meter_add(&t->w->h->meter, bytes, clock_now_ms());
+}
+
+/* ---- reading ---- */
+
+/* Whether the identity of the file has changed since the task began. */
+static bool task_is_changed(const struct hash_task *t)
+{
+	struct file_identity now;
+	struct stat st;
+
+	if (fstat(t->fd, &st))
+		return true;
+	source_get_identity(&st, &now);
+	return !file_identity_equal(&now, &t->identity);
+}
+
+/* Whether the queue wants the job back, and it is worth handing it over. */
+static bool is_recalled(const struct hash_task *t)
+{
+	uint64_t left = t->identity.size - t->done;
+
+	if (!left)
+		return false;
+	switch (queue_recall(t->w->context->queue, t->job)) {
+	case QUEUE_WAITED:
+	case QUEUE_ABANDONED:
+		return left > HAND_OVER_BYTES;
+	case QUEUE_TURN_OVER:
+		return left > HAND_OVER_BYTES && t->done > t->from;
+	case QUEUE_PAUSED:
+		return true;
+	case QUEUE_GO_ON:
+		break;
+	}
+	return false;
+}
+
+/* Why to stop early: -EAGAIN, the file changed; -EINTR, the job is recalled;
+ * -ECANCELED, all workers end. */
+static int check_interrupt(struct hash_task *t)
+{
+	if (atomic_load(t->w->context->stopping))
+		return -ECANCELED;
+	if (is_recalled(t))
+		return -EINTR;
+	if (t->done - t->checked < CHECK_BYTES)
+		return 0;
+	t->checked = t->done;
+	return task_is_changed(t) ? -EAGAIN : 0;
+}
+
+/* Waits until the background may go on; false when the job was recalled. */
+static bool wait_for_turn(struct hash_task *t)
+{
+	struct throttle *throttle = t->w->context->throttle;
+
+	if (t->done && !throttle_wait(throttle, t->job, &t->w->throttle_ns))
+		return false;
+	return throttle_wait_read(throttle, t->job);
+}
+
+static ssize_t read_in_turn(struct hash_task *t, void *buffer, size_t len)
+{
+	bool in_turn = !t->job->served && wait_for_turn(t);
+	ssize_t n;
+
+	t->stop = check_interrupt(t);
+	if (t->stop)
+		return 0;
+	if (t->job->served)
+		n = pread(t->fd, buffer, len, (off_t)t->done);
+	else
+		n = file_read_uncached(t->fd, buffer, len, t->done);
+	if (n < 0)
+		return t->job->served ? -errno : n;
+	if (n == 0) /* the file was truncated, or tells a wrong size */
+		return task_is_changed(t) ? -EAGAIN : -ENODATA;
+	if (in_turn)
+		throttle_charge_read(t->w->context->throttle, (size_t)n);
+	return n;
+}
+
+/* Digests the bytes up to t->end; when t->stop is set, those read before. */
+static int digest_data(struct hash_task *t)
+{
+	uint64_t left;
+	ssize_t n;
+	int err = 0;
+
+	while (!err && (left = t->end - t->done) > 0) {
+		n = read_in_turn(t, t->w->chunk,
+				 left < HASH_CHUNK ? (size_t)left : HASH_CHUNK);
+		if (n <= 0)
+			return (int)n;
+		add_done(t, (uint64_t)n);
+		err = fingerprint_update(t->w->fp, t->w->chunk, (size_t)n);
+	}
+	return err;
+}
+
+/* Digests a hole without reading it. */
+static int digest_hole(struct hash_task *t)
+{
+	uint64_t left;
+	int err = 0;
+
+	while (!err && (left = t->end - t->done) > 0) {
+		if (!t->job->served)
+			(void)wait_for_turn(t);
+		t->stop = check_interrupt(t);
+		if (t->stop)
+			break;
+		if (left > HOLE_BYTES)
+			left = HOLE_BYTES;
+		err = fingerprint_update_zeros(t->w->fp, left);
+		add_done(t, left);
+	}
+	return err;
+}
+
+/*
+ * Reads the file and digests it.  -EAGAIN: the file changed meanwhile; -EINTR:
+ * the job is recalled, so another worker goes on; -ECANCELED: context.stopping
+ * is set; -ENOMEM; -ENODATA: the content ends before the size that the file
+ * tells; -EFBIG: it goes on after that; else the error of reading.
+ */
+static int task_digest(struct hash_task *t, struct digests *out)
+{
+	struct hole_part part;
+	int err = 0;
+
+	if (!t->done)
+		err = fingerprint_begin_file(t->w->fp, "", t->identity.size, 0);
+	if (err)
+		return err;
+	meter_begin(&t->w->h->meter, t->identity.size, t->done);
+	while (!err && !t->stop && t->done < t->identity.size) {
+		hole_find(t->fd, t->done, t->identity.size, &part);
+		t->end = part.end;
+		err = part.hole ? digest_hole(t) : digest_data(t);
+	}
+	meter_end(&t->w->h->meter, t->identity.size, t->done);
+	if (!err)
+		err = t->stop;
+	if (!err)
+		err = told_size_check(t->fd, t->identity.size);
+	return err ? err : fingerprint_final(t->w->fp, out);
+}
+
+/* Delays until the job is queued again. */
+enum {
+	RETRY_MAX_MS = 30000,
+	NO_DESCRIPTOR_MS = 1000, /* the file cannot be opened now */
+	CLOSING_MS = 2,          /* SOURCE_CLOSING */
+	/* A metadata change is to be committed first. */
+	METADATA_MS = 5,
+	METADATA_BACKGROUND_MS = 500,
+};
+
+/* ---- the end of a job ---- */
+
+/* Posts an event of the file, if there is memory for one; otherwise it stays on
+ * the pending list. */
+static void post_key(const struct hash_context *c, enum event_kind kind,
+		     const struct file_key *key)
+{
+	struct event *ev = event_new(kind);
+
+	if (!ev)
+		return;
+	ev->key = *key;
+	(void)c->up->post(c->up->ctx, ev);
+}
+
+/* The catalog does not store the result of a file without a name: the parked
+ * requests get it, and then it is dropped. */
+static int post_result(void *task, struct result *r)
+{
+	const struct hash_task *t = task;
+	const struct engine_listener *up = t->w->context->up;
+	struct event *ev = t->st->st_nlink ? event_new(EVENT_RESULT) : NULL;
+
+	if (!ev)
+		return -ENOENT;
+	ev->result = r;
+	return up->post(up->ctx, ev);
+}
+
+/* error: positive errno, digests are NULL; or 0.  Takes digests. */
+static void end_with_result(struct hash_task *t, int error,
+			    struct digests *digests)
+{
+	const struct hash_context *c = t->w->context;
+	struct result *r = calloc(1, sizeof(*r));
+
+	if (!r) {
+		if (digests)
+			digests_release(digests);
+		queue_delay(c->queue, t->job, RETRY_MAX_MS, false);
+		return;
+	}
+	r->key = t->job->key;
+	r->identity = t->identity;
+	r->error = error;
+	if (digests)
+		r->digests = *digests;
+	queue_done(c->queue, t->job, r, post_result, t);
+}
+
+/* Hands the job over.  The fingerprint of a large file goes with it, so that
+ * the next worker goes on where this one stopped. */
+static void end_handed_over(struct hash_task *t)
+{
+	const struct hash_context *c = t->w->context;
+	struct kept *kept = NULL;
+	struct fingerprint *fresh;
+
+	if (t->stop && t->done && t->identity.size >= QUEUE_LARGE &&
+	    !fingerprint_new(c->digest_set, &fresh)) {
+		kept = malloc(sizeof(*kept));
+		if (kept) {
+			*kept = (struct kept){ t->w->fp, t->identity, t->done };
+			t->w->fp = fresh;
+		} else {
+			fingerprint_free(fresh);
+		}
+	}
+	queue_hand_over(c->queue, t->job, kept);
+}
+
+/* Goes on with the unfinished digest, if the file has not changed since.  Takes
+ * kept (NULL: none). */
+static void resume_kept(struct hash_task *t, struct kept *kept)
+{
+	struct fingerprint *fp = t->w->fp;
+
+	if (kept && file_identity_equal(&kept->identity, &t->identity)) {
+		t->w->fp = kept->fp;
+		kept->fp = fp;
+		t->from = t->done = t->checked = kept->done;
+	}
+	kept_free(kept);
+}
+
+static void hash_file(struct hash_task *t)
+{
+	const struct hash_context *c = t->w->context;
+	unsigned tries = t->job->tries;
+	struct digests digests;
+	int err = task_digest(t, &digests);
+
+	if (err == -EFBIG && task_is_changed(t))
+		err = -EAGAIN; /* it has grown */
+	if (!err && (source_get_use(c->source, t->st) || task_is_changed(t))) {
+		digests_release(&digests);
+		err = -EAGAIN;
+	}
+	if (!err) {
+		atomic_fetch_add(&t->w->h->files, 1);
+		atomic_fetch_add(&t->w->h->bytes, t->identity.size);
+		end_with_result(t, 0, &digests);
+	} else if (err == -EAGAIN) {
+		queue_delay(c->queue, t->job,
+			    tries < 8 ? INT64_C(100) << tries : RETRY_MAX_MS,
+			    true);
+	} else if (err == -EINTR) {
+		end_handed_over(t);
+	} else if (err == -ECANCELED) {
+		queue_finish(c->queue, t->job);
+	} else if (err == -ENOMEM) {
+		queue_delay(c->queue, t->job, RETRY_MAX_MS, false);
+	} else {
+		end_with_result(t, -err, NULL);
+	}
+}
+
+/* ---- deciding whether to read the file ---- */
+
+/* Whether the file's record in the catalog is of its present content. */
+enum record_match {
+	MATCH_NONE,
+	/* It may be: only the ctime differs, and metadata changes are still to
+	 * be committed. */
+	MATCH_CONTENT,
+	MATCH_ALL,
+};
+
+/* Makes a result of the file's record; the caller releases out->digests. */
+static bool get_known(const struct hash_context *c, const struct file_key *key,
+		      struct result *out)
+{
+	struct file_record rec;
+	struct catalog_txn *txn;
+	bool known;
+
+	if (catalog_read(c->catalog, &txn))
+		return false;
+	known = !catalog_file_get(txn, key, &rec) &&
+		(rec.state == FILE_FAILED ||
+		 (rec.state == FILE_FRESH &&
+		  !catalog_content_get(txn, rec.content, &out->digests)));
+	catalog_abort(txn);
+	if (!known)
+		return false;
+	out->key = *key;
+	out->identity = rec.identity;
+	out->error = rec.state == FILE_FAILED ? rec.error : 0;
+	return true;
+}
+
+static enum record_match match_record(struct hash_task *t, struct result *known)
+{
+	const struct hash_context *c = t->w->context;
+	const struct file_identity *then = &known->identity;
+
+	if (queue_doubts_file(c->queue, &t->job->key) ||
+	    !get_known(c, &t->job->key, known))
+		return MATCH_NONE;
+	if (file_identity_equal(then, &t->identity))
+		return MATCH_ALL;
+	return then->size == t->identity.size &&
+			       then->mtime_ns == t->identity.mtime_ns &&
+			       c->up->has_metadata_changes(c->up->ctx) ?
+		       MATCH_CONTENT :
+		       MATCH_NONE;
+}
+
+/* SOURCE_CLOSING ends when the host has caught up.  If it does not, another
+ * descriptor is still open for writing. */
+static enum source_use get_use(const struct hash_task *t)
+{
+	const struct hash_context *c = t->w->context;
+	enum source_use use = source_get_use(c->source, t->st);
+
+	if (use != SOURCE_CLOSING || !source_catch_up(c->source))
+		return use;
+	use = source_get_use(c->source, t->st);
+	return use == SOURCE_CLOSING ? SOURCE_WRITTEN : use;
+}
+
+/* True when the job was ended without reading the file. */
+static bool ends_early(struct hash_task *t, int fd)
+{
+	const struct hash_context *c = t->w->context;
+	enum source_use use = get_use(t);
+	struct result known = { 0 };
+	enum record_match match = match_record(t, &known);
+	bool ended = true;
+	int64_t wait_ms;
+
+	if (source_skip_rule_at(c->source, fd, t->st)) {
+		post_key(c, EVENT_FORGET, &t->job->key);
+		queue_finish(c->queue, t->job);
+	} else if (use == SOURCE_CLOSING) {
+		queue_delay(c->queue, t->job, CLOSING_MS, false);
+	} else if (match == MATCH_ALL) {
+		queue_finish_known(c->queue, t->job, &known);
+	} else if (use == SOURCE_WRITTEN) {
+		queue_give_up(c->queue, t->job);
+	} else if (match == MATCH_CONTENT) {
+		if (!t->w->background)
+			c->up->hurry_commit(c->up->ctx);
+		queue_delay(c->queue, t->job,
+			    t->w->background ? METADATA_BACKGROUND_MS :
+					       METADATA_MS,
+			    false);
+	} else if (times_are_too_young(
+			   source_get_times(c->source, &t->job->key),
+			   &t->identity, clock_now_ms() - t->job->seen_ms,
+			   &wait_ms)) {
+		queue_delay(c->queue, t->job, wait_ms, false);
+	} else {
+		ended = false;
+	}
+	digests_release(&known.digests);
+	return ended;
+}
+
+/* ---- a job ---- */
+
+static void read_file(struct hash_task *t, const struct source_found *found)
+{
+	t->fd = found->readable ? found->fd : file_reopen(found->fd);
+	if (t->fd == -EMFILE || t->fd == -ENFILE || t->fd == -EWOULDBLOCK) {
+		queue_delay(t->w->context->queue, t->job, NO_DESCRIPTOR_MS,
+			    true);
+		return;
+	}
+	if (t->fd < 0) {
+		end_with_result(t, -t->fd, NULL);
+		return;
+	}
+	file_write_out(t->fd, &t->identity);
+	if (t->identity.size > HASH_CHUNK)
+		(void)posix_fadvise(t->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	hash_file(t);
+	if (t->fd != found->fd)
+		close(t->fd);
+}
+
+static void do_file(struct hash_worker *w, struct job *job,
+		    const struct source_found *found)
+{
+	const struct hash_context *c = w->context;
+	struct hash_task t = { .w = w, .job = job, .st = &found->st };
+	struct kept *kept = job->kept;
+	enum job_level level;
+
+	job->kept = NULL;
+	source_get_identity(&found->st, &t.identity);
+	level = queue_identify(c->queue, job, &t.identity);
+	if (ends_early(&t, found->fd)) {
+		kept_free(kept);
+		return;
+	}
+	if (!queue_admit(c->queue, job)) {
+		queue_hand_over(c->queue, job, kept);
+		return;
+	}
+	resume_kept(&t, kept);
+	if (level != JOB_SCAN) /* the scan has posted the name */
+		c->up->report_path(c->up->ctx, found->fd, &job->key);
+	read_file(&t, found);
+}
+
+void worker_do_job(struct hash_worker *w, struct job *job)
+{
+	const struct hash_context *c = w->context;
+	struct source_found found;
+	int err;
+
+	err = source_find(c->source, c->catalog, &job->key, SOURCE_FILE,
+			  &found);
+	if (!err) {
+		do_file(w, job, &found);
+		close(found.fd);
+		return;
+	}
+	kept_free(job->kept);
+	job->kept = NULL;
+	if (err == -ENOENT) {
+		post_key(c, EVENT_MISSED, &job->key);
+		queue_finish(c->queue, job);
+	} else {
+		queue_delay(c->queue, job, NO_DESCRIPTOR_MS, true);
+	}
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/extract/client.h"
+
+#include "tests/support/remove_tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/extract/protocol.h"
+
+/*
+ * The client against processes that do what they like.  This program is its own
+ * kin-extract: started with --serve it does what the file says that it is to
+ * read, a letter at a time.
+ */
+
+static char top[] = "/tmp/extract_client.XXXXXX";
+static struct extract_client *client;
+
+/* ---- the process ---- */
+
+static void send_frame(uint32_t type, const void *data, uint32_t len)
+{
+	const struct extract_frame head = { type, len };
+
+	if (write(EXTRACT_ANSWER_FD, &head, sizeof(head)) < 0 ||
+	    (data && write(EXTRACT_ANSWER_FD, data, len) < 0))
+		_exit(1);
+}
+
+static void send_end(enum extract_status status)
+{
+	const struct extract_result r = { .status = status, .date = getpid() };
+
+	send_frame(EXTRACT_FRAME_END, &r, sizeof(r));
+}
+
+static void obey(char order)
+{
+	char huge[8] = "huge";
+
+	switch (order) {
+	case 't':
+		send_frame(EXTRACT_FRAME_TEXT, "text", 4);
+		break;
+	case 'h': /* half of a character */
+		send_frame(EXTRACT_FRAME_TEXT, "\xc3", 1);
+		break;
+	case 'n':
+		send_frame(EXTRACT_FRAME_TEXT, "a\0b", 3);
+		break;
+	case 'b':
+		send_frame(EXTRACT_FRAME_BYTES, "\xff", 1);
+		break;
+	case 'm':
+		send_frame(EXTRACT_FRAME_MEMBER, "name", 4);
+		break;
+	case 'p':
+		send_frame(EXTRACT_FRAME_PDF, "%PDF-", 5);
+		break;
+	case 'l': /* more than a frame may have */
+		send_frame(EXTRACT_FRAME_TEXT, NULL, EXTRACT_FRAME_MAX + 1);
+		break;
+	case 'u':
+		send_frame(99, huge, sizeof(huge));
+		break;
+	case 's': /* an end that is too short */
+		send_frame(EXTRACT_FRAME_END, huge, sizeof(huge));
+		break;
+	case 'w': /* a status that is none */
+		send_end(EXTRACT_STATUS_COUNT);
+		break;
+	case 'e':
+		send_end(EXTRACT_OK);
+		break;
+	case 'c': /* never ends */
+		for (volatile unsigned i = 0;; i++)
+			;
+	default:
+		abort();
+	}
+}
+
+static int serve(void)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct extract_request request;
+	struct iovec part = { &request, sizeof(request) };
+	struct msghdr message = { .msg_iov = &part,
+				  .msg_iovlen = 1,
+				  .msg_control = &control,
+				  .msg_controllen = sizeof(control) };
+	char orders[64];
+	ssize_t i, len;
+	int fd;
+
+	send_frame(EXTRACT_FRAME_READY, NULL, 0);
+	while (recvmsg(EXTRACT_REQUEST_FD, &message, 0) > 0) {
+		memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
+		len = pread(fd, orders, sizeof(orders), 0);
+		(void)close(fd);
+		for (i = 0; i < len; i++)
+			obey(orders[i]);
+	}
+	return 0;
+}
+
+/* ---- tests ---- */
+
+static int make_file(const char *content)
+{
+	int fd = memfd_create("orders", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, content, strlen(content)), strlen(content));
+	return fd;
+}
+
+/* Pieces as letters, and the status as a digit: "tM.." */
+static const char *read_as(const char *orders, uint32_t owner, int64_t *pid)
+{
+	static const char letters[] = { [EXTRACT_PIECE_TEXT] = 't',
+					[EXTRACT_PIECE_BYTES] = 'b',
+					[EXTRACT_PIECE_MEMBER] = '(',
+					[EXTRACT_PIECE_MEMBER_END] = ')',
+					[EXTRACT_PIECE_END] = '.' };
+	static char out[64];
+	struct extract_limits limits = extract_limits_default;
+	struct extract_piece piece;
+	int fd = make_file(orders);
+	size_t len = 0;
+
+	limits.cpu_ms = 200;
+	limits.text = 12;
+	limits.members = 5;
+	assert_int_equal(extract_begin(client, fd, owner, &limits), 0);
+	do {
+		assert_int_equal(extract_next(client, &piece), 0);
+		assert_true(len < sizeof(out) - 3);
+		out[len++] = letters[piece.type];
+		if (piece.type >= EXTRACT_PIECE_MEMBER_END)
+			out[len++] = (char)('0' + (int)piece.result.status);
+	} while (piece.type != EXTRACT_PIECE_END);
+	out[len] = '\0';
+	(void)close(fd);
+	if (pid)
+		*pid = piece.result.date;
+	return out;
+}
+
+static void test_order(void **state)
+{
+	(void)state;
+	assert_string_equal(read_as("tte", 1, NULL), "tt.0");
+	assert_string_equal(read_as("mtembee", 1, NULL), "(t)0(b)0.0");
+	assert_string_equal(read_as("mmteetmee", 1, NULL), "((t)0)0t()0.0");
+}
+
+/* 3: damaged */
+static void test_nonsense(void **state)
+{
+	static const char *const orders[] = { "h", "n", "l", "u", "s",
+					      "w", "b", "p", "a" };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
+		assert_string_equal(read_as(orders[i], 1, NULL), ".3");
+		assert_string_equal(read_as("te", 1, NULL), "t.0");
+	}
+	assert_string_equal(read_as("mmta", 1, NULL), "((t.3");
+	assert_string_equal(read_as("tttt", 1, NULL), "ttt.3");
+	assert_string_equal(read_as("memememememe", 1, NULL),
+			    "()0()0()0()0()0.3");
+	assert_string_equal(read_as("te", 1, NULL), "t.0");
+}
+
+/* 4: a limit */
+static void test_loop(void **state)
+{
+	(void)state;
+	assert_string_equal(read_as("tc", 1, NULL), "t.4");
+	assert_string_equal(read_as("mc", 1, NULL), "(.4");
+	assert_string_equal(read_as("te", 1, NULL), "t.0");
+}
+
+/* 5: unsupported, as there is no program for it */
+static void test_pdf(void **state)
+{
+	(void)state;
+	assert_string_equal(read_as("mppemtee", 1, NULL), "()5(t)0.0");
+	assert_string_equal(read_as("%PDF-", 1, NULL), ".5");
+}
+
+static void test_owners(void **state)
+{
+	int64_t first, second, other;
+
+	(void)state;
+	(void)read_as("e", 1, &first);
+	(void)read_as("te", 1, &second);
+	(void)read_as("te", 2, &other);
+	assert_int_equal(first, second);
+	assert_int_not_equal(first, other);
+}
+
+/* What was not read to its end is not taken for the next one's. */
+static void test_left(void **state)
+{
+	struct extract_piece piece;
+	int fd = make_file("ttte");
+
+	(void)state;
+	assert_int_equal(extract_begin(client, fd, 1, &extract_limits_default),
+			 0);
+	assert_int_equal(extract_next(client, &piece), 0);
+	(void)close(fd);
+	assert_string_equal(read_as("mbee", 1, NULL), "(b)0.0");
+}
+
+static void test_early(void **state)
+{
+	struct extract_limits limits = extract_limits_default;
+	struct extract_piece piece;
+	int fd = make_file("te");
+
+	(void)state;
+	assert_string_equal(read_as("", 1, NULL), ".1");
+	limits.input = 1;
+	assert_int_equal(extract_begin(client, fd, 1, &limits), 0);
+	assert_int_equal(extract_next(client, &piece), 0);
+	assert_int_equal(piece.type, EXTRACT_PIECE_END);
+	assert_int_equal(piece.result.status, EXTRACT_LIMIT);
+	(void)close(fd);
+}
+
+static void test_missing(void **state)
+{
+	struct extract_client *none = NULL;
+
+	(void)state;
+	assert_int_equal(extract_open("/nonexistent", false, &none), -ENOENT);
+	assert_int_equal(extract_open("/", false, &none), -ENOENT);
+	assert_null(none);
+	extract_free(NULL);
+}
+
+static int copy_program(void **state)
+{
+	char path[64], buffer[65536];
+	int from = open("/proc/self/exe", O_RDONLY), to;
+	ssize_t len;
+
+	(void)state;
+	assert_non_null(mkdtemp(top));
+	assert_int_equal(chmod(top, 0755), 0);
+	(void)snprintf(path, sizeof(path), "%s/kin-extract", top);
+	to = open(path, O_WRONLY | O_CREAT, 0755);
+	while ((len = read(from, buffer, sizeof(buffer))) > 0)
+		assert_int_equal(write(to, buffer, (size_t)len), len);
+	(void)close(from);
+	(void)close(to);
+	return extract_open(top, false, &client);
+}
+
+static int remove_program(void **state)
+{
+	(void)state;
+	extract_free(client);
+	remove_tree(top);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_order),  cmocka_unit_test(test_nonsense),
+		cmocka_unit_test(test_loop),   cmocka_unit_test(test_pdf),
+		cmocka_unit_test(test_owners), cmocka_unit_test(test_left),
+		cmocka_unit_test(test_early),  cmocka_unit_test(test_missing),
+	};
+
+	if (argc == 2 && !strcmp(argv[1], "--serve"))
+		return serve();
+	return cmocka_run_group_tests(tests, copy_program, remove_program);
+}
