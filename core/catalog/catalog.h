@@ -28,6 +28,7 @@
  *   identities  XXH128, size -> id
  *   copies      id, file: the files with a content
  *   pending     file: its digests are still to be made
+ *   changes     file: how its content was last changed
  *
  * Transactions.  One thread writes at a time; others that want to write wait.
  * Any number of threads read, each from its own snapshot, and do not wait for a
@@ -239,11 +240,14 @@ uint64_t catalog_snapshot(const struct catalog_txn *txn);
  * The contents that a transaction added and removed, for the index.  Filled in
  * by a successful commit.
  */
+struct catalog_event;
 struct catalog_changes {
 	uint32_t *added; /* ascending */
 	size_t added_count;
 	uint32_t *removed; /* none of them is also in added */
 	size_t removed_count;
+	struct catalog_event *events; /* in the order of the changes */
+	size_t event_count;
 };
 
 void catalog_changes_release(struct catalog_changes *changes);
@@ -264,6 +268,40 @@ int catalog_commit(struct catalog_txn *txn, struct catalog_changes *out);
  * new ones wait meanwhile.  The calling thread must have none.  -ENOMEM: the
  * address space has no room; the catalog can be used as before. */
 int catalog_grow(struct catalog *c);
+
+/*
+ * What a watched transaction did to contents, for those who follow the changes
+ * of the tree.
+ */
+struct catalog_change {
+	int kept; /* per cent of the earlier content; -1: not known */
+	/* The earlier content was that of another file of the same name. */
+	bool replaced;
+	int64_t when_ns; /* the ctime of the file when it was hashed */
+};
+
+enum catalog_event_kind {
+	CONTENT_NEW,
+	CONTENT_CHANGED, /* of change */
+	CONTENT_MOVED,   /* path: the earlier one */
+	CONTENT_REMOVED, /* path, and no key */
+};
+
+struct catalog_event {
+	enum catalog_event_kind kind;
+	struct file_key key;
+	char *path;     /* owned; relative to SOURCE; or NULL */
+	bool directory; /* of CONTENT_MOVED: all below it moved, too */
+	struct catalog_change change;
+};
+
+/* Has a transaction keep its events.  They are in its changes. */
+void catalog_watch(struct catalog_txn *txn);
+bool catalog_is_watched(const struct catalog_txn *txn);
+
+/* Adds an event of the caller's, and takes its path on success. */
+int catalog_event_add(struct catalog_txn *txn, const struct catalog_event *ev);
+void catalog_events_free(struct catalog_event *events, size_t count);
 
 /* The path of SOURCE, appended, and the digests that the catalog stores. */
 int catalog_source(struct catalog_txn *txn, struct buf *out);
@@ -305,6 +343,14 @@ int catalog_file_set_pending(struct catalog_txn *txn,
  * content. */
 int catalog_file_set_failed(struct catalog_txn *txn, const struct file_key *key,
 			    const struct file_identity *identity, int error);
+
+/* How the content of a file was last changed.  -ENOENT: it was not. */
+int catalog_change_get(struct catalog_txn *txn, const struct file_key *key,
+		       struct catalog_change *out);
+
+/* 1: the file has a content, or had one and is pending now; 0: neither. */
+int catalog_content_was_known(struct catalog_txn *txn,
+			      const struct file_key *key);
 
 /* Makes the record one of a directory.  When a key changes between file and
  * directory (a reused inode number), the entries of the old directory are
@@ -379,6 +425,12 @@ int catalog_links_next(struct catalog_walk *w, struct file_key *parent_out,
 int catalog_paths_begin(struct catalog_txn *txn, const struct file_key *root,
 			const struct file_key *key, struct catalog_walk **out);
 int catalog_paths_next(struct catalog_walk *w, const char **path_out);
+
+/* The path that a name in parent has or would have.  -ENOENT: parent is not
+ * below root. */
+int catalog_name_path(struct catalog_txn *txn, const struct file_key *root,
+		      const struct file_key *parent, struct catalog_name name,
+		      struct buf *out);
 
 /* 1: the file has a path, 0: it has none; or a negative errno. */
 int catalog_has_path(struct catalog_txn *txn, const struct file_key *root,

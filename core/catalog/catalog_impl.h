@@ -30,6 +30,7 @@
  *   copies      content, file -> nothing
  *   pending     file -> nothing
  *   dirty       file -> change 8: see dirty.h
+ *   changes     file -> what became of its contents: see change.c
  *
  * The key of a file has these parts:
  *
@@ -57,11 +58,12 @@ enum catalog_db {
 	DB_COPIES,
 	DB_PENDING,
 	DB_DIRTY,
+	DB_CHANGES,
 	DB_DIGESTS, /* and the id of the digest */
 	DB_COUNT = DB_DIGESTS + DIGEST_COUNT
 };
 
-#define CATALOG_VERSION 13
+#define CATALOG_VERSION 14
 #define CATALOG_LOCK_FILE "lock"
 #define CATALOG_DATA_FILE "data.mdb"
 #define CATALOG_READERS_FILE "lock.mdb"
@@ -109,6 +111,16 @@ struct map_gate {
 	bool watched; /* a thread waits for that, and replaces the catalog */
 };
 
+/* A name that was removed, and what its file left; see change.c. */
+enum { LOST_NAMES = 32 };
+struct lost_name {
+	struct file_key parent, key;
+	int64_t lost_ms;
+	struct buf left; /* owned; empty: there is no such name */
+	size_t len;
+	char name[NAME_BYTES_MAX];
+};
+
 struct catalog {
 	MDB_env *env; /* NULL until the data file is opened */
 	MDB_dbi dbs[DB_COUNT];
@@ -140,6 +152,8 @@ struct catalog {
 
 	/* dirty entries up to this change are removed; the writer's */
 	uint64_t dirty_trimmed;
+	struct lost_name lost_names[LOST_NAMES]; /* the writer's */
+	unsigned lost_next;
 	/* Set by catalog_follow(): the inode numbers of the open files. */
 	ino_t data_inode, lock_inode;
 };
@@ -164,6 +178,10 @@ struct catalog_txn {
 	uint64_t incarnation;    /* valid with change */
 	struct id_list added;    /* contents, ascending */
 	struct id_list removed;  /* contents */
+	bool is_adopting;        /* see digest_set.c */
+	bool is_watched;
+	struct catalog_event *events; /* owned */
+	size_t event_count;
 };
 
 /* ---- record.c: bytes ---- */
@@ -370,6 +388,21 @@ int file_make_directory(struct catalog_txn *txn, const struct file_key *key);
  * elsewhere; or the file or directory itself if it has no name left. */
 int remove_below(struct catalog_txn *txn, const struct file_key *directory);
 int remove_if_nameless(struct catalog_txn *txn, const struct file_key *key);
+
+/* ---- change.c ---- */
+
+/* Before the record of a file is replaced by new, which has another content or
+ * none. */
+int change_of_record(struct catalog_txn *txn, const struct file_key *key,
+		     const struct file_record *new);
+int change_forget(struct catalog_txn *txn, const struct file_key *key);
+
+/* Before the file loses the name, and after it has got it. */
+int change_name_lost(struct catalog_txn *txn, const struct file_key *parent,
+		     struct catalog_name name, const struct file_key *key);
+int change_name_taken(struct catalog_txn *txn, const struct file_key *parent,
+		      struct catalog_name name, const struct file_key *key);
+void lost_names_release(struct catalog *c);
 
 /* ---- name.c ---- */
 

@@ -74,6 +74,8 @@ static int drop_step(struct catalog *c, struct fresh_batch *b, bool *done_out)
 		*done_out = true;
 		return 0;
 	}
+	/* No content is changed. */
+	txn->is_adopting = true;
 	err = drop_batch(txn, b, c->digest_set);
 	if (err)
 		catalog_abort(txn);

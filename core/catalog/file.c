@@ -165,10 +165,15 @@ static int record_replace(struct catalog_txn *txn, const struct file_key *key,
 		was_directory = old.state == FILE_DIRECTORY;
 		same = is_same_state(&old, new);
 		if (!same)
-			err = remove_state(txn, key, &old);
+			err = change_of_record(txn, key, new) ?:
+				      remove_state(txn, key, &old);
 		if (err)
 			return err;
 		count_record(txn, &old, UINT64_MAX);
+	} else {
+		err = change_of_record(txn, key, new);
+		if (err)
+			return err;
 	}
 	err = record_put(txn, key, new);
 	if (!err && !same)
@@ -193,6 +198,8 @@ int file_discard(struct catalog_txn *txn, const struct file_key *key)
 	err = remove_state(txn, key, &r);
 	if (!err)
 		err = txn_delete(txn, DB_FILES, k, file_key_store(key, k));
+	if (!err)
+		err = change_forget(txn, key);
 	if (!err)
 		err = dirty_add(txn, key);
 	if (!err)

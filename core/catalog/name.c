@@ -22,6 +22,8 @@ int link_put(struct catalog_txn *txn, const struct file_key *parent,
 		return err;
 	len = link_key_store(key, parent, name, link_key);
 	err = txn_put(txn, DB_LINKS, link_key, len, "", 0);
+	if (!err)
+		err = change_name_taken(txn, parent, name, key);
 	return err ? err : dirty_add(txn, key);
 }
 
@@ -34,7 +36,9 @@ int link_delete(struct catalog_txn *txn, const struct file_key *parent,
 	size_t link_len = link_key_store(key, parent, name, link_key);
 	int err;
 
-	err = txn_delete(txn, DB_NAMES, name_key, name_len);
+	err = change_name_lost(txn, parent, name, key);
+	if (!err)
+		err = txn_delete(txn, DB_NAMES, name_key, name_len);
 	if (!err)
 		err = txn_delete(txn, DB_LINKS, link_key, link_len);
 	if (!err)
@@ -441,7 +445,7 @@ static void reverse_bytes(char *bytes, size_t len)
  * The path of a name in parent; built in reverse, from the name to the root.
  * -ENOENT: it does not lead to root.
  */
-static int path_build(struct catalog_txn *txn, const struct file_key *root,
+int catalog_name_path(struct catalog_txn *txn, const struct file_key *root,
 		      const struct file_key *parent, struct catalog_name name,
 		      struct buf *out)
 {
@@ -495,8 +499,8 @@ int catalog_paths_next(struct catalog_walk *w, const char **path_out)
 		found = catalog_links_next(w, &parent, &name);
 		if (found != 1)
 			return found;
-		err = path_build(w->scan.txn, &w->root, &parent, name,
-				 &w->path);
+		err = catalog_name_path(w->scan.txn, &w->root, &parent, name,
+					&w->path);
 	}
 	*path_out = w->path.data;
 	return err ? err : 1;

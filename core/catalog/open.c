@@ -331,6 +331,7 @@ void catalog_free(struct catalog *c)
 		if (!atomic_load(&c->lost))
 			seal(c);
 	}
+	lost_names_release(c);
 	if (c->lock_fd >= 0)
 		data_dir_unlock(c->lock_fd);
 	(void)pthread_cond_destroy(&c->gate.changed);

@@ -13,7 +13,7 @@ static const char *const db_names[DB_DIGESTS] = {
 	[DB_NAMES] = "names",       [DB_LINKS] = "links",
 	[DB_CONTENTS] = "contents", [DB_IDENTITIES] = "identities",
 	[DB_COPIES] = "copies",     [DB_PENDING] = "pending",
-	[DB_DIRTY] = "dirty",
+	[DB_DIRTY] = "dirty",       [DB_CHANGES] = "changes",
 };
 
 const char *catalog_db_name(int db)
@@ -128,6 +128,7 @@ static void txn_free(struct catalog_txn *txn)
 	map_gate_leave(&txn->catalog->gate);
 	free(txn->added.ids);
 	free(txn->removed.ids);
+	catalog_events_free(txn->events, txn->event_count);
 	buf_release(&txn->found);
 	free(txn);
 }
@@ -274,6 +275,10 @@ int catalog_commit(struct catalog_txn *txn, struct catalog_changes *out)
 		out->removed_count = txn->removed.count;
 		txn->added.ids = NULL;
 		txn->removed.ids = NULL;
+		out->events = txn->events;
+		out->event_count = txn->event_count;
+		txn->events = NULL;
+		txn->event_count = 0;
 	}
 	txn_free(txn);
 	return err;
@@ -285,6 +290,7 @@ void catalog_changes_release(struct catalog_changes *changes)
 		return;
 	free(changes->added);
 	free(changes->removed);
+	catalog_events_free(changes->events, changes->event_count);
 	memset(changes, 0, sizeof(*changes));
 }
 

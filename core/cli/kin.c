@@ -16,8 +16,8 @@ static const struct command *const commands[] = {
 	&command_similar, &command_groups,  &command_report, &command_missing,
 	&command_dedup,   &command_ignore,  &command_export, &command_seed,
 	&command_digest,  &command_compare, &command_strip,  &command_status,
-	&command_wait,    &command_pause,   &command_resume, &command_rescan,
-	&command_check,
+	&command_watch,   &command_wait,    &command_pause,  &command_resume,
+	&command_rescan,  &command_check,
 };
 
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))

@@ -104,8 +104,7 @@ static int apply_name_added(const struct committer *c, struct catalog_txn *txn,
 	if (!err && !was_known && ev->learned)
 		scan_request(c->context.scan, &ev->key, false);
 	if (!err)
-		err = catalog_name_set(txn, &ev->parent, name_of(ev->name),
-				       &ev->key);
+		err = report_name_set(c, txn, &ev->parent, ev->name, &ev->key);
 	return err == -EINVAL && !was_known ?
 		       remove_nameless(c, txn, &ev->key) :
 		       err;
@@ -141,10 +140,14 @@ static int ignore_missing(int err)
 	return err == -ENOENT ? 0 : err;
 }
 
-static int apply_name_removed(struct catalog_txn *txn, const struct event *ev)
+static int remove_name(const struct committer *c, struct catalog_txn *txn,
+		       const struct file_key *parent, const char *name)
 {
-	return ignore_missing(
-		catalog_name_remove(txn, &ev->parent, name_of(ev->name)));
+	int err = report_removed(c, txn, parent, name);
+
+	return err ? err :
+		     ignore_missing(
+			     catalog_name_remove(txn, parent, name_of(name)));
 }
 
 /* The catalog has no record of the file that moved: adds it by its new name.
@@ -169,8 +172,8 @@ static int apply_unknown_moved(const struct committer *c,
 	err = ev->directory ? set_directory(txn, &ev->key, &was_known) :
 			      ensure_file(txn, &ev->key);
 	if (!err)
-		err = catalog_name_set(txn, &ev->new_parent,
-				       name_of(ev->new_name), &ev->key);
+		err = report_name_set(c, txn, &ev->new_parent, ev->new_name,
+				      &ev->key);
 	return err == -EINVAL && !was_known ?
 		       remove_nameless(c, txn, &ev->key) :
 		       err;
@@ -254,10 +257,8 @@ static int apply_name_moved(const struct committer *c, struct catalog_txn *txn,
 	if (!known && ev->exchange)
 		scan_request(c->context.scan, &ev->parent, false);
 	if (!known)
-		return apply_name_removed(txn, ev);
-	err = catalog_name_move(txn, &ev->parent, name_of(ev->name),
-				&ev->new_parent, name_of(ev->new_name),
-				ev->exchange);
+		return remove_name(c, txn, &ev->parent, ev->name);
+	err = report_name_move(c, txn, ev);
 	if (!err && c->context.source->rules.exclude_count)
 		rescan_moved(c, ev);
 	return err == -ENOENT ? apply_unknown_moved(c, txn, ev) : err;
@@ -322,7 +323,7 @@ static int find_vanished(struct catalog_txn *txn,
 	return err;
 }
 
-static int remove_vanished(struct catalog_txn *txn,
+static int remove_vanished(const struct committer *c, struct catalog_txn *txn,
 			   const struct source_listing *l)
 {
 	struct buf vanished = { 0 };
@@ -330,8 +331,7 @@ static int remove_vanished(struct catalog_txn *txn,
 	const char *name = vanished.data, *end = name + vanished.len;
 
 	while (!err && name < end) {
-		err = ignore_missing(
-			catalog_name_remove(txn, &l->directory, name_of(name)));
+		err = remove_name(c, txn, &l->directory, name);
 		name += strlen(name) + 1;
 	}
 	buf_release(&vanished);
@@ -384,9 +384,8 @@ static int apply_entry(const struct committer *c, struct catalog_txn *txn,
 	} else {
 		err = apply_file_entry(txn, entry);
 		if (!err)
-			err = catalog_name_set(txn, &l->directory,
-					       name_of(entry->name),
-					       &entry->key);
+			err = report_name_set(c, txn, &l->directory,
+					      entry->name, &entry->key);
 	}
 	return err == -EINVAL ? skip_contradiction(c) : err;
 }
@@ -403,7 +402,7 @@ static int apply_listing(const struct committer *c, struct catalog_txn *txn,
 		return err;
 	err = catalog_directory_set(txn, &l->directory);
 	if (!err)
-		err = remove_vanished(txn, l);
+		err = remove_vanished(c, txn, l);
 	for (i = 0; i < l->count && !err; i++)
 		err = apply_entry(c, txn, l, &l->entries[i]);
 	return err;
@@ -427,7 +426,7 @@ static int apply_by_kind(const struct committer *c, struct catalog_txn *txn,
 	case EVENT_NAME_ADDED:
 		return apply_name_added(c, txn, ev);
 	case EVENT_NAME_REMOVED:
-		return apply_name_removed(txn, ev);
+		return remove_name(c, txn, &ev->parent, ev->name);
 	case EVENT_NAME_MOVED:
 		return apply_name_moved(c, txn, ev);
 	case EVENT_LISTING:

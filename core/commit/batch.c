@@ -14,6 +14,9 @@ static int write_batch(struct committer *c, const struct event *ev,
 	err = catalog_write(c->context.catalog, &txn);
 	if (err)
 		return err;
+	if (c->context.up->is_watched &&
+	    c->context.up->is_watched(c->context.up->ctx))
+		catalog_watch(txn);
 	while (!err && count--) {
 		gate_pass(&c->gate);
 		err = event_apply(c, txn, ev);
@@ -129,6 +132,8 @@ static int write_and_index(struct committer *c, const struct event *first,
 
 	if (!err)
 		update_index(c, &changes);
+	if (!err && changes.event_count)
+		c->context.up->changed(c->context.up->ctx, &changes);
 	catalog_changes_release(&changes);
 	return err;
 }

@@ -25,6 +25,19 @@ enum {
 int event_apply(const struct committer *c, struct catalog_txn *txn,
 		const struct event *ev);
 
+/* ---- report.c: events of names, for those who watch; else these do nothing ---- */
+
+/* Before the name is removed: of a directory, of all files below it. */
+int report_removed(const struct committer *c, struct catalog_txn *txn,
+		   const struct file_key *parent, const char *name);
+/* catalog_name_set(); a file whose content is known already is new there. */
+int report_name_set(const struct committer *c, struct catalog_txn *txn,
+		    const struct file_key *parent, const char *name,
+		    const struct file_key *key);
+/* catalog_name_move(). */
+int report_name_move(const struct committer *c, struct catalog_txn *txn,
+		     const struct event *ev);
+
 /* ---- batch.c; all by the committer's thread ---- */
 
 /* Writes count events, from first on, and updates the index. */

@@ -155,6 +155,20 @@ static void catalog_damaged(void *engine, bool waits)
 		engine_reload_if_damaged(engine);
 }
 
+static bool is_watched(void *engine)
+{
+	struct engine *e = engine;
+
+	return changes_are_watched(&e->changes);
+}
+
+static void changed(void *engine, struct catalog_changes *changes)
+{
+	struct engine *e = engine;
+
+	changes_post(&e->changes, changes);
+}
+
 /* ---- the parts ---- */
 
 static int init_parts(struct engine *e)
@@ -215,6 +229,8 @@ static int init_parts(struct engine *e)
 	};
 
 	e->listener = (struct engine_listener){
+		.is_watched = is_watched,
+		.changed = changed,
 		.ctx = e,
 		.post = post,
 		.names_version = names_version,
@@ -231,6 +247,7 @@ static int init_parts(struct engine *e)
 		       throttle_init(&e->throttle, &throttle)             ?:
 		       hash_init(&e->hash, &hash)                         ?:
 		       scan_init(&e->scan, &scan)                         ?:
+		       changes_init(&e->changes, &e->source, e->catalog)  ?:
 		       commit_init(&e->commit, &commit)                   ?:
 		       ignored_init(&e->ignored, e->catalog_dir, &e->log) ?:
 		       search_init(&e->search, &search)                   ?:
@@ -292,10 +309,12 @@ void engine_free(struct engine *e)
 	scan_stop(&e->scan);
 	hash_stop(&e->hash);
 	commit_stop(&e->commit);
+	changes_stop(&e->changes);
 	search_stop(&e->search);
 	demand_pool_stop(&e->on_demand);
 	queue_release(&e->queue);
 	commit_release(&e->commit);
+	changes_release(&e->changes);
 	scan_release(&e->scan);
 	search_release(&e->search);
 	ignored_release(&e->ignored);
@@ -344,12 +363,43 @@ void engine_give_up(struct engine *e, uint64_t ticket)
 	queue_give_up_waiting(&e->queue, ticket);
 }
 
+int engine_last_change(struct engine *e, int fd, struct catalog_change *out)
+{
+	struct catalog_txn *txn;
+	struct file_key key;
+	struct stat st;
+	int err;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode) || !catalog_is_open(e->catalog))
+		return -ENODATA;
+	source_get_key(&e->source, fd, &st, &key);
+	err = catalog_read(e->catalog, &txn);
+	if (!err) {
+		err = catalog_change_get(txn, &key, out);
+		if (err == -EUCLEAN)
+			catalog_found_damage(e->catalog);
+		catalog_abort(txn);
+	}
+	if (err == -EUCLEAN)
+		engine_reload_if_damaged(e);
+	return err == -ENOENT || err == -EUCLEAN ? -ENODATA : err;
+}
+
 int engine_digest_on_demand(struct engine *e, const struct demand_query *q)
 {
 	return demand_pool_post(&e->on_demand, q);
 }
 
 /* ---- changes and control ---- */
+
+int engine_watch_changes(struct engine *e, const struct search_caller *caller,
+			 struct search_paths *within, void (*wake)(void *arg),
+			 void *arg, struct changes_watcher **out)
+{
+	return changes_watch(&e->changes, caller, within, wake, arg, out);
+}
 
 bool engine_doubts_times(const struct engine *e)
 {

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "core/changes/changes.h"
 #include "core/queue/demand_pool.h"
 #include "core/search/credentials.h"
 #include "core/catalog/catalog.h"
@@ -146,6 +147,10 @@ int engine_ask(struct engine *e, int fd, uint32_t wanted,
 bool engine_digests_hold(struct engine *e, int fd,
 			 const struct file_digests *answer);
 
+/* How the content of the file behind fd was last changed, as far as that is
+ * committed.  Never waits.  -ENODATA: it was not, or that is not known. */
+int engine_last_change(struct engine *e, int fd, struct catalog_change *out);
+
 /*
  * Requests that take time are bounded in number, in all and for each user
  * (uid); a user beyond that gets -EAGAIN (core/queue/share.h).  Users are
@@ -231,6 +236,11 @@ void engine_name_moved(struct engine *e, const struct engine_move *m);
 
 /* For the queries of core/search/search.h and groups.h. */
 struct searcher *engine_searcher(struct engine *e);
+
+/* Tells the caller which contents change; see core/changes/changes.h. */
+int engine_watch_changes(struct engine *e, const struct search_caller *caller,
+			 struct search_paths *within, void (*wake)(void *arg),
+			 void *arg, struct changes_watcher **out);
 
 /* ---- state and control ---- */
 

@@ -9,6 +9,7 @@
 #include "core/base/clock.h"
 #include "core/base/logger.h"
 #include "core/base/thread.h"
+#include "core/changes/changes.h"
 #include "core/commit/commit.h"
 #include "core/queue/hash.h"
 #include "core/queue/demand_pool.h"
@@ -31,6 +32,7 @@
  *   search   queries for near-duplicates, on threads of its own
  *   hash     the workers, which read and digest files
  *   on_demand  digests that are not stored, on threads of their own
+ *   changes  those who watch what is committed
  *   ignored  the pairs of contents that the user ignores
  *
  * Each part has one mutex.  No mutex is held while another part is called,
@@ -55,6 +57,7 @@ struct engine {
 	struct hasher hash;
 	struct demand_pool on_demand;
 	struct ignored ignored;
+	struct changes changes;
 	struct engine_listener listener; /* of all parts */
 
 	struct throttle throttle;

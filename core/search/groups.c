@@ -35,6 +35,19 @@ void search_paths_release(struct search_paths *p)
 	*p = (struct search_paths){ 0 };
 }
 
+bool search_paths_have(const struct search_paths *p, const char *path)
+{
+	size_t i, len;
+
+	for (i = 0; i < p->count; i++) {
+		len = strlen(p->paths[i]);
+		if (!len || (!strncmp(path, p->paths[i], len) &&
+			     (path[len] == '/' || !path[len])))
+			return true;
+	}
+	return !p->count;
+}
+
 static int paths_copy(const struct search_paths *from, struct search_paths *out)
 {
 	size_t i;

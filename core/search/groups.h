@@ -38,6 +38,8 @@ struct search_paths {
 };
 
 int search_paths_add(struct search_paths *p, const char *path, size_t len);
+/* Whether the path is one of these or below one; true if there are none. */
+bool search_paths_have(const struct search_paths *p, const char *path);
 void search_paths_release(struct search_paths *p);
 
 struct file_groups_query {

@@ -42,19 +42,9 @@ int hits_append(struct search_hits *hits, const struct search_hit *hit)
 	return 0;
 }
 
-/* Whether the path is in or below one of q->within, if there are any. */
 static bool path_is_within(const struct search_query *q, const char *path)
 {
-	const struct search_paths *within = q->within;
-	size_t i, len;
-
-	for (i = 0; within && i < within->count; i++) {
-		len = strlen(within->paths[i]);
-		if (!len || (!strncmp(path, within->paths[i], len) &&
-			     (path[len] == '/' || !path[len])))
-			return true;
-	}
-	return !within || !within->count;
+	return !q->within || search_paths_have(q->within, path);
 }
 
 /* Whether the identity is the recorded one; notes what else is of interest. */

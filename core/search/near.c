@@ -122,7 +122,7 @@ static int search_digests(struct search_query *q,
 	struct index_query query = {
 		.digests = digests,
 		.rules = { .relation = wanted->relation,
-			   .threshold = q->context->threshold,
+			   .threshold = q->threshold ?: q->context->threshold,
 			   .share_min = q->context->share_min },
 		.self = q->self_content,
 		.first_content = 1,
@@ -164,7 +164,8 @@ int near_contents(struct search_query *q, const struct content_query *wanted,
 	/* All matches of a content in the catalog, for a caller that may see
 	 * every content. */
 	bool cached = q->caller.trusted && q->self_content && !q->digests &&
-		      wanted->relation == INDEX_ALIKE && !wanted->any;
+		      !q->threshold && wanted->relation == INDEX_ALIKE &&
+		      !wanted->any;
 	struct digests d;
 	int err;
 
@@ -368,6 +369,7 @@ int search_file(struct searcher *s, const struct search_file_query *query,
 	if (err)
 		return err;
 	q->relation = query->relation;
+	q->threshold = query->threshold;
 	q->on_hits = done;
 	q->arg = arg;
 	q->wait = (struct digests_wait){

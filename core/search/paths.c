@@ -72,11 +72,10 @@ static bool directories_are_open(const struct source *source, const char *path)
 	return open;
 }
 
-bool search_hit_holds(const struct searcher *s, const char *path,
+bool search_hit_holds(const struct source *source, const char *path,
 		      const struct file_key *key,
 		      const struct file_identity *identity)
 {
-	const struct source *source = s->context.source;
 	int fd = file_open_beneath(source->fd, path, O_PATH);
 	struct file_identity now;
 	struct stat st;
@@ -87,16 +86,15 @@ bool search_hit_holds(const struct searcher *s, const char *path,
 	holds = file_identify(source, fd, key, &st);
 	if (holds)
 		source_get_identity(&st, &now);
-	holds = holds && file_identity_equal(&now, identity) &&
+	holds = holds && (!identity || file_identity_equal(&now, identity)) &&
 		!faccessat(fd, "", R_OK, AT_EMPTY_PATH | AT_EACCESS);
 	close(fd);
 	return holds && directories_are_open(source, path);
 }
 
-bool search_directory_holds(const struct searcher *s, const char *path,
+bool search_directory_holds(const struct source *source, const char *path,
 			    const struct file_key *key)
 {
-	const struct source *source = s->context.source;
 	struct file_key found;
 
 	return directory_is_open(source, path, &found) &&

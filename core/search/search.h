@@ -184,6 +184,7 @@ void search_entries_release(struct search_entries *entries);
 struct search_file_query {
 	int fd; /* of the file, O_PATH will do */
 	enum index_relation relation;
+	int threshold; /* 0: that of the mount */
 	unsigned timeout_ms;
 	/* To give up waiting for the file's digests; or NULL.  Borrowed until
 	 * done is called. */
@@ -293,15 +294,15 @@ bool search_is_incomplete(const struct search_context *c,
 
 /* ---- checking earlier hits ---- */
 
-/* Whether the path leads to that file, with that identity, and the calling
- * thread can list all directories on the path and read the file. */
-bool search_hit_holds(const struct searcher *s, const char *path,
+/* Whether the path leads to that file, with that identity (NULL: any), and the
+ * calling thread can list all directories on the path and read the file. */
+bool search_hit_holds(const struct source *source, const char *path,
 		      const struct file_key *key,
 		      const struct file_identity *identity);
 
 /* Whether the path still leads to that directory, and the calling thread can
  * list all directories on it. */
-bool search_directory_holds(const struct searcher *s, const char *path,
+bool search_directory_holds(const struct source *source, const char *path,
 			    const struct file_key *key);
 
 #endif

@@ -57,6 +57,7 @@ struct search_query {
 	int fd; /* owned: the file or directory, O_PATH; -1 with digests */
 	struct digests *digests; /* owned: of search_content(), else NULL */
 	enum index_relation relation;
+	int threshold; /* 0: that of the mount */
 	/* One such query at a time is worked on (searcher.grouping). */
 	bool takes_memory;
 	struct search_caller caller;

@@ -13,7 +13,7 @@
 #include "core/index/judge_rules.h"
 #include "core/share/schema.h"
 
-struct candidate {
+struct question_candidate {
 	uint8_t content[DB_UUID_BYTES];
 	unsigned values; /* in common */
 };
@@ -28,7 +28,7 @@ struct question_job {
 	uint64_t values[QUESTION_VALUES];
 	bool is_common[QUESTION_VALUES];
 	size_t value_count;
-	struct candidate *candidates;
+	struct question_candidate *candidates;
 	size_t candidate_count;
 	json_t *hosts; /* labels by ids */
 };
@@ -104,7 +104,7 @@ static int run_step(struct question_job *j, const char *all, const char *one,
 static int add_candidate(struct question_job *j, const uint8_t *content,
 			 unsigned values)
 {
-	struct candidate *all = array_with_room(
+	struct question_candidate *all = array_with_room(
 		j->candidates, j->candidate_count, sizeof(*all));
 
 	if (!all)
@@ -161,14 +161,14 @@ static int take_postings(struct question_job *j, const PGresult *r)
 
 static int by_content(const void *a, const void *b)
 {
-	const struct candidate *x = a, *y = b;
+	const struct question_candidate *x = a, *y = b;
 
 	return memcmp(x->content, y->content, DB_UUID_BYTES);
 }
 
 static int by_values(const void *a, const void *b)
 {
-	const struct candidate *x = a, *y = b;
+	const struct question_candidate *x = a, *y = b;
 
 	if (x->values != y->values)
 		return x->values < y->values ? 1 : -1;
@@ -178,7 +178,7 @@ static int by_values(const void *a, const void *b)
 static int find_candidates(struct question_job *j)
 {
 	struct buf items = { 0 };
-	struct candidate *c;
+	struct question_candidate *c;
 	size_t i, count = 1;
 	int err = 0;
 

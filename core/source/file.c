@@ -132,6 +132,16 @@ int file_reopen(int path_fd)
 	return open_quietly(open_link, AT_FDCWD, name);
 }
 
+int file_link(int fd, int directory, const char *name)
+{
+	char path[32];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return linkat(AT_FDCWD, path, directory, name, AT_SYMLINK_FOLLOW) ?
+		       -errno :
+		       0;
+}
+
 /* ---- mappings ---- */
 
 /* The kernel writes dirty pages out within half a minute by default

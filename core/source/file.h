@@ -33,6 +33,9 @@ int file_open_to_read(int root_fd, const char *path);
 /* Opens the regular file behind an O_PATH descriptor for reading. */
 int file_reopen(int path_fd);
 
+/* Gives the file behind a descriptor, which may be O_PATH, another name. */
+int file_link(int fd, int directory, const char *name);
+
 /*
  * Writes out the pages that are dirty through mappings, before the file is
  * hashed.  The first store to a clean page of a mapping updates the timestamps,

@@ -6,10 +6,12 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/engine/engine.h"
 #include "fs/inode/cred.h"
 #include "fs/fs.h"
+#include "fs/inode/descriptor.h"
 #include "fs/inode/inode.h"
 #include "fs/ops/behind.h"
 #include "fs/ops/reply.h"
@@ -18,6 +20,7 @@
 #define PREFIX "user.kinfs."
 #define STATE PREFIX "state"
 #define STATUS PREFIX "status"
+#define CHANGE PREFIX "change"
 #define WAIT PREFIX "wait"
 #define CONTROL PREFIX "control"
 
@@ -102,6 +105,36 @@ static int status_text(struct fs *fs, bool whole, struct buf *out)
 
 /* ---- the other attributes user.kinfs.* ---- */
 
+/* "97 2026-11-25T08:15:02Z".  What a file of the same name was before only the
+ * owner of the mount is told: nobody knows who could read that. */
+static int read_change(fuse_req_t req, struct fs *fs, struct inode *inode,
+		       struct buf *out)
+{
+	struct catalog_change change;
+	struct path_fd path;
+	char date[64];
+	time_t seconds;
+	struct tm tm;
+	int err = inode_path_fd(fs, inode, &path);
+
+	if (err)
+		return err;
+	err = engine_last_change(fs->engine, path.fd, &change);
+	path_fd_close(&path);
+	if (!err && change.replaced && !cred_owns_mount(fs, req))
+		err = -ENODATA;
+	if (err)
+		return err;
+	seconds =
+		change.when_ns / 1000000000 - (change.when_ns % 1000000000 < 0);
+	if (!gmtime_r(&seconds, &tm) ||
+	    !strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &tm))
+		return -ENODATA;
+	return change.kept < 0 ?
+		       buf_append_format(out, "- %s", date) :
+		       buf_append_format(out, "%d %s", change.kept, date);
+}
+
 static void get_kinfs(fuse_req_t req, struct fs *fs, struct inode *inode,
 		      const char *name, size_t size)
 {
@@ -115,6 +148,8 @@ static void get_kinfs(fuse_req_t req, struct fs *fs, struct inode *inode,
 			err = xattr_format_state(&answer, &text);
 			file_digests_release(&answer);
 		}
+	} else if (strcmp(name, CHANGE) == 0) {
+		err = read_change(req, fs, inode, &text);
 	} else if (strcmp(name, STATUS) == 0 && inode == fs->root) {
 		err = status_text(fs, cred_owns_mount(fs, req), &text);
 	} else if (strcmp(name, WAIT) == 0 && inode == fs->root) {

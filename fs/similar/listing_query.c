@@ -122,6 +122,8 @@ static void reply_wanted(fuse_req_t req, struct fs *fs, struct similar_node *n,
 static bool item_holds(fuse_req_t req, struct fs *fs, struct similar_node *n,
 		       const struct listing *l, const struct listing_item *item)
 {
+	const struct source *source =
+		engine_searcher(fs->engine)->context.source;
 	struct cred saved;
 	bool holds;
 
@@ -133,11 +135,9 @@ static bool item_holds(fuse_req_t req, struct fs *fs, struct similar_node *n,
 	    cred_assume(fs, req, &saved))
 		return false;
 	if (n->view->list == list_directories)
-		holds = search_directory_holds(engine_searcher(fs->engine),
-					       item->path, &item->key);
+		holds = search_directory_holds(source, item->path, &item->key);
 	else
-		holds = search_hit_holds(engine_searcher(fs->engine),
-					 item->path, &item->key,
+		holds = search_hit_holds(source, item->path, &item->key,
 					 &item->identity);
 	cred_restore(fs, &saved);
 	return holds;
@@ -187,6 +187,70 @@ static void query_free(struct listing_query *q)
 	free(q);
 }
 
+/* ---- the base of a file ---- */
+
+/* As SEED_LEAST of core/act/export/seeds.h. */
+enum { BASE_LEAST = 5 };
+
+static bool is_base(const struct listing_query *q)
+{
+	return q->node->view->relation == INDEX_ALIKE &&
+	       q->node->view->list == list_relation && q->want.name &&
+	       !strcmp(q->want.name, SIMILAR_BASE);
+}
+
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/* Whether a is a better base than b for a file of that size: identical, more in
+ * common, nearer in size. */
+static bool is_better_base(const struct search_hit *a,
+			   const struct search_hit *b, uint64_t size)
+{
+	bool same = a->verdict.score == 100;
+
+	if (same != (b->verdict.score == 100))
+		return same;
+	if (a->verdict.bytes != b->verdict.bytes)
+		return a->verdict.bytes > b->verdict.bytes;
+	return distance(a->identity.size, size) <
+	       distance(b->identity.size, size);
+}
+
+/* A listing of nothing but the link to the best of the hits. */
+static int list_base(const struct listing_query *q,
+		     const struct search_hits *hits, struct listing **out)
+{
+	struct search_hits best = { .hits = hits->hits,
+				    .count = !!hits->count };
+	struct listing *l;
+	char *name;
+	size_t i;
+	int err;
+
+	for (i = 1; i < hits->count; i++)
+		if (is_better_base(&hits->hits[i], best.hits,
+				   hits->file.identity.size))
+			best.hits = &hits->hits[i];
+	err = listing_from_hits(&best, q->node->depth, &l);
+	if (err)
+		return err;
+	name = strdup(SIMILAR_BASE);
+	if (l->count && name) {
+		free(l->items[0].name);
+		l->items[0].name = name;
+		name = NULL;
+	} else if (!name) {
+		listing_unref(l);
+		return -ENOMEM;
+	}
+	free(name);
+	*out = l;
+	return 0;
+}
+
 void listing_query_end(struct listing_query *q, int err, struct listing *l)
 {
 	assert(err || l);
@@ -195,7 +259,7 @@ void listing_query_end(struct listing_query *q, int err, struct listing *l)
 		q->caller.credentials = (struct credentials){ 0 };
 		l->listed_ctime_ns = q->listed_ctime_ns;
 		l->made_ns = clock_now_ns();
-		if (!(q->node->view->flags & VIEW_MIRRORS))
+		if (!(q->node->view->flags & VIEW_MIRRORS) && !is_base(q))
 			node_keep_listing(q->fs, q->node, l);
 	}
 	if (park_claim(&q->park)) {
@@ -237,7 +301,9 @@ static void on_hits(void *arg, int result, struct search_hits *hits)
 	struct listing *l = NULL;
 
 	if (!result)
-		result = listing_from_hits(hits, q->node->depth, &l);
+		result = is_base(q) ?
+				 list_base(q, hits, &l) :
+				 listing_from_hits(hits, q->node->depth, &l);
 	if (!result)
 		result = listing_set_state(l, &hits->file, hits->incomplete,
 					   hits->cut, q->fs->options.limit);
@@ -263,7 +329,8 @@ int list_relation(struct listing_query *q, int fd)
 {
 	const struct search_file_query query = {
 		.fd = fd,
-		.relation = q->node->view->relation,
+		.relation = is_base(q) ? INDEX_ALL : q->node->view->relation,
+		.threshold = is_base(q) ? BASE_LEAST : 0,
 		.timeout_ms = q->fs->options.wait_s * 1000,
 		.ticket = &q->park.ticket,
 	};

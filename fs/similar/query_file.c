@@ -36,9 +36,10 @@ struct query_read {
 struct query_answer {
 	struct fs *fs;
 	struct search_caller caller;  /* constant; owned */
-	bool is_groups;               /* constant */
+	enum query_asked kind;        /* constant */
 	enum index_relation relation; /* constant; not for groups */
 	struct file_groups_watch watch;
+	struct changes_watcher *watcher; /* constant; of changes */
 	atomic_bool cancelled;
 	pthread_mutex_t lock; /* everything below */
 	unsigned refs;
@@ -75,6 +76,8 @@ static void answer_unref(struct query_answer *a)
 	credentials_release(&a->caller.credentials);
 	file_groups_unref(a->groups);
 	pthread_mutex_destroy(&a->lock);
+	if (a->watcher)
+		changes_end(a->watcher);
 	buf_release(&a->text);
 	/* This read was interrupted; otherwise it would have a reference. */
 	if (a->reader && park_claim(&a->reader->park))
@@ -241,9 +244,71 @@ static void request_files(struct query_answer *a)
 		query_ended(a, err);
 }
 
+/* ---- changes ---- */
+
+/* Adds changes while there is little text.  What is not read stays with the
+ * watcher, which merges it. */
+static void add_changes(struct query_answer *a)
+{
+	enum { READ_AHEAD = 1 << 16 };
+	struct content_change change;
+	int got = 1;
+
+	pthread_mutex_lock(&a->lock);
+	while (got == 1 && !a->ended && !a->err &&
+	       a->text.len - a->taken < READ_AHEAD) {
+		got = changes_take(a->watcher, &change);
+		if (got == 1) {
+			a->err = query_text_add_change(&change, &a->text);
+			free(change.path);
+			free(change.from);
+		} else if (got == -ECANCELED) {
+			a->ended = true;
+			a->err = query_text_add_end(false, false, &a->text);
+		} else {
+			a->err = got;
+		}
+	}
+	pthread_mutex_unlock(&a->lock);
+}
+
+static void on_change(void *arg)
+{
+	struct query_answer *a = arg;
+	bool wanted;
+
+	pthread_mutex_lock(&a->lock);
+	wanted = a->reader;
+	pthread_mutex_unlock(&a->lock);
+	if (!wanted)
+		return;
+	add_changes(a);
+	answer_reader(a);
+}
+
+/* No query of the engine has a reference. */
+static int watch_changes(struct query_answer *a, struct search_paths *within)
+{
+	int err = buf_append_text(&a->text, "{\"watching\":true}\n");
+
+	a->refs = 1;
+	a->is_searching = false;
+	return err ? err :
+		     engine_watch_changes(a->fs->engine, &a->caller, within,
+					  on_change, a, &a->watcher);
+}
+
+static void add_text(struct query_answer *a)
+{
+	if (a->kind == QUERY_CHANGES)
+		add_changes(a);
+	else
+		request_files(a);
+}
+
 /* Has the engine begin.  The caller gets a reference. */
 static int answer_new(struct fs *fs, const struct search_caller *caller,
-		      const struct query_text *query, struct query_answer **out)
+		      struct query_text *query, struct query_answer **out)
 {
 	struct query_answer *a = calloc(1, sizeof(*a));
 	int err = a ? search_caller_copy(caller, &a->caller) : -ENOMEM;
@@ -253,7 +318,7 @@ static int answer_new(struct fs *fs, const struct search_caller *caller,
 		return err;
 	}
 	a->fs = fs;
-	a->is_groups = query->is_groups;
+	a->kind = query->kind;
 	a->relation = query->relation;
 	a->refs = 2;
 	a->is_searching = true;
@@ -262,7 +327,9 @@ static int answer_new(struct fs *fs, const struct search_caller *caller,
 	a->watch.arg = a;
 	a->watch.cancelled = &a->cancelled;
 	pthread_mutex_init(&a->lock, NULL);
-	if (query->is_groups)
+	if (query->kind == QUERY_CHANGES)
+		err = watch_changes(a, &query->groups.within);
+	else if (query->kind == QUERY_GROUPS)
 		err = search_groups(engine_searcher(fs->engine), &query->groups,
 				    &a->caller, &a->watch);
 	else
@@ -290,7 +357,7 @@ static void answer_read(fuse_req_t req, struct query_answer *a, size_t size)
 	pthread_mutex_unlock(&a->lock);
 	if (ready) {
 		reply_piece(req, a, size);
-		request_files(a);
+		add_text(a);
 		return;
 	}
 	r = calloc(1, sizeof(*r));
@@ -312,7 +379,7 @@ static void answer_read(fuse_req_t req, struct query_answer *a, size_t size)
 	if (before && park_claim(&before->park))
 		reply_error(before->park.req, -EAGAIN);
 	free(before);
-	request_files(a);
+	add_text(a);
 	/* Text may have been added since is_ready(). */
 	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): two references */
 	answer_reader(a);
@@ -456,8 +523,8 @@ bool query_ioctl(fuse_req_t req, unsigned command, const void *in,
 	return true;
 }
 
-/* Parses the query and asks it; drops it if it is not valid, or if groups cannot
- * be searched for.  The caller holds the lock. */
+/* Parses the query and asks it; drops it if it is not valid, or if what
+ * it asks for cannot begin.  The caller holds the lock. */
 static int ask_query(struct query_file *q, struct fs *fs)
 {
 	struct query_text query;
@@ -466,7 +533,7 @@ static int ask_query(struct query_file *q, struct fs *fs)
 
 	if (!err) {
 		err = answer_new(fs, &q->caller, &query, &q->answer);
-		drop = err && query.is_groups;
+		drop = err && query.kind != QUERY_CONTENT;
 		query_text_release(&query);
 	}
 	if (drop)
@@ -490,7 +557,7 @@ void query_read(fuse_req_t req, size_t size, const struct fuse_file_info *fi)
 	if (a) {
 		/* A query about a content that failed is asked again. */
 		pthread_mutex_lock(&a->lock);
-		failed = !a->is_groups && a->err;
+		failed = a->kind == QUERY_CONTENT && a->err;
 		pthread_mutex_unlock(&a->lock);
 	}
 	if (failed)

@@ -57,6 +57,26 @@ struct fs;
  *
  * Files of one content follow one another, and so do members of a group.
  *
+ * A query for changes (core/changes/changes.h) is
+ *
+ *   {"relation":"changes","within":[{"path":"docs"}, ...]}
+ *
+ * Its answer has a line for each change that is committed after the first line
+ * was read, and ends with the mount:
+ *
+ *   {"watching":true}
+ *   {"path":"docs/a","event":"changed","size":N,"kept":97,"time_ns":N,
+ *    "merged":2}
+ *                   event: new, changed, moved, removed; kept: per cent of the
+ *                   earlier content that is left, where that is known; merged:
+ *                   further changes of the path that were not read in time;
+ *                   time_ns: when the last of them was committed
+ *   {"path":"old","event":"moved","directory":true,"from":"docs","time_ns":N}
+ *   {"end":true,"cut":false,"complete":true}
+ *
+ * A second query of the same user fails with EBUSY while there is one, and a
+ * read with ENOBUFS when CHANGES_MOST paths have not been read.
+ *
  * If the file cannot be opened for writing, a program sends the query by
  * ioctl(), see core/engine/query_ioctl.h.
  *

@@ -80,7 +80,7 @@ static int take_groups(struct query_text *q, json_t *object)
 	json_t *value;
 	int err = 0;
 
-	q->is_groups = true;
+	q->kind = QUERY_GROUPS;
 	json_object_foreach(object, key, value)
 	{
 		if (!strcmp(key, "relation"))
@@ -107,6 +107,18 @@ static int take_groups(struct query_text *q, json_t *object)
 	return 0;
 }
 
+/* ---- a query for changes ---- */
+
+static int take_changes(struct query_text *q, const json_t *object)
+{
+	const json_t *within = json_object_get(object, "within");
+
+	q->kind = QUERY_CHANGES;
+	if (json_object_size(object) != (within ? 2 : 1))
+		return -EINVAL;
+	return within ? take_within(&q->groups.within, within) : 0;
+}
+
 /* ---- a query ---- */
 
 int query_text_parse(const char *text, size_t len, struct query_text *out)
@@ -119,6 +131,8 @@ int query_text_parse(const char *text, size_t len, struct query_text *out)
 
 	if (relation && !strcmp(relation, "groups"))
 		err = take_groups(&q, object);
+	else if (relation && !strcmp(relation, "changes"))
+		err = take_changes(&q, object);
 	else if (json_is_object(object))
 		err = take_content(&q, object);
 	json_decref(object);
@@ -220,6 +234,35 @@ int query_text_add_files(const struct search_group_hits *files, struct buf *out)
 			      add_file(&files->files[i], hit, out);
 	}
 	return err;
+}
+
+int query_text_add_change(const struct content_change *c, struct buf *out)
+{
+	json_t *line = json_object();
+	int err = line ? json_set_path(line, "path", c->path) : -ENOMEM;
+
+	if (!err)
+		err = json_object_set_new(
+			line, "event", json_string(change_kind_names[c->kind]));
+	if (!err && c->directory)
+		err = json_object_set_new(line, "directory", json_true());
+	if (!err && c->from)
+		err = json_set_path(line, "from", c->from);
+	if (!err && c->kind != CHANGE_REMOVED && !c->directory)
+		err = json_object_set_new(line, "size",
+					  json_integer((json_int_t)c->size));
+	if (!err && c->kept >= 0)
+		err = json_object_set_new(line, "kept", json_integer(c->kept));
+	if (!err)
+		err = json_object_set_new(line, "time_ns",
+					  json_integer(c->time_ns));
+	if (!err && c->merged)
+		err = json_object_set_new(line, "merged",
+					  json_integer((json_int_t)c->merged));
+	if (!err)
+		return json_append_line(out, line);
+	json_decref(line);
+	return -ENOMEM;
 }
 
 int query_text_add_end(bool cut, bool incomplete, struct buf *out)

@@ -6,16 +6,20 @@
 #include <stddef.h>
 
 #include "core/base/buf.h"
+#include "core/changes/changes.h"
 #include "core/digest/digest.h"
 #include "core/index/index.h"
 #include "core/search/groups.h"
 #include "core/search/search.h"
 
+enum query_asked { QUERY_CONTENT, QUERY_GROUPS, QUERY_CHANGES };
+
 /* A query written to .query, see query_file.h. */
 struct query_text {
-	bool is_groups;
-	struct file_groups_query groups; /* is_groups; owned */
-	/* else: */
+	enum query_asked kind;
+	/* QUERY_GROUPS; of QUERY_CHANGES only within; owned */
+	struct file_groups_query groups;
+	/* QUERY_CONTENT: */
 	struct digests digests; /* owned */
 	enum index_relation relation;
 };
@@ -31,6 +35,7 @@ int query_text_add_hit(const struct search_hit *hit,
 		       enum index_relation relation, struct buf *out);
 int query_text_add_files(const struct search_group_hits *files,
 			 struct buf *out);
+int query_text_add_change(const struct content_change *change, struct buf *out);
 int query_text_add_end(bool cut, bool incomplete, struct buf *out);
 
 #endif

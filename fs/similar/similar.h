@@ -57,6 +57,7 @@ void similar_stop(struct fs *fs);
 #define SIMILAR_CONTAINS ".contains"
 #define SIMILAR_ALL ".all"
 #define SIMILAR_SHARES ".shares"
+#define SIMILAR_BASE ".base"           /* a link: the best base for a delta */
 #define SIMILAR_ELSEWHERE ".elsewhere" /* for the owner of the mount */
 #define SIMILAR_DIRECTORIES ".dirs"
 #define SIMILAR_GROUPS ".groups"

@@ -159,7 +159,7 @@ static void print(const struct query_text *q, struct buf *out)
 {
 	json_t *query = json_object();
 
-	if (q->is_groups)
+	if (q->kind != QUERY_CONTENT)
 		print_groups(&q->groups, query);
 	else
 		print_content(q, query);
@@ -188,8 +188,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	assert_true(err == 0 || err == -EINVAL);
 	if (err)
 		return 0;
-	parse_again(&q);
-	if (q.is_groups) {
+	if (q.kind != QUERY_CHANGES)
+		parse_again(&q);
+	if (q.kind != QUERY_CONTENT) {
 		assert_in_range(q.groups.rules.threshold, 0, 100);
 	} else {
 		assert_true(q.digests.set);

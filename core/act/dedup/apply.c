@@ -11,6 +11,7 @@
 
 #include "core/base/err.h"
 #include "core/act/dedup/dedup_impl.h"
+#include "core/source/file.h"
 
 /*
  * All names of a file go in one step, or none does:
@@ -63,9 +64,9 @@ static int replace_names(const struct replacing *w)
 	int err = 0, failed = 0;
 
 	while (w->links && made < w->count && !err) {
-		err = dedup_link(w->pair->keep.view[0].fd,
-				 w->spots[made].directory,
-				 w->spots[made].beside);
+		err = file_link(w->pair->keep.view[0].fd,
+				w->spots[made].directory,
+				w->spots[made].beside);
 		made += !err;
 	}
 	while (swapped < w->count && !err) {

@@ -47,9 +47,6 @@ void dedup_spots_close(struct dedup_spot *spots, size_t count);
 
 bool dedup_has_inode(int directory, const char *name, ino_t inode);
 
-/* A name for an open file. */
-int dedup_link(int fd, int directory, const char *name);
-
 /* ---- pair.c ---- */
 
 struct dedup_view {

@@ -118,13 +118,3 @@ bool dedup_has_inode(int directory, const char *name, ino_t inode)
 	return !fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) &&
 	       st.st_ino == inode;
 }
-
-int dedup_link(int fd, int directory, const char *name)
-{
-	char path[32];
-
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return linkat(AT_FDCWD, path, directory, name, AT_SYMLINK_FOLLOW) ?
-		       -errno :
-		       0;
-}

@@ -11,6 +11,7 @@
 #include "core/base/inode_number.h"
 #include "core/base/lease.h"
 #include "core/act/dedup/dedup_impl.h"
+#include "core/source/file.h"
 
 /*
  * A step that was begun left each name of the file in one of four states,
@@ -179,7 +180,7 @@ static int restore(const struct dedup_record *r, const struct dedup_spot *s,
 
 	name_copy(s, name);
 	err = *fd_io < 0 ? make_copy(r, s, name, force, fd_io) :
-			   dedup_link(*fd_io, s->directory, name);
+			   file_link(*fd_io, s->directory, name);
 	if (!err)
 		err = put_back(r, s, name, *fd_io);
 	if (err)

@@ -79,16 +79,6 @@ static int open_directory_of(const struct seed_command *c, const char *path)
 	return fd;
 }
 
-static int link_file(int from, int directory, const char *name)
-{
-	char path[48];
-
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", from);
-	return linkat(AT_FDCWD, path, directory, name, AT_SYMLINK_FOLLOW) ?
-		       -errno :
-		       0;
-}
-
 static int clone_file(int from, int directory, const char *name)
 {
 	char path[48];
@@ -124,7 +114,7 @@ static int make_seed(const struct seed_command *c, const char *path,
 	if (!err && (fstat(from, &st) || !S_ISREG(st.st_mode)))
 		err = -ENOENT;
 	if (!err)
-		err = (c->reflink ? clone_file : link_file)(
+		err = (c->reflink ? clone_file : file_link)(
 			from, directory, slash ? slash + 1 : path);
 	if (directory >= 0)
 		close(directory);

@@ -30,13 +30,11 @@ static uint64_t seed;
 static char value[VALUE_MAX + 1];
 
 static const char *const attributes[] = {
-	"user.sise",           "user.simhash",
-	"user.rdc.traits",     "user.sif",
-	"user.sdhash",         "user.ssdeep",
-	"user.xxh128",         "user.kinfs.state",
-	"user.kinfs.status",   "user.kinfs.wait",
-	"user.kinfs.control",  "user.other",
-	"security.capability",
+	"user.sise",       "user.simhash",        "user.rdc.traits",
+	"user.sif",        "user.sdhash",         "user.ssdeep",
+	"user.xxh128",     "user.kinfs.state",    "user.kinfs.status",
+	"user.kinfs.wait", "user.kinfs.control",  "user.kinfs.change",
+	"user.other",      "security.capability",
 };
 
 static const char *const views[] = { "",       "/.within", "/.contains",

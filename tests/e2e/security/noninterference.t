@@ -189,6 +189,10 @@ kin_sees() { # WORLD
 			echo "exit $?"
 		done
 	done
+	for path in bob/docs/doc1 bob/docs/guess bob/crowd/probe bob/licensed/l1 \
+		bob/parts/part3 bob/passages/host1 ada/closed/d1/f1; do
+		as_bob readlink "$m/.similar/$path/.base" 2>&1
+	done
 	for call in "--json" "--exact --json" "--threshold 30 --json" "-0" \
 		"--vcs" "--min-size 1k"; do
 		echo "kin groups $call"
@@ -219,7 +223,8 @@ look() { # WORLD NAME
 		observe "$1"
 		kin_sees "$1"
 		(cd "$T/mnt-$1" && as_bob find .similar . 2>&1)
-	} | sed "s,${T#/}/\(mnt-\)\?$1,WORLD,g" >"$T/$2-$1"
+	} | sed "s,${T#/}/\(mnt-\)\?$1,WORLD,g
+		s/\( [0-9]*:[0-9]*\) 20[0-9-]*T[0-9:]*Z/\1/" >"$T/$2-$1"
 }
 
 # The daemon comes to know the file by the name that bob must not see, and by
@@ -240,6 +245,33 @@ act() { # WORLD
 	as_bob ln "$m/docs/doc4" "$m/docs/link4"
 	as_bob touch -d @1700000000 "$m/docs/again" "$m/docs/guess" "$m/docs"
 	wait_idle "$T/mnt-$1"
+}
+
+# What bob is told of that, while ada does something else in each world.
+act_watched() { # WORLD
+	local m=$T/mnt-$1 pid
+	setpriv --reuid="$bob" --regid="$bob" --clear-groups -- \
+		"$KIN" watch "$m" >"$T/watched" 2>"$T/watch.err" &
+	pid=$!
+	pids+=("$pid")
+	poll 20 grep -q '^watching ' "$T/watch.err" ||
+		bail "bob watches" "$(cat "$T/watch.err")"
+	cp "$T/$1/bob/docs/doc1" "$m/ada/closed/copy"
+	if [ "$1" = one ]; then
+		mv "$m/ada/closed/copy" "$m/ada/closed/moved"
+		gen_text 60 300 >"$m/ada/closed/moved"
+		rm "$m/ada/closed/moved"
+	fi
+	act "$1"
+	echo last | as_bob tee "$m/bob/docs/last" >"$T/output"
+	poll 20 grep -q docs/last "$T/watched"
+	kill "$pid"
+	wait "$pid" 2>/dev/null
+	rm -f "$m/ada/closed/copy" "$m/bob/docs/last"
+	touch -d @1700000000 "$m/ada/closed" "$m/bob/docs"
+	wait_idle "$m"
+	sed 's/"time_ns": [0-9]*//' "$T/watched" |
+		sed "s,${T#/}/\(mnt-\)\?$1,WORLD,g" | sort >"$T/told-$1"
 }
 
 share_programs
@@ -268,8 +300,10 @@ between "$(grep -c . "$T/first-one")" "$observations" 100000 \
 between "$(grep -c -- '-> ' "$T/first-one")" 100 100000 \
 	"and many of links that are there"
 for world in one two; do
-	act "$world"
+	act_watched "$world"
 done
+same "two worlds tell bob the same of what happens" "$T/told-one" "$T/told-two"
+between "$(grep -c '"changed"\|"new"' "$T/told-one")" 4 20 "which is something"
 for world in one two; do
 	look "$world" second
 done

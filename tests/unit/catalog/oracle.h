@@ -76,6 +76,19 @@ static inline const char *oracle_name(struct catalog_txn *txn,
 						   "a name in no directory";
 }
 
+static inline const char *oracle_change(struct catalog_txn *txn,
+					const struct record_scan *s)
+{
+	struct file_key key;
+	struct file_record r;
+
+	if (file_key_decode(&s->key, &key))
+		return "a malformed change";
+	return catalog_file_get(txn, &key, &r) || r.state == FILE_DIRECTORY ?
+		       "a change of no file" :
+		       NULL;
+}
+
 static inline const char *oracle_content(struct catalog_txn *txn,
 					 const struct record_scan *s,
 					 struct catalog_counts *n)
@@ -112,20 +125,21 @@ static inline const char *oracle_find(struct catalog_txn *txn,
 				      const struct file_key *root)
 {
 	static const enum catalog_db tables[] = { DB_FILES, DB_NAMES,
-						  DB_CONTENTS };
+						  DB_CONTENTS, DB_CHANGES };
 	struct catalog_counts n = { 0 };
 	const char *wrong = NULL;
 	struct record_scan s;
 	struct file_record r;
 	int i, found = 0;
 
-	for (i = 0; i < 3 && !wrong; i++) {
+	for (i = 0; i < 4 && !wrong; i++) {
 		if (record_scan_open(txn, tables[i], NULL, 0, &s))
 			return "a table that cannot be read";
 		while (!wrong && (found = record_scan_next(&s)) == 1)
 			wrong = i == 0 ? oracle_file(txn, &s, &n) :
 				i == 1 ? oracle_name(txn, &s, root) :
-					 oracle_content(txn, &s, &n);
+				i == 2 ? oracle_content(txn, &s, &n) :
+					 oracle_change(txn, &s);
 		record_scan_close(&s);
 		if (found < 0)
 			wrong = "a record that cannot be read";

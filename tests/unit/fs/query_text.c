@@ -73,7 +73,7 @@ static void all_digests_are_taken(void **state)
 
 	(void)state;
 	assert_int_equal(parse(text, strlen(text), &q), 0);
-	assert_false(q.is_groups);
+	assert_int_equal(q.kind, QUERY_CONTENT);
 	assert_int_equal(q.digests.set, DIGEST_DEFAULT);
 	assert_int_equal(q.digests.size, 77);
 	for (id = 0; id < DIGEST_COUNT; id++) {
@@ -89,6 +89,22 @@ static void all_digests_are_taken(void **state)
 	assert_string_equal(have.data, ALL);
 	buf_release(&have);
 	query_text_release(&q);
+}
+
+static void changes_are_asked_for(void **state)
+{
+	const char *text = "{\"relation\":\"changes\",\"within\":"
+			   "[{\"path\":\"docs\"}]}";
+	const char *bad = "{\"relation\":\"changes\",\"exact\":true}";
+	struct query_text q;
+
+	(void)state;
+	assert_int_equal(parse(text, strlen(text), &q), 0);
+	assert_int_equal(q.kind, QUERY_CHANGES);
+	assert_int_equal(q.groups.within.count, 1);
+	assert_string_equal(q.groups.within.paths[0], "docs");
+	query_text_release(&q);
+	assert_int_equal(parse(bad, strlen(bad), &q), -EINVAL);
 }
 
 static void one_digest_is_enough(void **state)
@@ -218,7 +234,7 @@ static void groups_have_rules(void **state)
 
 	(void)state;
 	assert_int_equal(parse(text, strlen(text), &q), 0);
-	assert_true(q.is_groups);
+	assert_int_equal(q.kind, QUERY_GROUPS);
 	assert_true(q.groups.rules.exact);
 	assert_false(q.groups.rules.every);
 	assert_int_equal(q.groups.rules.threshold, 70);
@@ -259,6 +275,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_digests_are_taken),
+		cmocka_unit_test(changes_are_asked_for),
 		cmocka_unit_test(one_digest_is_enough),
 		cmocka_unit_test(sizes_are_those_of_files),
 		cmocka_unit_test(relations_have_names),

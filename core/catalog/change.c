@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/array.h"
+#include "core/base/bytes.h"
+#include "core/base/clock.h"
+#include "core/catalog/catalog_impl.h"
+
+/*
+ * What became of contents: how much of its earlier content a file kept when it
+ * was last changed.
+ *
+ * A content is compared with the one before when it is recorded.  Often the file
+ * was pending in between, and its earlier content may be gone from the catalog
+ * by then.  So a file that loses its content leaves the identity and the sketch
+ * of it in the table changes, until it has another one.
+ *
+ * Programs replace a file by another one of its name (they write it beside and
+ * rename it; or they remove the file and make it anew).  So the last few names
+ * that were removed are remembered with what their files left, and a file that
+ * gets such a name soon afterwards inherits that.
+ *
+ * A value of the table:
+ *
+ *   kept 1       0..100, KEPT_UNKNOWN, or KEPT_NEVER: the file was not changed
+ *   replaced 1   0 or 1
+ *   when 8
+ *   left:        xxh128 16, size 8, replaced 1, sketch; or nothing
+ */
+enum {
+	KEPT_UNKNOWN = 101,
+	KEPT_NEVER = 102,
+	HEAD_BYTES = 10,
+	LEFT_BYTES = 25,
+	LEFT_REPLACED = 24,
+};
+
+/* Between the removal of a name and its return. */
+#define RETURNS_MS 10000
+
+static bool value_is_valid(const MDB_val *v)
+{
+	const uint8_t *p = v->mv_data;
+
+	return v->mv_size == HEAD_BYTES ||
+	       (v->mv_size >= HEAD_BYTES + LEFT_BYTES && p[0] <= KEPT_NEVER &&
+		p[1] <= 1 && p[HEAD_BYTES + LEFT_REPLACED] <= 1);
+}
+
+/* The value of the file; an empty one if it has none. */
+static int value_get(struct catalog_txn *txn, const struct file_key *key,
+		     struct buf *out)
+{
+	uint8_t k[FILE_KEY_BYTES_MAX];
+	uint8_t never[HEAD_BYTES] = { KEPT_NEVER };
+	MDB_val v = { .mv_size = HEAD_BYTES, .mv_data = never };
+	int err = txn_get(txn, DB_CHANGES, k, file_key_store(key, k), &v);
+
+	if (err && err != -ENOENT)
+		return err;
+	if (!err && !value_is_valid(&v))
+		return -EUCLEAN;
+	buf_clear(out);
+	return buf_append(out, v.mv_data, v.mv_size);
+}
+
+static int value_put(struct catalog_txn *txn, const struct file_key *key,
+		     const struct buf *value)
+{
+	uint8_t k[FILE_KEY_BYTES_MAX];
+
+	return txn_put(txn, DB_CHANGES, k, file_key_store(key, k), value->data,
+		       value->len);
+}
+
+int change_forget(struct catalog_txn *txn, const struct file_key *key)
+{
+	uint8_t k[FILE_KEY_BYTES_MAX];
+	int err = txn_delete(txn, DB_CHANGES, k, file_key_store(key, k));
+
+	return err == -ENOENT ? 0 : err;
+}
+
+int catalog_change_get(struct catalog_txn *txn, const struct file_key *key,
+		       struct catalog_change *out)
+{
+	struct buf value = { 0 };
+	int err = value_get(txn, key, &value);
+	const uint8_t *p = (const uint8_t *)value.data;
+
+	if (!err && p[0] == KEPT_NEVER)
+		err = -ENOENT;
+	if (!err)
+		*out = (struct catalog_change){
+			.kept = p[0] == KEPT_UNKNOWN ? -1 : p[0],
+			.replaced = p[1],
+			.when_ns = (int64_t)load_le64(p + 2),
+		};
+	buf_release(&value);
+	return err;
+}
+
+/* ---- what a content leaves ---- */
+
+static int append_content(struct catalog_txn *txn, uint32_t content,
+			  struct buf *out)
+{
+	uint8_t head[LEFT_BYTES] = { 0 };
+	struct digests d;
+	MDB_val sketch;
+	int err = content_load(txn, content, &d);
+
+	if (err)
+		return err == -ENOENT ? -EUCLEAN : err;
+	memcpy(head, d.xxh128, sizeof(d.xxh128));
+	store_le64(head + 16, d.size);
+	err = buf_append(out, head, sizeof(head));
+	if (!err)
+		err = txn_get_content(txn, DB_DIGESTS + DIGEST_SIF, content,
+				      &sketch);
+	if (!err)
+		err = buf_append(out, sketch.mv_data, sketch.mv_size);
+	return err == -ENOENT ? 0 : err;
+}
+
+/* What the file would leave: its content, or what is left of an earlier one.
+ * Empty: nothing. */
+static int left_get(struct catalog_txn *txn, const struct file_key *key,
+		    struct buf *out)
+{
+	struct file_record r;
+	struct buf value = { 0 };
+	int err = catalog_file_get(txn, key, &r);
+
+	buf_clear(out);
+	if (err || r.state == FILE_DIRECTORY)
+		return err == -ENOENT ? 0 : err;
+	if (r.state == FILE_FRESH)
+		return append_content(txn, r.content, out);
+	err = value_get(txn, key, &value);
+	if (!err && value.len > HEAD_BYTES)
+		err = buf_append(out, value.data + HEAD_BYTES,
+				 value.len - HEAD_BYTES);
+	buf_release(&value);
+	return err;
+}
+
+int catalog_content_was_known(struct catalog_txn *txn,
+			      const struct file_key *key)
+{
+	struct buf left = { 0 };
+	int err = left_get(txn, key, &left);
+	bool known = left.len;
+
+	buf_release(&left);
+	return err ? err : known;
+}
+
+static int left_put(struct catalog_txn *txn, const struct file_key *key,
+		    const struct buf *left)
+{
+	struct buf value = { 0 };
+	int err = value_get(txn, key, &value);
+
+	if (!err) {
+		value.len = HEAD_BYTES;
+		err = buf_append(&value, left->data, left->len);
+	}
+	if (!err)
+		err = value_put(txn, key, &value);
+	buf_release(&value);
+	return err;
+}
+
+/* ---- comparing ---- */
+
+/* The percentage of the windows of one sketch that the other one has; -1: there
+ * are none, or a content has no sketch. */
+static int kept_of(const uint8_t *packed, size_t len, const MDB_val *now)
+{
+	struct sketch *sketches = calloc(2, sizeof(*sketches));
+	struct sketch_shares shares;
+	int kept = -1;
+
+	if (!sketches)
+		return -ENOMEM;
+	if (len && now->mv_size && !sketch_unpack(packed, len, &sketches[0]) &&
+	    !sketch_unpack(now->mv_data, now->mv_size, &sketches[1]) &&
+	    sketches[0].count) {
+		sketch_shares(&sketches[0], &sketches[1], &shares);
+		kept = (int)lround(100 * shares.of_a);
+	}
+	free(sketches);
+	return kept;
+}
+
+/* 1: out is the change from what was left to the content; 0: it is the same
+ * content. */
+static int compare_left(struct catalog_txn *txn, const struct buf *left,
+			uint32_t content, struct catalog_change *out)
+{
+	const uint8_t *p = (const uint8_t *)left->data;
+	MDB_val now = { 0 };
+	struct digests d;
+	int err = content_load(txn, content, &d);
+
+	if (err)
+		return err == -ENOENT ? -EUCLEAN : err;
+	if (!memcmp(p, d.xxh128, sizeof(d.xxh128)) &&
+	    load_le64(p + 16) == d.size)
+		return 0;
+	err = txn_get_content(txn, DB_DIGESTS + DIGEST_SIF, content, &now);
+	if (err && err != -ENOENT)
+		return err;
+	out->replaced = p[LEFT_REPLACED];
+	out->kept = kept_of(p + LEFT_BYTES, left->len - LEFT_BYTES, &now);
+	return out->kept == -ENOMEM ? -ENOMEM : 1;
+}
+
+/* Ends what is left of an earlier content. */
+static int drop_left(struct catalog_txn *txn, const struct file_key *key)
+{
+	struct buf value = { 0 };
+	int err = value_get(txn, key, &value);
+
+	if (!err && value.len > HEAD_BYTES) {
+		value.len = HEAD_BYTES;
+		err = value.data[0] == KEPT_NEVER ? change_forget(txn, key) :
+						    value_put(txn, key, &value);
+	}
+	buf_release(&value);
+	return err;
+}
+
+/* The file has that content now, and left is what was before; empty: nothing. */
+static int record_change(struct catalog_txn *txn, const struct file_key *key,
+			 const struct file_record *r, const struct buf *left)
+{
+	struct catalog_event event = { .kind = CONTENT_NEW, .key = *key };
+	struct catalog_change change = { .when_ns = r->identity.ctime_ns };
+	uint8_t head[HEAD_BYTES];
+	struct buf value = { .data = (char *)head, .len = sizeof(head) };
+	int differs;
+
+	if (!left->len)
+		return catalog_event_add(txn, &event);
+	differs = compare_left(txn, left, r->content, &change);
+	if (differs != 1)
+		return differs ?: drop_left(txn, key);
+	head[0] = change.kept < 0 ? KEPT_UNKNOWN : (uint8_t)change.kept;
+	head[1] = change.replaced;
+	store_le64(head + 2, (uint64_t)change.when_ns);
+	event.kind = CONTENT_CHANGED;
+	event.change = change;
+	return value_put(txn, key, &value) ?: catalog_event_add(txn, &event);
+}
+
+int change_of_record(struct catalog_txn *txn, const struct file_key *key,
+		     const struct file_record *new)
+{
+	struct buf left = { 0 };
+	int err = left_get(txn, key, &left);
+
+	if (!err && new->state == FILE_FRESH) {
+		err = record_change(txn, key, new, &left);
+	} else if (!err && new->state == FILE_DIRECTORY) {
+		err = change_forget(txn, key);
+	} else if (!err && left.len && !txn->is_adopting) {
+		err = left_put(txn, key, &left);
+	}
+	buf_release(&left);
+	return err;
+}
+
+/* ---- names that return ---- */
+
+static bool is_name(const struct lost_name *l, const struct file_key *parent,
+		    struct catalog_name name)
+{
+	return l->left.len && l->len == name.len &&
+	       file_key_equal(&l->parent, parent) &&
+	       !memcmp(l->name, name.bytes, name.len);
+}
+
+int change_name_lost(struct catalog_txn *txn, const struct file_key *parent,
+		     struct catalog_name name, const struct file_key *key)
+{
+	struct catalog *c = txn->catalog;
+	struct lost_name *l = &c->lost_names[c->lost_next++ % LOST_NAMES];
+	int err = left_get(txn, key, &l->left);
+
+	if (err || !l->left.len) {
+		buf_clear(&l->left);
+		return err;
+	}
+	l->left.data[LEFT_REPLACED] = 1;
+	l->parent = *parent;
+	l->key = *key;
+	l->lost_ms = clock_now_ms();
+	l->len = name.len;
+	memcpy(l->name, name.bytes, name.len);
+	return 0;
+}
+
+int change_name_taken(struct catalog_txn *txn, const struct file_key *parent,
+		      struct catalog_name name, const struct file_key *key)
+{
+	struct lost_name *l = txn->catalog->lost_names, *end = l + LOST_NAMES;
+	struct file_record r;
+	int err;
+
+	while (l < end && !is_name(l, parent, name))
+		l++;
+	if (l == end || clock_now_ms() - l->lost_ms > RETURNS_MS ||
+	    file_key_equal(&l->key, key))
+		return 0;
+	err = catalog_file_get(txn, key, &r);
+	if (!err && r.state == FILE_FRESH)
+		err = record_change(txn, key, &r, &l->left);
+	else if (!err && r.state != FILE_DIRECTORY)
+		err = left_put(txn, key, &l->left);
+	buf_clear(&l->left);
+	return err == -ENOENT ? 0 : err;
+}
+
+void lost_names_release(struct catalog *c)
+{
+	size_t i;
+
+	for (i = 0; i < LOST_NAMES; i++)
+		buf_release(&c->lost_names[i].left);
+}
+
+/* ---- events ---- */
+
+void catalog_watch(struct catalog_txn *txn)
+{
+	txn->is_watched = true;
+}
+
+bool catalog_is_watched(const struct catalog_txn *txn)
+{
+	return txn->is_watched;
+}
+
+int catalog_event_add(struct catalog_txn *txn, const struct catalog_event *ev)
+{
+	struct catalog_event *all;
+
+	if (!txn->is_watched)
+		return 0;
+	all = array_with_room(txn->events, txn->event_count, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	txn->events = all;
+	all[txn->event_count++] = *ev;
+	return 0;
+}
+
+void catalog_events_free(struct catalog_event *events, size_t count)
+{
+	while (count)
+		free(events[--count].path);
+	free(events);
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "core/cli/cli.h"
+#include "core/cli/similar/similar.h"
+
+/*
+ * kin watch: what becomes of the contents of a mount, as it is committed.
+ */
+struct watch_job {
+	bool alike;
+	struct similar_job similar; /* the mount, and its listings */
+};
+
+/* ---- when to end ---- */
+
+static bool is_mounted(const char *root, dev_t device)
+{
+	struct stat st;
+
+	return !stat(root, &st) && st.st_dev == device;
+}
+
+/*
+ * The main thread waits for the next change, which may never come.  This one
+ * ends the program when nobody reads the output any more, or when the mount was
+ * detached: it is gone only when the program has closed its file.
+ */
+static void *end_when_done(void *arg)
+{
+	const char *root = arg;
+	struct pollfd watched[] = {
+		{ .fd = STDOUT_FILENO },
+		{ .fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC),
+		  .events = POLLPRI },
+	};
+	struct stat st;
+
+	if (stat(root, &st))
+		return NULL;
+	while (poll(watched, 2, -1) >= 0) {
+		if (watched[0].revents & (POLLERR | POLLHUP))
+			_exit(EXIT_OK);
+		if (!is_mounted(root, st.st_dev))
+			_exit(EXIT_OK);
+	}
+	return NULL;
+}
+
+static int start_end_thread(struct watch_job *job)
+{
+	pthread_t thread;
+	int err = -pthread_create(&thread, NULL, end_when_done,
+				  job->similar.mount.root);
+
+	if (!err)
+		pthread_detach(thread);
+	return err;
+}
+
+/* ---- changes ---- */
+
+struct alike {
+	json_t *array;
+	size_t most;
+};
+
+static int add_alike(void *arg, int score, const char *path)
+{
+	struct alike *a = arg;
+	json_t *item = json_pack("{s:i}", "score", score);
+
+	if (!item || cli_set_json_path(item, "path", path) ||
+	    json_array_append_new(a->array, item))
+		return -ENOMEM;
+	return --a->most ? 0 : 1;
+}
+
+/* The best near-duplicates of what the file is now. */
+static int set_alike(struct watch_job *job, json_t *line, const char *rel)
+{
+	enum { ALIKE_MOST = 5 };
+	struct alike a = { json_array(), ALIKE_MOST };
+	char *listing = similar_format("%s/%s", job->similar.listings, rel);
+	int err = a.array && listing ? 0 : -ENOMEM;
+
+	/* The file may be gone again. */
+	if (!err)
+		(void)similar_each(&job->similar, listing, add_alike, &a);
+	free(listing);
+	return err ? err : json_object_set_new(line, "alike", a.array);
+}
+
+/* Makes a path of the mount a full one. */
+static int set_full_path(struct watch_job *job, json_t *line, const char *key,
+			 char **rel_out)
+{
+	char *rel = json_get_path(line, key), *full;
+	char hex[16];
+	int err;
+
+	*rel_out = rel;
+	if (!rel)
+		return strcmp(key, "from") ? -EBADMSG : 0;
+	if (!text_is_plain_path(rel))
+		return -EBADMSG;
+	full = similar_path(&job->similar, rel);
+	(void)snprintf(hex, sizeof(hex), "%s_hex", key);
+	(void)json_object_del(line, hex);
+	err = full ? cli_set_json_path(line, key, full) : -ENOMEM;
+	free(full);
+	return err;
+}
+
+static int show_change(struct watch_job *job, json_t *line)
+{
+	const char *event = json_string_value(json_object_get(line, "event"));
+	char *rel = NULL, *from = NULL;
+	int err = event ? set_full_path(job, line, "path", &rel) : -EBADMSG;
+
+	if (!err)
+		err = set_full_path(job, line, "from", &from);
+	if (!err && job->alike && strcmp(event, "removed") &&
+	    !json_object_get(line, "directory"))
+		err = set_alike(job, line, rel);
+	free(rel);
+	free(from);
+	if (!err && cli_print_json(json_incref(line)))
+		err = -EIO;
+	if (!err && fflush(stdout))
+		err = -errno;
+	return err;
+}
+
+static int show_changes(struct watch_job *job, struct client_query *c)
+{
+	int more = 1, err = 0;
+
+	while (!err && (more = client_next(c)) > 0) {
+		if (json_object_get(c->line, "watching"))
+			fprintf(stderr, "watching %s\n",
+				job->similar.mount.root);
+		else
+			err = show_change(job, c->line);
+	}
+	return err ? err : more;
+}
+
+static int watch(struct watch_job *job, json_t *within)
+{
+	const char *root = job->similar.mount.root;
+	struct client_query c;
+	int err = client_ask(&c, job->similar.listings,
+			     json_pack("{s:s, s:o}", "relation", "changes",
+				       "within", within));
+
+	if (!err)
+		err = start_end_thread(job);
+	if (!err)
+		err = show_changes(job, &c);
+	client_close(&c);
+	if (err == -EBUSY)
+		cli_complain(root, "you watch it already; a user can do that "
+				   "once at a time");
+	else if (err == -ENOBUFS)
+		cli_complain(root, "too many changes were not read; what "
+				   "changed since is not known");
+	else if (err == -EINVAL)
+		cli_complain(root, "its kinfs is too old to be watched");
+	else if (err)
+		cli_complain_errno(root, err);
+	return err == -ENOBUFS ? EXIT_INCOMPLETE : err ? EXIT_FAILED : EXIT_OK;
+}
+
+/* ---- operands ---- */
+
+/* "MOUNT" by itself is all of it; with paths behind it only these count. */
+static int add_operand(struct watch_job *job, const char *path, json_t *within)
+{
+	struct mount m;
+	int code = mount_find_or_complain(path, &m);
+	json_t *item = json_object();
+
+	if (code) {
+		json_decref(item);
+		return code;
+	}
+	if (!job->similar.mount.root) {
+		job->similar.mount = m;
+		m = (struct mount){ .rel = strdup(m.rel) };
+	} else if (strcmp(m.root, job->similar.mount.root) != 0) {
+		cli_complain(path, "not in the mount %s",
+			     job->similar.mount.root);
+		code = EXIT_FAILED;
+	}
+	if (!code && (!m.rel || json_set_path(item, "path", m.rel) ||
+		      (*m.rel && json_array_append(within, item)))) {
+		cli_complain_errno(path, -ENOMEM);
+		code = EXIT_FAILED;
+	}
+	json_decref(item);
+	mount_release(&m);
+	return code;
+}
+
+static int run_watch(int argc, char **argv)
+{
+	struct watch_job job = { 0 };
+	int code = options_parse(&command_watch, &job, argc, argv);
+	json_t *within = json_array();
+
+	if (!code && optind == argc)
+		code = cli_usage_error(&command_watch, "which mount?");
+	for (; !code && optind < argc; optind++)
+		code = add_operand(&job, argv[optind], within);
+	if (!code) {
+		job.similar.listings =
+			mount_listings_or_complain(job.similar.mount.root);
+		code = job.similar.listings ? EXIT_OK : EXIT_FAILED;
+	}
+	if (!code)
+		code = watch(&job, json_incref(within));
+	json_decref(within);
+	free(job.similar.listings);
+	mount_release(&job.similar.mount);
+	return code;
+}
+
+static const struct option_row options[] = {
+	{ "alike", 0, NULL,
+	  "with the best near-duplicates of what is new or changed",
+	  OPTION_FLAG(struct watch_job, alike) },
+	{ 0 },
+};
+
+const struct command command_watch = {
+	.name = "watch",
+	.synopsis = "watch [--alike] MOUNT [PATH...]",
+	.summary = "Tell which contents change, as it happens",
+	.help = "A JSON object a line: path, event (new, changed, moved, removed), and for a\n"
+		"changed file kept, the percentage of its earlier content that is left.  With\n"
+		"PATHs only what is below these.  Ends with the mount.\n",
+	.options = options,
+	.notes =
+		"Exit status: 0 the mount has ended; 1 failed; 2 usage; 3 too much was not read.\n",
+	.run = run_watch,
+};
