@@ -117,6 +117,11 @@ static void judge_passages(const struct weighed_sketch *a,
 	out->reason = bytes < rules->share_min ? VERDICT_SHORT : VERDICT_LISTED;
 }
 
+uint64_t judge_least_passage(const struct sketch *sketch)
+{
+	return ((uint64_t)PASSAGE_VALUES << sketch->level) + SKETCH_WINDOW - 1;
+}
+
 void judge_pair(const struct weigher *w, const struct weighed_sketch *a,
 		const struct sketch *b, const struct judge_rules *rules,
 		struct verdict *out)

@@ -103,6 +103,10 @@ void judge_pair(const struct weigher *w, const struct weighed_sketch *a,
 int judge_digests(const struct digests *a, const struct digests *b,
 		  const struct judge_rules *rules, struct verdict *out);
 
+/* The shortest passage that the sketch of a content tells on average, in bytes
+ * of the folded content: a coarser sketch on the other side tells less. */
+uint64_t judge_least_passage(const struct sketch *sketch);
+
 /* Whether a listing by these rules has a pair with that verdict. */
 static inline bool judge_lists(const struct judge_rules *rules,
 			       const struct verdict *v)

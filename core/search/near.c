@@ -109,7 +109,7 @@ static int match_contents(struct search_query *q,
  * may have no visible file. */
 static size_t matches_most(const struct search_query *q)
 {
-	size_t most = 2 * q->context->limit;
+	size_t most = 2 * q->limit;
 
 	return most > INDEX_MATCHES ? most : INDEX_MATCHES;
 }
@@ -122,8 +122,8 @@ static int search_digests(struct search_query *q,
 	struct index_query query = {
 		.digests = digests,
 		.rules = { .relation = wanted->relation,
-			   .threshold = q->threshold ?: q->context->threshold,
-			   .share_min = q->context->share_min },
+			   .threshold = q->rules.threshold,
+			   .share_min = q->rules.share_min },
 		.self = q->self_content,
 		.first_content = 1,
 		.any = wanted->any,
@@ -273,9 +273,9 @@ static int add_copies(struct search_query *q, const struct digests *d)
 			     .distinctive = 100,
 			     .bytes = d->size },
 	};
-	bool related = q->relation == INDEX_SHARES ?
-			       d->size >= q->context->share_min :
-			       index_is_alike(q->relation);
+	bool related = q->rules.relation == INDEX_SHARES ?
+			       d->size >= q->rules.share_min :
+			       index_is_alike(q->rules.relation);
 
 	if (!self.content || !related || pair_is_ignored(q, d, self.content))
 		return 0;
@@ -285,8 +285,8 @@ static int add_copies(struct search_query *q, const struct digests *d)
 static int add_near(struct search_query *q, const struct digests *d)
 {
 	const struct content_query wanted = { .digests = d,
-					      .relation = q->relation };
-	size_t limit = q->context->limit, count, i;
+					      .relation = q->rules.relation };
+	size_t limit = q->limit, count, i;
 	struct index_match *matches;
 	int added = near_contents(q, &wanted, &matches, &count);
 
@@ -368,8 +368,9 @@ int search_file(struct searcher *s, const struct search_file_query *query,
 
 	if (err)
 		return err;
-	q->relation = query->relation;
-	q->threshold = query->threshold;
+	q->rules.relation = query->relation;
+	if (query->threshold)
+		q->rules.threshold = query->threshold;
 	q->on_hits = done;
 	q->arg = arg;
 	q->wait = (struct digests_wait){
@@ -388,8 +389,7 @@ int search_file(struct searcher *s, const struct search_file_query *query,
 	return err;
 }
 
-int search_content(struct searcher *s, const struct digests *digests,
-		   enum index_relation relation,
+int search_content(struct searcher *s, const struct search_content_query *query,
 		   const struct search_caller *caller, search_hits_fn *done,
 		   void *arg)
 {
@@ -399,12 +399,19 @@ int search_content(struct searcher *s, const struct digests *digests,
 	if (err)
 		return err;
 	q->digests = calloc(1, sizeof(*q->digests));
-	err = q->digests ? digests_copy(digests, q->digests) : -ENOMEM;
+	err = q->digests ? digests_copy(query->digests, q->digests) : -ENOMEM;
 	if (err) {
 		query_free(q);
 		return err;
 	}
-	q->relation = relation;
+	q->ignore = query->ignore;
+	q->rules.relation = query->rules.relation;
+	if (query->rules.threshold)
+		q->rules.threshold = query->rules.threshold;
+	if (query->rules.share_min)
+		q->rules.share_min = query->rules.share_min;
+	if (query->limit)
+		q->limit = query->limit;
 	q->on_hits = done;
 	q->arg = arg;
 	query_hold(q);

@@ -86,6 +86,10 @@ int query_new(struct searcher *s, const struct query_kind *kind, size_t size,
 	q->searcher = s;
 	q->context = &s->context;
 	q->kind = kind;
+	q->limit = s->context.limit;
+	q->ignore = true;
+	q->rules = (struct judge_rules){ .threshold = s->context.threshold,
+					 .share_min = s->context.share_min };
 	q->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	err = fd >= 0 && q->fd < 0 ? -errno : 0;
 	if (!err)

@@ -191,6 +191,15 @@ struct search_file_query {
 	const struct queue_ticket *ticket;
 };
 
+/* About digests of a file that need not be below SOURCE. */
+struct search_content_query {
+	const struct digests *digests; /* borrowed during the call */
+	/* threshold, share_min: 0: those of the mount. */
+	struct judge_rules rules;
+	size_t limit; /* of hits; 0: that of the mount */
+	bool ignore;  /* leave out pairs that the user ignores */
+};
+
 /* The callback releases the answer. */
 typedef void search_hits_fn(void *arg, int result, struct search_hits *hits);
 typedef void search_entries_fn(void *arg, int result,
@@ -265,9 +274,8 @@ int search_file(struct searcher *s, const struct search_file_query *query,
 		const struct search_caller *caller, search_hits_fn *done,
 		void *arg);
 
-/* The same for digests of a content that need not be in SOURCE. */
-int search_content(struct searcher *s, const struct digests *digests,
-		   enum index_relation relation,
+/* The same for a content that need not be in SOURCE. */
+int search_content(struct searcher *s, const struct search_content_query *query,
 		   const struct search_caller *caller, search_hits_fn *done,
 		   void *arg);
 

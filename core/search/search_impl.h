@@ -56,8 +56,9 @@ struct search_query {
 	const struct query_kind *kind;
 	int fd; /* owned: the file or directory, O_PATH; -1 with digests */
 	struct digests *digests; /* owned: of search_content(), else NULL */
-	enum index_relation relation;
-	int threshold; /* 0: that of the mount */
+	struct judge_rules rules;
+	size_t limit; /* of hits */
+	bool ignore;  /* leave out pairs that the user ignores */
 	/* One such query at a time is worked on (searcher.grouping). */
 	bool takes_memory;
 	struct search_caller caller;

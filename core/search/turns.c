@@ -140,7 +140,7 @@ static bool has_ignores(const struct search_query *q)
 {
 	struct ignored *ignored = q->context->ignored;
 
-	if (q->digests || !ignored)
+	if (!q->ignore || !ignored)
 		return false;
 	ignored_refresh(ignored);
 	return ignored_any(ignored);

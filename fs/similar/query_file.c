@@ -319,7 +319,7 @@ static int answer_new(struct fs *fs, const struct search_caller *caller,
 	}
 	a->fs = fs;
 	a->kind = query->kind;
-	a->relation = query->relation;
+	a->relation = query->rules.relation;
 	a->refs = 2;
 	a->is_searching = true;
 	a->watch.progress = on_progress;
@@ -334,7 +334,11 @@ static int answer_new(struct fs *fs, const struct search_caller *caller,
 				    &a->caller, &a->watch);
 	else
 		err = search_content(engine_searcher(fs->engine),
-				     &query->digests, query->relation,
+				     &(struct search_content_query){
+					     .digests = &query->digests,
+					     .rules = query->rules,
+					     .limit = query->limit,
+					     .ignore = query->ignore },
 				     &a->caller, on_hits, a);
 	if (err) {
 		a->refs = 1;

@@ -18,7 +18,9 @@ struct fs;
  *   {"relation":"alike","size":N,"digests":{"sif":"...","xxh128":"..."}}
  *
  * with a name of index_relation_names (default: alike), the bytes of the
- * content, and each digest in its text form.  Then it reads the answer, an
+ * content, and each digest in its text form; and in place of the mount's options
+ * "threshold", "share_min" and "limit" (of hits), if there are any.  "ignore":
+ * true leaves out pairs that the user ignores.  Then it reads the answer, an
  * object a line, best files first:
  *
  *   {"score":97,"path":"docs/a"}
@@ -43,10 +45,10 @@ struct fs;
  *                   of the mount and root, as others' files count in it
  *   {"threshold":N,"groups":N}
  *                   the threshold of the search, and what it found
- *   {"group":0,"score":100,"size":N,"disk":N,"xxh128":"...","mtime_ns":N,
+ *   {"group":0,"score":100,"size":N,"on_disk":N,"xxh128":"...","mtime_ns":N,
  *    "nlink":1,"path":"docs/a"}
  *                   a file; groups count from 0; the score is that with the
- *                   head of the group, 100 for the head itself; disk: the
+ *                   head of the group, 100 for the head itself; on_disk: the
  *                   bytes that it takes on disk; nlink: names that it has.
  *                   With every, the first file of a content has "digests".
  *   {"link":"docs/b"}

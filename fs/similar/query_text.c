@@ -12,6 +12,19 @@
 
 /* ---- a query about a content ---- */
 
+static int take_relation(struct query_text *q, const json_t *value)
+{
+	const char *name = json_string_value(value);
+	int i;
+
+	for (i = 0; name && i < INDEX_RELATIONS; i++)
+		if (!strcmp(name, index_relation_names[i])) {
+			q->rules.relation = (enum index_relation)i;
+			return 0;
+		}
+	return value ? -EINVAL : 0;
+}
+
 /* An sdhash is refused: it is compared with nothing, and long. */
 static int take_digests(struct query_text *q, json_t *texts)
 {
@@ -33,22 +46,41 @@ static int take_digests(struct query_text *q, json_t *texts)
 	return q->digests.set ? 0 : -EINVAL;
 }
 
+static int take_flag(const json_t *value, bool *out)
+{
+	*out = json_is_true(value);
+	return json_is_boolean(value) ? 0 : -EINVAL;
+}
+
 static int take_content(struct query_text *q, const json_t *object)
 {
-	const json_t *relation = json_object_get(object, "relation");
-	const char *name = json_string_value(relation);
-	int err = 0, i = 0;
+	static const char *const keys[] = { "relation",  "size",      "digests",
+					    "threshold", "share_min", "limit",
+					    "ignore" };
+	const json_t *ignore = json_object_get(object, "ignore");
+	uint64_t threshold = 0, limit = 0;
+	size_t known = 0, i;
+	int err = take_relation(q, json_object_get(object, "relation"));
 
-	while (name && i < INDEX_RELATIONS &&
-	       strcmp(name, index_relation_names[i]) != 0)
-		i++;
-	if ((relation && !name) || i == INDEX_RELATIONS ||
-	    !json_object_get(object, "size") ||
-	    json_object_size(object) != (relation ? 3 : 2))
-		return -EINVAL;
-	if (name)
-		q->relation = (enum index_relation)i;
-	err = json_get_number(object, "size", INT64_MAX, &q->digests.size);
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		known += json_object_get(object, keys[i]) != NULL;
+	if (!err && (!json_object_get(object, "size") ||
+		     json_object_size(object) != known))
+		err = -EINVAL;
+	if (!err)
+		err = json_get_number(object, "size", INT64_MAX,
+				      &q->digests.size);
+	if (!err)
+		err = json_get_number(object, "threshold", 100, &threshold);
+	if (!err)
+		err = json_get_number(object, "share_min", INT64_MAX,
+				      &q->rules.share_min);
+	if (!err && ignore)
+		err = take_flag(ignore, &q->ignore);
+	if (!err)
+		err = json_get_number(object, "limit", QUERY_LIMIT_MAX, &limit);
+	q->rules.threshold = (int)threshold;
+	q->limit = limit;
 	return err ? err : take_digests(q, json_object_get(object, "digests"));
 }
 
@@ -123,7 +155,7 @@ static int take_changes(struct query_text *q, const json_t *object)
 
 int query_text_parse(const char *text, size_t len, struct query_text *out)
 {
-	struct query_text q = { .relation = INDEX_ALIKE };
+	struct query_text q = { .rules = { .relation = INDEX_ALIKE } };
 	json_t *object = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
 	const char *relation =
 		json_string_value(json_object_get(object, "relation"));
@@ -208,7 +240,7 @@ static int add_file(const struct search_group_hit *file,
 	hex_encode(file->xxh128, sizeof(file->xxh128), hex);
 	line = json_pack("{s:I, s:i, s:I, s:I, s:s, s:I, s:I}", "group",
 			 (json_int_t)file->group, "score", hit->verdict.score,
-			 "size", (json_int_t)file->size, "disk",
+			 "size", (json_int_t)file->size, "on_disk",
 			 (json_int_t)hit->disk, "xxh128", hex, "mtime_ns",
 			 (json_int_t)time_in_order(hit->identity.mtime_ns),
 			 "nlink", (json_int_t)hit->nlink);

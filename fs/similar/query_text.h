@@ -14,14 +14,19 @@
 
 enum query_asked { QUERY_CONTENT, QUERY_GROUPS, QUERY_CHANGES };
 
+/* Nobody asks for more hits than these: they take memory of the daemon. */
+enum { QUERY_LIMIT_MAX = 4096 };
+
 /* A query written to .query, see query_file.h. */
 struct query_text {
 	enum query_asked kind;
 	/* QUERY_GROUPS; of QUERY_CHANGES only within; owned */
 	struct file_groups_query groups;
 	/* QUERY_CONTENT: */
-	struct digests digests; /* owned */
-	enum index_relation relation;
+	struct digests digests;   /* owned */
+	struct judge_rules rules; /* 0: that of the mount */
+	size_t limit;             /* 0: that of the mount */
+	bool ignore;
 };
 
 /* -EINVAL: the text is no JSON object, has a key that is not known or twice, or

@@ -94,7 +94,7 @@ static void search(const struct query_text *q)
 	static struct index *ix;
 	static struct sketch sketch;
 	struct index_query query = { .digests = &q->digests,
-				     .rules = { .relation = q->relation,
+				     .rules = { .relation = q->rules.relation,
 						.threshold = 1 },
 				     .first_content = 1 };
 
@@ -125,8 +125,16 @@ static void print_content(const struct query_text *q, json_t *query)
 				    json_string(text.data));
 	}
 	buf_release(&text);
-	json_object_set_new(query, "relation",
-			    json_string(index_relation_names[q->relation]));
+	json_object_set_new(
+		query, "relation",
+		json_string(index_relation_names[q->rules.relation]));
+	if (q->rules.threshold)
+		json_object_set_new(query, "threshold",
+				    json_integer(q->rules.threshold));
+	json_object_set_new(query, "share_min",
+			    json_integer((json_int_t)q->rules.share_min));
+	json_object_set_new(query, "limit", json_integer((json_int_t)q->limit));
+	json_object_set_new(query, "ignore", json_boolean(q->ignore));
 	json_object_set_new(query, "size",
 			    json_integer((json_int_t)q->digests.size));
 	json_object_set_new(query, "digests", digests);

@@ -50,7 +50,7 @@ static int add_file(struct found_member *m, const json_t *object)
 
 	/* Of an older kin, which did not tell it, the length. */
 	if (!err)
-		err = json_get_number(object, "disk", INT64_MAX, &f.disk);
+		err = json_get_number(object, "on_disk", INT64_MAX, &f.disk);
 	for (i = 0; !err && i < json_array_size(links); i++) {
 		char *path = json_get_path(json_array_get(links, i), "path");
 

@@ -441,9 +441,13 @@ static inline void find_related_to(struct fixture *f, const char *data,
 	struct digests d;
 
 	digest_bytes(data, len, &d);
-	assert_int_equal(search_content(engine_searcher(f->engine), &d,
-					relation, &caller, on_hits, &o),
-			 0);
+	assert_int_equal(
+		search_content(engine_searcher(f->engine),
+			       &(struct search_content_query){
+				       .digests = &d,
+				       .rules = { .relation = relation } },
+			       &caller, on_hits, &o),
+		0);
 	digests_release(&d);
 	assert_int_equal(outcome_wait(&o), 0);
 	*out = o.hits;

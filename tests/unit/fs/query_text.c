@@ -60,7 +60,7 @@ static void assert_relation(const char *text, enum index_relation want)
 	struct query_text q;
 
 	assert_int_equal(parse(text, strlen(text), &q), 0);
-	assert_int_equal(q.relation, want);
+	assert_int_equal(q.rules.relation, want);
 	query_text_release(&q);
 }
 
@@ -143,12 +143,31 @@ static void relations_have_names(void **state)
 	assert_relation(RELATION("\"contains\""), INDEX_CONTAINS);
 }
 
+static void the_options_of_the_mount_may_be_others(void **state)
+{
+	const char *text =
+		"{\"threshold\":1,\"share_min\":700,\"limit\":9,"
+		"\"ignore\":true,\"size\":1,\"digests\":{" SIMHASH "}}";
+	struct query_text q;
+
+	(void)state;
+	assert_int_equal(parse(text, strlen(text), &q), 0);
+	assert_int_equal(q.rules.threshold, 1);
+	assert_int_equal(q.rules.share_min, 700);
+	assert_int_equal(q.limit, 9);
+	assert_true(q.ignore);
+	query_text_release(&q);
+}
+
 static void nonsense_is_refused(void **state)
 {
 	static const char *const texts[] = {
 		"",
 		"\n",
 		"[]",
+		"{\"threshold\":101,\"size\":1,\"digests\":{" SIMHASH "}}",
+		"{\"limit\":4097,\"size\":1,\"digests\":{" SIMHASH "}}",
+		"{\"share_min\":\"x\",\"size\":1,\"digests\":{" SIMHASH "}}",
 		"{}",
 		"1",
 		"size=1\nsimhash=0123456789abcdef",
@@ -279,6 +298,7 @@ int main(void)
 		cmocka_unit_test(one_digest_is_enough),
 		cmocka_unit_test(sizes_are_those_of_files),
 		cmocka_unit_test(relations_have_names),
+		cmocka_unit_test(the_options_of_the_mount_may_be_others),
 		cmocka_unit_test(nonsense_is_refused),
 		cmocka_unit_test(nothing_comes_twice),
 		cmocka_unit_test(bytes_of_zero_are_refused),
