@@ -3,14 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "core/base/filter.h"
 #include "core/source/file.h"
 
 /* ---- keys ---- */
@@ -279,48 +278,10 @@ bool source_catch_up(const struct source *s)
 
 /* ---- rules ---- */
 
-static bool component_matches(const char *path, const char *glob)
-{
-	char name[NAME_MAX + 1];
-
-	while (*path) {
-		size_t len = strcspn(path, "/");
-
-		if (len <= NAME_MAX) {
-			memcpy(name, path, len);
-			name[len] = '\0';
-			if (fnmatch(glob, name, 0) == 0)
-				return true;
-		}
-		path += len;
-		path += *path == '/';
-	}
-	return false;
-}
-
-static bool matches_glob(const char *path, const char *const *globs,
-			 size_t count)
-{
-	size_t i;
-
-	for (i = 0; i < count; i++) {
-		const char *glob = globs[i];
-
-		if (!strchr(glob, '/')) {
-			if (component_matches(path, glob))
-				return true;
-			continue;
-		}
-		glob += *glob == '/';
-		if (fnmatch(glob, path, FNM_PATHNAME | FNM_LEADING_DIR) == 0)
-			return true;
-	}
-	return false;
-}
-
 bool source_is_excluded(const struct source *s, const char *path)
 {
-	return matches_glob(path, s->rules.excludes, s->rules.exclude_count);
+	return glob_matches_any(path, s->rules.excludes,
+				s->rules.exclude_count);
 }
 
 const char *source_skip_rule(const struct source *s, const char *path,

@@ -123,9 +123,7 @@ bool source_catch_up(const struct source *s);
 
 /* ---- rules ---- */
 
-/* Whether a relative path matches one of the excluding globs: a glob without
- * '/' matches any one component, one with '/' matches the path or a leading
- * part of it. */
+/* Whether a relative path matches one of the excluding globs (filter.h). */
 bool source_is_excluded(const struct source *s, const char *path);
 
 /* The rule that keeps a regular file, or all files in a directory, from being

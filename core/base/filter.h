@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_BASE_FILTER_H
+#define CORE_BASE_FILTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Which files a rule is about, by their relative paths and sizes.
+ *
+ * A glob without '/' matches any one component of a path, so "*.o" every object
+ * file and "build" all that is below a directory of that name; one with '/'
+ * matches the path or a leading part of it.
+ */
+bool glob_matches_any(const char *path, const char *const *globs, size_t count);
+
+struct glob_list {
+	const char **all; /* the array is owned, the strings are borrowed */
+	size_t count;
+};
+
+/* Zeroed: takes every file. */
+struct filter {
+	struct glob_list include; /* none: all */
+	struct glob_list exclude;
+	uint64_t min_size; /* in bytes */
+};
+
+/* -ENOMEM. */
+int glob_list_add(struct glob_list *list, const char *glob);
+
+bool filter_takes(const struct filter *f, const char *path, uint64_t size);
+void filter_release(struct filter *f);
+
+#endif
