@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "core/base/err.h"
 #include "core/catalog/catalog.h"
 #include "core/cli/cli.h"
+#include "core/cli/record.h"
 #include "core/source/source.h"
 
 /*
@@ -48,7 +48,6 @@ struct check {
 	uint64_t unknown; /* files without a digest of their present state */
 	uint64_t found;
 	bool damaged; /* the catalog as a whole */
-	json_t *findings;
 };
 
 /* ---- findings ---- */
@@ -56,7 +55,7 @@ struct check {
 static int add_finding(struct check *c, const char *kind, const char *path,
 		       const char *text)
 {
-	json_t *f;
+	struct record r;
 
 	c->found++;
 	if (!c->as_json) {
@@ -65,11 +64,11 @@ static int add_finding(struct check *c, const char *kind, const char *path,
 		printf(": %s\n", text);
 		return 0;
 	}
-	f = json_pack("{s:s, s:s}", "kind", kind, "text", text);
-	if (!f || cli_set_json_path(f, "path", path) ||
-	    json_array_append_new(c->findings, f))
-		return -ENOMEM;
-	return 0;
+	record_begin(&r);
+	record_text(&r, "kind", kind);
+	record_text(&r, "reason", text);
+	record_path(&r, "path", path);
+	return record_print(&r) ? -EIO : 0;
 }
 
 static void add_damage(struct check *c)
@@ -328,21 +327,22 @@ static void print_text(const struct check *c)
 static int print_json(const struct check *c)
 {
 	const struct catalog_counts *n = &c->counts;
-	json_t *o = json_pack(
-		"{s:I, s:O, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}}",
-		"found", (json_int_t)c->found, "findings", c->findings,
-		"counts", "files", (json_int_t)n->files, "directories",
-		(json_int_t)n->directories, "fresh", (json_int_t)n->fresh,
-		"pending", (json_int_t)n->pending, "failed",
-		(json_int_t)n->failed, "read", (json_int_t)c->read_again,
-		"read_bytes", (json_int_t)c->read_bytes, "unknown",
-		(json_int_t)c->unknown, "unread", (json_int_t)c->unread);
+	struct record r;
 
-	if (o && !cli_set_json_path(o, "catalog", c->directory))
-		return cli_print_json(o);
-	json_decref(o);
-	cli_complain_errno(NULL, -ENOMEM);
-	return EXIT_FAILED;
+	record_totals(&r);
+	record_path(&r, "catalog", c->directory);
+	record_number(&r, "findings", (int64_t)c->found);
+	record_number(&r, "files", (int64_t)n->files);
+	record_number(&r, "directories", (int64_t)n->directories);
+	record_number(&r, "fresh", (int64_t)n->fresh);
+	record_number(&r, "pending", (int64_t)n->pending);
+	record_number(&r, "failed", (int64_t)n->failed);
+	record_number(&r, "read", (int64_t)c->read_again);
+	record_number(&r, "read_bytes", (int64_t)c->read_bytes);
+	record_number(&r, "unknown", (int64_t)c->unknown);
+	record_number(&r, "unread", (int64_t)c->unread);
+	record_complete(&r, !c->unread && !c->unknown, NULL);
+	return record_print(&r);
 }
 
 static int print_answer(const struct check *c)
@@ -611,35 +611,19 @@ static int check_catalog(struct check *c)
 
 static int parse(struct check *c, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "db", required_argument, NULL, 'd' },
-		{ "read", no_argument, NULL, 'r' },
-		{ "json", no_argument, NULL, 'j' },
-		{ 0 },
-	};
-	int o;
+	int code = options_parse(&command_check, c, argc, argv);
 
-	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (o == 'd')
-			c->db = optarg;
-		else if (o == 'r')
-			c->read = true;
-		else if (o == 'j')
-			c->as_json = true;
-		else
-			return cli_usage_error(&command_check, NULL);
-	}
-	if (argc - optind > 1 || (argc == optind && !c->db))
+	if (!code && (argc - optind > 1 || (argc == optind && !c->db)))
 		return cli_usage_error(&command_check,
 				       "which mount or source?");
 	c->operand = argv[optind];
-	return EXIT_OK;
+	return code;
 }
 
 /* A path in a mount is for the daemon to answer, another one is a source. */
 static int run_check(int argc, char **argv)
 {
-	struct check c = { .findings = json_array() };
+	struct check c = { 0 };
 	struct mount mount = { 0 };
 	int code = parse(&c, argc, argv);
 
@@ -652,12 +636,22 @@ static int run_check(int argc, char **argv)
 	} else if (!code) {
 		code = check_catalog(&c);
 	}
-	json_decref(c.findings);
 	free(c.root);
 	free(c.directory);
 	free(c.listings);
 	return code;
 }
+
+static const struct option_row options[] = {
+	{ "db", 0, "DIR", "where the catalog is; SOURCE may be left out then",
+	  OPTION_TEXT(struct check, db) },
+	{ "read", 0, NULL, "read every file and compare its digests",
+	  OPTION_FLAG(struct check, read) },
+	{ "json", 0, NULL,
+	  "the findings, an object a line, the last one with totals",
+	  OPTION_FLAG(struct check, as_json) },
+	{ 0 },
+};
 
 const struct command command_check = {
 	.name = "check",
@@ -668,11 +662,8 @@ const struct command command_check = {
 		"mounted, and tells when the catalog is damaged.  Nothing is "
 		"changed.  A catalog\n"
 		"is a cache: remove its data.mdb, and the next mount hashes "
-		"all files again.\n\n"
-		"      --db DIR  where the catalog is; SOURCE may be left out "
-		"then\n"
-		"      --read    read every file and compare its digests\n"
-		"      --json    the findings and counts as JSON\n\n"
-		"Exit status: 0 in order; 1 there are findings; 2 usage.\n",
+		"all files again.\n",
+	.options = options,
+	.notes = "Exit status: 0 in order; 1 there are findings; 2 usage.\n",
 	.run = run_check,
 };

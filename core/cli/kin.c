@@ -48,14 +48,14 @@ static void print_overview(FILE *to)
 
 static void print_help(const struct command *command)
 {
-	printf("usage: kin %s\n\n%s.\n\n%s", command->synopsis,
-	       command->summary, command->help);
+	printf("usage: kin %s\n\n%s.\n%s", command->synopsis, command->summary,
+	       command->help);
 	if (command->options) {
-		fputs(*command->help ? "\n" : "", stdout);
+		putchar('\n');
 		options_print(command->options);
 	}
 	if (command->notes)
-		printf("\n%s", command->notes);
+		fputs(command->notes, stdout);
 }
 
 static int unknown_command(const char *name)

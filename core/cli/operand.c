@@ -8,7 +8,7 @@
 
 #include "core/base/array.h"
 #include "core/cli/cli.h"
-#include "core/cli/similar/foreign.h"
+#include "core/cli/digest/foreign.h"
 
 #define HEADER "# file: "
 

@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/filter.h"
 #include "core/base/text.h"
 #include "core/cli/cli.h"
+#include "core/cli/table.h"
 
 enum {
 	ROWS = 32,      /* most of a command */
@@ -19,20 +21,34 @@ enum {
 
 /* ---- parsing ---- */
 
+static bool read_number(const char *text, uint64_t most, uint64_t *out)
+{
+	const char *at = text, *end = text + strlen(text);
+
+	return text_number(&at, end, out) && at == end && *out && *out <= most;
+}
+
 static int take_threshold(const struct command *command, const char *text,
 			  int *out)
 {
-	const char *at = text, *end = text + strlen(text);
 	uint64_t value;
 
-	if (!text_number(&at, end, &value) || at != end || value < 1 ||
-	    value > 100)
+	if (!read_number(text, 100, &value))
 		return cli_usage_error(
 			command,
 			"--threshold: '%s' is not a number from 1 to 100",
 			text);
 	*out = (int)value;
 	return EXIT_OK;
+}
+
+static int take_glob(struct glob_list *list, const char *glob)
+{
+	int err = glob_list_add(list, glob);
+
+	if (err)
+		cli_complain_errno(NULL, err);
+	return err ? EXIT_FAILED : EXIT_OK;
 }
 
 static int take(const struct command *command, const struct option_row *row,
@@ -57,6 +73,15 @@ static int take(const struct command *command, const struct option_row *row,
 		break;
 	case OPTION_IS_THRESHOLD:
 		return take_threshold(command, argument, place);
+	case OPTION_IS_NUMBER:
+		if (!read_number(argument, UINT64_MAX, place))
+			return cli_usage_error(command,
+					       "--%s: '%s' is not a number "
+					       "from 1",
+					       row->name, argument);
+		break;
+	case OPTION_IS_GLOB:
+		return take_glob(place, argument);
 	case OPTION_IS_TAKEN:
 		return row->take(object, argument);
 	}
@@ -107,6 +132,14 @@ int options_parse(const struct command *command, void *object, int argc,
 			     cli_usage_error(command, NULL);
 	}
 	return code;
+}
+
+int output_check(const struct command *command, const struct output *output)
+{
+	return output->json && output->nul ?
+		       cli_usage_error(command,
+				       "--json and -0 exclude one another") :
+		       EXIT_OK;
 }
 
 /* ---- the help ---- */

@@ -3,6 +3,7 @@
 #define CORE_CLI_OPTIONS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * The options of a command, as a table: they are parsed, explained (kin help)
@@ -13,6 +14,8 @@ enum option_kind {
 	OPTION_IS_TEXT,      /* const char *: the argument */
 	OPTION_IS_SIZE,      /* uint64_t: bytes, as text_parse_size() */
 	OPTION_IS_THRESHOLD, /* int: 1 to 100 */
+	OPTION_IS_NUMBER,    /* uint64_t: from 1 */
+	OPTION_IS_GLOB,      /* struct glob_list: one more */
 	OPTION_IS_TAKEN,     /* by a function */
 };
 
@@ -34,7 +37,52 @@ struct option_row {
 #define OPTION_SIZE(type, field) OPTION_IS_SIZE, offsetof(type, field), NULL
 #define OPTION_THRESHOLD(type, field) \
 	OPTION_IS_THRESHOLD, offsetof(type, field), NULL
+#define OPTION_NUMBER(type, field) OPTION_IS_NUMBER, offsetof(type, field), NULL
+#define OPTION_GLOB(type, field) OPTION_IS_GLOB, offsetof(type, field), NULL
 #define OPTION_TAKE(function) OPTION_IS_TAKEN, 0, function
+
+/*
+ * The options that mean the same in every command that has them.  field is, of
+ * the command's object,
+ *
+ *   OUTPUT_OPTIONS   a struct output (table.h)
+ *   FILTER_OPTIONS   a struct filter (core/base/filter.h): of the files that are
+ *                    told
+ *   BEST_OPTIONS     a struct best: how alike, and how many
+ */
+struct best {
+	int threshold;  /* 0: that of the mount */
+	uint64_t limit; /* 0: none */
+};
+
+#define OUTPUT_OPTIONS(type, field)                                          \
+	{ "json", 0, NULL, "an object a line, the last one with totals",     \
+	  OPTION_FLAG(type, field.json) },                                   \
+		{ "null", '0', NULL, "the paths alone, each ended by NUL",   \
+		  OPTION_FLAG(type, field.nul) },                            \
+	{                                                                    \
+		"verbose", 'v', NULL, "more columns, such as every measure", \
+			OPTION_FLAG(type, field.verbose)                     \
+	}
+
+#define FILTER_OPTIONS(type, field)                                          \
+	{ "min-size", 0, "N", "only files of N bytes or more (1k, 1M, ...)", \
+	  OPTION_SIZE(type, field.min_size) },                               \
+		{ "include", 0, "GLOB",                                      \
+		  "only these; with a slash it is a path below the mount",   \
+		  OPTION_GLOB(type, field.include) },                        \
+	{                                                                    \
+		"exclude", 0, "GLOB", "but not these; repeat both",          \
+			OPTION_GLOB(type, field.exclude)                     \
+	}
+
+#define BEST_OPTIONS(type, field)                                              \
+	{ "threshold", 0, "N", "least score, 1 to 100 (default: the mount's)", \
+	  OPTION_THRESHOLD(type, field.threshold) },                           \
+	{                                                                      \
+		"limit", 0, "N", "at most so many, the best of them",          \
+			OPTION_NUMBER(type, field.limit)                       \
+	}
 
 struct command;
 
@@ -42,6 +90,11 @@ struct command;
  * then.  An exit code, after a message. */
 int options_parse(const struct command *command, void *object, int argc,
 		  char **argv);
+
+struct output;
+
+/* --json and -0 exclude one another. */
+int output_check(const struct command *command, const struct output *output);
 
 /* The rows of a help text. */
 void options_print(const struct option_row *rows);

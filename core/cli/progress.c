@@ -29,7 +29,7 @@ void progress_print_bytes(double bytes)
 {
 	char text[TEXT_SIZE_ROOM];
 
-	fputs(text_format_size(bytes, TEXT_UNITS_FULL, text), stdout);
+	fputs(text_format_size(bytes, TEXT_UNITS_BRIEF, text), stdout);
 }
 
 static void print_time(double seconds)
@@ -81,9 +81,12 @@ void progress_clear(void)
 
 void progress_show(const char *what, double share)
 {
+	static int terminal = -1;
 	int percent = (int)(100 * share), i;
 
-	if (percent == shown || !isatty(STDERR_FILENO))
+	if (terminal < 0)
+		terminal = isatty(STDERR_FILENO);
+	if (percent == shown || !terminal)
 		return;
 	shown = percent;
 	fputs("\r[", stderr);

@@ -75,6 +75,20 @@ void record_close(struct record *r)
 	r->depth--;
 }
 
+void record_totals(struct record *r)
+{
+	record_begin(r);
+	record_object(r, "totals");
+}
+
+void record_complete(struct record *r, bool complete, const char *reason)
+{
+	record_flag(r, "complete", complete);
+	if (!complete && reason)
+		record_text(r, "reason", reason);
+	record_close(r);
+}
+
 json_t *record_end(struct record *r)
 {
 	assert(r->depth == 1);

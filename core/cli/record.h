@@ -46,6 +46,11 @@ void record_object(struct record *r, const char *key);
 void record_list(struct record *r, const char *key);
 void record_close(struct record *r);
 
+/* The last line of a command: {"totals":{...}}, and its end.  reason: if it is
+ * not complete; or NULL. */
+void record_totals(struct record *r);
+void record_complete(struct record *r, bool complete, const char *reason);
+
 /* All of it; NULL without memory. */
 json_t *record_end(struct record *r);
 

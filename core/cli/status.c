@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <mntent.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -8,6 +10,7 @@
 #include "core/base/text.h"
 #include "core/cli/cli.h"
 #include "core/cli/progress.h"
+#include "core/cli/record.h"
 #include "core/cli/everywhere/everywhere.h"
 #include "core/cli/status_list.h"
 
@@ -224,28 +227,126 @@ static int show_status(const struct mount *mount, bool as_json)
 	return EXIT_OK;
 }
 
+/* ---- all mounts ---- */
+
+static const struct column columns[] = {
+	{ "state", "STATE", COLUMN_WORD, COLUMN_SHOWN },
+	{ "files", "FILES", COLUMN_NUMBER, COLUMN_SHOWN },
+	{ "pending", "PENDING", COLUMN_NUMBER, COLUMN_SHOWN },
+	{ "failed", "FAILED", COLUMN_NUMBER, COLUMN_SHOWN },
+	{ "path", "MOUNT", COLUMN_PATH, COLUMN_SHOWN },
+	{ "source", "of", COLUMN_NOTE, COLUMN_SHOWN },
+	{ 0 },
+};
+
+static struct cell count_of(const json_t *status, const char *key)
+{
+	const json_t *value = json_object_get(status, key);
+
+	return json_is_integer(value) ? cell_number(json_integer_value(value)) :
+					cell_none();
+}
+
+/* Another user's daemon may let a question wait for ever. */
+static bool is_own(const struct mntent *m)
+{
+	const char *owner = hasmntopt(m, "user_id");
+	unsigned long uid =
+		owner ? strtoul(owner + strlen("user_id="), NULL, 10) : 0;
+
+	return !uid || uid == getuid();
+}
+
+static const char *state_of(const struct mntent *m, json_t **status_out)
+{
+	struct progress p;
+
+	if (!is_own(m))
+		return "not-asked";
+	if (mount_get_status(m->mnt_dir, status_out))
+		return "dead";
+	progress_read(*status_out, &p);
+	return p.paused   ? "paused" :
+	       p.idle     ? "idle" :
+	       p.scanning ? "scanning" :
+			    "hashing";
+}
+
+static int show_mount(struct table *table, const struct mntent *m)
+{
+	json_t *status = NULL;
+	const char *state = state_of(m, &status);
+	const json_t *source = json_object_get(status, "source");
+	const struct cell cells[] = {
+		cell_word(state),
+		count_of(status, "files"),
+		count_of(status, "pending"),
+		count_of(status, "failed"),
+		cell_path(m->mnt_dir, NULL),
+		cell_path(json_string_value(source), NULL),
+	};
+	int code = table_row(table, cells);
+
+	json_decref(status);
+	return code;
+}
+
+static int show_mounts(const struct output *output)
+{
+	struct table table = { .columns = columns, .output = *output };
+	FILE *mounts = setmntent("/proc/self/mounts", "re");
+	const struct mntent *m;
+	struct record r;
+	int64_t count = 0;
+	int code = EXIT_OK;
+
+	while (mounts && !code && (m = getmntent(mounts)))
+		if (!strcmp(m->mnt_type, "fuse.kinfs")) {
+			code = show_mount(&table, m);
+			count++;
+		}
+	if (mounts)
+		(void)endmntent(mounts);
+	if (!code && !count && !output->json)
+		cli_complain(NULL, "nothing is mounted; kinfs SOURCE "
+				   "MOUNTPOINT mounts a tree");
+	if (code || !output->json)
+		return code;
+	record_totals(&r);
+	record_number(&r, "mounts", count);
+	record_complete(&r, true, NULL);
+	return record_print(&r);
+}
+
 static int parse_status(struct status_list *list, int argc, char **argv)
 {
 	int code = options_parse(&command_status, list, argc, argv);
 
-	if (!code && argc - optind != 1)
+	if (!code && (argc - optind > 1 ||
+		      (argc == optind && (list->failed || list->skipped))))
 		return cli_usage_error(&command_status, "which mount?");
-	return code;
+	return code ? code : output_check(&command_status, &list->output);
 }
 
 static int run_status(int argc, char **argv)
 {
 	struct status_list list = { 0 };
 	struct mount mount = { 0 };
+	char *base = NULL;
 	int code = parse_status(&list, argc, argv);
 
+	if (!code && optind == argc)
+		return show_mounts(&list.output);
+	if (!code)
+		base = path_base_of(argv[optind]);
 	if (!code)
 		code = mount_find_or_complain(argv[optind], &mount);
 	if (!code && (list.failed || list.skipped))
-		code = status_list_print(&list, &mount);
+		code = status_list_print(&list, &mount, base);
 	else if (!code)
-		code = show_status(&mount, list.as_json);
+		code = show_status(&mount, list.output.json);
 	mount_release(&mount);
+	free(base);
 	return code;
 }
 
@@ -259,18 +360,21 @@ static const struct option_row options[] = {
 	  "directory stands for all in it",
 	  OPTION_FLAG(struct status_list, skipped) },
 	{ "json", 0, NULL,
-	  "the daemon's own answer, the value of user.kinfs.status; or an "
-	  "object with the list: complete, files",
-	  OPTION_FLAG(struct status_list, as_json) },
+	  "the daemon's own answer, the value of user.kinfs.status; or the "
+	  "list, an object a line, the last one with totals",
+	  OPTION_FLAG(struct status_list, output.json) },
+	{ "null", '0', NULL, "of the list the paths alone, each ended by NUL",
+	  OPTION_FLAG(struct status_list, output.nul) },
 	{ 0 },
 };
 
 const struct command command_status = {
 	.name = "status",
-	.synopsis = "status [--json] MOUNT\n"
-		    "       kin status [--failed] [--skipped] [--json] PATH",
-	.summary = "Show what a kinfs mount is doing",
-	.help = "MOUNT is the mount point or any path below it.\n",
+	.synopsis = "status [--json] [MOUNT]\n"
+		    "       kin status [--failed] [--skipped] [--json|-0] PATH",
+	.summary =
+		"Show what a kinfs mount is doing, or which mounts there are",
+	.help = "MOUNT is the mount point or any path below it; without it all are listed.\n",
 	.options = options,
 	.notes = "Exit status: 0 ok; 1 failed; 2 usage; 3 the list may grow, "
 		 "because files are\n"

@@ -8,12 +8,14 @@
 #include "core/base/err.h"
 #include "core/base/text.h"
 #include "core/cli/record.h"
+#include "core/cli/table.h"
 
 struct list_walk {
 	const struct status_list *what;
 	const struct mount *mount;
 	json_t *status;
-	json_t *files; /* --json only */
+	struct table table;
+	size_t told;
 	/* What is called for each instead of printing it, or NULL. */
 	int (*take)(void *arg, const char *state, const char *path);
 	void *arg;
@@ -30,14 +32,21 @@ static bool is_wanted(const struct status_list *what, const char *state)
 	       (what->skipped && !strncmp(state, "skipped:", 8));
 }
 
-static int add_json(struct list_walk *w, const char *state, const char *path)
-{
-	struct record r;
+static const struct column columns[] = {
+	{ "reason", "REASON", COLUMN_WORD, COLUMN_SHOWN },
+	{ "path", "PATH", COLUMN_PATH, COLUMN_SHOWN },
+	{ 0 },
+};
 
-	record_begin(&r);
-	record_text(&r, "state", state);
-	record_path(&r, "path", path);
-	return json_array_append_new(w->files, record_end(&r)) ? -ENOMEM : 0;
+static int print(struct list_walk *w, const char *state, const char *path)
+{
+	const char *root = w->mount->root;
+	const char *rel = path + strlen(root);
+	const struct cell cells[] = { cell_word(state),
+				      cell_path(rel + (*rel == '/'), root) };
+
+	w->told++;
+	return table_row(&w->table, cells) ? -EIO : 0;
 }
 
 static int tell(struct list_walk *w, const char *state, const char *path)
@@ -46,12 +55,7 @@ static int tell(struct list_walk *w, const char *state, const char *path)
 		return 0;
 	if (w->take)
 		return w->take(w->arg, state, path);
-	if (w->files)
-		return add_json(w, state, path);
-	printf("%s  ", state);
-	cli_print_escaped(path, ESCAPE_TERMINAL);
-	putchar('\n');
-	return 0;
+	return print(w, state, path);
 }
 
 /* A file that the caller may not read is told of to the owner alone. */
@@ -138,22 +142,21 @@ static int walk_path(struct list_walk *w)
 
 /* ---- the answer ---- */
 
-static int print_json(struct list_walk *w, bool complete)
+static int print_totals(const struct list_walk *w, bool complete)
 {
-	json_t *object = json_pack("{s:b, s:O}", "complete", complete, "files",
-				   w->files);
+	struct record r;
 
-	if (object)
-		return cli_print_json(object);
-	cli_complain_errno(NULL, -ENOMEM);
-	return EXIT_FAILED;
+	record_totals(&r);
+	record_number(&r, "files", (int64_t)w->told);
+	record_complete(&r, complete, NULL);
+	return record_print(&r);
 }
 
 static int finish(struct list_walk *w)
 {
 	int code = w->failed ? EXIT_FAILED : EXIT_OK;
 
-	if (w->files && print_json(w, !w->pending && !w->failed))
+	if (w->table.output.json && print_totals(w, !w->pending && !w->failed))
 		code = EXIT_FAILED;
 	if (!w->pending)
 		return code;
@@ -188,20 +191,20 @@ int status_list_each(const struct status_list *what, const struct mount *mount,
 	return err;
 }
 
-int status_list_print(const struct status_list *what, const struct mount *mount)
+int status_list_print(const struct status_list *what, const struct mount *mount,
+		      const char *base)
 {
-	struct list_walk w = { .what = what, .mount = mount };
-	int code = EXIT_FAILED, err = 0;
+	struct list_walk w = { .what = what,
+			       .mount = mount,
+			       .table = { .columns = columns,
+					  .output = what->output,
+					  .base = base } };
+	int err = walk_mount(&w), code = EXIT_FAILED;
 
-	if (what->as_json && !(w.files = json_array()))
-		err = -ENOMEM;
-	if (!err)
-		err = walk_mount(&w);
 	if (err)
 		cli_complain_errno(mount->root, err);
 	else
 		code = finish(&w);
-	json_decref(w.files);
 	json_decref(w.status);
 	return code;
 }

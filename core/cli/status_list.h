@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "core/cli/cli.h"
+#include "core/cli/table.h"
 
 /*
  * The files of a mount that have no digests, with the reason.  kin walks the
@@ -14,7 +15,7 @@
  */
 struct status_list {
 	bool failed, skipped; /* which of them */
-	bool as_json;
+	struct output output;
 };
 
 /* Calls take for those at and below the path of mount, until it returns not 0,
@@ -25,8 +26,9 @@ int status_list_each(const struct status_list *what, const struct mount *mount,
 				 const char *path),
 		     void *arg);
 
-/* Prints those at and below the path of mount.  An exit code. */
-int status_list_print(const struct status_list *what,
-		      const struct mount *mount);
+/* Prints those at and below the path of mount, relative to base (table.h).  An
+ * exit code. */
+int status_list_print(const struct status_list *what, const struct mount *mount,
+		      const char *base);
 
 #endif

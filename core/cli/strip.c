@@ -126,11 +126,12 @@ static int print_result(const struct strip *s)
 	if (s->as_json) {
 		struct record r;
 
-		record_begin(&r);
+		record_totals(&r);
 		record_flag(&r, "dry_run", s->dry_run);
 		record_number(&r, "files", (int64_t)s->files);
 		record_number(&r, "attributes", (int64_t)s->attributes);
 		record_number(&r, "failed", (int64_t)s->failed);
+		record_complete(&r, !s->failed, NULL);
 		return record_print(&r);
 	}
 	printf("%zu %s of %zu %s %s\n", s->attributes,
@@ -167,7 +168,7 @@ static int run_strip(int argc, char **argv)
 static const struct option_row options[] = {
 	{ "dry-run", 'n', NULL, "only count",
 	  OPTION_FLAG(struct strip, dry_run) },
-	{ "json", 0, NULL, "one object: dry_run, files, attributes, failed",
+	{ "json", 0, NULL, "one object, with totals",
 	  OPTION_FLAG(struct strip, as_json) },
 	{ 0 },
 };

@@ -10,6 +10,7 @@
 #include "core/base/text.h"
 #include "core/cli/cli.h"
 #include "core/cli/progress.h"
+#include "core/cli/record.h"
 
 #define POLL_FIRST_MS 20
 #define POLL_MOST_MS 500
@@ -19,7 +20,7 @@
 
 struct wait_job {
 	double timeout; /* seconds; negative: none */
-	bool terminal;
+	bool terminal, json;
 	int shown; /* percentage on the last line, -1: none */
 	/* What was left when all files were known, and when that was. */
 	double began, first_work;
@@ -134,6 +135,20 @@ static void show_bar(const struct progress *p,
 	(void)fflush(stdout);
 }
 
+static void print_percent(const struct progress *p)
+{
+	struct record r;
+
+	record_begin(&r);
+	record_number(&r, "percent", p->percent);
+	if (p->counted) {
+		record_number(&r, "files", p->files);
+		record_number(&r, "pending", p->left);
+	}
+	(void)record_print(&r);
+	(void)fflush(stdout);
+}
+
 /* Into a log only when there is something new.  Before the first file was
  * found there is no percentage. */
 static void show(struct wait_job *job, const struct progress *p,
@@ -141,7 +156,10 @@ static void show(struct wait_job *job, const struct progress *p,
 {
 	if (p->counted && !p->files && !p->idle && !p->reading)
 		return;
-	if (job->terminal) {
+	if (job->json) {
+		if (p->percent != job->shown)
+			print_percent(p);
+	} else if (job->terminal) {
 		show_bar(p, files);
 	} else if (p->percent != job->shown) {
 		printf("%d %%", p->percent);
@@ -189,6 +207,20 @@ static int say_paused(const struct wait_job *job, const char *why)
 	return EXIT_FAILED;
 }
 
+static int print_totals(const struct progress *p)
+{
+	struct record r;
+
+	record_totals(&r);
+	if (p->counted) {
+		record_number(&r, "files", p->files);
+		record_number(&r, "failed", p->failed);
+		record_number(&r, "unsteady", p->unsteady);
+	}
+	record_complete(&r, !p->failed && !p->unsteady, NULL);
+	return record_print(&r);
+}
+
 /* Everything was tried; what failed is not waited for. */
 static int finish(const struct wait_job *job, const struct progress *p)
 {
@@ -205,6 +237,8 @@ static int finish(const struct wait_job *job, const struct progress *p)
 			     text_plural((uint64_t)p->unsteady, "file changes",
 					 "files change"),
 			     text_plural((uint64_t)p->unsteady, "is", "are"));
+	if (job->json && print_totals(p))
+		return EXIT_FAILED;
 	return p->failed || p->unsteady ? EXIT_INCOMPLETE : EXIT_OK;
 }
 
@@ -301,7 +335,7 @@ static int run(int argc, char **argv)
 
 	if (code)
 		return code;
-	job.terminal = isatty(STDOUT_FILENO);
+	job.terminal = !job.json && isatty(STDOUT_FILENO);
 	code = mount_find_or_complain(argv[optind], &job.mount);
 	if (!code)
 		code = wait_until_idle(&job);
@@ -312,12 +346,15 @@ static int run(int argc, char **argv)
 static const struct option_row options[] = {
 	{ "timeout", 't', "SECONDS", "fail when it takes longer; 0 asks once",
 	  OPTION_TAKE(take_timeout) },
+	{ "json", 0, NULL,
+	  "an object for every new percentage, the last one with totals",
+	  OPTION_FLAG(struct wait_job, json) },
 	{ 0 },
 };
 
 const struct command command_wait = {
 	.name = "wait",
-	.synopsis = "wait [--timeout SECONDS] MOUNT",
+	.synopsis = "wait [--timeout SECONDS] [--json] MOUNT",
 	.summary = "Wait until a kinfs mount has digested everything",
 	.help = "Shows a bar on a terminal, else a line for every new percentage.  MOUNT is the\n"
 		"mount point or any path below it.  Fails when the mount goes away meanwhile, and\n"

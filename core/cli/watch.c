@@ -11,6 +11,7 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/cli/cli.h"
+#include "core/cli/similar/link_list.h"
 #include "core/cli/similar/similar.h"
 
 /*
@@ -18,7 +19,8 @@
  */
 struct watch_job {
 	bool alike;
-	struct similar_job similar; /* the mount, and its listings */
+	struct mount mount;
+	char *listings; /* the place of .similar; owned */
 };
 
 /* ---- when to end ---- */
@@ -59,8 +61,8 @@ static void *end_when_done(void *arg)
 static int start_end_thread(struct watch_job *job)
 {
 	pthread_t thread;
-	int err = -pthread_create(&thread, NULL, end_when_done,
-				  job->similar.mount.root);
+	int err =
+		-pthread_create(&thread, NULL, end_when_done, job->mount.root);
 
 	if (!err)
 		pthread_detach(thread);
@@ -69,35 +71,30 @@ static int start_end_thread(struct watch_job *job)
 
 /* ---- changes ---- */
 
-struct alike {
-	json_t *array;
-	size_t most;
-};
-
-static int add_alike(void *arg, int score, const char *path)
-{
-	struct alike *a = arg;
-	json_t *item = json_pack("{s:i}", "score", score);
-
-	if (!item || cli_set_json_path(item, "path", path) ||
-	    json_array_append_new(a->array, item))
-		return -ENOMEM;
-	return --a->most ? 0 : 1;
-}
-
-/* The best near-duplicates of what the file is now. */
+/* The best near-duplicates of what the file is now; it may be gone again. */
 static int set_alike(struct watch_job *job, json_t *line, const char *rel)
 {
 	enum { ALIKE_MOST = 5 };
-	struct alike a = { json_array(), ALIKE_MOST };
-	char *listing = similar_format("%s/%s", job->similar.listings, rel);
-	int err = a.array && listing ? 0 : -ENOMEM;
+	char reason[LINK_LIST_REASON], *full;
+	json_t *array = json_array(), *item;
+	struct link_list list;
+	size_t i;
+	int err = 0;
 
-	/* The file may be gone again. */
-	if (!err)
-		(void)similar_each(&job->similar, listing, add_alike, &a);
-	free(listing);
-	return err ? err : json_object_set_new(line, "alike", a.array);
+	(void)link_list_read(job->listings, rel, "", &list, reason);
+	for (i = 0; i < list.count && i < ALIKE_MOST && !err; i++) {
+		item = json_pack("{s:i}", "score", list.all[i].score);
+		full = similar_path(&job->mount, list.all[i].path);
+		if (!full || cli_set_json_path(item, "path", full) ||
+		    json_array_append(array, item))
+			err = -ENOMEM;
+		json_decref(item);
+		free(full);
+	}
+	link_list_release(&list);
+	if (json_object_set_new(line, "alike", array))
+		err = -ENOMEM;
+	return err;
 }
 
 /* Makes a path of the mount a full one. */
@@ -113,7 +110,7 @@ static int set_full_path(struct watch_job *job, json_t *line, const char *key,
 		return strcmp(key, "from") ? -EBADMSG : 0;
 	if (!text_is_plain_path(rel))
 		return -EBADMSG;
-	full = similar_path(&job->similar, rel);
+	full = similar_path(&job->mount, rel);
 	(void)snprintf(hex, sizeof(hex), "%s_hex", key);
 	(void)json_object_del(line, hex);
 	err = full ? cli_set_json_path(line, key, full) : -ENOMEM;
@@ -147,8 +144,7 @@ static int show_changes(struct watch_job *job, struct client_query *c)
 
 	while (!err && (more = client_next(c)) > 0) {
 		if (json_object_get(c->line, "watching"))
-			fprintf(stderr, "watching %s\n",
-				job->similar.mount.root);
+			fprintf(stderr, "watching %s\n", job->mount.root);
 		else
 			err = show_change(job, c->line);
 	}
@@ -157,9 +153,9 @@ static int show_changes(struct watch_job *job, struct client_query *c)
 
 static int watch(struct watch_job *job, json_t *within)
 {
-	const char *root = job->similar.mount.root;
+	const char *root = job->mount.root;
 	struct client_query c;
-	int err = client_ask(&c, job->similar.listings,
+	int err = client_ask(&c, job->listings,
 			     json_pack("{s:s, s:o}", "relation", "changes",
 				       "within", within));
 
@@ -194,12 +190,11 @@ static int add_operand(struct watch_job *job, const char *path, json_t *within)
 		json_decref(item);
 		return code;
 	}
-	if (!job->similar.mount.root) {
-		job->similar.mount = m;
+	if (!job->mount.root) {
+		job->mount = m;
 		m = (struct mount){ .rel = strdup(m.rel) };
-	} else if (strcmp(m.root, job->similar.mount.root) != 0) {
-		cli_complain(path, "not in the mount %s",
-			     job->similar.mount.root);
+	} else if (strcmp(m.root, job->mount.root) != 0) {
+		cli_complain(path, "not in the mount %s", job->mount.root);
 		code = EXIT_FAILED;
 	}
 	if (!code && (!m.rel || json_set_path(item, "path", m.rel) ||
@@ -223,15 +218,14 @@ static int run_watch(int argc, char **argv)
 	for (; !code && optind < argc; optind++)
 		code = add_operand(&job, argv[optind], within);
 	if (!code) {
-		job.similar.listings =
-			mount_listings_or_complain(job.similar.mount.root);
-		code = job.similar.listings ? EXIT_OK : EXIT_FAILED;
+		job.listings = mount_listings_or_complain(job.mount.root);
+		code = job.listings ? EXIT_OK : EXIT_FAILED;
 	}
 	if (!code)
 		code = watch(&job, json_incref(within));
 	json_decref(within);
-	free(job.similar.listings);
-	mount_release(&job.similar.mount);
+	free(job.listings);
+	mount_release(&job.mount);
 	return code;
 }
 

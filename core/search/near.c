@@ -164,8 +164,8 @@ int near_contents(struct search_query *q, const struct content_query *wanted,
 	/* All matches of a content in the catalog, for a caller that may see
 	 * every content. */
 	bool cached = q->caller.trusted && q->self_content && !q->digests &&
-		      !q->threshold && wanted->relation == INDEX_ALIKE &&
-		      !wanted->any;
+		      q->rules.threshold == q->context->threshold &&
+		      wanted->relation == INDEX_ALIKE && !wanted->any;
 	struct digests d;
 	int err;
 

@@ -92,11 +92,12 @@ struct missing_rules {
 	int threshold; /* of near-duplicates, 1..100; 0: they are not looked for */
 };
 
-/* One content that the other tree has not. */
+/* One content of the one tree. */
 struct missing {
 	const struct found_file *files; /* of the one tree */
 	size_t file_count;
 	uint64_t size;
+	bool is_there;    /* the other tree has it, under whatever name */
 	int score;        /* of the best near-duplicate; 0: there is none */
 	const char *near; /* its path in the other tree, or NULL */
 };
@@ -108,10 +109,9 @@ struct missing_job {
 	/* Called for each content; not 0 ends it. */
 	int (*found)(void *arg, const struct missing *m);
 	void *arg;
-	bool failed_in_other;            /* the error is of the other export, */
-	size_t other_line;               /* at that line */
-	uint64_t contents, files, bytes; /* that are missing */
-	bool incomplete; /* one of the exports is not complete */
+	bool failed_in_other; /* the error is of the other export, */
+	size_t other_line;    /* at that line */
+	bool incomplete;      /* one of the exports is not complete */
 };
 
 /*

@@ -123,9 +123,6 @@ static int finish_batch(struct batch *b)
 					   .score = c->score,
 					   .near = c->near };
 
-		job->contents++;
-		job->files += m.file_count;
-		job->bytes += m.size;
 		err = job->found(job->arg, &m);
 	}
 	if (!err)
@@ -144,6 +141,18 @@ static int order_of(const struct digests *a, const struct digests *b)
 	return a->size < b->size ? -1 : a->size > b->size;
 }
 
+/* The other tree has the content at hand. */
+static int report_there(struct missing_job *job, struct export_reader *r)
+{
+	const struct found_member *member = export_member(r);
+	const struct missing m = { .files = member->files,
+				   .file_count = member->file_count,
+				   .size = member->size,
+				   .is_there = true };
+
+	return job->found(job->arg, &m);
+}
+
 static int compare(struct batch *b, struct export_reader *one,
 		   struct export_reader *other)
 {
@@ -154,8 +163,8 @@ static int compare(struct batch *b, struct export_reader *one,
 		while (more > 0 && order_of(&other->digests, &one->digests) < 0)
 			more = export_next(other);
 		if (more > 0 && !order_of(&other->digests, &one->digests))
-			continue;
-		if (more >= 0)
+			err = report_there(b->job, one);
+		else if (more >= 0)
 			err = batch_add(b, one);
 		if (!err && b->count >= MISSING_BATCH)
 			err = finish_batch(b);

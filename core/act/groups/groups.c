@@ -31,8 +31,9 @@ static int add_within(json_t *query, const struct groups_wish *wish)
 /* NULL without memory.  No file is as large as a number of JSON can be. */
 static json_t *make_query(const struct groups_wish *wish)
 {
-	uint64_t min_size =
-		wish->min_size < INT64_MAX ? wish->min_size : INT64_MAX;
+	uint64_t min_size = wish->filter.min_size < INT64_MAX ?
+				    wish->filter.min_size :
+				    INT64_MAX;
 	json_t *query = json_pack("{s:s, s:b, s:b, s:I}", "relation", "groups",
 				  "exact", wish->exact, "every", wish->every,
 				  "min_size", (json_int_t)min_size);
@@ -132,7 +133,9 @@ static void end_group(struct groups *g)
 
 static bool is_left_out(const struct groups *g, const char *path)
 {
-	return !g->wish->vcs && !g->wish->every && keep_is_internal(path);
+	return (!g->wish->vcs && !g->wish->every && keep_is_internal(path)) ||
+	       /* The mount leaves out what is too small. */
+	       !filter_takes(&g->wish->filter, path, UINT64_MAX);
 }
 
 /* The first file of another group ends the one at hand; its line is read

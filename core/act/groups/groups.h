@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "core/base/filter.h"
 #include "core/base/keep.h"
 #include "core/client/client.h"
 
@@ -36,11 +37,11 @@
  */
 
 struct groups_wish {
-	bool exact;        /* identical files only */
-	bool every;        /* each content is a group, also of one file */
-	bool vcs;          /* also files for which keep_is_internal() */
-	int threshold;     /* 0: that of the mount */
-	uint64_t min_size; /* in bytes */
+	bool exact;           /* identical files only */
+	bool every;           /* each content is a group, also of one file */
+	bool vcs;             /* also files for which keep_is_internal() */
+	int threshold;        /* 0: that of the mount */
+	struct filter filter; /* of the files, by path and size */
 	/* Paths relative to the root of the mount; all borrowed. */
 	const char *const *within; /* only files below these; none: all */
 	size_t within_count;

@@ -10,7 +10,8 @@
 #include "core/base/utf8.h"
 #include "core/cli/digest/digest_job.h"
 #include "core/cli/digest/digest_pool.h"
-#include "core/cli/similar/foreign.h"
+#include "core/cli/record.h"
+#include "core/cli/digest/foreign.h"
 
 #define MAX_JOBS 1024
 
@@ -63,7 +64,7 @@ static void job_print(void *arg, const char *path, int err,
 	if (job->printed && job->style->between)
 		fputs(job->style->between, stdout);
 	print(output);
-	job->printed = true;
+	job->printed++;
 }
 
 static int digest_open(const struct digest_job *job, struct reader *r,
@@ -341,6 +342,17 @@ static void **threads_new(const struct digest_job *job, size_t *count_out)
 	return threads;
 }
 
+static void print_totals(struct digest_job *job)
+{
+	struct record r;
+
+	record_totals(&r);
+	record_number(&r, "files", (int64_t)job->printed);
+	record_complete(&r, !job->failed, NULL);
+	if (record_print(&r))
+		job->failed = true;
+}
+
 static void arguments_digest(struct digest_job *job, int argc, char **argv)
 {
 	int i;
@@ -350,7 +362,8 @@ static void arguments_digest(struct digest_job *job, int argc, char **argv)
 	for (i = 0; i < argc; i++)
 		digest_argument(job, argv[i]);
 	pool_drain(job->pool);
-	fputs(job->style->end ? job->style->end : "", stdout);
+	if (job->style == &style_json)
+		print_totals(job);
 }
 
 static int job_run_threads(struct digest_job *job, int argc, char **argv)
@@ -429,7 +442,8 @@ static const struct option_row options[] = {
 	  OPTION_TAKE(take_si2) },
 	{ "sif-classic", 0, NULL, "the fingerprints that sif itself would keep",
 	  OPTION_TAKE(take_sif_classic) },
-	{ "json", 0, NULL, "an array of objects", OPTION_TAKE(take_json) },
+	{ "json", 0, NULL, "an object a line, the last one with totals",
+	  OPTION_TAKE(take_json) },
 	{ 0 },
 };
 

@@ -8,8 +8,8 @@
 struct digest_job;
 
 struct digest_style {
-	/* Around and between what is said of the files; may be NULL. */
-	const char *begin, *between, *end;
+	/* Before and between what is said of the files; may be NULL. */
+	const char *begin, *between;
 	/* Appends what there is to say of the content of fd; path "-" is
 	 * standard input.  Several threads may call it, a reader each. */
 	int (*file)(const struct digest_job *job, struct reader *r, int fd,
@@ -28,7 +28,7 @@ struct digest_job {
 	struct reader reader;
 	struct pool *pool; /* NULL: one file after the other */
 	bool failed;
-	bool printed;
+	size_t printed; /* files */
 };
 
 /* digest_print.c */

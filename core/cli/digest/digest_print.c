@@ -6,7 +6,7 @@
 
 #include "core/cli/digest/digest_job.h"
 #include "core/cli/record.h"
-#include "core/cli/similar/foreign.h"
+#include "core/cli/digest/foreign.h"
 
 /* What the digests of most files take, at once. */
 #define MOST_TEXT 8192
@@ -180,7 +180,7 @@ static int append_json(const struct digest_job *job, const struct digests *d,
 	object = record_end(&r);
 	text = object ? json_dumps(object, cli_json_flags()) : NULL;
 	if (!err)
-		err = text ? buf_append_text(out, text) : -ENOMEM;
+		err = text ? buf_append_format(out, "%s\n", text) : -ENOMEM;
 	free(text);
 	json_decref(object);
 	return err;
@@ -199,12 +199,7 @@ static int file_json(const struct digest_job *job, struct reader *r, int fd,
 	return err;
 }
 
-const struct digest_style style_json = {
-	.begin = "[",
-	.between = ",\n",
-	.end = "]\n",
-	.file = file_json,
-};
+const struct digest_style style_json = { .file = file_json };
 
 /* ---- as the original programs ---- */
 

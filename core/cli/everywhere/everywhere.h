@@ -10,6 +10,7 @@
 #include "core/digest/digest.h"
 
 struct mount;
+struct output;
 
 /*
  * Questions to the catalog that many hosts share.  kin has no network: it asks
@@ -38,6 +39,6 @@ json_t *everywhere_status(const struct mount *mount);
 
 /* kin groups --everywhere: an exit code. */
 int everywhere_groups(const struct mount *mount, const char *db,
-		      uint64_t min_size, bool json);
+		      uint64_t min_size, const struct output *output);
 
 #endif

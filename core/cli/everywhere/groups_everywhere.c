@@ -3,87 +3,68 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/text.h"
 #include "core/cli/cli.h"
 #include "core/cli/everywhere/everywhere.h"
+#include "core/cli/groups/groups_print.h"
 
-struct everywhere_printer {
-	bool json;
-};
-
-static unsigned long long number(const json_t *object, const char *name)
+/* A file is HOST:PATH in text. */
+static int name_files(json_t *line)
 {
-	return (unsigned long long)json_integer_value(
-		json_object_get(object, name));
-}
+	json_t *members = json_object_get(line, "members"), *member, *file;
+	size_t i, k;
+	int err = 0;
 
-static const char *size_of(unsigned long long bytes, char text[TEXT_SIZE_ROOM])
-{
-	return text_format_size((double)bytes, TEXT_UNITS_BRIEF, text);
-}
+	json_array_foreach(members, i, member)
+		json_array_foreach(json_object_get(member, "files"), k, file)
+	{
+		char *name = everywhere_name(file);
 
-static int print_group(const json_t *group)
-{
-	const json_t *member =
-		json_array_get(json_object_get(group, "members"), 0);
-	const json_t *files = json_object_get(member, "files");
-	char text[TEXT_SIZE_ROOM];
-	size_t i;
-
-	printf("%llu  %zu %s, %s in exact copies\n", number(group, "group"),
-	       json_array_size(files),
-	       text_plural(json_array_size(files), "file", "files"),
-	       size_of(number(group, "saved_exact"), text));
-	for (i = 0; i < json_array_size(files); i++) {
-		char *name = everywhere_name(json_array_get(files, i));
-
-		if (!name)
-			return -ENOMEM;
-		printf("  %3s %6s  ", i ? "=" : "100",
-		       size_of(number(member, "size"), text));
-		cli_print_escaped(name, ESCAPE_TERMINAL);
-		printf("\n");
+		if (!err)
+			err = name ? cli_set_json_path(file, "path", name) :
+				     -ENOMEM;
 		free(name);
 	}
-	printf("\n");
-	return 0;
+	return err;
 }
 
-static void print_totals(const json_t *totals)
+static int print_text(struct groups_printer *p, json_t *line)
 {
-	char text[TEXT_SIZE_ROOM];
+	struct groups_line group = { 0 };
+	int err = name_files(line);
+	char *text = err ? NULL : json_dumps(line, 0);
 
-	printf("%llu %s, %llu %s: %s in exact copies\n",
-	       number(totals, "groups"),
-	       text_plural(number(totals, "groups"), "group", "groups"),
-	       number(totals, "files"),
-	       text_plural(number(totals, "files"), "file", "files"),
-	       size_of(number(totals, "exact_bytes"), text));
+	if (!err)
+		err = text ? groups_line_parse(text, strlen(text), &group) :
+			     -ENOMEM;
+	if (!err)
+		err = group.has_totals ? groups_print_totals(p, &group.totals) :
+					 groups_print(p, &group.group, 0);
+	groups_line_release(&group);
+	free(text);
+	return err == -EINVAL ? -EBADMSG : err;
 }
 
 static int take_line(void *arg, json_t *line)
 {
-	const struct everywhere_printer *p = arg;
-	const json_t *totals = json_object_get(line, "totals");
+	struct groups_printer *p = arg;
 
-	if (p->json)
+	if (p->table.output.json)
 		return cli_print_json(json_incref(line)) ? -EIO : 0;
-	if (!totals)
-		return print_group(line);
-	print_totals(totals);
-	return 0;
+	return print_text(p, line);
 }
 
 int everywhere_groups(const struct mount *mount, const char *db,
-		      uint64_t min_size, bool json)
+		      uint64_t min_size, const struct output *output)
 {
 	struct everywhere e = { .mount = mount, .db = db };
-	struct everywhere_printer p = { json };
-	int err = everywhere_ask(&e,
-				 json_pack("{s:{s:I}}", "groups", "min_size",
-					   (json_int_t)min_size),
-				 take_line, &p);
+	struct groups_printer p = { 0 };
+	int err;
 
+	groups_printer_init(&p, output, false);
+	err = everywhere_ask(&e,
+			     json_pack("{s:{s:I}}", "groups", "min_size",
+				       (json_int_t)min_size),
+			     take_line, &p);
 	if (err) {
 		cli_complain_errno(mount->root, err);
 		return EXIT_FAILED;

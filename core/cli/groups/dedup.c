@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/array.h"
@@ -101,6 +102,7 @@ static int parse_dedup(struct dedup_job *job, int argc, char **argv)
 			"what kin groups --json printed, or -");
 	if (job->blocks)
 		job->rules.method = DEDUP_BLOCKS;
+	job->rules.min_size = job->filter.min_size;
 	return EXIT_OK;
 }
 
@@ -227,6 +229,7 @@ static void job_release(struct dedup_job *job)
 	free(job->journal);
 	free(job->root);
 	dedup_blocks_free(job->rules.blocks);
+	filter_release(&job->filter);
 	dedup_mount_release(&job->mount);
 }
 
@@ -267,8 +270,7 @@ static int run_dedup(int argc, char **argv)
 
 static const struct option_row options[] = {
 	{ "how", 0, "hardlink|reflink|remove",
-	  "another name of the kept file (default); a file of its own that "
-	  "shares the blocks (XFS, btrfs); or nothing",
+	  "another name of the kept file (default), its blocks, or nothing",
 	  OPTION_TAKE(take_how) },
 	{ "blocks", 0, NULL,
 	  "near-duplicates share their equal blocks (XFS, btrfs)",
@@ -281,8 +283,10 @@ static const struct option_row options[] = {
 	  OPTION_TAKE(take_keep) },
 	{ "vcs", 0, NULL, "also below .git and the like, and in caches",
 	  OPTION_FLAG(struct dedup_job, vcs) },
-	{ "min-size", 0, "N", "only files of N bytes or more (1k, 1M, ...)",
-	  OPTION_SIZE(struct dedup_job, rules.min_size) },
+	{ "threshold", 0, "N",
+	  "with --blocks, least score with the head of a group",
+	  OPTION_THRESHOLD(struct dedup_job, threshold) },
+	FILTER_OPTIONS(struct dedup_job, filter),
 	{ "force-metadata", 0, NULL, "even if owner, mode or attributes differ",
 	  OPTION_FLAG(struct dedup_job, rules.force_metadata) },
 	{ "apply", 0, NULL, "do it; exit status 1 if something was left alone",
@@ -303,10 +307,8 @@ const struct command command_dedup = {
 		"dedup [OPTION]... GROUPS\n"
 		"       kin dedup --blocks [OPTION]... FILE FILE... | --undo JOURNAL",
 	.summary = "Turn exact copies into links, shared blocks or nothing",
-	.help = "GROUPS is a mount, a file of kin groups --json, or - for standard input.  Only\n"
-		"its exact copies are used; with --blocks near-duplicates, too.  Without --apply\n"
-		"the plan is printed and nothing is changed.  With it each copy is compared byte\n"
-		"by byte, must not be open for writing, and is replaced in one step.\n",
+	.help = "GROUPS is a mount, a file of kin groups --json, or -.  Without --apply the plan\n"
+		"is printed.  With it each copy is compared byte by byte, and replaced at once.\n",
 	.options = options,
 	.run = run_dedup,
 };

@@ -60,7 +60,8 @@ static int make_sets(const struct dedup_job *job, const char *root,
 		for (k = 0; k < m->file_count; k++) {
 			struct found_file *f = &m->files[k];
 
-			if (!job->vcs && keep_is_internal(f->path))
+			if ((!job->vcs && keep_is_internal(f->path)) ||
+			    !filter_takes(&job->filter, f->path, UINT64_MAX))
 				continue;
 			for (l = 0; l <= f->link_count; l++) {
 				char **name = l ? &f->links[l - 1] : &f->path;
@@ -177,7 +178,8 @@ static int read_file(struct dedup_job *job, const char *path)
 int dedup_groups_read(struct dedup_job *job, char *path)
 {
 	struct groups_asking asking = { .wish = { .exact = !job->blocks,
-						  .vcs = job->vcs } };
+						  .vcs = job->vcs },
+					.best.threshold = job->threshold };
 	char *operands[] = { path, NULL };
 	struct groups from = { 0 };
 	const char *outside = NULL;

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "core/act/dedup/dedup.h"
+#include "core/base/filter.h"
 
 /*
  * kin dedup.  dedup.c reads the options and makes the plan, dedup_groups.c
@@ -19,6 +20,8 @@ struct dedup_job {
 	char *root;               /* of --root; owned */
 	const char *undo;         /* a journal */
 	char *journal;            /* owned */
+	struct filter filter;
+	int threshold; /* of --blocks; 0: the mount's */
 	bool apply, json, blocks, has_method, vcs;
 	struct dedup_plan plan;
 	struct dedup_mount mount;

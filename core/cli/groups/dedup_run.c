@@ -36,7 +36,7 @@ static void print_size(int width, uint64_t bytes)
 	char text[TEXT_SIZE_ROOM];
 
 	printf("%*s", width,
-	       text_format_size((double)bytes, TEXT_UNITS_FULL, text));
+	       text_format_size((double)bytes, TEXT_UNITS_BRIEF, text));
 }
 
 static int print_json(const struct dedup_job *job,
@@ -62,7 +62,7 @@ static int print_json(const struct dedup_job *job,
 		}
 		record_close(&o);
 	}
-	record_path(&o, "keep", job->plan.files[r->keep].paths[0]);
+	record_path(&o, "kept", job->plan.files[r->keep].paths[0]);
 	if (is_sharing(job)) {
 		record_number(&o, "ranges", (int64_t)s->ranges);
 		record_number(&o, "equal_bytes", (int64_t)s->equal);
@@ -107,8 +107,7 @@ static int print_totals(const struct dedup_job *job)
 {
 	struct record o;
 
-	record_begin(&o);
-	record_object(&o, "totals");
+	record_totals(&o);
 	record_text(&o, "method", dedup_method_names[job->rules.method]);
 	record_flag(&o, "applied", job->apply);
 	record_number(&o, "files", (int64_t)job->done);
@@ -117,7 +116,7 @@ static int print_totals(const struct dedup_job *job)
 	record_number(&o, "linked_before", (int64_t)job->plan.linked_count);
 	if (job->apply)
 		record_path(&o, "journal", job->journal);
-	record_close(&o);
+	record_complete(&o, !job->left, NULL);
 	return record_print(&o);
 }
 
@@ -359,11 +358,12 @@ int dedup_take_back(const struct dedup_job *job)
 	if (job->json) {
 		struct record o;
 
-		record_begin(&o);
+		record_totals(&o);
 		record_number(&o, "restored", (int64_t)counts.restored);
 		record_number(&o, "failed", (int64_t)counts.failed);
 		record_number(&o, "nothing_to_do", (int64_t)counts.nothing);
 		record_number(&o, "keep_sharing", (int64_t)counts.sharing);
+		record_complete(&o, !counts.failed, NULL);
 		err = record_print(&o);
 		return err ? err : code;
 	}

@@ -10,12 +10,18 @@
 
 struct export_job {
 	struct mount mount;
+	struct filter filter;
 	bool plain, seeds;
 };
 
-int export_mount(const char *root, FILE *out, bool seeds, bool *incomplete_out)
+int export_mount(const struct mount *mount, const struct filter *filter,
+		 FILE *out, bool seeds, bool *incomplete_out)
 {
-	const struct groups_wish wish = { .every = true };
+	const char *root = mount->root, *within = mount->rel;
+	const struct groups_wish wish = { .every = true,
+					  .filter = *filter,
+					  .within = &within,
+					  .within_count = *within != '\0' };
 	char *listings = mount_listings_or_complain(root);
 	struct groups g;
 	int err;
@@ -72,8 +78,9 @@ int export_complain(const char *path, size_t line, int err)
 /* ---- a file, or a mount as a file ---- */
 
 /* Exports a mount to a file without a name. */
-static int copy_mount(struct export_side *s, const char *root)
+static int copy_mount(struct export_side *s, const struct mount *mount)
 {
+	const struct filter all = { 0 };
 	bool incomplete;
 	FILE *stream;
 	int code;
@@ -84,7 +91,7 @@ static int copy_mount(struct export_side *s, const char *root)
 		cli_complain_errno("temporary file", -errno);
 		return EXIT_FAILED;
 	}
-	code = export_mount(root, stream, false, &incomplete);
+	code = export_mount(mount, &all, stream, false, &incomplete);
 	if (fclose(stream) && !code) {
 		cli_complain_errno("temporary file", -errno);
 		code = EXIT_FAILED;
@@ -105,13 +112,8 @@ int export_side_prepare(struct export_side *s)
 	if (!S_ISDIR(st.st_mode))
 		return EXIT_OK;
 	code = mount_find_or_complain(s->path, &mount);
-	if (!code && *mount.rel) {
-		cli_complain(s->path, "not the root of the mount, which is %s",
-			     mount.root);
-		code = EXIT_FAILED;
-	}
 	if (!code)
-		code = copy_mount(s, mount.root);
+		code = copy_mount(s, &mount);
 	mount_release(&mount);
 	return code;
 }
@@ -142,7 +144,8 @@ static int write_out(const struct export_job *job)
 		cli_complain_errno(NULL, -ENOMEM);
 		return EXIT_FAILED;
 	}
-	code = export_mount(job->mount.root, out, job->seeds, &incomplete);
+	code = export_mount(&job->mount, &job->filter, out, job->seeds,
+			    &incomplete);
 	/* An unfinished export has no last line, so it is not taken for one. */
 	if ((job->plain ? fflush(out) : fclose(out)) && !code) {
 		cli_complain_errno("standard output", errno ? -errno : -EIO);
@@ -170,15 +173,10 @@ static int run(int argc, char **argv)
 			"standard output is a terminal; write to a "
 			"file, or give --plain");
 	code = mount_find_or_complain(argv[optind], &job.mount);
-	if (!code && *job.mount.rel) {
-		cli_complain(argv[optind],
-			     "not the root of the mount, which is %s",
-			     job.mount.root);
-		code = EXIT_FAILED;
-	}
 	if (!code)
 		code = write_out(&job);
 	mount_release(&job.mount);
+	filter_release(&job.filter);
 	return code;
 }
 
@@ -188,18 +186,20 @@ static const struct option_row options[] = {
 	  OPTION_FLAG(struct export_job, seeds) },
 	{ "plain", 0, NULL, "not compressed",
 	  OPTION_FLAG(struct export_job, plain) },
+	FILTER_OPTIONS(struct export_job, filter),
 	{ 0 },
 };
 
 const struct command command_export = {
 	.name = "export",
-	.synopsis = "export [--seeds] [--plain] MOUNT >FILE",
+	.synopsis = "export [OPTION]... MOUNT >FILE",
 	.summary = "Write what is known about the files of a mount to a file",
 	.help = "The contents that you may read, with size, digests and the "
 		"paths of their files,\n"
 		"as JSON lines compressed by zstd, in the order of XXH128; for "
 		"kin missing and\n"
-		"kin similar --in, here or on another machine.\n",
+		"kin similar --in, here or on another machine.  Of a directory of a mount only\n"
+		"what is below it.\n",
 	.options = options,
 	.notes = "Exit status: 0 ok; 1 failed; 2 usage; 3 not all files are "
 		 "hashed.\n",

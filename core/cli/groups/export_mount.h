@@ -6,15 +6,19 @@
 #include <stdio.h>
 
 #include "core/act/export/export.h"
+#include "core/client/client.h"
 
-/* Writes the export of a mount; seeds: see export_write().  EXIT_OK, or
- * EXIT_FAILED and a message. */
-int export_mount(const char *root, FILE *out, bool seeds, bool *incomplete_out);
+/* Writes the export of a mount, or of what is below the path in it, as far as
+ * the filter takes it; seeds: see export_write().  EXIT_OK, or EXIT_FAILED and a
+ * message. */
+int export_mount(const struct mount *mount, const struct filter *filter,
+		 FILE *out, bool seeds, bool *incomplete_out);
 
 /* Opens a file, as export_open() does; to be closed in any case. */
 int export_open_path(const char *path, struct export_reader *out);
 
-/* An operand that is an export or a mount: a file that can be read again. */
+/* An operand that is an export, a mount or a directory of one: a file that can
+ * be read again. */
 struct export_side {
 	const char *path; /* as given */
 	FILE *copy;       /* of a mount: an unnamed file; else NULL */

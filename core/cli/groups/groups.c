@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "core/cli/cli.h"
@@ -10,7 +11,7 @@
 struct groups_job {
 	struct groups_asking asking; /* first */
 	struct groups_printer printer;
-	bool json, nul;
+	struct output output;
 	bool everywhere; /* of all hosts; */
 	const char *db;  /* by this database */
 };
@@ -27,7 +28,8 @@ static int check_everywhere(const struct groups_job *job, int operands)
 		return cli_usage_error(
 			&command_groups,
 			"--everywhere: by which mount, or --db?");
-	if (a->across.count || a->keep.count || a->wish.threshold || job->nul)
+	if (a->across.count || a->keep.count || a->best.threshold ||
+	    job->output.nul)
 		return cli_usage_error(&command_groups,
 				       "--everywhere lists identical files; it "
 				       "takes --min-size, --json and --db");
@@ -38,12 +40,10 @@ static int parse(struct groups_job *job, int argc, char **argv)
 {
 	int code = options_parse(&command_groups, job, argc, argv);
 
-	if (!code && job->json && job->nul)
-		return cli_usage_error(&command_groups,
-				       "--json and -0 exclude one another");
-	job->printer.format = job->json ? GROUPS_JSON :
-			      job->nul  ? GROUPS_NUL :
-					  GROUPS_TEXT;
+	if (!code)
+		code = output_check(&command_groups, &job->output);
+	groups_printer_init(&job->printer, &job->output,
+			    job->asking.keep.count);
 	if (!code && (job->everywhere || job->db))
 		return check_everywhere(job, argc - optind);
 	return code ? code :
@@ -54,15 +54,19 @@ static int parse(struct groups_job *job, int argc, char **argv)
 static int list(struct groups_job *job, struct groups *g)
 {
 	struct groups_printer *p = &job->printer;
+	const uint64_t limit = job->asking.best.limit;
 	int code = groups_asking_begin(&job->asking, g), event = 0;
 
 	if (code)
 		return code;
 	p->root = job->asking.mount.root;
 	/* Groups on a terminal show themselves how far it is. */
-	p->terminal = p->format == GROUPS_TEXT && isatty(STDOUT_FILENO);
+	p->terminal =
+		!job->output.json && !job->output.nul && isatty(STDOUT_FILENO);
 	while ((event = progress_groups_next(g, "searching for groups",
 					     p->terminal)) > 0) {
+		if (limit && p->printed == limit)
+			continue;
 		event = groups_print(p, &g->group, g->totals.threshold);
 		if (event)
 			break;
@@ -85,19 +89,24 @@ static int run_everywhere(struct groups_job *job, const char *path)
 
 	return code ? code :
 		      everywhere_groups(mount, job->db,
-					job->asking.wish.min_size, job->json);
+					job->asking.wish.filter.min_size,
+					&job->output);
 }
 
 static int run(int argc, char **argv)
 {
-	struct groups_job job = { .json = false };
+	struct groups_job job = { 0 };
 	struct groups g = { 0 };
+	char *base = NULL;
 	int code = parse(&job, argc, argv);
 
+	if (!code && optind < argc)
+		job.printer.table.base = base = path_base_of(argv[optind]);
 	if (!code)
 		code = job.everywhere ? run_everywhere(&job, argv[optind]) :
 					list(&job, &g);
 	groups_close(&g);
+	free(base);
 	groups_asking_release(&job.asking);
 	return code;
 }
@@ -105,11 +114,12 @@ static int run(int argc, char **argv)
 static const struct option_row options[] = {
 	GROUPS_ASKING_OPTIONS,
 	{ "json", 0, NULL, "an object a line, the last one with totals",
-	  OPTION_FLAG(struct groups_job, json) },
+	  OPTION_FLAG(struct groups_job, output.json) },
 	{ "null", '0', NULL,
-	  "only the paths of exact copies that could go, each ended by a zero "
-	  "byte: all but those to be kept",
-	  OPTION_FLAG(struct groups_job, nul) },
+	  "the paths of exact copies that could go, each ended by NUL",
+	  OPTION_FLAG(struct groups_job, output.nul) },
+	{ "verbose", 'v', NULL, "also bytes on disk, XXH128, what is kept",
+	  OPTION_FLAG(struct groups_job, output.verbose) },
 	{ "everywhere", 0, NULL,
 	  "identical files on several hosts, by the mount's kin-share",
 	  OPTION_FLAG(struct groups_job, everywhere) },

@@ -122,6 +122,7 @@ int groups_asking_begin(struct groups_asking *a, struct groups *g)
 	if (code)
 		return code;
 	drop_root(&a->within);
+	a->wish.threshold = a->best.threshold;
 	a->wish.within = a->within.names;
 	a->wish.within_count = a->within.count;
 	a->wish.across = a->across.names;
@@ -145,6 +146,7 @@ int groups_asking_failed(const struct groups_asking *a, int err)
 
 void groups_asking_release(struct groups_asking *a)
 {
+	filter_release(&a->wish.filter);
 	name_list_release(&a->within);
 	name_list_release(&a->across);
 	name_list_release(&a->keep);

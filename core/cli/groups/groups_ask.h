@@ -16,6 +16,7 @@ struct name_list {
 /* The first field of a command's object. */
 struct groups_asking {
 	struct groups_wish wish;
+	struct best best; /* limit: of groups */
 	/* As given, then relative to the root of the mount. */
 	struct name_list within, across, keep;
 	struct mount mount; /* of the first operand */
@@ -24,13 +25,8 @@ struct groups_asking {
 #define GROUPS_ASKING_OPTIONS                                                \
 	{ "exact", 0, NULL, "only identical files",                          \
 	  OPTION_FLAG(struct groups_asking, wish.exact) },                   \
-		{ "threshold", 0, "N",                                       \
-		  "least score with the head, 1 to 100 (default: the "       \
-		  "mount's)",                                                \
-		  OPTION_THRESHOLD(struct groups_asking, wish.threshold) },  \
-		{ "min-size", 0, "N",                                        \
-		  "only files of N bytes or more (1k, 1M, ...)",             \
-		  OPTION_SIZE(struct groups_asking, wish.min_size) },        \
+		BEST_OPTIONS(struct groups_asking, best),                    \
+		FILTER_OPTIONS(struct groups_asking, wish.filter),           \
 		{ "across", 0, "DIR",                                        \
 		  "only groups with files below two of these; repeat it",    \
 		  OPTION_TAKE(groups_asking_across) },                       \

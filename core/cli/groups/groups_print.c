@@ -3,10 +3,8 @@
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/base/text.h"
-#include "core/base/utf8.h"
 #include "core/cli/cli.h"
 #include "core/cli/record.h"
 
@@ -17,29 +15,29 @@ static const char *size_of(uint64_t bytes, char out[TEXT_SIZE_ROOM])
 	return text_format_size((double)bytes, TEXT_UNITS_BRIEF, out);
 }
 
-static bool is_root(const struct groups_printer *p)
-{
-	return strcmp(p->root, "/") == 0;
-}
-
 /* ---- text ---- */
 
-#define BOLD "\033[1m"
-#define DIM "\033[2m"
-#define PLAIN "\033[0m"
+enum { KEEP = 5 };
 
-static void style(const struct groups_printer *p, const char *code)
-{
-	if (p->terminal)
-		fputs(code, stdout);
-}
+static const struct column columns[] = {
+	{ "score", "SCORE", COLUMN_NUMBER, COLUMN_SHOWN },
+	{ "size", "SIZE", COLUMN_SIZE, COLUMN_SHOWN },
+	{ "on_disk", "ON DISK", COLUMN_SIZE, COLUMN_VERBOSE },
+	{ "mtime", "DATE", COLUMN_DATE, COLUMN_SHOWN },
+	{ "xxh128", "XXH128", COLUMN_WORD, COLUMN_VERBOSE },
+	{ "keep", "KEEP", COLUMN_WORD, COLUMN_VERBOSE },
+	{ "path", "PATH", COLUMN_PATH, COLUMN_SHOWN },
+	{ 0 },
+};
 
-static void print_path(const struct groups_printer *p, const char *path)
+void groups_printer_init(struct groups_printer *p, const struct output *output,
+			 bool keeps)
 {
-	if (!is_root(p))
-		cli_print_escaped(p->root, ESCAPE_TERMINAL);
-	putchar('/');
-	cli_print_escaped(path, ESCAPE_TERMINAL);
+	memcpy(p->columns, columns, sizeof(columns));
+	if (keeps)
+		p->columns[KEEP].place = COLUMN_SHOWN;
+	p->table.columns = p->columns;
+	p->table.output = *output;
 }
 
 static void print_title(const struct groups_printer *p,
@@ -47,7 +45,7 @@ static void print_title(const struct groups_printer *p,
 {
 	char exact[TEXT_SIZE_ROOM], near[TEXT_SIZE_ROOM];
 
-	style(p, BOLD);
+	fputs(p->terminal ? "\n\033[1m" : "\n", stdout);
 	printf("%zu  %zu %s", p->printed, group->files,
 	       text_plural(group->files, "file", "files"));
 	if (group->saved_exact)
@@ -55,49 +53,51 @@ static void print_title(const struct groups_printer *p,
 		       size_of(group->saved_exact, exact));
 	if (group->saved_near)
 		printf(", %s in near copies", size_of(group->saved_near, near));
-	style(p, PLAIN);
-	putchar('\n');
+	puts(p->terminal ? "\033[0m" : "");
 }
 
 /* "=" in place of the score: another copy of the file above; "+": another name
  * of it. */
-static void print_file(const struct groups_printer *p,
-		       const struct found_member *m, size_t i)
+static int print_file(struct groups_printer *p, const struct found_member *m,
+		      size_t i)
 {
-	char size[TEXT_SIZE_ROOM];
+	const struct found_file *f = &m->files[i];
+	struct cell cells[] = {
+		cell_number(m->score),
+		cell_number((int64_t)m->size),
+		cell_number((int64_t)f->disk),
+		f->mtime_ns ? cell_time(f->mtime_ns) : cell_none(),
+		cell_word(m->xxh128),
+		cell_word(f->keep ? "keep" : NULL),
+		cell_path(f->path, p->root),
+	};
+	const size_t path = sizeof(cells) / sizeof(cells[0]) - 1;
 	size_t k;
+	int code;
 
 	if (i)
-		printf("    =");
-	else
-		printf("%5d", m->score);
-	printf("%7s  ", size_of(m->size, size));
-	if (i)
-		style(p, DIM);
-	print_path(p, m->files[i].path);
-	if (i)
-		style(p, PLAIN);
-	if (m->files[i].keep)
-		printf("  (keep)");
-	putchar('\n');
-	for (k = 0; k < m->files[i].link_count; k++) {
-		fputs("    +         ", stdout);
-		print_path(p, m->files[i].links[k]);
-		putchar('\n');
+		cells[0] = cell_word("=");
+	code = table_row(&p->table, cells);
+	for (k = 0; k < path; k++)
+		cells[k] = cell_word(k ? "" : "+");
+	for (k = 0; k < f->link_count && !code; k++) {
+		cells[path].text = f->links[k];
+		code = table_row(&p->table, cells);
 	}
+	return code;
 }
 
-static void print_text(const struct groups_printer *p,
-		       const struct found_group *group)
+static int print_text(struct groups_printer *p, const struct found_group *group)
 {
 	size_t i, k;
+	int code = EXIT_OK;
 
-	if (p->printed > 1)
-		putchar('\n');
+	table_titles(&p->table);
 	print_title(p, group);
 	for (i = 0; i < group->count; i++)
-		for (k = 0; k < group->members[i].file_count; k++)
-			print_file(p, &group->members[i], k);
+		for (k = 0; k < group->members[i].file_count && !code; k++)
+			code = print_file(p, &group->members[i], k);
+	return code ? -EIO : 0;
 }
 
 /* ---- JSON ---- */
@@ -109,7 +109,7 @@ static void record_file(struct record *r, const struct found_file *f)
 	record_object(r, NULL);
 	record_path(r, "path", f->path);
 	record_time(r, "mtime", f->mtime_ns);
-	record_number(r, "disk", (int64_t)f->disk);
+	record_number(r, "on_disk", (int64_t)f->disk);
 	if (f->goes)
 		record_flag(r, "removable", true);
 	if (f->keep)
@@ -169,29 +169,22 @@ static int print_totals_json(const struct groups_totals *t)
 {
 	struct record r;
 
-	record_begin(&r);
-	record_object(&r, "totals");
+	record_totals(&r);
 	record_number(&r, "groups", (int64_t)t->groups);
 	record_number(&r, "files", (int64_t)t->files);
 	record_number(&r, "exact_bytes", (int64_t)t->exact_bytes);
 	record_number(&r, "near_bytes", (int64_t)t->near_bytes);
-	record_flag(&r, "complete", !t->incomplete);
-	record_text(&r, "state", t->incomplete ? "incomplete" : "complete");
-	record_close(&r);
+	record_complete(&r, !t->incomplete, "incomplete");
 	return record_print(&r) ? -EIO : 0;
 }
 
 /* ---- paths ---- */
 
-static void print_nul_path(const struct groups_printer *p, const char *path)
-{
-	printf("%s/%s%c", is_root(p) ? "" : p->root, path, '\0');
-}
-
 /* All names of the exact copies that could go. */
-static void print_nul(const struct groups_printer *p,
-		      const struct found_group *group)
+static int print_nul(struct groups_printer *p, const struct found_group *group)
 {
+	struct cell cells[sizeof(columns) / sizeof(columns[0])] = { 0 };
+	struct cell *path = &cells[sizeof(columns) / sizeof(columns[0]) - 2];
 	size_t i, k, n;
 
 	for (i = 0; i < group->count; i++)
@@ -199,12 +192,13 @@ static void print_nul(const struct groups_printer *p,
 			const struct found_file *f =
 				&group->members[i].files[k];
 
-			if (!f->goes)
-				continue;
-			print_nul_path(p, f->path);
-			for (n = 0; n < f->link_count; n++)
-				print_nul_path(p, f->links[n]);
+			for (n = 0; f->goes && n <= f->link_count; n++) {
+				*path = cell_path(n ? f->links[n - 1] : f->path,
+						  p->root);
+				(void)table_row(&p->table, cells);
+			}
 		}
+	return 0;
 }
 
 /* ---- all ---- */
@@ -213,38 +207,24 @@ int groups_print(struct groups_printer *p, const struct found_group *group,
 		 int threshold)
 {
 	p->printed++;
-	switch (p->format) {
-	case GROUPS_TEXT:
-		print_text(p, group);
-		break;
-	case GROUPS_JSON:
+	if (p->table.output.json)
 		return print_group_json(p, group, threshold);
-	case GROUPS_NUL:
-		print_nul(p, group);
-		break;
-	}
-	return 0;
+	return p->table.output.nul ? print_nul(p, group) : print_text(p, group);
 }
 
 int groups_print_totals(struct groups_printer *p, const struct groups_totals *t)
 {
 	char exact[TEXT_SIZE_ROOM], near[TEXT_SIZE_ROOM];
 
-	if (p->format == GROUPS_JSON)
+	if (p->table.output.json)
 		return print_totals_json(t);
-	if (p->format != GROUPS_TEXT)
+	if (p->table.output.nul)
 		return 0;
-	if (p->printed)
-		putchar('\n');
-	style(p, BOLD);
-	printf("%llu %s, %llu %s: %s in exact copies, %s in near "
-	       "copies\n",
-	       (unsigned long long)t->groups,
+	printf("%s%llu %s, %llu %s: %s in exact copies, %s in near copies\n",
+	       p->printed ? "\n" : "", (unsigned long long)t->groups,
 	       text_plural(t->groups, "group", "groups"),
 	       (unsigned long long)t->files,
 	       text_plural(t->files, "file", "files"),
-	       text_format_size((double)t->exact_bytes, TEXT_UNITS_FULL, exact),
-	       text_format_size((double)t->near_bytes, TEXT_UNITS_FULL, near));
-	style(p, PLAIN);
+	       size_of(t->exact_bytes, exact), size_of(t->near_bytes, near));
 	return 0;
 }

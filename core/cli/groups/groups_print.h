@@ -6,19 +6,19 @@
 #include <stddef.h>
 
 #include "core/act/groups/groups.h"
-
-enum groups_format {
-	GROUPS_TEXT,
-	GROUPS_JSON,
-	GROUPS_NUL, /* the paths of exact copies that could go */
-};
+#include "core/cli/table.h"
 
 struct groups_printer {
-	enum groups_format format;
+	struct table table;
+	struct column columns[8];
 	const char *root; /* of the mount */
-	bool terminal;    /* text in bold and dim */
+	bool terminal;    /* titles in bold */
 	size_t printed;   /* groups */
 };
+
+/* keeps: which files are to be kept is told of each. */
+void groups_printer_init(struct groups_printer *p, const struct output *output,
+			 bool keeps);
 
 /* 0, or a negative errno. */
 int groups_print(struct groups_printer *p, const struct found_group *group,

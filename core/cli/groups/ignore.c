@@ -7,11 +7,12 @@
 
 #include "core/base/hex.h"
 #include "core/cli/cli.h"
+#include "core/cli/record.h"
 #include "core/act/groups/groups.h"
 #include "core/ignore/ignore.h"
 
 struct ignore_job {
-	bool list, forget, group;
+	bool list, forget, group, json;
 	char *directory; /* owned: of the catalog */
 	struct ignore_set set;
 	size_t changed;
@@ -176,10 +177,47 @@ static int report_damage(const struct ignore_job *job)
 	return job->set.damaged_count ? EXIT_FAILED : EXIT_OK;
 }
 
+static void record_content(struct record *r, const char *key,
+			   const struct ignore_content *c)
+{
+	char hex[2 * sizeof(c->xxh128) + 1];
+
+	hex_encode(c->xxh128, sizeof(c->xxh128), hex);
+	record_object(r, key);
+	record_text(r, "xxh128", hex);
+	record_number(r, "size", (int64_t)c->size);
+	record_close(r);
+}
+
+static int print_json(const struct ignore_job *job)
+{
+	const struct ignore_line *line = job->set.pairs;
+	const char *remark;
+	struct record r;
+	int code = EXIT_OK;
+
+	for (; line < job->set.pairs + job->set.pair_count && !code; line++) {
+		remark = strstr(line->text, " # ");
+		record_begin(&r);
+		record_content(&r, "a", &line->pair.a);
+		record_content(&r, "b", &line->pair.b);
+		if (remark)
+			record_path(&r, "remark", remark + strlen(" # "));
+		code = record_print(&r);
+	}
+	record_totals(&r);
+	record_number(&r, "pairs", (int64_t)job->set.pair_count);
+	record_complete(&r, !job->set.damaged_count, NULL);
+	code = code ? code : record_print(&r);
+	return code ? code : report_damage(job);
+}
+
 static int print_pairs(const struct ignore_job *job)
 {
 	size_t i;
 
+	if (job->json)
+		return print_json(job);
 	for (i = 0; i < job->set.pair_count; i++) {
 		cli_print_escaped(job->set.pairs[i].text, ESCAPE_TERMINAL);
 		putchar('\n');
@@ -279,6 +317,8 @@ static int parse(struct ignore_job *job, int argc, char **argv)
 	if (job->list && (job->forget || job->group))
 		return cli_usage_error(&command_ignore,
 				       "--list goes with no other option");
+	if (job->json && !job->list)
+		return cli_usage_error(&command_ignore, "--json is for --list");
 	operands = job->list || job->group ? 1 : 2;
 	if (argc - optind != operands)
 		return cli_usage_error(&command_ignore,
@@ -306,6 +346,8 @@ static const struct option_row options[] = {
 	  OPTION_FLAG(struct ignore_job, group) },
 	{ "list", 0, NULL, "print the pairs",
 	  OPTION_FLAG(struct ignore_job, list) },
+	{ "json", 0, NULL, "with --list, an object a line",
+	  OPTION_FLAG(struct ignore_job, json) },
 	{ "forget", 0, NULL, "take the decision back",
 	  OPTION_FLAG(struct ignore_job, forget) },
 	{ 0 },
@@ -313,7 +355,8 @@ static const struct option_row options[] = {
 
 const struct command command_ignore = {
 	.name = "ignore",
-	.synopsis = "ignore [--forget] A B | --group MOUNT | --list MOUNT",
+	.synopsis =
+		"ignore [--forget] A B | --group MOUNT | --list [--json] MOUNT",
 	.summary = "Leave pairs that are known to be alike out of listings",
 	.help = "The contents of the files A and B of one mount are known to be alike: listings\n"
 		"leave the pair out, and groups in which each member is known with the head.\n",

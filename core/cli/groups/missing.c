@@ -4,20 +4,49 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/array.h"
 #include "core/base/text.h"
 #include "core/cli/cli.h"
 #include "core/cli/groups/export_mount.h"
 #include "core/cli/record.h"
+#include "core/cli/table.h"
 
 enum { DEFAULT_THRESHOLD = 60 };
 
-struct missing_command {
-	struct export_side one, other;
-	bool json, nul;
-	struct missing_job job;
+/* A file of the one tree. */
+struct missing_file {
+	char *path, *near; /* owned */
+	int score;
+	int64_t size, mtime_ns;
+	bool is_there; /* the other tree has it, or it was not asked for */
 };
 
-/* ---- output ---- */
+struct missing_command {
+	struct export_side one, other;
+	struct output output;
+	struct filter filter;
+	struct best best;
+	bool exact;
+	struct missing_job job;
+	struct missing_file *files;
+	size_t count;
+	char *root; /* of the one tree; owned */
+	struct table table;
+	uint64_t missing, bytes;
+};
+
+static const struct column columns[] = {
+	{ "score", "SCORE", COLUMN_NUMBER, COLUMN_SHOWN },
+	{ "relation", "RELATION", COLUMN_WORD, COLUMN_JSON },
+	{ "files", "FILES", COLUMN_NUMBER, COLUMN_SHOWN },
+	{ "size", "SIZE", COLUMN_SIZE, COLUMN_SHOWN },
+	{ "mtime", "DATE", COLUMN_DATE, COLUMN_SHOWN },
+	{ "path", "PATH", COLUMN_PATH, COLUMN_SHOWN },
+	{ "near", "~", COLUMN_NOTE, COLUMN_SHOWN },
+	{ 0 },
+};
+
+/* ---- what was found ---- */
 
 static int reopen(void *arg, struct export_reader *out)
 {
@@ -26,63 +55,173 @@ static int reopen(void *arg, struct export_reader *out)
 	return export_side_open(&c->other, out);
 }
 
-static int print_object(const struct missing *m, const struct found_file *file)
+static int add(struct missing_command *c, const struct missing *m,
+	       const struct found_file *file)
 {
-	struct record r;
+	struct missing_file *all = array_with_room(c->files, c->count,
+						   sizeof(*all)),
+			    *f;
 
-	record_begin(&r);
-	record_path(&r, "path", file->path);
-	record_number(&r, "size", (int64_t)m->size);
-	record_number(&r, "score", m->score);
-	if (m->near)
-		record_path(&r, "near", m->near);
-	return record_print(&r) ? -EIO : 0;
+	if (!all)
+		return -ENOMEM;
+	c->files = all;
+	f = &all[c->count++];
+	*f = (struct missing_file){
+		.path = strdup(file->path),
+		.near = m->near ? strdup(m->near) : NULL,
+		.score = m->score,
+		.size = (int64_t)m->size,
+		.mtime_ns = file->mtime_ns,
+		.is_there = m->is_there ||
+			    !filter_takes(&c->filter, file->path, m->size),
+	};
+	return f->path && (f->near || !m->near) ? 0 : -ENOMEM;
 }
 
-static void print_text(const struct missing *m, const struct found_file *file)
+static int keep(void *arg, const struct missing *m)
 {
-	if (m->near)
-		printf("near %3d  ", m->score);
-	else
-		printf("missing   ");
-	cli_print_escaped(file->path, ESCAPE_TERMINAL);
-	if (m->near) {
-		printf("  ~  ");
-		cli_print_escaped(m->near, ESCAPE_TERMINAL);
-	}
-	putchar('\n');
-}
-
-static int print(void *arg, const struct missing *m)
-{
-	const struct missing_command *c = arg;
 	size_t i;
 	int err = 0;
 
 	for (i = 0; i < m->file_count && !err; i++)
-		if (c->json)
-			err = print_object(m, &m->files[i]);
-		else if (c->nul)
-			printf("%s%c", m->files[i].path, 0);
-		else
-			print_text(m, &m->files[i]);
+		err = add(arg, m, &m->files[i]);
 	return err;
 }
 
-static void print_totals(const struct missing_command *c)
+static int by_path(const void *a, const void *b)
 {
-	const struct missing_job *j = &c->job;
+	const struct missing_file *x = a, *y = b;
 
-	if (!c->json && !c->nul)
-		fprintf(stderr,
-			"%llu %s with %llu %s of %llu bytes %s not "
-			"in %s\n",
-			(unsigned long long)j->files,
-			text_plural(j->files, "file", "files"),
-			(unsigned long long)j->contents,
-			text_plural(j->contents, "content", "contents"),
-			(unsigned long long)j->bytes,
-			text_plural(j->files, "is", "are"), c->other.path);
+	return strcmp(x->path, y->path);
+}
+
+/* ---- output ---- */
+
+static bool begins_with(const char *path, const char *directory, size_t len)
+{
+	return !strncmp(path, directory, len);
+}
+
+/* How many files from the i-th on are all that is below a directory, of which
+ * the name ends at len, and all missing; 0: some are there. */
+static size_t count_whole(const struct missing_command *c, size_t i, size_t len)
+{
+	const char *directory = c->files[i].path;
+	size_t end = i;
+
+	if (i && begins_with(c->files[i - 1].path, directory, len))
+		return 0;
+	while (end < c->count &&
+	       begins_with(c->files[end].path, directory, len)) {
+		if (c->files[end].is_there || c->files[end].near)
+			return 0;
+		end++;
+	}
+	return end - i;
+}
+
+/* The directory that is missing as a whole from the i-th file on: the number of
+ * its files, and the length of its name with the slash; 0: there is none. */
+static size_t find_whole(const struct missing_command *c, size_t i,
+			 size_t *len_out)
+{
+	const char *path = c->files[i].path, *slash;
+	size_t count;
+
+	for (slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*len_out = (size_t)(slash - path) + 1;
+		count = count_whole(c, i, *len_out);
+		if (count > 1)
+			return count;
+	}
+	return 0;
+}
+
+static int print_row(struct missing_command *c, const struct missing_file *f,
+		     size_t files, int64_t size, const char *path)
+{
+	const struct cell cells[] = {
+		f->near ? cell_number(f->score) : cell_none(),
+		cell_word(f->near ? "version" : NULL),
+		files ? cell_number((int64_t)files) : cell_none(),
+		cell_number(size),
+		files ? cell_none() : cell_time(f->mtime_ns),
+		/* Paths of an export lead nowhere here. */
+		cell_path(path, c->one.copy || c->output.json ? c->root : NULL),
+		cell_path(f->near, NULL),
+	};
+
+	return table_row(&c->table, cells);
+}
+
+/* A whole directory is a row of the text. */
+static int print_directory(struct missing_command *c, size_t i, size_t count,
+			   size_t len)
+{
+	char *path = strndup(c->files[i].path, len);
+	int64_t size = 0;
+	size_t k;
+	int code = EXIT_FAILED;
+
+	for (k = 0; k < count; k++)
+		size += c->files[i + k].size;
+	if (path)
+		code = print_row(c, &c->files[i], count, size, path);
+	else
+		cli_complain_errno(NULL, -ENOMEM);
+	free(path);
+	return code;
+}
+
+static int print_totals(const struct missing_command *c)
+{
+	char size[TEXT_SIZE_ROOM];
+	struct record r;
+
+	if (!c->output.json) {
+		fprintf(stderr, "%llu %s, %s, not in %s\n",
+			(unsigned long long)c->missing,
+			text_plural(c->missing, "file", "files"),
+			text_format_size((double)c->bytes, TEXT_UNITS_BRIEF,
+					 size),
+			c->other.path);
+		return EXIT_OK;
+	}
+	record_totals(&r);
+	record_number(&r, "files", (int64_t)c->missing);
+	record_number(&r, "bytes", (int64_t)c->bytes);
+	record_complete(&r, !c->job.incomplete, "incomplete");
+	return record_print(&r);
+}
+
+static int print_all(struct missing_command *c)
+{
+	const bool whole = !c->output.json && !c->output.nul;
+	size_t i, len = 0, count, rows = 0;
+	int code = EXIT_OK;
+
+	if (c->count)
+		qsort(c->files, c->count, sizeof(*c->files), by_path);
+	for (i = 0; i < c->count; i++) {
+		c->missing += !c->files[i].is_there;
+		c->bytes +=
+			c->files[i].is_there ? 0 : (uint64_t)c->files[i].size;
+	}
+	for (i = 0; i < c->count && !code; i += count) {
+		const struct missing_file *f = &c->files[i];
+
+		count = 1;
+		if (f->is_there || (c->best.limit && rows == c->best.limit))
+			continue;
+		rows++;
+		if (whole && !f->near && (count = find_whole(c, i, &len)) > 1) {
+			code = print_directory(c, i, count, len);
+			continue;
+		}
+		count = 1;
+		code = print_row(c, f, 0, f->size, f->path);
+	}
+	return code ? code : print_totals(c);
 }
 
 /* ---- all of it ---- */
@@ -101,88 +240,94 @@ static int compare(struct missing_command *c)
 		code = export_complain(c->other.path, c->job.other_line, err);
 	else if (err)
 		code = export_complain(c->one.path, one.lines.number, err);
+	else if (one.root && !(c->root = strdup(one.root)))
+		code = export_complain(c->one.path, 0, -ENOMEM);
 	export_close(&one);
-	if (code)
+	if (!code)
+		code = print_all(c);
+	if (code || !c->job.incomplete)
 		return code;
-	print_totals(c);
-	if (!c->job.incomplete)
-		return EXIT_OK;
 	cli_complain_incomplete(c->other.path);
 	return EXIT_INCOMPLETE;
-}
-
-static int take_exact(void *command, const char *argument)
-{
-	struct missing_command *c = command;
-
-	(void)argument;
-	c->job.rules.threshold = 0;
-	return EXIT_OK;
 }
 
 static int parse(struct missing_command *c, int argc, char **argv)
 {
 	int code = options_parse(&command_missing, c, argc, argv);
 
-	if (!code && c->json && c->nul)
-		code = cli_usage_error(&command_missing,
-				       "--json and -0 exclude one another");
+	if (!code)
+		code = output_check(&command_missing, &c->output);
 	if (!code && argc - optind != 2)
 		code = cli_usage_error(
 			&command_missing,
 			"which two trees, of which the second may "
 			"lack files?");
-	if (!code) {
-		c->one.path = argv[optind];
-		c->other.path = argv[optind + 1];
+	if (code)
+		return code;
+	c->one.path = argv[optind];
+	c->other.path = argv[optind + 1];
+	c->job.rules.threshold = c->exact          ? 0 :
+				 c->best.threshold ? c->best.threshold :
+						     DEFAULT_THRESHOLD;
+	return EXIT_OK;
+}
+
+static void command_release(struct missing_command *c)
+{
+	export_side_release(&c->one);
+	export_side_release(&c->other);
+	filter_release(&c->filter);
+	while (c->count) {
+		free(c->files[--c->count].path);
+		free(c->files[c->count].near);
 	}
-	return code;
+	free(c->files);
+	free(c->root);
+	free((char *)c->table.base);
 }
 
 static int run(int argc, char **argv)
 {
 	struct missing_command c = {
-		.job = { .rules = { .threshold = DEFAULT_THRESHOLD },
-			 .reopen = reopen,
-			 .found = print },
+		.job = { .reopen = reopen, .found = keep },
+		.table = { .columns = columns },
 	};
 	int code = parse(&c, argc, argv);
 
 	c.job.arg = &c;
+	c.table.output = c.output;
+	if (!code)
+		c.table.base = path_base_of(c.one.path);
 	if (!code)
 		code = export_side_prepare(&c.one);
 	if (!code)
 		code = export_side_prepare(&c.other);
 	if (!code)
 		code = compare(&c);
-	export_side_release(&c.one);
-	export_side_release(&c.other);
+	command_release(&c);
 	return code;
 }
 
 static const struct option_row options[] = {
 	{ "exact", 0, NULL, "near-duplicates are not looked for",
-	  OPTION_TAKE(take_exact) },
-	{ "threshold", 0, "N",
-	  "least score of a near-duplicate, 1 to 100 (default: 60)",
-	  OPTION_THRESHOLD(struct missing_command, job.rules.threshold) },
-	{ "json", 0, NULL, "an object a line: path, size, score, near",
-	  OPTION_FLAG(struct missing_command, json) },
-	{ "null", '0', NULL, "paths alone, each ended by NUL",
-	  OPTION_FLAG(struct missing_command, nul) },
+	  OPTION_FLAG(struct missing_command, exact) },
+	BEST_OPTIONS(struct missing_command, best),
+	FILTER_OPTIONS(struct missing_command, filter),
+	OUTPUT_OPTIONS(struct missing_command, output),
 	{ 0 },
 };
 
 const struct command command_missing = {
 	.name = "missing",
-	.synopsis = "missing [--exact|--threshold N] [--json|-0] TREE OTHER",
+	.synopsis = "missing [OPTION]... TREE OTHER",
 	.summary = "List the files of a tree that another tree does not have",
-	.help = "TREE and OTHER are mounts, or files written by kin export.  A "
-		"file whose content\n"
-		"OTHER has, under whatever name, is not listed; one that it "
-		"has only as a\n"
-		"near-duplicate is listed with the score and the path of "
-		"that.\n",
+	.help = "TREE and OTHER are mounts, directories of mounts, or files of "
+		"kin export.\n"
+		"A file whose content OTHER has, under whatever name, is not "
+		"listed; one that it\n"
+		"has only as a near-duplicate is listed with the score and "
+		"the path of that.  A\n"
+		"directory of which OTHER has nothing is one line.\n",
 	.options = options,
 	.notes = "Exit status: 0 ok, whether something is missing or not; 1 "
 		 "failed; 2 usage; 3 one\n"

@@ -9,8 +9,9 @@
 
 #include "core/cli/cli.h"
 #include "core/cli/groups/groups_ask.h"
-#include "core/cli/groups/report_mount.h"
 #include "core/cli/progress.h"
+#include "core/cli/status_list.h"
+#include "core/cli/similar/link_list.h"
 
 struct report_job {
 	struct groups_asking asking; /* first */
@@ -26,7 +27,9 @@ static bool has_wishes(const struct groups_asking *a)
 {
 	const struct groups_wish *w = &a->wish;
 
-	return w->exact || w->threshold || w->min_size || w->vcs || w->order ||
+	return w->exact || a->best.threshold || a->best.limit ||
+	       w->filter.min_size || w->filter.include.count ||
+	       w->filter.exclude.count || w->vcs || w->order ||
 	       a->across.count || a->keep.count;
 }
 
@@ -47,6 +50,107 @@ static int parse(struct report_job *job, int argc, char **argv)
 	return job->from ? EXIT_OK :
 			   groups_asking_operands(&job->asking, &command_report,
 						  argv + optind);
+}
+
+enum { ASKED = 128 }; /* directories */
+
+static const char *below_root(const struct mount *mount, const char *path)
+{
+	size_t len = strcmp(mount->root, "/") ? strlen(mount->root) : 0;
+
+	return path[len] == '/' ? path + len + 1 : path + len;
+}
+
+/* ---- pairs ---- */
+
+/* The best first, and a directory before those within it. */
+static int by_score(const void *a, const void *b)
+{
+	const struct listed_link *x = a, *y = b;
+
+	return x->score != y->score ? y->score - x->score :
+				      strcmp(x->path, y->path);
+}
+
+/* A directory that went away meanwhile has no view. */
+static int ask_directory(struct report *report, const char *listings,
+			 const char *path)
+{
+	struct link_list list;
+	char reason[LINK_LIST_REASON];
+	size_t i;
+	int err = link_list_read(listings, path, ".dirs", &list, reason);
+
+	if (err == -ENOENT || err == -ENOTDIR || err == -EACCES)
+		err = 0;
+	if (list.count)
+		qsort(list.all, list.count, sizeof(*list.all), by_score);
+	for (i = 0; i < list.count && !err; i++)
+		err = report_add_pair(report, list.all[i].score, path,
+				      list.all[i].path);
+	link_list_release(&list);
+	return err;
+}
+
+static int ask_pairs(struct report *report, const struct mount *mount, bool bar)
+{
+	struct buf path = { 0 };
+	char *listings = NULL;
+	int i, err = 0;
+
+	if (mount_find_listings(mount->root, &listings) || !listings)
+		return 0;
+	for (i = 1; i <= ASKED && !err; i++) {
+		err = report_next_directory(report, &path);
+		if (err <= 0)
+			break;
+		if (bar)
+			fprintf(stderr, "\rcomparing directories, %d\033[K", i);
+		err = ask_directory(report, listings, path.data);
+	}
+	buf_release(&path);
+	free(listings);
+	return err;
+}
+
+/* ---- files without digests ---- */
+
+struct report_unread {
+	struct report *report;
+	const struct mount *mount;
+};
+
+static int take_unread(void *arg, const char *state, const char *path)
+{
+	struct report_unread *u = arg;
+
+	return report_add_unread(u->report, below_root(u->mount, path), state);
+}
+
+static int ask_unread(struct report *report, const struct mount *mount)
+{
+	const struct status_list what = { .failed = true, .skipped = true };
+	const struct mount all = { .root = mount->root, .rel = "" };
+	struct report_unread u = { report, mount };
+
+	return status_list_each(&what, &all, take_unread, &u);
+}
+
+static int ask_mount(struct report *report, const struct mount *mount)
+{
+	bool bar = isatty(STDERR_FILENO);
+	int err = ask_pairs(report, mount, bar);
+
+	if (!err && bar)
+		fputs("\rlooking for files without digests\033[K", stderr);
+	if (!err)
+		err = ask_unread(report, mount);
+	if (bar)
+		fputs("\r\033[K", stderr);
+	if (!err)
+		return EXIT_OK;
+	cli_complain_errno(mount->root, err);
+	return EXIT_FAILED;
 }
 
 /* ---- groups ---- */
@@ -79,6 +183,9 @@ static int take_groups(struct report_job *job)
 
 	while ((event = progress_groups_next(
 			&job->groups, "searching for groups", false)) > 0) {
+		if (job->asking.best.limit &&
+		    job->groups.totals.groups > job->asking.best.limit)
+			continue;
 		event = report_take(job->report, &job->groups);
 		if (event)
 			break;
@@ -112,7 +219,7 @@ static int read_mount(struct report_job *job)
 		return groups_asking_failed(&job->asking, err);
 	if (job->groups.totals.incomplete)
 		cli_complain_incomplete(job->asking.mount.root);
-	return report_ask_mount(job->report, &job->asking.mount);
+	return ask_mount(job->report, &job->asking.mount);
 }
 
 /* ---- the page ---- */
@@ -189,8 +296,7 @@ static const struct option_row options[] = {
 	{ "output", 'o', "FILE", "where to write it; - is standard output",
 	  OPTION_TEXT(struct report_job, out) },
 	{ "from", 0, "GROUPS",
-	  "what kin groups --json printed, instead of a mount; - is standard "
-	  "input",
+	  "what kin groups --json printed, instead of a mount",
 	  OPTION_TEXT(struct report_job, from) },
 	GROUPS_ASKING_OPTIONS,
 	{ 0 },
@@ -207,8 +313,7 @@ const struct command command_report = {
 		"without digests.\n"
 		"It takes the place of an older FILE when it is complete.\n",
 	.options = options,
-	.notes = "With PATHs only files below these count.\n\n"
-		 "Exit status: 0 ok; 1 failed; 2 usage; 3 the report is not "
+	.notes = "Exit status: 0 ok; 1 failed; 2 usage; 3 the report is not "
 		 "complete, because not\n"
 		 "all files are hashed.\n",
 	.run = run,

@@ -12,6 +12,7 @@
 #include "core/base/utf8.h"
 #include "core/cli/cli.h"
 #include "core/cli/groups/export_mount.h"
+#include "core/cli/record.h"
 #include "core/act/export/seeds.h"
 #include "core/source/file.h"
 
@@ -151,7 +152,7 @@ static int put_seed(struct seed_command *c, const char *path,
 static void print_map(const struct seed_command *c, const char *path,
 		      const struct seed_base *base)
 {
-	json_t *line;
+	struct record r;
 
 	if (c->nul) {
 		(void)fwrite(path, 1, strlen(path) + 1, stdout);
@@ -159,10 +160,11 @@ static void print_map(const struct seed_command *c, const char *path,
 			     stdout);
 		return;
 	}
-	line = json_pack("{s:i}", "score", base->score);
-	if (line && !cli_set_json_path(line, "path", path))
-		(void)cli_set_json_path(line, "base", base->file->path);
-	(void)cli_print_json(line);
+	record_begin(&r);
+	record_number(&r, "score", base->score);
+	record_path(&r, "path", path);
+	record_path(&r, "base", base->file->path);
+	(void)record_print(&r);
 }
 
 static int take_file(struct seed_command *c, const struct seed_content *wanted,
@@ -345,6 +347,7 @@ static void print_totals(const struct seed_command *c, const char *root)
 static int match(struct seed_command *c)
 {
 	struct export_reader r;
+	struct record totals;
 	bool complete;
 	int err = export_side_open(&c->sender, &r), code = EXIT_OK;
 
@@ -358,6 +361,12 @@ static int match(struct seed_command *c)
 	else
 		print_totals(c, r.root);
 	export_close(&r);
+	if (!code && c->json) {
+		record_totals(&totals);
+		record_number(&totals, "files", (int64_t)c->files);
+		record_complete(&totals, complete, NULL);
+		code = record_print(&totals);
+	}
 	if (code || complete)
 		return code;
 	cli_complain_incomplete(c->sender.path);

@@ -1,99 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cli/similar/similar.h"
-#include "core/base/text.h"
-#include "core/cli/record.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- a file of the mount ---- */
+#include "core/base/text.h"
+#include "core/cli/record.h"
 
-static int show(void *arg, int score, const char *path)
-{
-	return similar_show(arg, &(struct similar_found){ .score = score,
-							  .distinctive = -1,
-							  .bytes = -1,
-							  .path = path });
-}
+/* ---- the columns of files ---- */
 
-void similar_look_file(struct similar_job *job, const char *file)
-{
-	struct buf state = { 0 };
+enum { SHARED = 4 }; /* the column that is shown with --relation shares */
 
-	if (!mount_get_attribute(file, STATE_ATTRIBUTE, &state) &&
-	    strcmp(state.data, "fresh") != 0)
-		(void)snprintf(job->reason, sizeof(job->reason), "%s",
-			       state.data);
-	buf_release(&state);
-}
+static const struct column columns[] = {
+	{ "of", "OF", COLUMN_NOTE, COLUMN_JSON },
+	{ "score", "SCORE", COLUMN_NUMBER, COLUMN_SHOWN },
+	{ "relation", "RELATION", COLUMN_WORD, COLUMN_SHOWN },
+	{ "distinctive", "DISTINCTIVE", COLUMN_NUMBER, COLUMN_VERBOSE },
+	{ "shared", "SHARED", COLUMN_SIZE, COLUMN_VERBOSE },
+	{ "sise", "SISE", COLUMN_NUMBER, COLUMN_VERBOSE },
+	{ "simhash", "SIMHASH", COLUMN_NUMBER, COLUMN_VERBOSE },
+	{ "rdc", "RDC", COLUMN_NUMBER, COLUMN_VERBOSE },
+	{ "sif", "SIF", COLUMN_NUMBER, COLUMN_VERBOSE },
+	{ "ssdeep", "SSDEEP", COLUMN_NUMBER, COLUMN_VERBOSE },
+	{ "simhash_distance", "", COLUMN_NUMBER, COLUMN_JSON },
+	{ "rdc_matches", "", COLUMN_NUMBER, COLUMN_JSON },
+	{ "size", "SIZE", COLUMN_SIZE, COLUMN_SHOWN },
+	{ "on_disk", "ON DISK", COLUMN_SIZE, COLUMN_VERBOSE },
+	{ "mtime", "DATE", COLUMN_DATE, COLUMN_SHOWN },
+	{ "host", "HOST", COLUMN_WORD, COLUMN_JSON },
+	{ "path", "PATH", COLUMN_PATH, COLUMN_SHOWN },
+	{ 0 },
+};
 
-bool similar_look_pair(struct similar_job *job, const char *file,
-		       const char *other)
-{
-	similar_look_file(job, file);
-	if (!*job->reason)
-		similar_look_file(job, other);
-	return !*job->reason;
-}
-
-/* A file that was not hashed has a listing without entries, whatever is like
- * it. */
-static void read_states(struct similar_job *job, const char *listing,
-			const char *file)
-{
-	similar_look_state(job, listing);
-	if (!*job->reason)
-		similar_look_file(job, file);
-}
-
-static int similar_file(struct similar_job *job)
-{
-	static const char *const views[] = {
-		[INDEX_ALIKE] = "",
-		[INDEX_WITHIN] = "/.within",
-		[INDEX_CONTAINS] = "/.contains",
-		[INDEX_ALL] = "/.all",
-		[INDEX_SHARES] = "/.shares",
-	};
-	char *listing = similar_format("%s/%s%s", job->listings, job->mount.rel,
-				       views[job->relation]);
-	char *file = similar_path(job, job->mount.rel);
-	int err = listing && file ? 0 : -ENOMEM;
-
-	if (!err) {
-		similar_digests(file, &job->digests);
-		err = similar_each(job, listing, show, job);
-		read_states(job, listing, file);
-	}
-	free(listing);
-	free(file);
-	return err;
-}
-
-/* ---- printing ---- */
-
-static int print_json(struct similar_job *job)
-{
-	char *path = job->of ? strdup(job->of) :
-		     job->in ? strdup(job->path) :
-			       similar_path(job, job->mount.rel);
-	struct record r;
-
-	record_begin(&r);
-	record_path(&r, "path", path ? path : "");
-	record_text(&r, "relation", index_relation_names[job->relation]);
-	record_flag(&r, "cut", similar_is_cut(job));
-	record_flag(&r, "complete", !*job->reason);
-	if (*job->reason)
-		record_text(&r, "reason", job->reason);
-	record_value(&r, "similar", json_incref(job->array));
-	r.failed |= !path;
-	free(path);
-	return record_print(&r);
-}
+/* ---- the end of an operand ---- */
 
 static bool is_directory(const char *path)
 {
@@ -102,21 +43,25 @@ static bool is_directory(const char *path)
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-static void complain_cut(const struct similar_job *job)
+static bool is_regular(const char *path)
 {
-	if (!job->of && is_directory(job->path))
-		cli_complain(job->path,
-			     "other directories have content in common "
-			     "with it, too; only the best are listed");
-	else
-		cli_complain(
-			job->of ? job->of : job->path,
-			"there are more than the mount's limit; see -o limit");
+	struct stat st;
+
+	return !stat(path, &st) && S_ISREG(st.st_mode);
 }
 
-static void complain_incomplete(const struct similar_job *job)
+static void complain_cut(const struct similar_job *job, const char *path)
 {
-	const char *path = job->of ? job->of : job->path;
+	if (!job->of && job->path && is_directory(job->path))
+		cli_complain(path, "other directories have content in common "
+				   "with it, too; only the best are listed");
+	else
+		cli_complain(path, "there are more than the mount's limit; "
+				   "see --limit");
+}
+
+static void complain_incomplete(const struct similar_job *job, const char *path)
+{
 	const char *state = job->reason;
 
 	if (!strcmp(state, "busy"))
@@ -129,11 +74,6 @@ static void complain_incomplete(const struct similar_job *job)
 			     "not known: it is not hashed because of the "
 			     "mount's options (%s)",
 			     state);
-	else if (job->unnamed)
-		cli_complain(path,
-			     "%zu more are like it, whose paths are too long "
-			     "for the links of .similar",
-			     job->unnamed);
 	else if (!strncmp(state, "error:", 6))
 		cli_complain(path, "not known: it could not be read (%s)",
 			     state);
@@ -149,22 +89,46 @@ static void complain_incomplete(const struct similar_job *job)
 		cli_complain(path, "the answer is not complete (%s)", state);
 }
 
+/* Says what is missing, and forgets the operand. */
 static int finish(struct similar_job *job)
 {
+	const char *path = job->of ? job->of : job->path;
 	int code = EXIT_OK;
 
-	if (job->json)
-		code = print_json(job);
-	if (similar_is_cut(job)) {
-		complain_cut(job);
-	} else if (*job->reason) {
-		complain_incomplete(job);
-		code = code ? code : EXIT_INCOMPLETE;
+	if (*job->reason) {
+		complain_incomplete(job, path);
+		code = EXIT_INCOMPLETE;
+	} else if (job->cut && !job->best.limit) {
+		complain_cut(job, path);
 	}
+	job->any_cut |= job->cut;
+	if (*job->reason && !*job->doubt)
+		memcpy(job->doubt, job->reason, sizeof(job->doubt));
+	mount_release(&job->mount);
+	job->mount = (struct mount){ 0 };
+	digests_release(&job->digests);
+	job->digests = (struct digests){ 0 };
+	similar_hits_release(&job->hits);
+	free(job->listings);
+	job->listings = NULL;
+	*job->reason = '\0';
+	job->cut = false;
+	job->unknown = 0;
 	return code;
 }
 
-/* ---- the way there ---- */
+static int print_totals(const struct similar_job *job)
+{
+	struct record r;
+
+	record_totals(&r);
+	record_number(&r, "files", (int64_t)job->found);
+	record_flag(&r, "cut", job->any_cut);
+	record_complete(&r, !*job->doubt, job->doubt);
+	return record_print(&r);
+}
+
+/* ---- one operand ---- */
 
 static int find_listings(struct similar_job *job)
 {
@@ -173,20 +137,7 @@ static int find_listings(struct similar_job *job)
 	if (code)
 		return code;
 	job->listings = mount_listings_or_complain(job->mount.root);
-	if (!job->listings)
-		return EXIT_FAILED;
-	job->array = json_array();
-	if (job->array)
-		return EXIT_OK;
-	cli_complain_errno(NULL, -ENOMEM);
-	return EXIT_FAILED;
-}
-
-static bool is_regular(const char *path)
-{
-	struct stat st;
-
-	return !stat(path, &st) && S_ISREG(st.st_mode);
+	return job->listings ? EXIT_OK : EXIT_FAILED;
 }
 
 /* Whether what was asked for goes with what the paths are. */
@@ -194,161 +145,172 @@ static int check_kind(const struct similar_job *job)
 {
 	const char *wrong = NULL;
 
-	if (is_directory(job->path) && job->relation != INDEX_ALIKE)
-		wrong = "a directory; containment is that of files";
+	if (is_directory(job->path) && job->relation)
+		wrong = "a directory; --relation is that of files";
 	else if (!is_directory(job->path) && !is_regular(job->path))
 		wrong = "neither a file nor a directory";
 	else if (job->why && is_directory(job->path))
 		wrong = "a directory; --why is about two files";
 	else if (job->other && !job->why && !is_directory(job->path))
-		wrong = "not a directory; compare files with kin compare";
+		wrong = "not a directory, but the other one is";
 	if (!wrong)
 		return EXIT_OK;
 	cli_complain(job->path, "%s", wrong);
 	return EXIT_FAILED;
 }
 
-static int run_in(struct similar_job *job)
+/* A file of elsewhere, in a database alone. */
+static int ask_elsewhere(struct similar_job *job)
 {
-	job->array = json_array();
-	return similar_in(job) ? EXIT_FAILED : finish(job);
+	int err = similar_digest(job, job->of);
+
+	if (!err)
+		err = similar_everywhere(job);
+	return err ? err : similar_print(job);
 }
 
-/* Without a mount: of the database alone. */
-static int run_elsewhere(struct similar_job *job)
+static int ask(struct similar_job *job)
 {
-	job->array = json_array();
-	return similar_only_elsewhere(job) ? EXIT_FAILED : finish(job);
-}
-
-static int job_run(struct similar_job *job)
-{
-	int err, code;
+	int code;
 
 	if (job->in)
-		return run_in(job);
+		return similar_in(job);
 	if (!job->path)
-		return run_elsewhere(job);
+		return ask_elsewhere(job);
 	code = find_listings(job);
-
 	if (!code && !job->of)
 		code = check_kind(job);
 	if (code)
-		return code;
-	if (job->of)
-		err = similar_of(job);
-	else if (is_directory(job->path))
-		err = similar_directories(job);
-	else if (job->why)
-		err = similar_why(job);
-	else if (job->relation == INDEX_ALL || job->relation == INDEX_SHARES)
-		err = similar_all(job);
-	else
-		err = similar_file(job);
-	if (!err && job->everywhere)
-		err = similar_everywhere(job);
-	if (!err)
-		return finish(job);
+		return 1;
+	if (job->of) {
+		job->within = *job->mount.rel && is_directory(job->path) ?
+				      job->mount.rel :
+				      NULL;
+		return similar_file(job);
+	}
+	if (is_directory(job->path))
+		return similar_directories(job);
+	return job->why ? similar_why(job) : similar_file(job);
+}
+
+static int run_operand(struct similar_job *job, const char *path,
+		       const char *other)
+{
+	const char *base = path ? path : "/";
+	int err, code;
+
+	job->path = path;
+	job->other = other;
+	job->table.base = path_base_of(base);
+	err = ask(job);
 	if (err < 0)
-		cli_complain_errno(job->path, err);
-	return EXIT_FAILED;
+		cli_complain_errno(path ? path : job->of, err);
+	if (err)
+		*job->reason = '\0';
+	code = finish(job);
+	free((char *)job->table.base);
+	job->table.base = NULL;
+	return err ? EXIT_FAILED : code;
 }
 
-static int set_relation(struct similar_job *job, enum index_relation relation)
+/* ---- the command ---- */
+
+static int take_relation(void *arg, const char *name)
 {
-	if (job->relation != INDEX_ALIKE && job->relation != relation)
-		return cli_usage_error(&command_similar, NULL);
-	job->relation = relation;
-	return EXIT_OK;
+	struct similar_job *job = arg;
+	int i;
+
+	for (i = 0; i < SIMILAR_RELATIONS; i++)
+		if (!strcmp(name, similar_relation_names[i])) {
+			job->relation = similar_relation_names[i];
+			return EXIT_OK;
+		}
+	return cli_usage_error(&command_similar,
+			       "--relation: '%s' is not copy, version, "
+			       "contains, within, shares or boilerplate",
+			       name);
 }
 
-static int take_within(void *job, const char *argument)
+static bool is_of_others(const struct similar_job *job)
 {
-	(void)argument;
-	return set_relation(job, INDEX_WITHIN);
+	return !job->relation ||
+	       !strcmp(job->relation, similar_relation_names[SIMILAR_COPY]) ||
+	       !strcmp(job->relation, similar_relation_names[SIMILAR_VERSION]);
 }
 
-static int take_contains(void *job, const char *argument)
+static int check(const struct similar_job *job, int operands)
 {
-	(void)argument;
-	return set_relation(job, INDEX_CONTAINS);
-}
+	const struct command *command = &command_similar;
 
-static int take_all(void *job, const char *argument)
-{
-	(void)argument;
-	return set_relation(job, INDEX_ALL);
-}
-
-static int take_shares(void *job, const char *argument)
-{
-	(void)argument;
-	return set_relation(job, INDEX_SHARES);
-}
-
-static int parse(struct similar_job *job, int argc, char **argv)
-{
-	int code = options_parse(&command_similar, job, argc, argv);
-
-	if (code)
-		return code;
 	if (job->db && !job->everywhere)
-		return cli_usage_error(&command_similar,
-				       "--db is for --everywhere");
+		return cli_usage_error(command, "--db is for --everywhere");
 	if (job->everywhere &&
-	    (job->why || job->in || argc - optind > 1 ||
-	     (job->relation != INDEX_ALIKE && job->relation != INDEX_ALL)))
-		return cli_usage_error(
-			&command_similar,
-			"--everywhere takes one file, --of, --all, "
-			"--db and --json");
-	if (job->of && job->db && argc == optind)
+	    (job->why || job->in || operands > 1 || !is_of_others(job)))
+		return cli_usage_error(command,
+				       "--everywhere takes one file, and finds "
+				       "copies and versions");
+	if (job->of && job->db && !operands)
 		return EXIT_OK;
-	if (job->of && argc - optind != 1)
-		return cli_usage_error(&command_similar, "in which mount?");
-	if (argc - optind != 1 && argc - optind != 2)
-		return cli_usage_error(&command_similar,
-				       "which file or directory?");
-	job->path = argv[optind];
-	job->other = argv[optind + 1];
-	if (job->why &&
-	    (!job->other || job->of || job->json ||
-	     (job->relation != INDEX_ALIKE && job->relation != INDEX_SHARES)))
-		return cli_usage_error(&command_similar,
-				       "--why takes two files and no other "
-				       "option but --shares");
-	if (job->in &&
-	    (job->other || job->of || job->why || job->relation != INDEX_ALIKE))
-		return cli_usage_error(&command_similar,
-				       "--in takes one file, and --json");
-	return EXIT_OK;
+	if (job->of && operands != 1)
+		return cli_usage_error(command, "in which mount?");
+	if (!operands)
+		return cli_usage_error(command, "which file or directory?");
+	if (job->why && (operands != 2 || job->of || job->in))
+		return cli_usage_error(command, "--why takes two files");
+	if (job->in && (operands != 1 || job->of))
+		return cli_usage_error(command, "--in takes one file");
+	return output_check(command, &job->output);
+}
+
+static int run_all(struct similar_job *job, char **paths)
+{
+	int code = EXIT_OK, each;
+
+	if (job->why || (paths[0] && paths[1] && !paths[2] &&
+			 (is_directory(paths[0]) || is_directory(paths[1]))))
+		return run_operand(job, paths[0], paths[1]);
+	job->several = paths[0] && paths[1];
+	do {
+		each = run_operand(job, *paths, NULL);
+		if (each && code != EXIT_FAILED)
+			code = each;
+	} while (*paths && *++paths);
+	return code;
 }
 
 static int run(int argc, char **argv)
 {
-	struct similar_job job = { .relation = INDEX_ALIKE };
-	int code = parse(&job, argc, argv);
+	struct similar_job job = { 0 };
+	struct column own[sizeof(columns) / sizeof(columns[0])];
+	int code = options_parse(&command_similar, &job, argc, argv), printed;
 
+	memcpy(own, columns, sizeof(own));
+	if (job.relation == similar_relation_names[SIMILAR_SHARES])
+		own[SHARED].place = COLUMN_SHOWN;
+	job.table.columns = own;
+	job.table.output = job.output;
 	if (!code)
-		code = job_run(&job);
-	mount_release(&job.mount);
-	digests_release(&job.digests);
-	json_decref(job.array);
-	free(job.listings);
+		code = check(&job, argc - optind);
+	if (!code) {
+		code = run_all(&job, argv + optind);
+		if (job.output.json && !job.why && code != EXIT_FAILED) {
+			printed = print_totals(&job);
+			code = printed ? printed : code;
+		}
+	}
+	filter_release(&job.filter);
 	return code;
 }
 
 static const struct option_row options[] = {
-	{ "within", 0, NULL, "larger files with most of it",
-	  OPTION_TAKE(take_within) },
-	{ "contains", 0, NULL, "smaller files that are in it",
-	  OPTION_TAKE(take_contains) },
-	{ "all", 0, NULL,
-	  "also files with mere boilerplate in common, marked *",
-	  OPTION_TAKE(take_all) },
-	{ "shares", 0, NULL,
-	  "files with a passage in common, and its size, about",
-	  OPTION_TAKE(take_shares) },
+	{ "relation", 0, "copy|version|contains|within|shares|boilerplate",
+	  "only these; FILE contains PATH, is within it, ...",
+	  OPTION_TAKE(take_relation) },
+	BEST_OPTIONS(struct similar_job, best),
+	{ "share-min", 0, "N",
+	  "least passage that is shared (default: the mount's)",
+	  OPTION_SIZE(struct similar_job, share_min) },
+	FILTER_OPTIONS(struct similar_job, filter),
 	{ "of", 0, "FILE", "FILE need not be in the mount; - is standard input",
 	  OPTION_TEXT(struct similar_job, of) },
 	{ "in", 0, "EXPORT", "search in a file that kin export wrote",
@@ -361,23 +323,18 @@ static const struct option_row options[] = {
 	{ "db", 0, "DB",
 	  "the same by a database; with --of also without a mount",
 	  OPTION_TEXT(struct similar_job, db) },
-	{ "json", 0, NULL,
-	  "one object: path, relation, cut, complete, reason, similar",
-	  OPTION_FLAG(struct similar_job, json) },
+	OUTPUT_OPTIONS(struct similar_job, output),
 	{ 0 },
 };
 
 const struct command command_similar = {
 	.name = "similar",
-	.synopsis = "similar [OPTION]... PATH\n"
-		    "       kin similar [OPTION]... --of FILE [MOUNT]\n"
-		    "       kin similar [--json] --in EXPORT FILE\n"
-		    "       kin similar --why [--shares] FILE FILE\n"
-		    "       kin similar [--json] DIRECTORY [DIRECTORY]",
+	.synopsis =
+		"similar [OPTION]... PATH... | --of FILE [MOUNT] | --in EXPORT FILE\n"
+		"       kin similar --why [OPTION]... FILE FILE",
 	.summary = "List what resembles a file or directory of a kinfs mount",
-	.help = "A file: what resembles it, best first: score (100: identical), measures, size,\n"
-		"path.  A directory: those with much of the same content, and how many files are\n"
-		"the same, similar, only here or there.  Two directories: which files differ.\n",
+	.help = "A file: its copies and versions, what it is within, contains, has a passage of.\n"
+		"A directory: the like, with counts.  Two directories: how their files differ.\n",
 	.options = options,
 	.notes = "Exit status: 0 ok; 1 failed; 2 usage; 3 FILE is being "
 		 "written, or not hashed.\n",

@@ -2,119 +2,158 @@
 #ifndef CORE_CLI_SIMILAR_SIMILAR_H
 #define CORE_CLI_SIMILAR_SIMILAR_H
 
+#include <sys/stat.h>
+
+#include "core/base/filter.h"
 #include "core/cli/cli.h"
+#include "core/cli/table.h"
 #include "core/index/index.h"
+
+/*
+ * kin similar.
+ *
+ *   similar.c             the command: operands and what goes with what
+ *   similar_hit.c         the list of one file: collected, sorted, printed
+ *   similar_ask.c         what the mount finds, by .similar/.query
+ *   similar_in.c          what an export has (--in)
+ *   similar_everywhere.c  what other hosts have (--everywhere)
+ *   similar_why.c         why two files are listed, or not (--why)
+ *   similar_dirs.c        directories; link_list.c: which are alike,
+ *                         similar_tree.c: what two have in common
+ */
+
+/* What FILE is to the one that is listed: "FILE is within PATH".  In the order
+ * of the list, as the scores of two relations are shares of different files. */
+enum similar_relation {
+	SIMILAR_COPY,
+	SIMILAR_VERSION,
+	SIMILAR_WITHIN,
+	SIMILAR_CONTAINS,
+	SIMILAR_SHARES,
+	SIMILAR_BOILERPLATE, /* if asked for by name alone */
+};
+enum { SIMILAR_RELATIONS = SIMILAR_BOILERPLATE + 1 };
+
+extern const char *const similar_relation_names[SIMILAR_RELATIONS];
+
+/* A file of the list. */
+struct similar_hit {
+	enum similar_relation relation;
+	int score;
+	int distinctive;       /* -1: not told */
+	int64_t shared;        /* bytes in passages; -1: not told */
+	char *path;            /* owned; below the root, or HOST:PATH */
+	const char *host;      /* owned; NULL: this one */
+	const char *root;      /* borrowed; NULL: of another host */
+	int64_t size, on_disk; /* -1: not known */
+	int64_t mtime_ns;
+	bool has_mtime, has_measures;
+	struct measures measures;
+};
+
+struct similar_hits {
+	struct similar_hit *all;
+	size_t count;
+};
+
+/* The pair that comes nearest to being listed. */
+struct similar_near {
+	int score;                /* the best; 0: nothing is like it */
+	bool boilerplate;         /* what that one shares */
+	uint64_t shared;          /* the longest passage */
+	char *path, *shared_path; /* owned; of these, below the root */
+};
 
 /* State that the files of kin similar share. */
 struct similar_job {
-	bool json;
-	bool why;        /* --why: of path and other */
-	const char *of;  /* --of: a file of elsewhere */
-	const char *in;  /* --in: an export, instead of a mount */
-	bool everywhere; /* --everywhere: of other hosts, too; */
-	const char *db;  /* --db: by this database */
-	enum index_relation relation;
-	const char *path, *other; /* as given; other only of directories */
+	struct output output;
+	struct filter filter;
+	struct best best;
+	uint64_t share_min;   /* --share-min; 0: the mount's */
+	const char *relation; /* --relation; NULL: all but boilerplate */
+	bool why;             /* --why: of path and other */
+	const char *of;       /* --of: a file of elsewhere */
+	const char *in;       /* --in: an export, instead of a mount */
+	bool everywhere;      /* --everywhere: of other hosts, too; */
+	const char *db;       /* --db: by this database */
+
+	struct table table;
+	size_t found; /* hits of all operands */
+	bool several, any_cut;
+	char doubt[320]; /* the first reason */
+
+	/* Of the operand at hand. */
+	const char *path, *other; /* as given; other: of a pair */
 	struct mount mount;
-	char *listings;           /* the place of .similar */
-	struct digests digests;   /* of what is asked about */
-	json_t *array;            /* of the hits, --json only */
-	struct similar_hit *kept; /* with everywhere: those to be shown */
-	size_t kept_count;
-	size_t printed;
-	size_t unknown;   /* files of directories without digests */
-	size_t unnamed;   /* hits whose path is longer than a link can be */
+	char *listings;         /* the place of .similar */
+	const char *within;     /* only below this directory, of the root */
+	struct digests digests; /* of what is asked about */
+	struct stat self;
+	struct similar_hits hits;
+	bool cut;
 	char reason[320]; /* why the answer is not complete; "": it is */
+	size_t unknown;   /* files of directories without digests */
 };
 
-/* The text, to be freed; NULL without memory. */
-char *similar_format(const char *pattern, ...)
-	__attribute__((format(printf, 1, 2)));
+/* A path below SOURCE as one below the mount's root; NULL without memory. */
+char *similar_path(const struct mount *mount, const char *rel);
+
+/* ---- similar_hit.c ---- */
+
+/* The relations that are asked for, in turn from 0; false: no more. */
+bool similar_next(const struct similar_job *job, int *at_io,
+		  enum index_relation *out);
+
+/* What a verdict, or a line that tells one, makes of a pair. */
+enum similar_relation similar_relation_of(enum index_relation relation,
+					  int score,
+					  enum verdict_reason reason);
+
+/* Adds a hit with copies of its path and host.  -ENOMEM. */
+int similar_hits_add(struct similar_hits *hits, const struct similar_hit *hit);
+void similar_hits_release(struct similar_hits *hits);
+
+/* Sorts the hits, leaves out what the options leave out and prints them.  0,
+ * -ENOMEM, or 1 after a message. */
+int similar_print(struct similar_job *job);
+
+/* Of one that found nothing: what is next to it. */
+void similar_complain_near(struct similar_job *job,
+			   const struct similar_near *near);
+
+/* ---- similar_ask.c ---- */
 
 /* The digests that the mount keeps of a file; one that is missing stays
  * unset. */
 void similar_digests(const char *path, struct digests *out);
 
-/* A path below SOURCE as one below the mount's root; NULL without memory. */
-char *similar_path(const struct similar_job *job, const char *rel);
-
-/* What is said of a file that was found. */
-struct similar_found {
-	int score;
-	int distinctive;            /* -1 but with INDEX_ALL */
-	enum verdict_reason reason; /* with INDEX_ALL */
-	json_int_t bytes; /* in common, about; -1 but with INDEX_SHARES */
-	const char *path;
-};
-
-/* Prints a hit, or adds it to the array. */
-int similar_show(struct similar_job *job, const struct similar_found *found);
-
-/* As similar_show(), for a file that is not on this machine. */
-int similar_show_measured(struct similar_job *job, int score, const char *path,
-			  uint64_t size, const struct measures *measures);
-
-/* Hits of the mount and of other hosts are kept; this shows them, best first,
- * and those of the mount before others of the same score. */
-int similar_show_kept(struct similar_job *job);
-
-/* What is listed in a directory of .similar, best first, with full paths;
- * stops at an error of take. */
-int similar_each(struct similar_job *job, const char *listing,
-		 int (*take)(void *arg, int score, const char *path),
-		 void *arg);
-
-/* An entry that similar_each() found. */
-struct similar_path {
-	char *path;
-	int score;
-};
-
-struct similar_paths {
-	struct similar_path *all;
-	size_t count;
-};
-
-/* For similar_each(); arg: a struct similar_paths. */
-int similar_paths_add(void *arg, int score, const char *path);
-void similar_paths_release(struct similar_paths *paths);
-
-typedef int similar_take_fn(void *arg, const struct similar_found *found);
-
-/* Asks the mount for the files in job->relation to a content with job->digests:
- * best first, with full paths; stops at an error of take. */
-int similar_ask(struct similar_job *job, similar_take_fn *take, void *arg);
-
-/* Why a file has no complete listing, by its state; "" when it has one. */
-void similar_look_file(struct similar_job *job, const char *file);
-
-/* Sets job->reason by the states of two files.  Whether both were hashed. */
-bool similar_look_pair(struct similar_job *job, const char *file,
-		       const char *other);
-
-/* Sets job->reason from the state of a listing. */
-void similar_look_state(struct similar_job *job, const char *listing);
-
-/* Whether near-duplicates beyond the mount's limit were left out. */
-bool similar_is_cut(const struct similar_job *job);
-
-/* ---- the kinds of queries ---- */
-
 /* The digests of a file that is read now; "-": of the standard input.  1 after
  * a message. */
 int similar_digest(struct similar_job *job, const char *path);
 
-/* 0, a negative errno, or 1 after a message. */
-int similar_of(struct similar_job *job);
-int similar_all(struct similar_job *job);
-int similar_why(struct similar_job *job);
-/* Explains what two files of the mount share; both named as the mount does. */
-int similar_why_shares(struct similar_job *job, const char *file,
-		       const char *other);
+/* What is asked of the mount.  0: what its options say. */
+struct similar_question {
+	enum index_relation relation;
+	int threshold;
+	uint64_t share_min, limit;
+	bool all; /* also pairs that are ignored, in the same mount */
+};
+
+/* Asks for the files in a relation to a content with job->digests, best first.
+ * path of a hit is that of the line at hand. */
+typedef int similar_take_fn(void *arg, const struct similar_hit *hit);
+int similar_ask(struct similar_job *job, const struct similar_question *q,
+		similar_take_fn *take, void *arg);
+
+/* Why a file has no complete answer, by its state, in job->reason. */
+void similar_look_file(struct similar_job *job, const char *file);
+
+/* ---- the kinds of queries: 0, a negative errno, or 1 after a message ---- */
+
+int similar_file(struct similar_job *job);
 int similar_in(struct similar_job *job);
-/* After one of the others, or with --db alone. */
 int similar_everywhere(struct similar_job *job);
-int similar_only_elsewhere(struct similar_job *job);
 int similar_directories(struct similar_job *job);
+int similar_why(struct similar_job *job);
 
 #endif

@@ -8,7 +8,10 @@
 
 #include "core/base/text.h"
 #include "core/cli/record.h"
+#include "core/cli/similar/link_list.h"
 #include "core/cli/similar/similar_tree.h"
+
+enum { NO_SCORE = -1 };
 
 /* ---- counting ---- */
 
@@ -77,8 +80,7 @@ static void sums_take(const struct tree *a, const struct tree *b,
 	}
 }
 
-/* The score of two that the mount does not list: they are not alike enough, or
- * a directory within one of them is more so. */
+/* The score of two that were named: the mount has it only of those it lists. */
 static int estimate(const struct tree_sums *s)
 {
 	double percent;
@@ -93,161 +95,118 @@ static int estimate(const struct tree_sums *s)
 
 /* ---- printing ---- */
 
-static void print_size(int width, uint64_t size)
-{
-	char text[TEXT_SIZE_ROOM];
+static const struct column columns[] = {
+	{ "of", "OF", COLUMN_NOTE, COLUMN_JSON },
+	{ "score", "SCORE", COLUMN_NUMBER, COLUMN_SHOWN },
+	{ "relation", "RELATION", COLUMN_WORD, COLUMN_JSON },
+	{ "same", "SAME", COLUMN_NUMBER, COLUMN_SHOWN },
+	{ "same_bytes", "SIZE", COLUMN_SIZE, COLUMN_SHOWN },
+	{ "similar", "SIMILAR", COLUMN_NUMBER, COLUMN_SHOWN },
+	{ "similar_bytes", "SIZE", COLUMN_SIZE, COLUMN_SHOWN },
+	{ "only_here", "ONLY HERE", COLUMN_NUMBER, COLUMN_SHOWN },
+	{ "only_here_bytes", "SIZE", COLUMN_SIZE, COLUMN_SHOWN },
+	{ "only_there", "ONLY THERE", COLUMN_NUMBER, COLUMN_SHOWN },
+	{ "only_there_bytes", "SIZE", COLUMN_SIZE, COLUMN_SHOWN },
+	{ "path", "PATH", COLUMN_PATH, COLUMN_SHOWN },
+	{ 0 },
+};
 
-	printf("%*s", width,
-	       text_format_size((double)size, TEXT_UNITS_BRIEF, text));
+static int print_sums(struct similar_job *job, int score,
+		      const struct tree_sums *s, const char *rel)
+{
+	const struct cell cells[] = {
+		cell_path(job->path, NULL),
+		cell_number(score),
+		cell_word(similar_relation_names[similar_relation_of(
+			INDEX_ALIKE, score, 0)]),
+		cell_number((int64_t)s->same.files),
+		cell_number((int64_t)s->same.bytes),
+		cell_number((int64_t)s->similar.files),
+		cell_number((int64_t)s->similar.bytes),
+		cell_number((int64_t)s->here.files),
+		cell_number((int64_t)s->here.bytes),
+		cell_number((int64_t)s->there.files),
+		cell_number((int64_t)s->there.bytes),
+		cell_path(rel, job->mount.root),
+	};
+
+	job->table.columns = columns;
+	job->found++;
+	return table_row(&job->table, cells) ? 1 : 0;
 }
 
-static void print_sum(const struct sum *s)
+/* "~" and the score: both have it; "<", ">": one has it alone. */
+static int print_difference(const struct similar_job *job,
+			    const struct tree_file *f, const char *here,
+			    const char *there)
 {
-	printf("%7zu", s->files);
-	print_size(6, s->bytes);
-}
+	char size[TEXT_SIZE_ROOM], score[8] = "   ";
+	struct record r;
 
-static void print_sums(struct similar_job *job, int score,
-		       const struct tree_sums *sums, const char *path)
-{
-	if (!job->printed++)
-		printf("%5s%13s%13s%13s%13s  %s\n", "SCORE", "SAME", "SIMILAR",
-		       "ONLY HERE", "ONLY THERE", "PATH");
-	printf("%5d", score);
-	print_sum(&sums->same);
-	print_sum(&sums->similar);
-	print_sum(&sums->here);
-	print_sum(&sums->there);
-	printf("  ");
-	cli_print_escaped(path, ESCAPE_TERMINAL);
-	putchar('\n');
-}
-
-static void print_pair(const char *here, const char *there,
-		       const struct tree_file *file)
-{
-	if (file->score < 0)
-		printf("  ~   -");
-	else
-		printf("  ~ %3d", file->score);
-	print_size(6, file->size);
-	printf("  ");
-	cli_print_escaped(here, ESCAPE_TERMINAL);
-	if (strcmp(here, there) != 0) {
+	if (job->output.json) {
+		record_begin(&r);
+		if (here)
+			record_path(&r, "here", here);
+		if (there)
+			record_path(&r, "there", there);
+		if (here && there && f->score >= 0)
+			record_number(&r, "score", f->score);
+		record_number(&r, "size", (int64_t)f->size);
+		return record_print(&r) ? 1 : 0;
+	}
+	if (here && there)
+		(void)snprintf(score, sizeof(score),
+			       f->score < 0 ? "  -" : "%3d", f->score);
+	printf("  %c %s%6s  ",
+	       !there ? '<' :
+	       !here  ? '>' :
+			'~',
+	       score,
+	       text_format_size((double)f->size, TEXT_UNITS_BRIEF, size));
+	cli_print_escaped(here ? here : there, ESCAPE_TERMINAL);
+	if (here && there && strcmp(here, there) != 0) {
 		printf(" -> ");
 		cli_print_escaped(there, ESCAPE_TERMINAL);
 	}
 	putchar('\n');
+	return 0;
 }
 
-static void print_single(char mark, const struct tree_file *file,
-			 const char *name)
-{
-	printf("  %c    ", mark);
-	print_size(6, file->size);
-	printf("  ");
-	cli_print_escaped(name, ESCAPE_TERMINAL);
-	putchar('\n');
-}
-
-static void print_differences(const struct tree *a, const struct tree *b)
+/* Pairs first, then the files of one tree alone. */
+static int print_differences(const struct similar_job *job,
+			     const struct tree *a, const struct tree *b)
 {
 	const struct tree_file *f;
+	int err = 0;
 
-	for (f = a->files; f < a->files + a->count; f++)
+	for (f = a->files; f < a->files + a->count && !err; f++)
 		if (!f->same && f->other)
-			print_pair(tree_name(a, f), tree_name(b, f->other), f);
-	for (f = b->files; f < b->files + b->count; f++)
+			err = print_difference(job, f, tree_name(a, f),
+					       tree_name(b, f->other));
+	for (f = b->files; f < b->files + b->count && !err; f++)
 		if (is_pair_of_there(f))
-			print_pair(tree_name(a, f->other), tree_name(b, f), f);
-	for (f = a->files; f < a->files + a->count; f++)
+			err = print_difference(job, f, tree_name(a, f->other),
+					       tree_name(b, f));
+	for (f = a->files; f < a->files + a->count && !err; f++)
 		if (!f->same && !f->other)
-			print_single('<', f, tree_name(a, f));
-	for (f = b->files; f < b->files + b->count; f++)
+			err = print_difference(job, f, tree_name(a, f), NULL);
+	for (f = b->files; f < b->files + b->count && !err; f++)
 		if (!f->same && !f->other)
-			print_single('>', f, tree_name(b, f));
-}
-
-/* ---- JSON ---- */
-
-static void record_sum(struct record *r, const char *key, const struct sum *s)
-{
-	record_object(r, key);
-	record_number(r, "files", (int64_t)s->files);
-	record_number(r, "bytes", (int64_t)s->bytes);
-	record_close(r);
-}
-
-/* Names of one file, or of two with a score; -1: not known. */
-static void record_difference(struct record *r, const char *here,
-			      const char *there, int score)
-{
-	record_object(r, NULL);
-	if (here)
-		record_path(r, "here", here);
-	if (there)
-		record_path(r, "there", there);
-	if (here && there)
-		record_score(r, "score", score);
-	record_close(r);
-}
-
-static void record_differences(struct record *r, const struct tree *a,
-			       const struct tree *b)
-{
-	const struct tree_file *f, *o;
-	size_t i;
-
-	record_list(r, "differences");
-	for (i = 0; i < a->count; i++) {
-		f = &a->files[i];
-		o = f->other;
-		if (!f->same)
-			record_difference(r, tree_name(a, f),
-					  o ? tree_name(b, o) : NULL, f->score);
-	}
-	for (i = 0; i < b->count; i++) {
-		f = &b->files[i];
-		o = f->other;
-		if (is_pair_of_there(f) || (!f->same && !o))
-			record_difference(r, o ? tree_name(a, o) : NULL,
-					  tree_name(b, f), f->score);
-	}
-	record_close(r);
-}
-
-static int add_json(struct similar_job *job, int score,
-		    const struct tree_sums *sums, const struct tree *a,
-		    const struct tree *b, const char *path)
-{
-	struct record r;
-
-	record_begin(&r);
-	record_number(&r, "score", score);
-	record_sum(&r, "same", &sums->same);
-	record_sum(&r, "similar", &sums->similar);
-	record_sum(&r, "only_here", &sums->here);
-	record_sum(&r, "only_there", &sums->there);
-	if (job->other)
-		record_differences(&r, a, b);
-	record_path(&r, "path", path);
-	return json_array_append_new(job->array, record_end(&r)) ? -ENOMEM : 0;
+			err = print_difference(job, f, NULL, tree_name(b, f));
+	return err;
 }
 
 /* ---- the directories ---- */
 
-static int list(struct similar_job *job, struct similar_paths *hits)
+static int list(struct similar_job *job, struct link_list *hits)
 {
-	char *listing =
-		similar_format("%s/%s%s.dirs", job->listings, job->mount.rel,
-			       *job->mount.rel ? "/" : "");
-	int err = -ENOMEM;
+	int err = link_list_read(job->listings, job->mount.rel, ".dirs", hits,
+				 job->reason);
 
-	if (listing) {
-		err = similar_each(job, listing, similar_paths_add, hits);
-		similar_look_state(job, listing);
+	if (!strncmp(job->reason, "cut", 3)) {
+		job->cut = true;
+		job->reason[0] = '\0';
 	}
-	free(listing);
 	return err;
 }
 
@@ -259,30 +218,27 @@ static void note_unknown(struct similar_job *job, const struct tree *t)
 		(void)snprintf(job->reason, sizeof(job->reason), "incomplete");
 }
 
-/* A directory by its path below the root of the mount.  score: -1 when it is
- * not listed. */
+/* A directory by its path below the root of the mount. */
 static int show(struct similar_job *job, struct tree_table *table,
 		struct tree *a, const char *rel, int score)
 {
 	struct tree b = tree_below(table, rel);
-	char *path = similar_path(job, rel);
 	struct tree_sums sums;
-	int err = path ? tree_compare(table, a, &b) : -ENOMEM;
+	int err = tree_compare(table, a, &b);
 
 	note_unknown(job, &b);
-	if (!err)
-		sums_take(a, &b, &sums);
-	if (!err && score < 0)
+	if (err)
+		return err;
+	sums_take(a, &b, &sums);
+	if (score == NO_SCORE)
 		score = estimate(&sums);
-	if (!err && job->json) {
-		err = add_json(job, score, &sums, a, &b, path);
-	} else if (!err) {
-		print_sums(job, score, &sums, path);
-		if (job->other)
-			print_differences(a, &b);
-	}
-	free(path);
-	return err;
+	else if (score < job->best.threshold ||
+		 (job->best.limit && job->found >= job->best.limit))
+		return 0;
+	err = print_sums(job, score, &sums, rel);
+	if (err || !job->other || job->output.nul)
+		return err;
+	return print_differences(job, a, &b);
 }
 
 /* ---- two of them ---- */
@@ -322,61 +278,49 @@ static int find_other(const struct similar_job *job, char **other_out)
 	return wrong != NULL;
 }
 
-/* What is to be compared, best first. */
-struct directories {
-	const char **rels; /* the first is that of job->path */
-	int *scores;
-	size_t count;
-};
-
-static int collect(const struct similar_job *job,
-		   const struct similar_paths *hits, const char *other,
-		   struct directories *d)
+/* Of two directories the other one is the only hit. */
+static int collect(struct similar_job *job, struct link_list *hits)
 {
-	const char *root = job->mount.root;
-	size_t skip = strcmp(root, "/") != 0 ? strlen(root) + 1 : 1, i;
+	char *other = NULL;
+	int err;
 
-	d->rels = calloc(hits->count + 2, sizeof(*d->rels));
-	d->scores = calloc(hits->count + 2, sizeof(*d->scores));
-	if (!d->rels || !d->scores)
-		return -ENOMEM;
-	d->rels[d->count++] = job->mount.rel;
-	if (other) {
-		d->scores[d->count] = -1;
-		d->rels[d->count++] = other;
-	}
-	for (i = 0; i < hits->count; i++) {
-		const char *rel = hits->all[i].path + skip;
-
-		if (other && !strcmp(rel, other)) {
-			d->scores[1] = hits->all[i].score;
-		} else if (!other) {
-			d->scores[d->count] = hits->all[i].score;
-			d->rels[d->count++] = rel;
-		}
-	}
-	return 0;
+	if (!job->other)
+		return list(job, hits);
+	err = find_other(job, &other);
+	if (!err)
+		err = link_list_add(hits, NO_SCORE, other);
+	free(other);
+	return err;
 }
 
-static int show_all(struct similar_job *job, const struct directories *d)
+static int show_all(struct similar_job *job, const struct link_list *hits)
 {
+	const char **rels = calloc(hits->count + 1, sizeof(*rels));
 	struct tree_table table = { 0 };
-	int err = tree_table_read(job, d->rels, d->count, &table);
-	struct tree a = tree_below(&table, d->rels[0]);
+	struct tree a;
 	size_t i;
+	int err = rels ? 0 : -ENOMEM;
 
-	note_unknown(job, &a);
-	for (i = 1; i < d->count && !err; i++)
-		err = show(job, &table, &a, d->rels[i], d->scores[i]);
+	for (i = 0; i < hits->count && !err; i++)
+		rels[i + 1] = hits->all[i].path;
+	if (!err) {
+		rels[0] = job->mount.rel;
+		err = tree_table_read(job, rels, hits->count + 1, &table);
+	}
+	if (!err) {
+		a = tree_below(&table, rels[0]);
+		note_unknown(job, &a);
+	}
+	for (i = 0; i < hits->count && !err; i++)
+		err = show(job, &table, &a, rels[i + 1], hits->all[i].score);
 	tree_table_release(&table);
+	free(rels);
 	return err;
 }
 
 int similar_directories(struct similar_job *job)
 {
-	struct similar_paths hits = { 0 };
-	struct directories d = { 0 };
-	char *other = NULL;
+	struct link_list hits = { 0 };
 	int err;
 
 	if (!*job->mount.rel) {
@@ -384,18 +328,9 @@ int similar_directories(struct similar_job *job)
 			     "the whole mount; nothing is beside it");
 		return 1;
 	}
-	err = job->other ? find_other(job, &other) : 0;
-	if (!err)
-		err = list(job, &hits);
-	if (!err && other)
-		job->reason[0] = '\0';
-	if (!err && (hits.count || other))
-		err = collect(job, &hits, other, &d);
-	if (!err && d.count)
-		err = show_all(job, &d);
-	similar_paths_release(&hits);
-	free(d.rels);
-	free(d.scores);
-	free(other);
+	err = collect(job, &hits);
+	if (!err && hits.count)
+		err = show_all(job, &hits);
+	link_list_release(&hits);
 	return err;
 }

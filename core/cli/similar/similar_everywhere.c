@@ -12,24 +12,32 @@
 
 enum { THRESHOLD = 60 };
 
-static int show_copies(struct similar_job *job, const json_t *line,
-		       const struct digests *d)
+static int add_copies(struct similar_job *job, const json_t *line,
+		      const struct digests *d)
 {
-	const json_t *copies = json_object_get(line, "copies");
-	int score = (int)json_integer_value(json_object_get(line, "score"));
-	struct measures measures;
-	char *name;
+	const json_t *copies = json_object_get(line, "copies"), *copy;
+	const int score =
+		(int)json_integer_value(json_object_get(line, "score"));
+	struct similar_hit hit = {
+		.relation = similar_relation_of(INDEX_ALIKE, score, 0),
+		.score = score,
+		.distinctive = -1,
+		.shared = -1,
+		.size = (int64_t)d->size,
+		.on_disk = -1,
+	};
 	size_t i;
 	int err = 0;
 
-	if (measures_take(&job->digests, d, &measures))
-		memset(&measures, -1, sizeof(measures));
+	if (job->output.verbose)
+		hit.has_measures =
+			!measures_take(&job->digests, d, &hit.measures);
 	for (i = 0; i < json_array_size(copies) && !err; i++) {
-		name = everywhere_name(json_array_get(copies, i));
-		err = name ? similar_show_measured(job, score, name, d->size,
-						   &measures) :
-			     -ENOMEM;
-		free(name);
+		copy = json_array_get(copies, i);
+		hit.path = everywhere_name(copy);
+		hit.host = json_string_value(json_object_get(copy, "host"));
+		err = hit.path ? similar_hits_add(&job->hits, &hit) : -ENOMEM;
+		free(hit.path);
 	}
 	return err;
 }
@@ -41,7 +49,7 @@ static int take_line(void *arg, json_t *line)
 
 	d.size = (uint64_t)json_integer_value(json_object_get(line, "size"));
 	if (!err)
-		err = show_copies(arg, line, &d);
+		err = add_copies(arg, line, &d);
 	digests_release(&d);
 	return err == -EINVAL ? 0 : err;
 }
@@ -49,44 +57,22 @@ static int take_line(void *arg, json_t *line)
 int similar_everywhere(struct similar_job *job)
 {
 	struct everywhere e = { .mount = &job->mount, .db = job->db };
-	bool all = job->relation == INDEX_ALL;
 	const char *root = job->mount.root;
-	int threshold = root ? (int)mount_get_number(root, "threshold", 0) : 0;
-	int err, shown;
+	int threshold = job->best.threshold, err;
 
+	if (!threshold)
+		threshold = root ? (int)mount_get_number(root, "threshold",
+							 THRESHOLD) :
+				   THRESHOLD;
 	/* A file that is not hashed has no digests to ask with. */
 	if (!(job->digests.set & DIGEST_BIT(DIGEST_XXH128)) ||
 	    !job->digests.size)
-		return similar_show_kept(job);
+		return 0;
 	err = everywhere_ask(
-		&e,
-		similar_request_new(&job->digests,
-				    threshold ? threshold : THRESHOLD, all),
+		&e, similar_request_new(&job->digests, threshold, false),
 		take_line, job);
 	if (!err && *e.reason && !*job->reason)
 		(void)snprintf(job->reason, sizeof(job->reason),
 			       "elsewhere: %s", e.reason);
-	shown = similar_show_kept(job);
-	return err ? err : shown;
-}
-
-/* 1 after a message. */
-int similar_only_elsewhere(struct similar_job *job)
-{
-	struct reader reader;
-	int err;
-
-	if (reader_init(&reader, DIGEST_DEFAULT))
-		return 1;
-	err = reader_digest_path(&reader, job->of, true, &job->digests);
-	reader_release(&reader);
-	if (err) {
-		cli_complain_errno(job->of, err);
-		return 1;
-	}
-	err = similar_everywhere(job);
-	if (!err)
-		return 0;
-	cli_complain_errno(job->of, err);
-	return 1;
+	return err;
 }

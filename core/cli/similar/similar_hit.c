@@ -1,335 +1,348 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cli/similar/similar.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <limits.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/base/array.h"
+#include "core/base/clock.h"
 #include "core/base/text.h"
 #include "core/cli/record.h"
 
-struct similar_hit {
-	int score, distinctive; /* distinctive: -1 when not asked for */
-	bool is_boilerplate;
-	json_int_t bytes; /* -1 but with INDEX_SHARES */
-	const char *path; /* owned by those that are kept */
-	uint64_t size;
-	bool has_size;
-	struct measures measures;
+const char *const similar_relation_names[SIMILAR_RELATIONS] = {
+	[SIMILAR_COPY] = "copy",         [SIMILAR_VERSION] = "version",
+	[SIMILAR_CONTAINS] = "contains", [SIMILAR_WITHIN] = "within",
+	[SIMILAR_SHARES] = "shares",     [SIMILAR_BOILERPLATE] = "boilerplate",
 };
 
-char *similar_format(const char *pattern, ...)
+char *similar_path(const struct mount *mount, const char *rel)
 {
-	va_list args;
-	char *text;
-
-	va_start(args, pattern);
-	if (vasprintf(&text, pattern, args) < 0)
-		text = NULL;
-	va_end(args);
-	return text;
+	return path_shown(mount->root, rel, NULL);
 }
 
-void similar_digests(const char *path, struct digests *out)
+/* ---- relations ---- */
+
+/* Whether a hit of that kind is to be listed. */
+static bool is_wanted(const struct similar_job *job, enum similar_relation r)
 {
-	struct buf text = { 0 };
+	return job->relation ?
+		       !strcmp(job->relation, similar_relation_names[r]) :
+		       r != SIMILAR_BOILERPLATE;
+}
+
+bool similar_next(const struct similar_job *job, int *at_io,
+		  enum index_relation *out)
+{
+	static const struct {
+		enum index_relation relation;
+		enum similar_relation first, second; /* that it finds */
+	} all[] = {
+		{ INDEX_ALIKE, SIMILAR_COPY, SIMILAR_VERSION },
+		{ INDEX_WITHIN, SIMILAR_WITHIN, SIMILAR_WITHIN },
+		{ INDEX_CONTAINS, SIMILAR_CONTAINS, SIMILAR_CONTAINS },
+		{ INDEX_SHARES, SIMILAR_SHARES, SIMILAR_SHARES },
+		{ INDEX_ALL, SIMILAR_BOILERPLATE, SIMILAR_BOILERPLATE },
+	};
+
+	for (; *at_io < (int)(sizeof(all) / sizeof(all[0])); ++*at_io)
+		if (is_wanted(job, all[*at_io].first) ||
+		    is_wanted(job, all[*at_io].second)) {
+			*out = all[(*at_io)++].relation;
+			return true;
+		}
+	return false;
+}
+
+enum similar_relation similar_relation_of(enum index_relation relation,
+					  int score, enum verdict_reason reason)
+{
+	switch (relation) {
+	case INDEX_WITHIN:
+		return SIMILAR_WITHIN;
+	case INDEX_CONTAINS:
+		return SIMILAR_CONTAINS;
+	case INDEX_SHARES:
+		return SIMILAR_SHARES;
+	default:
+		return score == 100                  ? SIMILAR_COPY :
+		       reason == VERDICT_BOILERPLATE ? SIMILAR_BOILERPLATE :
+						       SIMILAR_VERSION;
+	}
+}
+
+/* ---- the list ---- */
+
+static void hit_release(struct similar_hit *hit)
+{
+	free(hit->path);
+	free((char *)hit->host);
+}
+
+int similar_hits_add(struct similar_hits *hits, const struct similar_hit *hit)
+{
+	struct similar_hit *all =
+		array_with_room(hits->all, hits->count, sizeof(*all));
+	struct similar_hit copy = *hit;
+
+	if (all)
+		hits->all = all;
+	copy.path = strdup(hit->path);
+	copy.host = hit->host ? strdup(hit->host) : NULL;
+	if (!all || !copy.path || (hit->host && !copy.host)) {
+		hit_release(&copy);
+		return -ENOMEM;
+	}
+	all[hits->count++] = copy;
+	return 0;
+}
+
+void similar_hits_release(struct similar_hits *hits)
+{
+	while (hits->count)
+		hit_release(&hits->all[--hits->count]);
+	free(hits->all);
+	*hits = (struct similar_hits){ 0 };
+}
+
+/* Of two relations to one file the first is told. */
+static int by_path(const void *a, const void *b)
+{
+	const struct similar_hit *x = a, *y = b;
+	int order = strcmp(x->path, y->path);
+
+	if (!order)
+		order = !!x->host - !!y->host;
+	return order ? order : (int)x->relation - (int)y->relation;
+}
+
+/* Files here before those of other hosts. */
+static int by_score(const void *a, const void *b)
+{
+	const struct similar_hit *x = a, *y = b;
+
+	if (x->relation != y->relation)
+		return (int)x->relation - (int)y->relation;
+	if (x->score != y->score)
+		return y->score - x->score;
+	if (x->shared != y->shared)
+		return x->shared < y->shared ? 1 : -1;
+	if (!x->host != !y->host)
+		return !x->host ? -1 : 1;
+	return strcmp(x->path, y->path);
+}
+
+static bool is_below(const char *path, const char *directory)
+{
+	size_t len = directory ? strlen(directory) : 0;
+
+	return !len || (!strncmp(path, directory, len) && path[len] == '/');
+}
+
+/* What the file system knows of it.  False: it is the file itself. */
+static bool look_at(const struct similar_job *job, struct similar_hit *hit)
+{
+	char *path = hit->root && !job->in ?
+			     path_shown(hit->root, hit->path, NULL) :
+			     NULL;
+	struct digests d = { 0 };
 	struct stat st;
-	int id;
+	bool other = true;
 
-	/* The others are computed for each file that is asked for them. */
-	for (id = 0; id < DIGEST_COUNT; id++)
-		if ((DIGEST_DEFAULT & DIGEST_BIT(id)) &&
-		    !mount_get_attribute(path, digest_table[id]->attribute,
-					 &text))
-			(void)digest_parse((enum digest_id)id, text.data,
-					   text.len, out);
-	if (!stat(path, &st))
-		out->size = (uint64_t)st.st_size;
-	buf_release(&text);
+	if (path && !stat(path, &st)) {
+		other = st.st_ino != job->self.st_ino ||
+			st.st_dev != job->self.st_dev;
+		hit->size = st.st_size;
+		hit->on_disk = (int64_t)st.st_blocks * 512;
+		hit->mtime_ns = timespec_to_ns(&st.st_mtim);
+		hit->has_mtime = true;
+	}
+	if (path && other && job->output.verbose) {
+		similar_digests(path, &d);
+		hit->has_measures =
+			!measures_take(&job->digests, &d, &hit->measures);
+		digests_release(&d);
+	}
+	free(path);
+	return other;
 }
 
-char *similar_path(const struct similar_job *job, const char *rel)
+static bool is_listed(const struct similar_job *job, struct similar_hit *hit)
 {
-	const char *root = job->mount.root;
+	return is_wanted(job, hit->relation) &&
+	       is_below(hit->path,
+			hit->root && !job->in ? job->within : NULL) &&
+	       look_at(job, hit) &&
+	       filter_takes(&job->filter, hit->path,
+			    hit->size < 0 ? UINT64_MAX : (uint64_t)hit->size);
+}
 
-	if (!*rel)
-		return strdup(root);
-	return similar_format("%s/%s", strcmp(root, "/") != 0 ? root : "", rel);
+static void settle(struct similar_job *job)
+{
+	struct similar_hits *h = &job->hits;
+	size_t i, kept = 0;
+
+	if (h->count)
+		qsort(h->all, h->count, sizeof(*h->all), by_path);
+	for (i = 0; i < h->count; i++) {
+		bool again = kept &&
+			     !strcmp(h->all[kept - 1].path, h->all[i].path) &&
+			     !h->all[kept - 1].host == !h->all[i].host;
+
+		if (!again && is_listed(job, &h->all[i]))
+			h->all[kept++] = h->all[i];
+		else
+			hit_release(&h->all[i]);
+	}
+	h->count = kept;
+	if (kept)
+		qsort(h->all, kept, sizeof(*h->all), by_score);
+	while (job->best.limit && h->count > job->best.limit) {
+		hit_release(&h->all[--h->count]);
+		job->cut = true;
+	}
 }
 
 /* ---- printing ---- */
 
-static void hit_measure(const struct similar_job *job, struct similar_hit *hit)
+static struct cell measure(const struct similar_hit *hit, int value)
 {
-	struct digests d = { 0 };
-	struct stat st;
-
-	similar_digests(hit->path, &d);
-	if (measures_take(&job->digests, &d, &hit->measures))
-		memset(&hit->measures, -1, sizeof(hit->measures));
-	hit->has_size = !stat(hit->path, &st);
-	hit->size = d.size;
-	digests_release(&d);
+	return cell_number(hit->has_measures ? value : -1);
 }
 
-static void print_column(int value)
+static int print_hit(struct similar_job *job, const struct similar_hit *hit)
 {
-	if (value < 0)
-		printf("%8s", "-");
-	else
-		printf("%8d", value);
+	const struct measures *m = &hit->measures;
+	const struct cell cells[] = {
+		cell_path(job->of ? job->of : job->path, NULL),
+		cell_number(hit->score),
+		cell_word(similar_relation_names[hit->relation]),
+		cell_number(hit->distinctive),
+		cell_number(hit->shared),
+		measure(hit, m->by_digest[DIGEST_SISE]),
+		measure(hit, m->by_digest[DIGEST_SIMHASH]),
+		measure(hit, m->by_digest[DIGEST_RDC]),
+		measure(hit, m->by_digest[DIGEST_SIF]),
+		measure(hit, m->by_digest[DIGEST_SSDEEP]),
+		measure(hit, m->distance),
+		measure(hit, m->matches),
+		cell_number(hit->size),
+		cell_number(hit->on_disk),
+		hit->has_mtime ? cell_time(hit->mtime_ns) : cell_none(),
+		cell_word(hit->host),
+		cell_path(hit->path, hit->root),
+	};
+
+	return table_row(&job->table, cells);
 }
 
-static void hit_print(struct similar_job *job, const struct similar_hit *hit)
+/* With several operands each has a list of its own. */
+static void print_heading(struct similar_job *job)
 {
-	bool all = job->relation == INDEX_ALL;
-	bool shares = job->relation == INDEX_SHARES;
-	char bytes[TEXT_SIZE_ROOM];
-
-	if (!job->printed++)
-		printf("%5s%s%8s%8s%8s%8s%8s%14s  %s\n", "SCORE",
-		       all    ? "  DISTINCTIVE" :
-		       shares ? "  SHARES" :
-				"",
-		       "SISE", "SIMHASH", "RDC", "SIF", "SSDEEP", "SIZE",
-		       "PATH");
-	printf("%5d", hit->score);
-	if (all && hit->distinctive < 0)
-		printf("%12s ", "-");
-	else if (all)
-		printf("%12d%s", hit->distinctive,
-		       hit->is_boilerplate ? "*" : " ");
-	if (shares)
-		printf("%8s", text_format_size((double)hit->bytes,
-					       TEXT_UNITS_BRIEF, bytes));
-	print_column(hit->measures.by_digest[DIGEST_SISE]);
-	print_column(hit->measures.by_digest[DIGEST_SIMHASH]);
-	print_column(hit->measures.by_digest[DIGEST_RDC]);
-	print_column(hit->measures.by_digest[DIGEST_SIF]);
-	print_column(hit->measures.by_digest[DIGEST_SSDEEP]);
-	if (hit->has_size)
-		printf("%14llu  ", (unsigned long long)hit->size);
-	else
-		printf("%14s  ", "-");
-	cli_print_escaped(hit->path, ESCAPE_TERMINAL);
-	putchar('\n');
+	if (!job->several || job->output.json || job->output.nul)
+		return;
+	if (job->found)
+		putchar('\n');
+	cli_print_escaped(job->path, ESCAPE_TERMINAL);
+	puts(":");
+	job->table.rows = 0;
 }
 
-static int hit_add_json(struct similar_job *job, const struct similar_hit *hit)
+int similar_print(struct similar_job *job)
 {
-	struct record r;
-
-	record_begin(&r);
-	record_number(&r, "score", hit->score);
-	if (hit->distinctive >= 0) {
-		record_number(&r, "distinctive", hit->distinctive);
-		record_flag(&r, "boilerplate", hit->is_boilerplate);
-	}
-	if (hit->bytes >= 0)
-		record_number(&r, "bytes", hit->bytes);
-	measures_record(&hit->measures, &r);
-	if (hit->has_size)
-		record_number(&r, "size", (int64_t)hit->size);
-	else
-		record_score(&r, "size", -1);
-	record_path(&r, "path", hit->path);
-	return json_array_append_new(job->array, record_end(&r)) ? -ENOMEM : 0;
-}
-
-static int hit_print_now(struct similar_job *job, const struct similar_hit *hit)
-{
-	if (job->json)
-		return hit_add_json(job, hit);
-	hit_print(job, hit);
-	return 0;
-}
-
-static int hit_keep(struct similar_job *job, const struct similar_hit *hit)
-{
-	struct similar_hit *all =
-		array_with_room(job->kept, job->kept_count, sizeof(*all));
-	char *path = strdup(hit->path);
-
-	if (all)
-		job->kept = all;
-	if (!all || !path) {
-		free(path);
-		return -ENOMEM;
-	}
-	all += job->kept_count++;
-	*all = *hit;
-	all->path = path;
-	return 0;
-}
-
-/* Those of several places are kept until all are there. */
-static int hit_show(struct similar_job *job, const struct similar_hit *hit)
-{
-	return job->everywhere ? hit_keep(job, hit) : hit_print_now(job, hit);
-}
-
-/* In one array, so the addresses are the order of arrival. */
-static int by_score(const void *a, const void *b)
-{
-	const struct similar_hit *const *x = a, *const *y = b;
-
-	if ((*x)->score != (*y)->score)
-		return (*y)->score - (*x)->score;
-	return *x < *y ? -1 : *x > *y;
-}
-
-int similar_show_kept(struct similar_job *job)
-{
-	struct similar_hit **order =
-		calloc(job->kept_count + 1, sizeof(struct similar_hit *));
 	size_t i;
-	int err = order ? 0 : -ENOMEM;
+	int code = EXIT_OK;
 
-	for (i = 0; !err && i < job->kept_count; i++)
-		order[i] = &job->kept[i];
-	if (!err)
-		qsort(order, job->kept_count, sizeof(struct similar_hit *),
-		      by_score);
-	for (i = 0; !err && i < job->kept_count; i++)
-		err = hit_print_now(job, order[i]);
-	free(order);
-	for (i = 0; i < job->kept_count; i++)
-		free((char *)job->kept[i].path);
-	free(job->kept);
-	job->kept = NULL;
-	job->kept_count = 0;
-	return err;
+	settle(job);
+	if (job->hits.count)
+		print_heading(job);
+	for (i = 0; i < job->hits.count && !code; i++)
+		code = print_hit(job, &job->hits.all[i]);
+	job->found += job->hits.count;
+	return code ? 1 : 0;
 }
 
-int similar_show(struct similar_job *job, const struct similar_found *found)
-{
-	struct similar_hit hit = { .score = found->score,
-				   .distinctive = found->distinctive,
-				   .is_boilerplate =
-					   found->reason == VERDICT_BOILERPLATE,
-				   .bytes = found->bytes,
-				   .path = found->path };
+/* ---- nothing was found ---- */
 
-	hit_measure(job, &hit);
-	return hit_show(job, &hit);
+static int64_t mount_number(const struct similar_job *job, const char *key,
+			    int64_t otherwise)
+{
+	return job->mount.root ?
+		       mount_get_number(job->mount.root, key, otherwise) :
+		       otherwise;
 }
 
-int similar_show_measured(struct similar_job *job, int score, const char *path,
-			  uint64_t size, const struct measures *measures)
+/* As the user sees a path below the root. */
+static char *shown(const struct similar_job *job, const char *rel)
 {
-	const struct similar_hit hit = { .score = score,
-					 .distinctive = -1,
-					 .bytes = -1,
-					 .path = path,
-					 .size = size,
-					 .has_size = true,
-					 .measures = *measures };
-
-	return hit_show(job, &hit);
+	return path_shown(job->mount.root, rel, job->table.base);
 }
 
-/* ---- listings: "097_report.txt" -> "../../docs/report.txt" ---- */
-
-static bool entry_score(const char *name, int *score_out)
+static void append_nearest(const struct similar_job *job,
+			   const struct similar_near *near, struct buf *out)
 {
-	if (strspn(name, "0123456789") != 3 || name[3] != '_')
-		return false;
-	*score_out = (int)strtol(name, NULL, 10);
-	return true;
+	char *path = near->path ? shown(job, near->path) : NULL;
+	const char *name = path ? path : "";
+	int threshold = job->best.threshold;
+
+	if (!threshold)
+		threshold = (int)mount_number(job, "threshold", 60);
+	if (!near->score)
+		(void)buf_append_text(out, "nothing resembles it");
+	else if (near->boilerplate && near->score >= threshold)
+		(void)buf_append_format(out,
+					"nearest: %d, but mere boilerplate "
+					"(--relation boilerplate), %s",
+					near->score, name);
+	else if (near->score < threshold)
+		(void)buf_append_format(out, "nearest: %d, threshold %d, %s",
+					near->score, threshold, name);
+	else
+		(void)buf_append_format(out,
+					"nearest: %d, which an option leaves "
+					"out, %s",
+					near->score, name);
+	free(path);
 }
 
-/* The target's path below the root is what follows its "../"s; NULL: the entry
- * is gone, or its path is longer than a link can be. */
-static int entry_path(struct similar_job *job, int dirfd, const char *name,
-		      char **out)
+static void append_passage(const struct similar_job *job,
+			   const struct similar_near *near, struct buf *out)
 {
-	char target[PATH_MAX + 1];
-	const char *rel = target;
-	ssize_t len = readlinkat(dirfd, name, target, sizeof(target) - 1);
+	char size[TEXT_SIZE_ROOM], least[TEXT_SIZE_ROOM];
+	struct sketch *sketch = malloc(sizeof(*sketch));
+	char *path = near->shared_path ? shown(job, near->shared_path) : NULL;
+	uint64_t share_min = job->share_min;
 
-	*out = NULL;
-	if (len < 0) {
-		job->unnamed += errno == ENAMETOOLONG;
-		return 0;
-	}
-	target[len] = '\0';
-	while (!strncmp(rel, "../", 3))
-		rel += 3;
-	if (*rel && !text_is_plain_path(rel))
-		return -EBADMSG;
-	*out = similar_path(job, rel);
-	return *out ? 0 : -ENOMEM;
+	if (!share_min)
+		share_min = (uint64_t)mount_number(job, "share_min",
+						   INDEX_SHARE_MIN);
+	(void)text_format_size((double)share_min, TEXT_UNITS_BRIEF, least);
+	if (near->shared)
+		(void)buf_append_format(
+			out, "; longest passage: %s, --share-min %s, %s",
+			text_format_size((double)near->shared, TEXT_UNITS_BRIEF,
+					 size),
+			least, path ? path : "");
+	else if (sketch && !digests_sketch(&job->digests, sketch))
+		(void)buf_append_format(
+			out, "; no passage of %s or more, --share-min %s",
+			text_format_size((double)judge_least_passage(sketch),
+					 TEXT_UNITS_BRIEF, size),
+			least);
+	free(sketch);
+	free(path);
 }
 
-void similar_look_state(struct similar_job *job, const char *listing)
+void similar_complain_near(struct similar_job *job,
+			   const struct similar_near *near)
 {
-	struct buf state = { 0 };
+	struct buf text = { 0 };
 
-	job->reason[0] = '\0';
-	if (!mount_get_attribute(listing, STATE_ATTRIBUTE, &state) &&
-	    strcmp(state.data, "complete") != 0)
-		(void)snprintf(job->reason, sizeof(job->reason), "%s",
-			       state.data);
-	else if (job->unnamed)
-		(void)snprintf(job->reason, sizeof(job->reason),
-			       "error:ENAMETOOLONG");
-	buf_release(&state);
-}
-
-bool similar_is_cut(const struct similar_job *job)
-{
-	return !strncmp(job->reason, "cut", 3);
-}
-
-int similar_each(struct similar_job *job, const char *listing,
-		 int (*take)(void *arg, int score, const char *path), void *arg)
-{
-	DIR *dir = opendir(listing);
-	struct dirent *entry;
-	int score, err = 0;
-	char *path;
-
-	if (!dir)
-		return -errno;
-	for (errno = 0; !err && (entry = readdir(dir)); errno = 0) {
-		if (!entry_score(entry->d_name, &score))
-			continue;
-		err = entry_path(job, dirfd(dir), entry->d_name, &path);
-		if (path)
-			err = take(arg, score, path);
-		free(path);
-	}
-	if (!err)
-		err = -errno;
-	closedir(dir);
-	return err;
-}
-
-int similar_paths_add(void *arg, int score, const char *path)
-{
-	struct similar_paths *paths = arg;
-	struct similar_path *all;
-
-	all = array_with_room(paths->all, paths->count, sizeof(*all));
-	if (!all)
-		return -ENOMEM;
-	paths->all = all;
-	all[paths->count] = (struct similar_path){ strdup(path), score };
-	if (!all[paths->count].path)
-		return -ENOMEM;
-	paths->count++;
-	return 0;
-}
-
-void similar_paths_release(struct similar_paths *paths)
-{
-	while (paths->count)
-		free(paths->all[--paths->count].path);
-	free(paths->all);
+	append_nearest(job, near, &text);
+	if (!job->relation ||
+	    !strcmp(job->relation, similar_relation_names[SIMILAR_SHARES]))
+		append_passage(job, near, &text);
+	cli_complain(job->of ? job->of : job->path, "%s",
+		     text.data ? text.data : "nothing resembles it");
+	buf_release(&text);
 }

@@ -2,9 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "core/base/array.h"
 #include "core/cli/groups/export_mount.h"
 #include "core/cli/similar/similar.h"
 #include "core/index/judge.h"
@@ -15,88 +13,87 @@
  */
 enum { THRESHOLD = 60 };
 
-struct in_match {
-	int score;
-	uint64_t size;
-	char *path; /* owned */
-	struct measures measures;
-};
-
-struct in_job {
+struct in_search {
 	struct similar_job *job;
-	struct in_match *all;
-	size_t count;
+	struct similar_near near;
+	const char *root; /* of the export; NULL in text: nothing is there */
 };
 
-static int add(struct in_job *in, const struct export_reader *r, int score)
+static int add(struct in_search *in, const struct export_reader *r,
+	       enum index_relation relation, const struct verdict *v)
 {
 	const struct found_member *m = export_member(r);
-	struct in_match *all;
-	size_t i;
-
-	for (i = 0; i < m->file_count; i++) {
-		all = array_with_room(in->all, in->count, sizeof(*all));
-		if (!all)
-			return -ENOMEM;
-		in->all = all;
-		all += in->count;
-		*all = (struct in_match){ .score = score, .size = m->size };
-		all->path = strdup(m->files[i].path);
-		if (!all->path)
-			return -ENOMEM;
-		in->count++;
-		if (measures_take(&in->job->digests, &r->digests,
-				  &all->measures))
-			memset(&all->measures, -1, sizeof(all->measures));
-	}
-	return 0;
-}
-
-static int compare_content(struct in_job *in, const struct export_reader *r)
-{
-	const struct judge_rules rules = { .relation = INDEX_ALIKE,
-					   .threshold = THRESHOLD };
-	struct verdict v;
-	int err = judge_digests(&in->job->digests, &r->digests, &rules, &v);
-
-	if (err)
-		return err == -ENODATA ? 0 : err;
-	return v.reason == VERDICT_LISTED ? add(in, r, v.score) : 0;
-}
-
-static int by_score(const void *a, const void *b)
-{
-	const struct in_match *x = a, *y = b;
-
-	if (x->score != y->score)
-		return y->score - x->score;
-	return strcmp(x->path, y->path);
-}
-
-static int show_all(struct in_job *in)
-{
+	struct similar_hit hit = {
+		.relation = similar_relation_of(relation, v->score, v->reason),
+		.score = v->score,
+		.distinctive = -1,
+		.shared = relation == INDEX_SHARES ? (int64_t)v->bytes : -1,
+		.root = in->root,
+		.size = (int64_t)m->size,
+		.on_disk = -1,
+		.has_mtime = true,
+	};
 	size_t i;
 	int err = 0;
 
-	if (in->count)
-		qsort(in->all, in->count, sizeof(*in->all), by_score);
-	for (i = 0; i < in->count && !err; i++)
-		err = similar_show_measured(in->job, in->all[i].score,
-					    in->all[i].path, in->all[i].size,
-					    &in->all[i].measures);
+	if (in->job->output.verbose)
+		hit.has_measures = !measures_take(&in->job->digests,
+						  &r->digests, &hit.measures);
+	for (i = 0; i < m->file_count && !err; i++) {
+		hit.path = m->files[i].path;
+		hit.mtime_ns = m->files[i].mtime_ns;
+		err = similar_hits_add(&in->job->hits, &hit);
+	}
 	return err;
 }
 
-static void in_release(struct in_job *in)
+/* Of a pair that is not listed. */
+static int keep_near(struct in_search *in, const struct export_reader *r,
+		     enum index_relation relation, const struct verdict *v)
 {
-	while (in->count)
-		free(in->all[--in->count].path);
-	free(in->all);
+	const char *path = export_member(r)->files[0].path;
+	struct similar_near *near = &in->near;
+	char **to = relation == INDEX_SHARES ? &near->shared_path : &near->path;
+
+	if (relation == INDEX_SHARES ? v->bytes <= near->shared :
+				       v->score <= near->score)
+		return 0;
+	free(*to);
+	*to = strdup(path);
+	if (relation == INDEX_SHARES)
+		near->shared = v->bytes;
+	else
+		near->score = v->score;
+	return *to ? 0 : -ENOMEM;
+}
+
+static int compare_content(struct in_search *in, const struct export_reader *r)
+{
+	struct similar_job *job = in->job;
+	struct judge_rules rules = {
+		.threshold =
+			job->best.threshold ? job->best.threshold : THRESHOLD,
+		.share_min = job->share_min ? job->share_min : INDEX_SHARE_MIN,
+	};
+	struct verdict v;
+	int at = 0, err = 0;
+
+	while (!err && similar_next(job, &at, &rules.relation)) {
+		err = judge_digests(&job->digests, &r->digests, &rules, &v);
+		if (err)
+			return err == -ENODATA ? 0 : err;
+		if (v.reason == VERDICT_LISTED)
+			err = add(in, r, rules.relation, &v);
+		else if (rules.relation == INDEX_ALIKE ||
+			 rules.relation == INDEX_SHARES)
+			err = keep_near(in, r, rules.relation, &v);
+	}
+	return err;
 }
 
 int similar_in(struct similar_job *job)
 {
-	struct in_job in = { .job = job };
+	struct in_search in = { .job = job };
 	struct export_reader r;
 	int more = 0, err = export_open_path(job->in, &r);
 
@@ -104,17 +101,22 @@ int similar_in(struct similar_job *job)
 		export_close(&r);
 		return 1;
 	}
-	while (!err && (more = export_next(&r)) > 0)
+	while (!err && (more = export_next(&r)) > 0) {
+		in.root = job->output.json ? r.root : NULL;
 		err = compare_content(&in, &r);
+	}
 	if (!err)
 		err = more;
 	if (err)
 		(void)export_complain(job->in, r.lines.number, err);
 	else if (!r.is_complete)
 		(void)snprintf(job->reason, sizeof(job->reason), "incomplete");
-	export_close(&r);
 	if (!err)
-		err = show_all(&in);
-	in_release(&in);
+		err = similar_print(job);
+	if (!err && !job->hits.count && !*job->reason)
+		similar_complain_near(job, &in.near);
+	export_close(&r);
+	free(in.near.path);
+	free(in.near.shared_path);
 	return err ? 1 : 0;
 }

@@ -87,6 +87,7 @@ struct walk {
 	struct tree_table *t;
 	size_t known; /* files that have a content, sorted */
 	size_t skip;  /* of a path: the root of the mount */
+	const struct filter *filter;
 };
 
 static int walk_entry(void *arg, FTS *fts, FTSENT *entry)
@@ -100,7 +101,8 @@ static int walk_entry(void *arg, FTS *fts, FTSENT *entry)
 	case FTS_F:
 	case FTS_NSOK:
 		if (find_path(w->t->files, w->known, path) ||
-		    lstat(entry->fts_path, &st) || !S_ISREG(st.st_mode))
+		    lstat(entry->fts_path, &st) || !S_ISREG(st.st_mode) ||
+		    !filter_takes(w->filter, path, (uint64_t)st.st_size))
 			return 0;
 		return st.st_size ? add_file(w->t, path, TREE_UNKNOWN,
 					     (uint64_t)st.st_size) :
@@ -140,13 +142,14 @@ static int walk_roots(struct similar_job *job, const char *const *roots,
 {
 	const char *mount = job->mount.root;
 	struct walk w = { t, t->count,
-			  strcmp(mount, "/") ? strlen(mount) + 1 : 1 };
+			  strcmp(mount, "/") ? strlen(mount) + 1 : 1,
+			  &job->filter };
 	size_t i;
 	int err = 0;
 
 	sort(t);
 	for (i = 0; i < root_count && !err; i++) {
-		char *path = similar_path(job, roots[i]);
+		char *path = similar_path(&job->mount, roots[i]);
 
 		err = path ? cli_walk(path, FTS_XDEV | FTS_NOSTAT, NULL,
 				      walk_entry, &w) :
@@ -162,6 +165,7 @@ int tree_table_read(struct similar_job *job, const char *const *roots,
 		    size_t root_count, struct tree_table *out)
 {
 	const struct groups_wish wish = { .every = true,
+					  .filter = job->filter,
 					  .within = roots,
 					  .within_count = root_count };
 	struct groups g;

@@ -43,9 +43,10 @@ hash_tree() { # mounts, hashes, unmounts
 	unmount "$mnt"
 }
 
-json() { # PATH: "counts.fresh" of the last answer
-	perl -MJSON::PP -0777 -e '
-		my $o = decode_json(<STDIN>);
+json() { # PATH: "totals.fresh", "items.0.path" of the last answer
+	perl -MJSON::PP -e '
+		my @lines = map { decode_json $_ } <STDIN>;
+		my $o = { totals => (pop @lines)->{totals}, items => \@lines };
 		$o = /^\d+$/ ? $o->[$_] : $o->{$_} for split /\./, $ARGV[0];
 		print $o' "$1" <"$T/out"
 }
@@ -67,9 +68,9 @@ test_in_order() {
 	like "$(cat "$T/out")" 'In order' "... and says so"
 	checked 0 "... by the source, too" "$src"
 	checked 0 "... and every digest is right" --read --json "$src"
-	is "$(json counts.read)" 10 "... of every file"
-	is "$(json found)" 0 "... found: 0"
-	is "$(json catalog)" "$db" "... and the catalog is told"
+	is "$(json totals.read)" 10 "... of every file"
+	is "$(json totals.findings)" 0 "... found: 0"
+	is "$(json totals.catalog)" "$db" "... and the catalog is told"
 }
 
 test_default_place() {
@@ -129,7 +130,7 @@ test_disk_not_there() {
 	rmdir "$src"
 	mv "$T/away" "$src"
 	checked 0 "... and the catalog was left alone" --json
-	is "$(json counts.fresh)" 10 "... with all its files"
+	is "$(json totals.fresh)" 10 "... with all its files"
 }
 
 test_news() {
@@ -139,8 +140,8 @@ test_news() {
 	echo new >"$src/folder/new"
 	rm "$src/docs/file3"
 	checked 0 "what changed since is no finding" --read --json
-	is "$(json counts.unknown)" 3 "... the changed file and the new ones are counted"
-	is "$(json counts.read)" 8 "... and the rest is right"
+	is "$(json totals.unknown)" 3 "... the changed file and the new ones are counted"
+	is "$(json totals.read)" 8 "... and the rest is right"
 	checked 0 "... in words" --read "$src"
 	like "$(cat "$T/out")" '8 read again; 3 new or changed, 0 could not' \
 		"... as well"
@@ -154,8 +155,8 @@ spoil_digest() {
 	for n in $(seq 0 10); do
 		spoil contents "$n" "$2"
 		check --read --json
-		[ "$(json found)" = "$1" ] &&
-			[[ $(json findings.0.path) == docs/* ]] && return
+		[ "$(json totals.findings)" = "$1" ] &&
+			[[ $(json items.0.path) == docs/* ]] && return
 		spoil contents "$n" "$2"
 	done
 	bail "spoil_digest" "no content has $1 files"
@@ -166,17 +167,17 @@ test_wrong_digest() {
 	spoil_digest 1 12
 	checked 0 "a wrong digest is not seen without reading"
 	checked 1 "a wrong digest is a finding of --read" --read --json
-	is "$(json found)" 1 "... one"
-	like "$(json findings.0.path)" '^docs/file' "... at its file"
-	like "$(json findings.0.text)" 'differing: simhash$' "... by its name"
+	is "$(json totals.findings)" 1 "... one"
+	like "$(json items.0.path)" '^docs/file' "... at its file"
+	like "$(json items.0.reason)" 'differing: simhash$' "... by its name"
 	checked 1 "... in words" --read
 	begin_anew
-	is "$(json counts.fresh)" 11 "... and all are fresh"
+	is "$(json totals.fresh)" 11 "... and all are fresh"
 }
 
 test_wrong_copies() {
 	spoil_digest 2 32
-	is "$(json found)" 2 "a wrong digest of two equal files is two findings"
+	is "$(json totals.findings)" 2 "a wrong digest of two equal files is two findings"
 	checked 1 "... in words" --read
 	begin_anew
 }
@@ -185,10 +186,10 @@ test_wrong_copies() {
 test_sum() { # TABLE
 	spoil "$1" 0 -1
 	checked 1 "a record with a wrong sum in $1 is a finding" --json
-	is "$(json findings.0.kind)" catalog "... of the whole catalog"
+	is "$(json items.0.kind)" catalog "... of the whole catalog"
 	hash_tree
 	checked 0 "... and the next mount makes a new one" --read --json
-	is "$(json counts.fresh)" 11 "... with all files"
+	is "$(json totals.fresh)" 11 "... with all files"
 }
 
 test_damaged() {
@@ -196,7 +197,7 @@ test_damaged() {
 	gen "$(stat -c %s "$file")" 9 >"$T/garbage"
 	cat "$T/garbage" >"$file"
 	checked 1 "a damaged catalog is a finding" --json
-	is "$(json findings.0.kind)" catalog "... of its own"
+	is "$(json items.0.kind)" catalog "... of its own"
 	ok "... and left where it is" cmp "$file" "$T/garbage"
 	checked 1 "... in words" "$src"
 	like "$(cat "$T/out")" 'next mount sets the catalog aside' \
@@ -206,7 +207,7 @@ test_damaged() {
 	ok "the next mount sets it aside, whole" \
 		cmp "$(ls -t "$file".damaged-* | head -n 1)" "$T/garbage"
 	checked 0 "... and makes a new one" --read --json
-	is "$(json counts.fresh)" 11 "... which hashes all"
+	is "$(json totals.fresh)" 11 "... which hashes all"
 }
 
 some_pending() {
@@ -234,7 +235,7 @@ test_killed() {
 	is "$bad" 0 "killed while hashing, 20 times: no finding"
 	hash_tree
 	checked 0 "... and none in the end" --read --json
-	is "$(json counts.pending)" 0 "... when all is hashed"
+	is "$(json totals.pending)" 0 "... when all is hashed"
 }
 
 live() { # STATUS NAME OPTIONS...: the same of the mount
@@ -307,10 +308,10 @@ test_changed_meanwhile() { # open|read: what comes after the change
 		return
 	fi
 	is "$(cat "$T/meddled")" ready$'\n'changed "... when it changed"
-	is "$(json counts.read)" 10 "... but was not read to the end"
+	is "$(json totals.read)" 10 "... but was not read to the end"
 	rescan "$mnt"
 	live 0 "... and then its digests are right" --read --json
-	is "$(json counts.read)" 11 "... with those of all files"
+	is "$(json totals.read)" 11 "... with those of all files"
 }
 
 test_mounted() {
@@ -318,7 +319,7 @@ test_mounted() {
 	mount_kinfs "$src" "$mnt"
 	wait_idle "$mnt"
 	live 0 "mounted: in order" --read --json
-	is "$(json counts.read)" 11 "... and all files were read"
+	is "$(json totals.read)" 11 "... and all files were read"
 	refused "the source is the daemon's as long as it is mounted" \
 		'kin check MOUNT' "$KIN" check --db "$db" "$src"
 	"$KIN" check --db "$db" "$mnt" >"$T/out" 2>&1 || status=$?
@@ -337,8 +338,8 @@ test_mounted_wrong_digest() {
 	wait_idle "$mnt"
 	live 0 "mounted: a wrong digest is not seen without reading"
 	live 1 "... and is with --read" --read --json
-	is "$(json found)" 1 "... as a finding"
-	path=$(json findings.0.path)
+	is "$(json totals.findings)" 1 "... as a finding"
+	path=$(json items.0.path)
 	like "$path" '^docs/file' "... at its file"
 	ok "unmount" unmount "$mnt"
 	checked 1 "... which it stays" --read

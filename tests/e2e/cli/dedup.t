@@ -60,7 +60,7 @@ is "$(dedup --json "$T/groups" | grep -c '"done": *false')" 2 \
 like "$(dedup --keep "$mnt/two" - <"$T/groups")" "keep +$mnt/two/c" \
 	"files below --keep DIR stay"
 is "$(dedup --min-size 1G "$T/groups" | head -1)" \
-	"0 files would be replaced, which frees 0 bytes.  Nothing was changed; --apply does it." \
+	"0 files would be replaced, which frees 0.  Nothing was changed; --apply does it." \
 	"small files are left out"
 
 # ---- hard links, through the mount ----

@@ -74,7 +74,7 @@ ok "all names of a file are replaced at once" \
 	bash -c "'$KIN' dedup --apply --journal '$T/j' '$T/twice' >'$T/deed'"
 is "$(last_line "$T/plan")" "$(last_line "$T/deed")" \
 	"the plan says so, of a list that comes twice, too"
-is "$(last_line "$T/deed")" "2 files 40.0 KiB" "and the space is free"
+is "$(last_line "$T/deed")" "2 files 40K" "and the space is free"
 is "$(names "$src")" "a/1=a/2=b/1=b/2=d=hidden/3 " "one file is left"
 wait_idle "$mnt"
 is "$("$KIN" groups --exact --json "$mnt" | totals)" 0,0,0 \

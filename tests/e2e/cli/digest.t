@@ -117,18 +117,20 @@ fi
 
 # ---- JSON ----
 
-look() { # CODE: evaluates it with the parsed standard input in $j
-	perl -MJSON::PP -0777 -e '
-		my $j = decode_json(<STDIN>); print eval shift, "\n"' "$1"
+look() { # CODE: evaluates it with the objects of standard input in $j
+	perl -MJSON::PP -e '
+		my $j = [map { decode_json $_ } <STDIN>];
+		print eval shift, "\n"' "$1"
 }
 
-is "$("$KIN" digest --json -r "$T/d/sub" "$T/d/plain" | look 'scalar @$j')" 2 \
-	'--json is one array'
+is "$("$KIN" digest --json -r "$T/d/sub" "$T/d/plain" | look 'scalar @$j')" 3 \
+	'--json is an object a line, and totals'
 is "$("$KIN" digest --json "$T/d/plain" | look '$j->[0]{digests}{"user.sise"}')" \
 	"$("$KIN" digest -a sise "$T/d/plain" | sed 's/  .*//')" \
 	'--json has the values'
-is "$("$KIN" digest --json "$T/nothing-there" 2>/dev/null | look 'scalar @$j')" \
-	0 '--json of nothing is an empty array'
+is "$("$KIN" digest --json "$T/nothing-there" 2>/dev/null |
+	look '"$j->[0]{totals}{files} $j->[0]{totals}{complete}"')" \
+	"0 0" '--json of nothing has totals that say so'
 cp "$T/d/plain" "$T/d/$(printf 'l\344tin')"
 in_t "$KIN" digest --json -a simhash "d/$(printf 'l\344tin')"
 is "$(look '$j->[0]{path} eq "d/l\x{fffd}tin"' <"$T/.out")" 1 \

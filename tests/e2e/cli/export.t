@@ -20,8 +20,9 @@ lines() { # FILE: without compression
 export_to() { # MOUNT FILE
 	"$KIN" export "$1" >"$2" 2>"$T/errors"
 }
-missing() { # ARGUMENT...: sorted
-	"$KIN" missing "$@" 2>"$T/errors" | sort
+missing() { # ARGUMENT...: in order, without titles, sizes and dates
+	"$KIN" missing "$@" 2>"$T/errors" |
+		sed -E "1d; s#^ *([0-9-]+) +([0-9-]+) +[0-9.]+K? +[0-9-]+ +($mnt/)?#\1 \2 #"
 }
 
 mkdir -p "$src/dir" "$old"
@@ -78,42 +79,73 @@ rescan "$mnt" # these two are to be looked at again
 
 # ---- missing ----
 
-{
-	printf 'near  98  changed  ~  before\nmissing   dir/new too\n'
-	printf 'missing   empty\nmissing   new\nmissing   \\377\\012\n'
-} | sort >"$T/want"
 have=$(missing "$T/src.kin" "$T/old.kin")
-is "$(printf '%s\n' "$have" | sed 's/near *[0-9]*/near  98/' | sort)" \
-	"$(cat "$T/want")" \
-	"what the old tree has not, or in another version"
-like "$have" 'near  9[0-9]  changed' "with the score of that"
+is "$(printf '%s\n' "$have" | sed 's/^9[0-9]/9x/')" "9x - changed  ~  before
+- - dir/new too
+- - empty
+- - new
+- - \\377\\012" "what the old tree has not, or in another version, by path"
 is "$(missing "$mnt" "$oldmnt")" "$have" "the same of mounts"
 is "$(missing "$T/plain" "$oldmnt")" "$have" "and of a file and a mount"
-is "$(missing --exact "$T/src.kin" "$T/old.kin" | grep -c 'missing .*changed')" 1 \
+is "$(missing --exact "$T/src.kin" "$T/old.kin" | grep -c '^- - changed$')" 1 \
 	"--exact: a version counts as missing"
-is "$(missing --threshold 100 "$T/src.kin" "$T/old.kin" | grep -c 'near')" 0 \
+is "$(missing --threshold 100 "$T/src.kin" "$T/old.kin" | grep -c '~')" 0 \
 	"--threshold"
-is "$(missing "$T/old.kin" "$T/src.kin" | sed 's/near *[0-9]*/near/')" \
-	"missing   gone
-near  before  ~  changed" "the other way round"
+is "$(missing "$T/old.kin" "$T/src.kin" | sed 's/^9[0-9]/9x/')" \
+	"9x - before  ~  changed
+- - gone" "the other way round"
 is "$("$KIN" missing -0 "$T/old.kin" "$mnt" | tr '\0' '\n' | sort)" \
 	"before
 gone" "-0: paths"
-is "$("$KIN" missing --json "$T/old.kin" "$mnt" | jq -r .path | sort | tr '\n' ' ')" \
-	"before gone " "--json: an object a line"
+is "$("$KIN" missing --json "$T/old.kin" "$mnt" 2>"$T/errors" |
+	jq -r '"\(.root) \(.path) \(.relation)", .totals.files' |
+	grep -v '^null')" "$oldmnt before version
+$oldmnt gone null
+2" "--json: an object a line, and totals"
 is "$(missing "$mnt" "$T/src.kin")" "" "a tree lacks nothing of itself"
 is "$(cat "$T/errors")" \
-	"0 files with 0 contents of 0 bytes are not in $T/src.kin" \
-	"which is said"
+	"0 files, 0, not in $T/src.kin" "which is said"
+
+# ---- filters, and whole directories ----
+
+mkdir -p "$src/lost/deep"
+for n in 1 2 3; do gen_text 40 "5$n" >"$src/lost/deep/$n"; done
+cp "$src/both" "$src/lost/beside"
+rescan "$mnt"
+is "$("$KIN" missing "$mnt/lost" "$oldmnt" 2>"$T/errors" |
+	awk 'NR > 1 { print $2, $NF }')" "3 $mnt/lost/deep/" \
+	"of a directory; one of which nothing is there is one line"
+is "$("$KIN" missing -0 "$mnt/lost" "$oldmnt" 2>"$T/errors" | tr '\0' '\n')" \
+	"$mnt/lost/deep/1
+$mnt/lost/deep/2
+$mnt/lost/deep/3" "-0: all its files"
+is "$(missing --exclude 2 --include lost "$mnt" "$oldmnt")" "- - lost/deep/1
+- - lost/deep/3" "--include and --exclude; what is left out may be there"
+is "$(missing --limit 1 "$mnt" "$T/old.kin" | wc -l)" 1 "--limit"
+is "$(missing --min-size 100k "$mnt" "$T/old.kin")" "" "--min-size"
+is "$(cd "$mnt/lost" && "$KIN" missing --include 3 . "$oldmnt" 2>"$T/errors" |
+	awk 'NR > 1 { print $NF }')" deep/3 "relative to where it is asked"
+rm -r "$src/lost"
+rescan "$mnt"
 
 # ---- kin similar --in ----
 
-is "$("$KIN" similar --in "$T/src.kin" "$old/renamed" | awk '{print $1, $NF}')" \
-	"SCORE PATH
-100 both
-100 dir/copy" "the copies of a file in an export"
+is "$("$KIN" similar --in "$T/src.kin" "$old/renamed" |
+	awk '{print $1, $2, $NF}')" "SCORE RELATION PATH
+100 copy both
+100 copy dir/copy" "the copies of a file in an export"
 is "$("$KIN" similar --json --in "$T/src.kin" "$old/before" |
-	jq -r '.similar[].path')" changed "and its near-duplicates"
+	jq -r 'select(.path).path')" changed "and its near-duplicates"
+head -n 250 "$src/changed" >"$T/most"
+is "$("$KIN" similar --in "$T/src.kin" "$T/most" | awk 'NR > 1 { print $2, $NF }')" \
+	"version changed" "a part that is most of it is a version"
+head -n 60 "$src/changed" >"$T/most"
+is "$("$KIN" similar --in "$T/src.kin" "$T/most" | awk 'NR > 1 { print $2, $NF }')" \
+	"within changed" "a smaller one is within it"
+is "$("$KIN" similar --in "$T/src.kin" --threshold 100 "$old/before" \
+	2>"$T/errors")" "" "--threshold"
+like "$(cat "$T/errors")" "nearest: 9[0-9], threshold 100, changed" \
+	"the nearest is told"
 
 # ---- bad input ----
 
@@ -145,7 +177,11 @@ is "$("$KIN" similar --in "$T/plain" - <"$src/new")" \
 	"$("$KIN" similar --in "$T/plain" "$src/new")" \
 	"--in FILE -: the standard input"
 refused "a directory that is no mount" "" "$KIN" missing "$src" "$T/old.kin"
-refused "a part of a mount" "root of the mount" "$KIN" export "$mnt/dir"
+is "$("$KIN" export --plain "$mnt/dir" | jq -r '.members[]?.files[].path' |
+	sort)" "dir/copy
+dir/new too" "a directory of a mount is exported alone"
+is "$("$KIN" export --plain --exclude dir --include 'n*' "$mnt" |
+	jq -r '.members[]?.files[].path')" new "with filters"
 refused "a full disk" "standard output|No space" \
 	sh -c "\"$KIN\" export \"$mnt\" >/dev/full"
 

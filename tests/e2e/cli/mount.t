@@ -36,6 +36,11 @@ like "$("$KIN" status "$mnt")" "source +$src" 'status shows the source'
 like "$("$KIN" status "$mnt")" 'files +4: 4 fresh' '... and the counts'
 like "$("$KIN" status "$mnt")" 'idle' '... and that it is idle'
 
+is "$("$KIN" status --json | jq -c "select(.path == \"$mnt\") |
+	[.state, .files, .source]")" "[\"idle\",4,\"$src\"]" \
+	'without a mount it lists all of them'
+refused 'a list of files needs one' 'which mount' "$KIN" status --failed
+
 # ---- similar ----
 
 "$KIN" similar "$mnt/docs/report.txt" >"$T/out" 2>"$T/err"
@@ -44,18 +49,19 @@ is "$(sed 1d "$T/out" | wc -l)" 2 '... and has a line a hit'
 like "$(sed -n 2p "$T/out")" "^ +100 .* $mnt/docs/same copy\\.txt$" \
 	'... the identical one first'
 like "$(sed -n 3p "$T/out")" " $mnt/draft\\.txt$" '... then the other'
-"$KIN" similar --json "$mnt/docs/report.txt" >"$T/json"
-is "$(look '$j->{path}' <"$T/json")" "$mnt/docs/report.txt" \
+"$KIN" similar --json -v "$mnt/docs/report.txt" | sed -n 2p >"$T/json"
+is "$(look '$j->{of}' <"$T/json")" "$mnt/docs/report.txt" \
 	'similar --json has the path'
-is "$(look '$j->{similar}[1]{size}' <"$T/json")" \
+is "$(look '$j->{size}' <"$T/json")" \
 	"$(stat -c %s "$src/draft.txt")" '... the sizes'
-is "$(look '$j->{similar}[1]{simhash}' <"$T/json")" \
+is "$(look '$j->{simhash}' <"$T/json")" \
 	"$("$KIN" compare -m simhash "$src/docs/report.txt" "$src/draft.txt")" \
 	'... the measures'
-is "$(look '$j->{similar}[1]{score}' <"$T/json")" \
+is "$(look '$j->{score}' <"$T/json")" \
 	"$("$KIN" compare -m score "$src/docs/report.txt" "$src/draft.txt")" \
 	'... the score that compare gives'
-is "$("$KIN" similar "$mnt/alone.txt")" '' 'nothing similar prints nothing'
+is "$("$KIN" similar "$mnt/alone.txt" 2>"$T/err")" '' \
+	'nothing similar prints nothing'
 refused 'a missing file is refused' 'No such file' "$KIN" similar "$mnt/none"
 ln -s "$mnt/docs/report.txt" "$T/outside"
 is "$("$KIN" similar "$T/outside" | sed 1d | wc -l)" 2 \

@@ -57,7 +57,7 @@ has_bytes() { # NAME COMMAND...
 has_bytes '-0' "$KIN" groups -0 "$mnt"
 has_bytes 'digest -a' "$KIN" digest -a xxh128 "$src/$name/$name"
 has_bytes '--format' "$KIN" digest --format ssdeep "$src/$name/$name"
-is "$("$KIN" digest --json "$src/$name/$name" | jq -r '.[0].path_hex')" \
+is "$("$KIN" digest --json "$src/$name/$name" | jq -r '.path_hex // empty')" \
 	"$(printf %s "$src/$name/$name" | od -An -v -tx1 | tr -d ' \n')" \
 	'--json has the bytes'
 

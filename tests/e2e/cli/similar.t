@@ -15,11 +15,13 @@ similar() { # ARGUMENTS...: "SCORE PATH" of every hit, below the mount
 		sed -n "s#^ *\([0-9-]*\) .*  $mnt/#\1 #p"
 }
 
-json() { # PROGRAM ARGUMENTS...: what the program prints of the object $o
+json() { # PROGRAM ARGUMENTS...: what the program prints of the items @i and
+	# the totals $t
 	local program=$1
 	shift
-	timeout 600 "$KIN" similar --json "$@" |
-		perl -MJSON::PP -0777 -e '$o = decode_json(<STDIN>);'"$program"
+	timeout 600 "$KIN" similar --json "$@" 2>"$T/err" |
+		perl -MJSON::PP -e '@i = map { decode_json $_ } <STDIN>;
+			$t = (pop @i)->{totals};'"$program"
 }
 
 make_tree() {
@@ -44,13 +46,97 @@ break"
 
 test_file() {
 	is "$(similar "$mnt/a/f7" | cut -d' ' -f2)" b/f7 "what is like a file"
-	is "$(similar "$mnt/chapter")" "" "nothing is like the chapter"
-	is "$(similar --within "$mnt/chapter")" "99 book" \
-		"--within: what contains it"
-	is "$(similar --contains "$mnt/book")" "99 chapter" \
-		"--contains: what it contains"
-	is "$(json 'print "$o->{relation} $o->{similar}[0]{score}"' \
-		--within "$mnt/chapter")" "within 99" "--json says which"
+	is "$(similar "$mnt/chapter")" "99 book" "what contains it is listed, too"
+	is "$(similar --relation within "$mnt/chapter")" "99 book" \
+		"--relation within: that alone"
+	is "$(similar --relation contains "$mnt/book")" "99 chapter" \
+		"--relation contains: what it contains"
+	is "$(similar --relation version "$mnt/chapter")" "" \
+		"--relation version: nothing is like the chapter"
+	is "$(json 'print "$i[0]{relation} $i[0]{score} $t->{files}"' \
+		"$mnt/chapter")" "within 99 1" "--json says which"
+}
+
+# All relations that one file can have, in one list.
+test_relations() {
+	mkdir "$src/all"
+	gen_text 3000 60 >"$src/all/file"
+	cp "$src/all/file" "$src/all/copy"
+	edit_text 30 61 <"$src/all/file" >"$src/all/version"
+	head -n 600 "$src/all/file" >"$src/all/part"
+	{ gen_text 9000 62; cat "$src/all/file"; } >"$src/all/whole"
+	{ gen_text 9000 63; sed -n 1000,1600p "$src/all/file"
+		gen_text 9000 64; } >"$src/all/quoting"
+	rescan "$mnt"
+	is "$(timeout 600 "$KIN" similar "$mnt/all/file" | awk 'NR > 1 {
+		sub(".*/", "", $5); print $2, $5 }')" "copy copy
+version version
+within whole
+contains part
+shares quoting" "one list has all relations, the nearest first"
+	is "$(timeout 600 "$KIN" similar -0 "$mnt/all/file" | tr '\0' '\n' |
+		sed "s,$mnt/all/,,")" "copy
+version
+whole
+part
+quoting" "-0: the paths"
+	is "$(similar --limit 2 "$mnt/all/file" | cut -d/ -f2)" "copy
+version" "--limit"
+	is "$(similar --exclude 'p*' --exclude copy --min-size 40k \
+		"$mnt/all/file" | cut -d/ -f2)" "version
+whole
+quoting" "--exclude, --min-size"
+	is "$(similar --include 'all/[cv]*' "$mnt/all/file" | cut -d/ -f2)" \
+		"copy
+version" "--include"
+	is "$(similar --relation version --threshold 99 "$mnt/all/file")" "" \
+		"--threshold, above the mount's"
+	is "$(cd "$mnt/all" && timeout 600 "$KIN" similar file ../all/part |
+		awk 'NF != 5 || $1 != "SCORE" { print $NF }')" "file:
+copy
+version
+whole
+part
+quoting
+
+../all/part:
+copy
+file
+whole
+version" "several operands; what is asked by a relative path is answered by one"
+	is "$(json 'print join " ", map "$_->{root}|$_->{path}|$_->{size}",
+		@i[0]' "$mnt/all/file")" \
+		"$mnt|all/copy|$(stat -c %s "$src/all/file")" \
+		"--json: paths below a root"
+	rm -r "$src/all"
+	rescan "$mnt"
+}
+
+# Nothing is found: what is near, and what hides it.
+test_near() {
+	mkdir "$src/near"
+	gen_text 300 70 >"$src/near/a"
+	{ head -n 120 "$src/near/a"; gen_text 180 71; } >"$src/near/b"
+	gen_text 40 72 >"$src/near/alone"
+	{ gen_text 200 73; sed -n 200,212p "$src/near/a"
+		gen_text 200 74; } >"$src/near/quoting"
+	rescan "$mnt"
+	is "$(similar --threshold 70 "$mnt/near/a")" "" "nothing is near enough"
+	like "$(<"$T/err")" "near/a: nearest: [34][0-9], threshold 70, $mnt/near/b" \
+		"the nearest and the threshold that hides it are told"
+	similar "$mnt/near/quoting" >/dev/null
+	like "$(<"$T/err")" \
+		"longest passage: [0-9.]+K?, --share-min 16K, $mnt/near/a" \
+		"the longest passage, too"
+	like "$(similar --share-min 500 "$mnt/near/quoting")" near/a \
+		"a quotation of 800 bytes is found"
+	similar "$mnt/near/alone" >/dev/null
+	like "$(<"$T/err")" "nothing resembles it; no passage of [0-9.]+K? or more" \
+		"of a file on its own, what its sketch would have told"
+	is "$(json 'print "$t->{files} $t->{complete}"' "$mnt/near/alone")" \
+		"0 1" "--json: no item and totals"
+	rm -r "$src/near"
+	rescan "$mnt"
 }
 
 test_of() {
@@ -64,18 +150,20 @@ test_of() {
 	is "$(similar --of "$T/elsewhere" "$mnt/far/file")" \
 		"$(similar --of "$T/elsewhere" "$mnt")" \
 		"any path leads to its mount"
-	is "$(similar --within --of "$src/chapter" "$mnt")" "99 book" \
-		"with --within"
-	is "$(similar --contains --of "$src/book" "$mnt")" "99 chapter" \
-		"with --contains"
+	is "$(similar --of "$T/elsewhere" "$mnt/a")" "100 a/f7" \
+		"of a directory only what is below it"
+	is "$(similar --relation within --of "$src/chapter" "$mnt")" "99 book" \
+		"with --relation within"
+	is "$(similar --relation contains --of "$src/book" "$mnt")" \
+		"99 chapter" "with --relation contains"
 	gen_text 100 99 >"$T/alone"
 	is "$(similar --of "$T/alone" "$mnt")" "" "nothing is like others"
 	is "$(similar --of /dev/null "$mnt")$(similar --of - "$mnt" </dev/null)" \
 		"" "nor like nothing"
-	is "$(json 'print "$o->{path} $o->{similar}[0]{path}"' \
-		--of "$T/elsewhere" "$mnt")" "$T/elsewhere $mnt/a/f7" "--json"
-	is "$(json 'print $o->{similar}[0]{path}' --of "$src/line
-break" "$mnt")" "$mnt/line
+	is "$(json 'print "$i[0]{of} $i[0]{path}"' \
+		--of "$T/elsewhere" "$mnt")" "$T/elsewhere a/f7" "--json"
+	is "$(json 'print $i[0]{path}' --of "$src/line
+break" "$mnt")" "line
 break" "a name with a line break"
 }
 
@@ -88,13 +176,13 @@ test_directories() {
 		sed 's/ [0-9.]*K / /; s/  */ /g; s/~ [89]./~ NN/')" " ~ NN f7
  < sub/f8
  > new" "two directories: which files are similar, or on one side only"
-	is "$(json '$d = $o->{similar}[0]; print join " ", map $d->{$_}{files},
+	is "$(json 'print join " ", map $i[0]{$_},
 		qw(same similar only_here only_there)' "$mnt/a")" "7 1 1 1" \
 		"--json counts"
-	is "$(json 'print join " ", map "$_->{here}:$_->{there}",
-		@{$o->{similar}[0]{differences}}' "$mnt/a" "$mnt/b")" \
+	is "$(json 'print join " ", map "$_->{here}:$_->{there}", @i[1 .. $#i]' \
+		"$mnt/a" "$mnt/b")" \
 		"f7:f7 sub/f8: :new" "and names the differences"
-	is "$(json 'print $o->{similar}[0]{same}{bytes}' "$mnt/a")" \
+	is "$(json 'print $i[0]{same_bytes}' "$mnt/a")" \
 		"$(cat "$src"/a/f[1-6] | wc -c)" "and bytes"
 	is "$(similar "$mnt/far" "$mnt/b")" "0 b" \
 		"two that are not alike have nothing in common"
@@ -124,18 +212,19 @@ test_paths() {
  ~ x kept
  > less-like-it
  > like-rewritten" "one path is a file that changed, whatever else is like it"
-	is "$(json 'print join " ", map "$_->{here}:$_->{there}",
-		@{$o->{similar}[0]{differences}}' "$mnt/tree/old" \
-		"$mnt/tree/new")" \
+	is "$(json 'print join " ", map "$_->{here}:$_->{there}", @i[1 .. $#i]' \
+		"$mnt/tree/old" "$mnt/tree/new")" \
 		"moved:moved-and-changed rewritten:rewritten kept:kept :less-like-it :like-rewritten" \
 		"--json says the same"
 }
 
 test_errors() {
-	refused "a directory has no --within" "directory" \
-		"$KIN" similar --within "$mnt/a"
-	refused "--within and --contains at once" usage \
-		"$KIN" similar --within --contains "$mnt/book"
+	refused "a directory has no --relation" "directory" \
+		"$KIN" similar --relation within "$mnt/a"
+	refused "a relation that there is not" "shares" \
+		"$KIN" similar --relation like "$mnt/book"
+	refused "--json and -0" "exclude" "$KIN" similar --json -0 "$mnt/book"
+	refused "no limit" "number from 1" "$KIN" similar --limit 0 "$mnt/book"
 	refused "no mount" "not in a kinfs mount" "$KIN" similar "$src/book"
 	refused "--of without a mount" "which mount" \
 		"$KIN" similar --of "$T/elsewhere"
@@ -149,7 +238,8 @@ test_errors() {
 		"$KIN" similar "$mnt/a" "$mnt/a/sub"
 	refused "a directory of elsewhere" "not in a kinfs mount" \
 		"$KIN" similar "$mnt/a" "$src/b"
-	refused "two files" "compare" "$KIN" similar "$mnt/a/f1" "$mnt/b/f1"
+	refused "a directory and a file" "not a directory" \
+		"$KIN" similar "$mnt/a" "$mnt/b/f1"
 }
 
 # ---- the file of questions itself ----
@@ -293,11 +383,10 @@ test_deep() {
 	gen_text 100 40 >"$src/deep/shallow"
 	make_deep "$src/deep/shallow"
 	"$KIN" rescan "$mnt" && wait_idle "$mnt"
-	"$KIN" similar "$mnt/deep/shallow" >"$T/out" 2>"$T/err"
-	is "$?" 3 "a hit whose path is too long for a link is not passed over"
-	like "$(<"$T/err")" "1 more .* too long" "but told"
-	is "$(json 'print "$o->{complete} $o->{reason}"' "$mnt/deep/shallow" 2>/dev/null)" \
-		"0 error:ENAMETOOLONG" "also in JSON"
+	like "$(similar "$mnt/deep/shallow")" "100 deep/d.*/shallow" \
+		"a hit whose path is too long for a link is listed"
+	is "$(json 'print length $i[0]{path}' "$mnt/deep/shallow")" \
+		"$((5 + 17 * 251 + 7))" "also in JSON"
 	rm -r "$src/deep"
 	"$KIN" rescan "$mnt" && wait_idle "$mnt"
 }
@@ -306,6 +395,8 @@ make_tree
 mount_kinfs "$src" "$mnt"
 wait_idle "$mnt"
 test_file
+test_relations
+test_near
 test_deep
 test_of
 test_directories

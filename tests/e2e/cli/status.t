@@ -35,11 +35,12 @@ break.o"
 
 # "STATE PATH" of what kin printed, below the mount
 listed() {
-	sed -n "s#^\([^ ]*\)  $mnt/#\1 #p" "$T/out" | sort
+	sed -n "s#^\([^ ]*\)  *$mnt/#\1 #p" "$T/out" | sort
 }
 
-json() { # PROGRAM: what it prints of the object $o
-	perl -MJSON::PP -0777 -e 'my $o = decode_json(<STDIN>);'"$1" <"$T/out"
+json() { # PROGRAM: what it prints of the items @i and the totals $t
+	perl -MJSON::PP -e 'my @i = map { decode_json $_ } <STDIN>;
+		my $t = (pop @i)->{totals};'"$1" <"$T/out"
 }
 
 test_failed() {
@@ -67,8 +68,8 @@ error:EACCES sub/secret" "--failed lists what cannot be read"
 		"--skipped, below a directory"
 	kin user status --failed --skipped --json "$mnt"
 	is "$code" 0 "both with --json"
-	is "$(json 'print $o->{complete} ? "complete" : "not", " ",
-		join " ", sort map { $_->{path} =~ s#.*/##sr } @{$o->{files}}')" \
+	is "$(json 'print $t->{complete} ? "complete" : "not", " ",
+		join " ", sort map { $_->{path} =~ s#.*/##sr } @i')" \
 		"complete closed line
 break.o secret x.o" "lists all of them"
 	kin user status --failed "$mnt/a"
@@ -93,7 +94,7 @@ test_groups() {
 		like "$(cat "$T/err")" "not complete" "and says so"
 	done
 	kin user groups --exact --json "$mnt"
-	is "$code $(jq -r '.totals.state // empty' "$T/out")" "3 incomplete" \
+	is "$code $(jq -r '.totals.reason // empty' "$T/out")" "3 incomplete" \
 		"kin groups --json"
 }
 

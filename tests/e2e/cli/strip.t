@@ -39,7 +39,7 @@ is "$(stored)" 'user.own="kept"
 user.ssdeep="no digest"
 user.xxh128="no digest"' "the others are kept"
 is "$("$KIN" strip --json "$copy")" \
-	'{"dry_run": false, "files": 0, "attributes": 0, "failed": 0}' \
+	'{"totals": {"dry_run": false, "files": 0, "attributes": 0, "failed": 0, "complete": true}}' \
 	"again: none, and --json says so"
 ok "the contents are kept" cmp "$src/a" "$copy/a"
 

@@ -138,5 +138,5 @@ published() { # SERVER
 }
 
 similar_lines() { # kin similar --json to "SCORE PATH" lines
-	jq -r '.similar[] | "\(.score) \(.path)"' | sort
+	jq -r 'select(.path) | "\(.score) \(.path)"' | sort
 }

@@ -133,7 +133,7 @@ test_names() {
 
 kin_similar_json() {
 	"$KIN" similar --json "$1" |
-		perl -MJSON::PP -0777 -e 'decode_json(<>)'
+		perl -MJSON::PP -ne 'decode_json($_)'
 }
 
 test_deep() {

@@ -36,8 +36,9 @@ is "$(words kin-share '')" "init check forget gc / " "kin-share"
 is "$(words kin-share init --yu)" "--yugabyte " "kin-share init"
 is "$(words kin-extract '')$(words kin-extract --j)" "/ --json " "kin-extract"
 is "$(words kinfs -o ro,thr)" "ro,threshold= " "options of a mount"
-is "$(words kin similar --wi)$(words kin similar --co)" \
-	"--within --contains " "two options that are explained together"
+is "$(words kin similar --relation '')" \
+	"copy version contains within shares boilerplate " \
+	"what an option takes, explained in the next line"
 is "$(words kinfs -o ro,similar=s)" "ro,similar=show " "... and their values"
 is "$(words kinfs -o r)" "rate= ro " "... also of those of FUSE in one line"
 is "$(words kinfs -)" "-f -d -s -h -V -o " "kinfs -"

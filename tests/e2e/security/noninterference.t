@@ -178,9 +178,11 @@ kin_sees() { # WORLD
 		bob/docs bob ada ada/closed/d1/f1; do
 		other=$T/$1/bob/docs/variant1
 		for call in "similar" "similar --json" "similar --of $other" \
-			"similar --all" "similar --shares" \
-			"similar --within" "similar --contains" \
-			"similar --shares --of $other" \
+			"similar --relation boilerplate" \
+			"similar --share-min 1k" "similar --threshold 1 -v" \
+			"similar --relation within" \
+			"similar --relation contains --limit 2" \
+			"similar --relation shares --of $other" \
 			"similar --why $m/bob/docs/variant1" \
 			"compare $other" "digest --sdhash"; do
 			echo "kin $call $path"

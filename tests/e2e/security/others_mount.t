@@ -20,6 +20,8 @@ user_mounts() {
 	mkdir -p "$src" "$mnt" "$db"
 	gen_text 100 1 >"$src/a"
 	cp "$src/a" "$src/b"
+	mkdir "$src/d"
+	cp "$src/a" "$src/d"
 	chown -R 65534:65534 "$T/home"
 	ok "a user mounts" as_nobody env HOME="$T/home" timeout 600 "$KINFS" \
 		-o "db=$db,allow_other" "$src" "$mnt"
@@ -59,7 +61,7 @@ answer() { # LINE...
 }
 
 found() { # PATH: a file of one group
-	printf '{"group":0,"score":100,"size":9,"disk":9,"nlink":1,"mtime_ns":0,'
+	printf '{"group":0,"score":100,"size":9,"on_disk":9,"nlink":1,"mtime_ns":0,'
 	printf '"xxh128":"00000000000000000000000000000000","path":"%s"}' "$1"
 }
 
@@ -90,11 +92,39 @@ test_answers() {
 		echo "$end"
 	} >>"$T/false/.query"
 	refused "nor one with a line that does not end" "" "$KIN" groups "$mnt"
-	ln -s ../b "$T/false/a/100_b"
-	like "$("$KIN" similar "$mnt/a" 2>/dev/null)" "100 .*$mnt/b" \
-		"a file like another"
-	ln -s ../b/../../../../etc/passwd "$T/false/a/099_passwd"
-	refused "but none outside" "" "$KIN" similar "$mnt/a"
+	similar_answer '{"score":97,"path":"b"}' "$end"
+	like "$("$KIN" similar --relation version "$mnt/a" 2>/dev/null)" \
+		"97 .*$mnt/b" "a file like another"
+	for path in ../../../../etc/passwd b/../../../etc/passwd /etc/x; do
+		similar_answer '{"score":97,"path":"b"}' \
+			"{\"score\":96,\"path\":\"$path\"}" "$end"
+		refused "but none outside: $path" "" \
+			"$KIN" similar --relation version "$mnt/a"
+	done
+	similar_answer '{"score":101,"path":"b"}' "$end"
+	refused "nor is there a score above 100" "" \
+		"$KIN" similar --relation version "$mnt/a"
+}
+
+# The same for a question about a file, whose length is seen first.
+similar_answer() { # LINE...
+	local length
+	head -c 100000 /dev/zero >"$T/false/.query"
+	"$KIN" similar --relation version "$mnt/a" >"$T/output" 2>&1
+	length=$(head -n 1 "$T/false/.query" | wc -c)
+	{
+		printf '%*s\n' "$((length - 1))" ""
+		printf '%s\n' "$@"
+	} >"$T/false/.query"
+}
+
+# A listing of directories has links.
+test_directories() {
+	mkdir -p "$T/false/d/.dirs"
+	ln -s ../../etc/passwd "$T/false/d/.dirs/099_passwd"
+	ln -s ../../d/../../etc "$T/false/d/.dirs/098_etc"
+	refused "no directory outside is like one here" "" \
+		"$KIN" similar "$mnt/d"
 }
 
 user_mounts
@@ -102,6 +132,7 @@ test_places
 false_listings
 test_links
 test_answers
+test_directories
 umount "$mnt/.similar"
 ok "it unmounts" poll 10 as_nobody fusermount3 -u "$mnt"
 finish

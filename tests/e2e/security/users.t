@@ -411,7 +411,7 @@ hostile_listings() {
 }
 
 is_json() { # COMMAND...
-	"$@" | perl -MJSON::PP -0777 -e 'decode_json(<>)'
+	"$@" | perl -MJSON::PP -ne 'decode_json($_)'
 }
 
 test_names() {

@@ -61,16 +61,15 @@ ok "systemd is told that" \
 # ---- answers by the mount ----
 
 is "$("$KIN" similar --json --everywhere "$T/m1/f0" | jq -r \
-	'.complete, (.similar[] | select(.path | startswith("two:")).path)')" \
-	"true"$'\n'"two:$T/two/f0"$'\n'"two:$T/two/f0.v2" \
+	'.totals.complete // empty, (.path // empty | select(startswith("two:")))')" \
+	"two:$T/two/f0"$'\n'"two:$T/two/f0.v2"$'\n'true \
 	"kin asks the daemon, which leaves its own host out"
 is "$("$KIN" similar --json --everywhere "$T/m1/f0" | jq -r \
-	'.similar[].path')" \
-	"two:$T/two/f0"$'\n'"$T/m1/f0.v2"$'\n'"two:$T/two/f0.v2" \
+	'select(.path).path')" \
+	"two:$T/two/f0"$'\n'"f0.v2"$'\n'"two:$T/two/f0.v2" \
 	"hits are in order of their scores, wherever they are"
-is "$("$KIN" similar --all --everywhere "$T/m1/f0" |
-	awk 'NR > 1 { print $2 != "", NF }' | sort -u)" "1 9" \
-	"with --all, too, and each has all columns"
+is "$("$KIN" similar -v --everywhere "$T/m1/f0" |
+	awk '{ print NF - (NR == 1) }' | sort -u)" 13 "each has all columns"
 like "$("$KIN" groups --everywhere "$T/m1")" "two:$T/two/f0" "groups, too"
 unlike "$("$KIN" similar --json "$T/m1/f0")" 'two:' \
 	"without --everywhere there is nothing of others"
@@ -184,8 +183,8 @@ ok "when it goes on, so does kin-share" poll 90 is_published
 kill_server a
 "$KIN" similar --json --everywhere "$T/m1/f0" >"$T/answer" 2>"$T/errors"
 is "$?" 3 "without the server the answer is not complete"
-is "$(jq -r '.complete, .similar[0].path' "$T/answer")" \
-	"false"$'\n'"$T/m1/f0.v2" "but what the mount has is there"
+is "$(jq -r '.path // .totals.complete' "$T/answer")" \
+	"f0.v2"$'\n'"false" "but what the mount has is there"
 like "$(cat "$T/errors")" 'elsewhere: ' "and the reason is told"
 is "$(find "$there/" -type l):$(getx "$there" user.kinfs.state)" :incomplete \
 	".elsewhere says that it is not complete"

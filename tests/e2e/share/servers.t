@@ -50,14 +50,14 @@ ok "check" "$KIN_SHARE" check --db "$(db a)" "$T/m1"
 ask() { # FILE: the path of the best hit on the second host
 	"$KIN" similar --json --everywhere --db "$(db a)" --of "$1" \
 		2>/dev/null >"$T/answer"
-	jq -r '.similar[].path' "$T/answer" | grep -m1 '^two:'
+	jq -r 'select(.path).path' "$T/answer" | grep -m1 '^two:'
 }
 found() { # how many of 60 files are found, how many complete answers are wrong
 	local i hits=0 wrong=0
 	for i in {0..59}; do
 		if [ "$(ask "$T/one/f$i")" = "two:$T/two/v$i" ]; then
 			hits=$((hits + 1))
-		elif [ "$(jq .complete "$T/answer")" = true ]; then
+		elif [ "$(jq "select(.totals).totals.complete" "$T/answer")" = true ]; then
 			wrong=$((wrong + 1))
 		fi
 	done
@@ -127,9 +127,9 @@ found_there() { # how many of 15 are found, how many answers are complete
 	for i in {0..14}; do
 		"$KIN" similar --json --everywhere --db "$postings" \
 			--of "$T/one/f$i" >"$T/answer" 2>"$T/errors"
-		[ "$(jq -r '.similar[].path' "$T/answer" | grep -m1 '^two:')" \
+		[ "$(jq -r 'select(.path).path' "$T/answer" | grep -m1 '^two:')" \
 			!= "two:$T/two/v$i" ] || hits=$((hits + 1))
-		[ "$(jq .complete "$T/answer")" != true ] || whole=$((whole + 1))
+		[ "$(jq "select(.totals).totals.complete" "$T/answer")" != true ] || whole=$((whole + 1))
 	done
 	echo "$hits $whole"
 }

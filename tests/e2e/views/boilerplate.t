@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Boilerplate: files that share a licence alone are not listed, whatever their
-# score is; versions of one file are; .all and kin similar --all show both, and
+# score is; versions of one file are; .all and kin similar --relation
+# boilerplate show them, and
 # --why says which is which.
 # shellcheck source=tests/e2e/lib.sh disable=SC1091
 . tests/e2e/lib.sh
@@ -38,32 +39,37 @@ is "$(getfattr --only-values -n user.kinfs.state "$similar/old.c/.all")" \
 
 # ---- kin similar ----
 
-"$KIN" similar --all "$mnt/old.c" >"$T/all" 2>"$T/errors"
-is "$(wc -l <"$T/all")" 101 "kin similar --all: a line for each, and titles"
-like "$(grep new.c "$T/all")" '^ +[0-9]+ +[1-9][0-9]  ' \
-	"the other version shares much of what is distinctive"
-is "$(grep -c '^ *[0-9]* *[0-9]\* .*others/' "$T/all")" 99 \
-	"the unrelated ones nearly nothing; they are marked"
-is "$("$KIN" similar --all --json "$mnt/old.c" 2>"$T/errors" |
-	grep -o '"boilerplate": true' |
-	wc -l)" 99 "--json says so, too"
-like "$("$KIN" similar --all --of "$src/old.c" "$mnt" 2>"$T/errors" |
-	grep '/old.c')" \
-	'^ +100 +100' "--of: an identical file shares everything"
+like "$("$KIN" similar -v "$mnt/old.c" 2>"$T/errors")" \
+	"[0-9]+ +version .*/new.c" "kin similar: the other version is listed"
+unlike "$("$KIN" similar "$mnt/old.c" 2>"$T/errors")" others/ "nothing else"
+"$KIN" similar --relation boilerplate -v "$mnt/old.c" >"$T/all" 2>"$T/errors"
+is "$(wc -l <"$T/all")" 100 \
+	"kin similar --relation boilerplate: a line for each, and titles"
+is "$(grep -c '^ *[0-9]* *boilerplate *[0-9] .*others/' "$T/all")" 99 \
+	"they share nearly nothing that is distinctive"
+is "$("$KIN" similar --relation boilerplate --json "$mnt/old.c" 2>"$T/errors" |
+	grep -c '"relation": "boilerplate"')" 99 "--json says so, too"
+like "$("$KIN" similar --of "$src/old.c" "$mnt" 2>"$T/errors" |
+	grep '/old.c')" '^ +100  copy' "--of: an identical file is a copy"
+"$KIN" similar "$mnt/others/7.c" >"$T/all" 2>"$T/errors"
+like "$(cat "$T/errors")" 'nearest: [0-9]+, but mere boilerplate' \
+	"where nothing is listed, it is said what was left out"
+"$KIN" similar --relation boilerplate "$mnt/old.c" >"$T/all" 2>"$T/errors"
 like "$("$KIN" similar --why "$mnt/old.c" "$mnt/new.c")" \
-	'^listed: score [0-9]+, threshold 40, distinctive [0-9]+$' \
+	'^listed: version; score [0-9]+, threshold 40, distinctive [0-9]+; ' \
 	"--why: a version is listed"
 unrelated=$(grep -o 'others/.*' "$T/all" | head -n 1)
 like "$("$KIN" similar --why "$mnt/old.c" "$mnt/$unrelated")" \
-	'^not listed: mere boilerplate, score [0-9]+, distinctive [0-9]$' \
+	'^not listed: mere boilerplate; score [0-9]+, .*distinctive [0-9]; ' \
 	"--why: an unrelated file is boilerplate"
 gen_text 40 99 >"$mnt/alone"
 "$KIN" wait "$mnt" 2>"$T/errors"
 like "$("$KIN" similar --why "$mnt/old.c" "$mnt/alone")" \
-	'^not listed: score 0, threshold 40$' "--why: nothing in common"
+	'^not listed: the score is below the threshold; score 0, threshold 40' \
+	"--why: nothing in common"
 ok "a pair is ignored" "$KIN" ignore "$mnt/old.c" "$mnt/new.c"
 like "$("$KIN" similar --why "$mnt/old.c" "$mnt/new.c")" \
-	'^not listed: score .* ignored.*distinctive' "--why: the pair is ignored"
+	'^not listed: the pair is ignored.*score' "--why: the pair is ignored"
 refused "--why of a directory" "directory" \
 	"$KIN" similar --why "$mnt/others" "$mnt/new.c"
 refused "--why of a file of elsewhere" "not a file of the mount|not in" \

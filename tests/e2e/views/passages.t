@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Files that have a passage in common: .shares, kin similar --shares, the option
-# share_min.
+# Files that have a passage in common: .shares, kin similar --relation shares,
+# the option share_min.
 # shellcheck source=tests/e2e/lib.sh disable=SC1091
 . tests/e2e/lib.sh
 private_namespace
@@ -90,47 +90,47 @@ test_current() {
 }
 
 test_kin_similar() {
-	"$KIN" similar --shares "$mnt/one" >"$T/shares"
-	like "$(head -n 1 "$T/shares")" '^SCORE  SHARES  ' \
-		"kin similar --shares has a column"
+	"$KIN" similar --relation shares "$mnt/one" >"$T/shares"
+	like "$(head -n 1 "$T/shares")" '^SCORE  RELATION  SHARED  ' \
+		"kin similar --relation shares has a column"
 	is "$(sed -n 's,.*/,,p' "$T/shares" | tr '\n' ' ')" \
 		"copy version two " "and the files in the same order"
-	like "$(grep /two "$T/shares")" '^ +[3-8] +[23][0-9]K ' \
+	like "$(grep /two "$T/shares")" '^ +[3-8] +shares +[23][0-9]K ' \
 		"with the bytes in common"
-	between "$("$KIN" similar --shares --json "$mnt/deep/er/two" |
-		jq '.similar[] | select(.path | endswith("/one")).bytes')" \
+	between "$("$KIN" similar --relation shares --json "$mnt/deep/er/two" |
+		jq 'select(.path == "one").shared')" \
 		20000 40000 "--json has them as a number"
-	is "$("$KIN" similar --shares --json "$mnt/one" | jq -r .relation)" \
-		shares "and names the relation"
-	like "$("$KIN" similar --shares --of "$src/deep/er/two" "$mnt")" \
+	is "$("$KIN" similar --json "$mnt/deep/er/two" |
+		jq -r 'select(.path == "one").relation')" \
+		shares "and names the relation, among all others"
+	like "$("$KIN" similar --relation shares --of "$src/deep/er/two" "$mnt")" \
 		/two "--of: of a file of elsewhere; itself is one, too"
-	is "$("$KIN" similar --shares "$mnt/unrelated")" "" "nothing of an unrelated file"
+	is "$("$KIN" similar --relation shares "$mnt/unrelated" 2>"$T/errors")" \
+		"" "nothing of an unrelated file"
 }
 
 test_why() {
-	like "$("$KIN" similar --why --shares "$mnt/one" "$mnt/deep/er/two")" \
-		'^listed: about [23][0-9]K in common; share_min 16K$' \
+	like "$("$KIN" similar --why --relation shares "$mnt/one" "$mnt/deep/er/two")" \
+		'^listed: shares; .* passages of about [23][0-9]K, share_min 16K$' \
 		"--why: a passage that is long enough"
-	like "$("$KIN" similar --why --shares "$mnt/one" "$mnt/unrelated")" \
-		'^not listed: too little in common to tell; share_min 16K$' \
+	like "$("$KIN" similar --why --relation shares "$mnt/one" "$mnt/unrelated")" \
+		'^not listed: .*no passage that can be told, share_min 16K$' \
 		"--why: none"
-	like "$("$KIN" similar --why --shares "$mnt/small" "$mnt/small2")" \
-		'^not listed: about 3\.[0-9]K in common; share_min 16K$' \
+	like "$("$KIN" similar --why --relation shares "$mnt/small" "$mnt/around")" \
+		'^not listed: .*too short.*, share_min 16K$' \
 		"--why: one that is too short"
 	"$KIN" ignore "$mnt/one" "$mnt/deep/er/two" >"$T/ignored" 2>&1
 	unlike "$(names one)" two "a pair that is ignored is not listed"
-	like "$("$KIN" similar --why --shares "$mnt/one" "$mnt/deep/er/two")" \
-		'^not listed: about .* but the pair is ignored' "--why: says so"
+	like "$("$KIN" similar --why --relation shares "$mnt/one" "$mnt/deep/er/two")" \
+		'^not listed: the pair is ignored.* about' "--why: says so"
 	"$KIN" ignore --forget "$mnt/one" "$mnt/deep/er/two" >"$T/ignored" 2>&1
 }
 
 test_usage() {
-	refused "--shares is no other view" '' \
-		"$KIN" similar --shares --within "$mnt/one"
 	refused "a directory has no passages" 'a directory' \
-		"$KIN" similar --shares "$mnt/deep"
+		"$KIN" similar --relation shares "$mnt/deep"
 	refused "--everywhere does not know them" 'everywhere' \
-		"$KIN" similar --shares --everywhere "$mnt/one"
+		"$KIN" similar --relation shares --everywhere "$mnt/one"
 }
 
 # ---- rights ----
@@ -148,7 +148,7 @@ test_rights() {
 	wait_idle "$T/shared"
 	is "$(as_nobody ls "$T/shared/.similar/mine/.shares" | cut -d_ -f2-)" \
 		theirs "a file that the caller cannot read is not listed"
-	is "$(as_nobody "$KIN" similar --shares "$T/shared/mine" |
+	is "$(as_nobody "$KIN" similar --relation shares "$T/shared/mine" |
 		grep -c /secret)" 0 "nor printed"
 	is "$(cd "$T/shared/.similar/mine/.shares" && set -- * && echo $#)" 2 \
 		"root sees both"

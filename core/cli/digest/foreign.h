@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CORE_CLI_SIMILAR_FOREIGN_H
-#define CORE_CLI_SIMILAR_FOREIGN_H
+#ifndef CORE_CLI_DIGEST_FOREIGN_H
+#define CORE_CLI_DIGEST_FOREIGN_H
 
 #include "core/base/buf.h"
 #include "core/digest/digest.h"

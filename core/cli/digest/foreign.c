@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/cli/similar/foreign.h"
+#include "core/cli/digest/foreign.h"
 
 #include <errno.h>
 #include <string.h>

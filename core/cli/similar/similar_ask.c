@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cli/similar/similar.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "core/search/similar_request.h"
+
+/*
+ * What resembles a content: its digests, of the mount's own or worked out here,
+ * are written to .similar/.query, which answers with paths.
+ */
+
+/* A filter that kin applies must not be starved by the mount's limit. */
+enum { LIMIT_OF_FILTERS = 4096 };
+
+void similar_digests(const char *path, struct digests *out)
+{
+	struct buf text = { 0 };
+	struct stat st;
+	int id;
+
+	/* The others are computed for each file that is asked for them. */
+	for (id = 0; id < DIGEST_COUNT; id++)
+		if ((DIGEST_DEFAULT & DIGEST_BIT(id)) &&
+		    !mount_get_attribute(path, digest_table[id]->attribute,
+					 &text))
+			(void)digest_parse((enum digest_id)id, text.data,
+					   text.len, out);
+	if (!stat(path, &st))
+		out->size = (uint64_t)st.st_size;
+	buf_release(&text);
+}
+
+int similar_digest(struct similar_job *job, const char *path)
+{
+	struct reader reader;
+	int err;
+
+	if (reader_init(&reader, DIGEST_DEFAULT))
+		return 1;
+	if (!strcmp(path, "-"))
+		err = reader_digest_fd(&reader, STDIN_FILENO, "stdin",
+				       &job->digests);
+	else
+		err = reader_digest_path(&reader, path, true, &job->digests);
+	reader_release(&reader);
+	if (!err)
+		return 0;
+	cli_complain_errno(path, err);
+	return 1;
+}
+
+void similar_look_file(struct similar_job *job, const char *file)
+{
+	struct buf state = { 0 };
+
+	if (!mount_get_attribute(file, STATE_ATTRIBUTE, &state) &&
+	    strcmp(state.data, "fresh") != 0)
+		(void)snprintf(job->reason, sizeof(job->reason), "%s",
+			       state.data);
+	buf_release(&state);
+}
+
+/* ---- the query ---- */
+
+static void add_number(json_t *query, const char *key, uint64_t value)
+{
+	if (value)
+		(void)json_object_set_new(query, key,
+					  json_integer((json_int_t)value));
+}
+
+/* NULL without memory. */
+static json_t *make_query(const struct similar_job *job,
+			  const struct similar_question *q)
+{
+	json_t *query = json_pack("{s:s, s:I, s:o}", "relation",
+				  index_relation_names[q->relation], "size",
+				  (json_int_t)job->digests.size, "digests",
+				  digests_to_json(&job->digests, UINT32_MAX));
+
+	if (!job->of && !q->all)
+		(void)json_object_set_new(query, "ignore", json_true());
+	add_number(query, "threshold", (uint64_t)q->threshold);
+	add_number(query, "share_min", q->share_min);
+	add_number(query, "limit",
+		   q->limit < LIMIT_OF_FILTERS ? q->limit : LIMIT_OF_FILTERS);
+	return query;
+}
+
+/* ---- the answer ---- */
+
+static enum verdict_reason reason_of(const json_t *line)
+{
+	const char *name = json_string_value(json_object_get(line, "reason"));
+	int reason = VERDICT_REASONS;
+
+	while (name && --reason > 0 &&
+	       strcmp(name, verdict_reason_names[reason]) != 0)
+		;
+	return name ? (enum verdict_reason)reason : 0;
+}
+
+static int64_t number_of(const json_t *line, const char *key)
+{
+	uint64_t value = 0;
+
+	if (!json_object_get(line, key) ||
+	    json_get_number(line, key, INT64_MAX, &value))
+		return -1;
+	return (int64_t)value;
+}
+
+static int take_line(struct similar_job *job, enum index_relation relation,
+		     const json_t *line, similar_take_fn *take, void *arg)
+{
+	struct similar_hit hit = {
+		.score = (int)number_of(line, "score"),
+		.distinctive = (int)number_of(line, "distinctive"),
+		.shared = number_of(line, "bytes"),
+		.path = json_get_path(line, "path"),
+		.root = job->mount.root,
+		.size = -1,
+		.on_disk = -1,
+	};
+	int err = -EBADMSG;
+
+	hit.relation =
+		similar_relation_of(relation, hit.score, reason_of(line));
+	if (hit.path && text_is_plain_path(hit.path) &&
+	    number_of(line, "score") >= 0 && number_of(line, "score") <= 100)
+		err = take(arg, &hit);
+	free(hit.path);
+	return err;
+}
+
+static void look_end(struct similar_job *job, const json_t *end)
+{
+	if (!json_is_true(json_object_get(end, "complete")))
+		(void)snprintf(job->reason, sizeof(job->reason), "incomplete");
+	else if (json_is_true(json_object_get(end, "cut")))
+		job->cut = true;
+}
+
+int similar_ask(struct similar_job *job, const struct similar_question *q,
+		similar_take_fn *take, void *arg)
+{
+	struct client_query c;
+	int more = 1, err = client_ask(&c, job->listings, make_query(job, q));
+
+	while (!err && (more = client_next(&c)) > 0)
+		err = take_line(job, q->relation, c.line, take, arg);
+	if (!err)
+		err = more;
+	if (!err)
+		look_end(job, c.line);
+	client_close(&c);
+	if (err != -ENOENT && err != -EISDIR && err != -EINVAL)
+		return err;
+	cli_complain(job->mount.root, "its kinfs is too old to be asked this");
+	return 1;
+}
+
+/* ---- the nearest ---- */
+
+struct near_search {
+	struct similar_job *job;
+	struct similar_near *near;
+};
+
+static int take_near(void *arg, const struct similar_hit *hit)
+{
+	const struct near_search *s = arg;
+	struct similar_near *near = s->near;
+	char **to = hit->shared >= 0 ? &near->shared_path : &near->path;
+	char *path = similar_path(&s->job->mount, hit->path);
+	struct stat st;
+	bool other = path && !stat(path, &st) &&
+		     (st.st_ino != s->job->self.st_ino ||
+		      st.st_dev != s->job->self.st_dev);
+
+	free(path);
+	if (!other || *to)
+		return 0;
+	*to = strdup(hit->path);
+	if (hit->shared >= 0)
+		near->shared = (uint64_t)hit->shared;
+	else
+		near->score = hit->score;
+	if (hit->shared < 0)
+		near->boilerplate = hit->relation == SIMILAR_BOILERPLATE;
+	return *to ? 0 : -ENOMEM;
+}
+
+static int tell_near(struct similar_job *job)
+{
+	static const struct similar_question questions[] = {
+		{ .relation = INDEX_ALL, .threshold = 1, .limit = 2 },
+		{ .relation = INDEX_SHARES, .share_min = 1, .limit = 2 },
+	};
+	const bool cut = job->cut;
+	struct similar_near near = { 0 };
+	struct near_search s = { job, &near };
+	int err = similar_ask(job, &questions[0], take_near, &s);
+
+	if (!err)
+		err = similar_ask(job, &questions[1], take_near, &s);
+	if (!err)
+		similar_complain_near(job, &near);
+	free(near.path);
+	free(near.shared_path);
+	job->cut = cut;
+	return err;
+}
+
+/* ---- all relations ---- */
+
+static int keep_hit(void *hits, const struct similar_hit *hit)
+{
+	return similar_hits_add(hits, hit);
+}
+
+static int ask_all(struct similar_job *job)
+{
+	const struct filter *f = &job->filter;
+	const bool filters = f->include.count || f->exclude.count ||
+			     f->min_size || job->within;
+	struct similar_question q = {
+		.threshold = job->best.threshold,
+		.share_min = job->share_min,
+		/* One more may be the file itself. */
+		.limit = filters         ? LIMIT_OF_FILTERS :
+			 job->best.limit ? job->best.limit + 1 :
+					   0,
+	};
+	int at = 0, err = 0;
+
+	while (!err && similar_next(job, &at, &q.relation))
+		err = similar_ask(job, &q, keep_hit, &job->hits);
+	return err;
+}
+
+/* Sets what the file is, and its digests. */
+static int look_at(struct similar_job *job)
+{
+	char *file;
+
+	if (job->of)
+		return similar_digest(job, job->of);
+	file = similar_path(&job->mount, job->mount.rel);
+	if (!file)
+		return -ENOMEM;
+	similar_digests(file, &job->digests);
+	similar_look_file(job, file);
+	if (stat(file, &job->self))
+		(void)snprintf(job->reason, sizeof(job->reason), "gone");
+	free(file);
+	return 0;
+}
+
+int similar_file(struct similar_job *job)
+{
+	int err = look_at(job);
+	const bool is_known =
+		!err && !*job->reason && job->digests.size && job->digests.set;
+
+	if (is_known)
+		err = ask_all(job);
+	if (!err && job->everywhere)
+		err = similar_everywhere(job);
+	if (!err)
+		err = similar_print(job);
+	if (!err && is_known && !job->hits.count && !job->everywhere &&
+	    !*job->reason)
+		err = tell_near(job);
+	return err;
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cli/table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/text.h"
+#include "core/cli/cli.h"
+#include "core/cli/record.h"
+
+/* ---- paths ---- */
+
+char *path_base_of(const char *operand)
+{
+	return *operand == '/' ? NULL : getcwd(NULL, 0);
+}
+
+/* How many bytes two absolute paths have in common, in whole components; it
+ * ends before a slash, or at the end of both. */
+static size_t common_length(const char *a, const char *b)
+{
+	size_t i, end = 0;
+
+	for (i = 0; a[i] && a[i] == b[i]; i++)
+		if (a[i] == '/')
+			end = i;
+	if ((!a[i] || a[i] == '/') && (!b[i] || b[i] == '/'))
+		end = i;
+	return end;
+}
+
+/* Out of the rest of the base and into the rest of the path. */
+static int append_relative(struct buf *out, const char *path, const char *base)
+{
+	size_t same = strcmp(base, "/") ? common_length(path, base) : 0;
+	const char *up = strcmp(base, "/") ? base + same : "";
+	const char *rest = path + same + (path[same] == '/');
+	int err = 0;
+
+	for (; (up = strchr(up, '/')) && !err; up++)
+		err = buf_append_text(
+			out, *rest || strchr(up + 1, '/') ? "../" : "..");
+	if (!err)
+		err = buf_append_text(out, *rest || out->len ? rest : ".");
+	return err;
+}
+
+char *path_shown(const char *root, const char *path, const char *base)
+{
+	struct buf absolute = { 0 }, out = { 0 };
+	int err;
+
+	if (!root)
+		return strdup(path);
+	err = buf_append_format(&absolute, "%s%s%s",
+				!strcmp(root, "/") && *path ? "" : root,
+				*path ? "/" : "", path);
+	if (!err && base)
+		err = append_relative(&out, absolute.data, base);
+	if (!base) {
+		out = absolute;
+		absolute = (struct buf){ 0 };
+	}
+	buf_release(&absolute);
+	if (err)
+		buf_release(&out);
+	return buf_take(&out);
+}
+
+static void print_path(const struct table *t, const struct cell *cell)
+{
+	char *path = path_shown(cell->root, cell->text, t->base);
+
+	if (path && t->output.nul)
+		(void)fwrite(path, 1, strlen(path) + 1, stdout);
+	else if (path)
+		cli_print_escaped(path, ESCAPE_TERMINAL);
+	free(path);
+}
+
+/* ---- text ---- */
+
+static bool is_shown(const struct table *t, const struct column *c)
+{
+	return c->place == COLUMN_SHOWN ||
+	       (c->place == COLUMN_VERBOSE && t->output.verbose);
+}
+
+/* Negative: to the left. */
+static int width_of(const struct column *c)
+{
+	int title = (int)strlen(c->title);
+
+	switch (c->kind) {
+	case COLUMN_SIZE:
+		return title > 6 ? title : 6;
+	case COLUMN_DATE:
+		return -10;
+	case COLUMN_WORD:
+		return title > 8 ? -title : -8;
+	case COLUMN_PATH:
+	case COLUMN_NOTE:
+		return 0;
+	default:
+		return title > 5 ? title : 5;
+	}
+}
+
+static const char *text_of(const struct column *c, const struct cell *cell,
+			   char room[TEXT_SIZE_ROOM])
+{
+	time_t seconds = (time_t)(cell->number / 1000000000);
+	struct tm tm;
+
+	if (cell->text)
+		return cell->text;
+	if (!cell->is_set)
+		return "-";
+	switch (c->kind) {
+	case COLUMN_SIZE:
+		return text_format_size((double)cell->number, TEXT_UNITS_BRIEF,
+					room);
+	case COLUMN_DATE:
+		if (!localtime_r(&seconds, &tm) ||
+		    !strftime(room, TEXT_SIZE_ROOM, "%Y-%m-%d", &tm))
+			return "-";
+		return room;
+	default:
+		(void)snprintf(room, TEXT_SIZE_ROOM, "%lld",
+			       (long long)cell->number);
+		return room;
+	}
+}
+
+static void print_cell(const struct table *t, const struct column *c,
+		       const struct cell *cell)
+{
+	char room[TEXT_SIZE_ROOM];
+
+	if (c->kind == COLUMN_PATH) {
+		print_path(t, cell);
+		return;
+	}
+	if (c->kind == COLUMN_NOTE) {
+		if (!cell->is_set)
+			return;
+		printf("  %s  ", c->title);
+		print_path(t, cell);
+		return;
+	}
+	printf("%*s  ", width_of(c), text_of(c, cell, room));
+}
+
+void table_titles(struct table *t)
+{
+	const struct column *c;
+
+	if (t->output.json || t->output.nul || t->rows++)
+		return;
+	for (c = t->columns; c->key; c++)
+		if (is_shown(t, c) && c->kind != COLUMN_NOTE)
+			printf("%*s%s", width_of(c), c->title,
+			       c->kind == COLUMN_PATH ? "" : "  ");
+	putchar('\n');
+}
+
+static void print_text(struct table *t, const struct cell *cells)
+{
+	const struct column *c;
+
+	table_titles(t);
+	for (c = t->columns; c->key; c++)
+		if (is_shown(t, c))
+			print_cell(t, c, &cells[c - t->columns]);
+	putchar('\n');
+}
+
+/* ---- all forms ---- */
+
+static void add_fields(const struct table *t, const struct cell *cells,
+		       struct record *r)
+{
+	const struct cell *cell = cells;
+	const struct column *c;
+
+	for (c = t->columns; c->key; c++, cell++) {
+		if (!cell->is_set)
+			continue;
+		switch (c->kind) {
+		case COLUMN_DATE:
+			record_time(r, c->key, cell->number);
+			break;
+		case COLUMN_WORD:
+			record_text(r, c->key, cell->text);
+			break;
+		case COLUMN_PATH:
+			if (cell->root)
+				record_path(r, "root", cell->root);
+			record_path(r, c->key, cell->text);
+			break;
+		case COLUMN_NOTE:
+			record_path(r, c->key, cell->text);
+			break;
+		default:
+			record_number(r, c->key, cell->number);
+		}
+	}
+}
+
+int table_row(struct table *t, const struct cell *cells)
+{
+	const struct column *c;
+	struct record r;
+
+	if (t->output.json) {
+		record_begin(&r);
+		add_fields(t, cells, &r);
+		t->rows++;
+		return record_print(&r);
+	}
+	if (!t->output.nul) {
+		print_text(t, cells);
+		return EXIT_OK;
+	}
+	for (c = t->columns; c->key; c++)
+		if (c->kind == COLUMN_PATH)
+			print_path(t, &cells[c - t->columns]);
+	return EXIT_OK;
+}
