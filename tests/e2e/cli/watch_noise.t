@@ -105,7 +105,8 @@ tar xzf old.tar.gz
 gen 50000 5 >photo4.jpg
 gen 50000 6 >photo4.jpg
 cd / || exit 1
-told_all() { # NAME: of a file that is made last
+told_all() { # NAME: of a file that is made when all others have digests
+	timeout 600 "$KIN" wait "$mnt" >"$T/output"
 	echo 'that was all' >"$mnt/notes/$1"
 	poll 20 grep -q "/notes/$1\"" "$T/alarm"
 }
