@@ -30,14 +30,15 @@ void batch_clear(struct share_batch *b)
 	*b = (struct share_batch){ 0 };
 }
 
-struct column {
+struct copy_column {
 	const void *data; /* NULL: SQL's NULL */
 	size_t len;
 };
 
 /* In the binary format of COPY: big-endian numbers, the length before each
  * column. */
-static int add_row(struct buf *rows, const struct column *columns, size_t count)
+static int add_row(struct buf *rows, const struct copy_column *columns,
+		   size_t count)
 {
 	uint8_t number[4];
 	size_t i;
@@ -46,7 +47,7 @@ static int add_row(struct buf *rows, const struct column *columns, size_t count)
 	store_be32(number, (uint32_t)count);
 	err = buf_append(rows, number + 2, 2);
 	for (i = 0; i < count && !err; i++) {
-		const struct column *c = &columns[i];
+		const struct copy_column *c = &columns[i];
 
 		store_be32(number, c->data ? (uint32_t)c->len : UINT32_MAX);
 		err = buf_append(rows, number, 4);
@@ -77,7 +78,7 @@ int batch_add_copy(struct share_batch *b, const struct share_publication *p,
 		array_with_room(b->put, b->put_count, sizeof(*all));
 	int64_t s = mtime_ns / 1000000000, us = mtime_ns / 1000 % 1000000;
 	uint8_t file[SHARE_FILE_BYTES], time[8];
-	const struct column row[] = {
+	const struct copy_column row[] = {
 		{ p->content, DB_UUID_BYTES },
 		{ file, sizeof(file) },
 		{ path, path ? strlen(path) : 0 },
@@ -120,14 +121,15 @@ int batch_add_content(struct share_batch *b, const struct digests *d,
 		      const struct sketch *sketch, int64_t limit)
 {
 	uint8_t size[8], value[8], packed[SKETCH_PACKED_MAX];
-	struct column row[] = {
+	struct copy_column row[] = {
 		{ d->xxh128, DB_UUID_BYTES },
 		{ size, sizeof(size) },
 		{ d->set & DIGEST_BIT(DIGEST_SIMHASH) ? d->simhash : NULL, 8 },
 		{ d->set & DIGEST_BIT(DIGEST_RDC) ? d->traits : NULL, 16 },
 		{ NULL, 0 },
 	};
-	const struct column posting[] = { { value, sizeof(value) }, row[0] };
+	const struct copy_column posting[] = { { value, sizeof(value) },
+					       row[0] };
 	size_t i;
 	int err;
 
@@ -136,7 +138,8 @@ int batch_add_content(struct share_batch *b, const struct digests *d,
 		return 0;
 	store_be64(size, d->size);
 	if (sketch && sketch->count)
-		row[4] = (struct column){ packed, sketch_pack(sketch, packed) };
+		row[4] = (struct copy_column){ packed,
+					       sketch_pack(sketch, packed) };
 	err = add_row(&b->contents, row, 5);
 	for (i = 0; sketch && i < sketch->count && !err; i++) {
 		if (i >= SHARE_ANCHORS && (int64_t)sketch->values[i] >= limit)
