@@ -199,9 +199,11 @@ static int take_near(void *arg, const struct similar_hit *hit)
 
 static int tell_near(struct similar_job *job)
 {
+	/* Of copies that are equally near the first by name is told, which
+	 * the limit must not cut. */
 	static const struct similar_question questions[] = {
-		{ .relation = INDEX_ALL, .threshold = 1, .limit = 2 },
-		{ .relation = INDEX_SHARES, .share_min = 1, .limit = 2 },
+		{ .relation = INDEX_ALL, .threshold = 1, .limit = 64 },
+		{ .relation = INDEX_SHARES, .share_min = 1, .limit = 64 },
 	};
 	const bool cut = job->cut;
 	struct similar_near near = { 0 };

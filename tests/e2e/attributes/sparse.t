@@ -93,9 +93,9 @@ test_progress() {
 	pids+=("$pid")
 	ok "kin status shows how far a large file is, how fast, and until when" \
 		poll 60 status_shows \
-		'^reading +[0-9.]+ [MGT]iB of 8\.0 TiB, [0-9.]+ [KMG]iB/s, [0-9]+ (s|min|h|days) left$'
+		'^reading +[0-9.]+[MGT] of 8\.0T, [0-9.]+[KMG]/s, [0-9]+ (s|min|h|days) left$'
 	is "$(timeout 20 "$KIN" wait --timeout 0 "$mnt" 2>/dev/null |
-		grep -cE ', [0-9.]+ [MGT]iB of 8\.0 TiB, [^,]*, .* left\)$')" 1 \
+		grep -cE ', [0-9.]+[MGT] of 8\.0T, [^,]*, .* left\)$')" 1 \
 		"and so does kin wait"
 	kill "$pid"
 	wait "$pid" 2>/dev/null
