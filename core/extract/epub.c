@@ -89,7 +89,7 @@ static void decode_href(char *href)
 	for (; *href && *href != '#'; href++) {
 		high = *href == '%' ? text_hex_digit(href[1]) : -1;
 		low = high >= 0 ? text_hex_digit(href[2]) : -1;
-		*to++ = low >= 0 ? (char)(high << 4 | low) : *href;
+		*to++ = (char)(low >= 0 ? high << 4 | low : *href);
 		href += low >= 0 ? 2 : 0;
 	}
 	*to = '\0';

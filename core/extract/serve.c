@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -39,6 +40,7 @@ int serve_requests(void)
 	static struct extract_output out;
 	struct extract_request request;
 	struct extract_input in = { 0 };
+	char seed;
 
 	/* Not readable for others of the same user, not even before. */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) ||
@@ -46,7 +48,10 @@ int serve_requests(void)
 		return 1;
 	(void)setlocale(LC_CTYPE, "C.UTF-8");
 	tzset();
-	if (reader_warm_up() || confine_calls())
+	/* What the C library needs for this later, it sets up with calls that
+	 * are forbidden then (from 2.41 on). */
+	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed) ||
+	    reader_warm_up() || confine_calls())
 		return 1;
 	out.fd = EXTRACT_ANSWER_FD;
 	output_ready(out.fd);
