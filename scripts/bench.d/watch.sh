@@ -45,6 +45,7 @@ bench_watch()
 	(cd watch/mount/many && seq 10000 | split -l 1 -a 3 -)
 	watch_waits one $((runs * 4 + 10000))
 	kill "$pid"
+	wait "$pid" 2>/dev/null
 	fusermount3 -u watch/mount || fusermount3 -uz watch/mount
 	head -n $((runs * 4)) watch/one | awk '{ print $1 / 1000 }' >watch/each
 	sed -i 's/^\([0-9]*\) .*path": "\([^"]*\)".*/\1 \2/' watch/one
