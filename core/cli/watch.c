@@ -12,7 +12,7 @@
 #include "core/base/text.h"
 #include "core/cli/cli.h"
 #include "core/cli/similar/link_list.h"
-#include "core/cli/similar/similar.h"
+#include "core/cli/table.h"
 
 /*
  * kin watch: what becomes of the contents of a mount, as it is committed.
@@ -84,7 +84,7 @@ static int set_alike(struct watch_job *job, json_t *line, const char *rel)
 	(void)link_list_read(job->listings, rel, "", &list, reason);
 	for (i = 0; i < list.count && i < ALIKE_MOST && !err; i++) {
 		item = json_pack("{s:i}", "score", list.all[i].score);
-		full = similar_path(&job->mount, list.all[i].path);
+		full = path_shown(job->mount.root, list.all[i].path, NULL);
 		if (!full || cli_set_json_path(item, "path", full) ||
 		    json_array_append(array, item))
 			err = -ENOMEM;
@@ -110,7 +110,7 @@ static int set_full_path(struct watch_job *job, json_t *line, const char *key,
 		return strcmp(key, "from") ? -EBADMSG : 0;
 	if (!text_is_plain_path(rel))
 		return -EBADMSG;
-	full = similar_path(&job->mount, rel);
+	full = path_shown(job->mount.root, rel, NULL);
 	(void)snprintf(hex, sizeof(hex), "%s_hex", key);
 	(void)json_object_del(line, hex);
 	err = full ? cli_set_json_path(line, key, full) : -ENOMEM;

@@ -47,6 +47,10 @@ void mount_release(struct mount *m);
  */
 int mount_find(const char *path, struct mount *out);
 
+/* The part of path after the directory prefix, without a slash in front; NULL
+ * when it does not lie there. */
+const char *path_below(const char *path, const char *prefix);
+
 /* The path of the directory of near-duplicates, to be freed; NULL: the mount
  * has none.  -ENOMEM, or the error of mount_get_status(). */
 int mount_find_listings(const char *root, char **out);

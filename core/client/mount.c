@@ -77,9 +77,7 @@ static bool mount_line_parse(char *line, struct mount_line *out)
 	return true;
 }
 
-/* What of path comes after the directory prefix, without a slash in front;
- * NULL when it does not lie there. */
-static const char *path_below(const char *path, const char *prefix)
+const char *path_below(const char *path, const char *prefix)
 {
 	size_t len = strlen(prefix);
 

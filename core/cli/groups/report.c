@@ -54,13 +54,6 @@ static int parse(struct report_job *job, int argc, char **argv)
 
 enum { ASKED = 128 }; /* directories */
 
-static const char *below_root(const struct mount *mount, const char *path)
-{
-	size_t len = strcmp(mount->root, "/") ? strlen(mount->root) : 0;
-
-	return path[len] == '/' ? path + len + 1 : path + len;
-}
-
 /* ---- pairs ---- */
 
 /* The best first, and a directory before those within it. */
@@ -124,7 +117,8 @@ static int take_unread(void *arg, const char *state, const char *path)
 {
 	struct report_unread *u = arg;
 
-	return report_add_unread(u->report, below_root(u->mount, path), state);
+	return report_add_unread(u->report, path_below(path, u->mount->root),
+				 state);
 }
 
 static int ask_unread(struct report *report, const struct mount *mount)

@@ -95,9 +95,6 @@ struct similar_job {
 	size_t unknown;   /* files of directories without digests */
 };
 
-/* A path below SOURCE as one below the mount's root; NULL without memory. */
-char *similar_path(const struct mount *mount, const char *rel);
-
 /* ---- similar_hit.c ---- */
 
 /* The relations that are asked for, in turn from 0; false: no more. */

@@ -177,8 +177,9 @@ static int take_near(void *arg, const struct similar_hit *hit)
 {
 	const struct near_search *s = arg;
 	struct similar_near *near = s->near;
-	char **to = hit->shared >= 0 ? &near->shared_path : &near->path;
-	char *path = similar_path(&s->job->mount, hit->path);
+	const bool shares = hit->shared >= 0;
+	char **to = shares ? &near->shared_path : &near->path;
+	char *path = path_shown(s->job->mount.root, hit->path, NULL);
 	struct stat st;
 	bool other = path && !stat(path, &st) &&
 		     (st.st_ino != s->job->self.st_ino ||
@@ -188,12 +189,12 @@ static int take_near(void *arg, const struct similar_hit *hit)
 	if (!other || *to)
 		return 0;
 	*to = strdup(hit->path);
-	if (hit->shared >= 0)
+	if (shares) {
 		near->shared = (uint64_t)hit->shared;
-	else
+	} else {
 		near->score = hit->score;
-	if (hit->shared < 0)
 		near->boilerplate = hit->relation == SIMILAR_BOILERPLATE;
+	}
 	return *to ? 0 : -ENOMEM;
 }
 
@@ -254,7 +255,7 @@ static int look_at(struct similar_job *job)
 
 	if (job->of)
 		return similar_digest(job, job->of);
-	file = similar_path(&job->mount, job->mount.rel);
+	file = path_shown(job->mount.root, job->mount.rel, NULL);
 	if (!file)
 		return -ENOMEM;
 	similar_digests(file, &job->digests);

@@ -16,11 +16,6 @@ const char *const similar_relation_names[SIMILAR_RELATIONS] = {
 	[SIMILAR_SHARES] = "shares",     [SIMILAR_BOILERPLATE] = "boilerplate",
 };
 
-char *similar_path(const struct mount *mount, const char *rel)
-{
-	return path_shown(mount->root, rel, NULL);
-}
-
 /* ---- relations ---- */
 
 /* Whether a hit of that kind is to be listed. */

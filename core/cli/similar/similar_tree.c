@@ -149,7 +149,7 @@ static int walk_roots(struct similar_job *job, const char *const *roots,
 
 	sort(t);
 	for (i = 0; i < root_count && !err; i++) {
-		char *path = similar_path(&job->mount, roots[i]);
+		char *path = path_shown(job->mount.root, roots[i], NULL);
 
 		err = path ? cli_walk(path, FTS_XDEV | FTS_NOSTAT, NULL,
 				      walk_entry, &w) :

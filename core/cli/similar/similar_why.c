@@ -231,8 +231,8 @@ int similar_why(struct similar_job *job)
 
 	if (!err) {
 		w.rel = mount.rel;
-		file = similar_path(&job->mount, job->mount.rel);
-		other = similar_path(&job->mount, mount.rel);
+		file = path_shown(job->mount.root, job->mount.rel, NULL);
+		other = path_shown(job->mount.root, mount.rel, NULL);
 		err = file && other ? explain(job, file, other, &w) : -ENOMEM;
 	}
 	job->cut = false;
