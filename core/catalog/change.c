@@ -10,8 +10,8 @@
 #include "core/catalog/catalog_impl.h"
 
 /*
- * What became of contents: how much of its earlier content a file kept when it
- * was last changed.
+ * The change of a file: how much of its earlier content it kept when it was
+ * last changed.
  *
  * A content is compared with the one before when it is recorded.  Often the file
  * was pending in between, and its earlier content may be gone from the catalog
@@ -151,11 +151,15 @@ static int left_get(struct catalog_txn *txn, const struct file_key *key,
 int catalog_content_was_known(struct catalog_txn *txn,
 			      const struct file_key *key)
 {
-	struct buf left = { 0 };
-	int err = left_get(txn, key, &left);
-	bool known = left.len;
+	struct file_record r;
+	struct buf value = { 0 };
+	int known = 0, err = catalog_file_get(txn, key, &r);
 
-	buf_release(&left);
+	if (err || r.state == FILE_DIRECTORY || r.state == FILE_FRESH)
+		return err == -ENOENT ? 0 : err ? err : r.state == FILE_FRESH;
+	err = value_get(txn, key, &value);
+	known = value.len > HEAD_BYTES;
+	buf_release(&value);
 	return err ? err : known;
 }
 
