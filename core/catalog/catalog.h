@@ -270,8 +270,8 @@ int catalog_commit(struct catalog_txn *txn, struct catalog_changes *out);
 int catalog_grow(struct catalog *c);
 
 /*
- * What a watched transaction did to contents, for those who follow the changes
- * of the tree.
+ * The changes that a watched transaction made to contents, for those who follow
+ * the changes of the tree.
  */
 struct catalog_change {
 	int kept; /* per cent of the earlier content; -1: not known */

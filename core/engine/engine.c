@@ -229,8 +229,6 @@ static int init_parts(struct engine *e)
 	};
 
 	e->listener = (struct engine_listener){
-		.is_watched = is_watched,
-		.changed = changed,
 		.ctx = e,
 		.post = post,
 		.names_version = names_version,
@@ -242,6 +240,8 @@ static int init_parts(struct engine *e)
 		.report_path = report_path,
 		.attempted = attempted,
 		.catalog_damaged = catalog_damaged,
+		.is_watched = is_watched,
+		.changed = changed,
 	};
 	return queue_init(&e->queue, o->workers)                          ?:
 		       throttle_init(&e->throttle, &throttle)             ?:

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /*
- * What blocks.c is made of.
+ * The parts of blocks.c.
  *
  *   extent.c       where the bytes of a file are on the disk; sharing them
  *   block_table.c  fingerprints of the blocks of one file

@@ -29,7 +29,7 @@ int dedup_open_parent(const char *path, const char **name_out);
 /* Opens a regular file for reading; -ESTALE when it is none. */
 int dedup_open_at(int directory, const char *name);
 
-/* The same by its plain path. */
+/* dedup_open_at() by a plain path. */
 int dedup_open_file(const char *path);
 
 /* Where a name of a file is, and the name beside it that a step uses. */

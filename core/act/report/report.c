@@ -108,7 +108,7 @@ static int add_file(struct report *r, const struct found_file *file,
 	return err;
 }
 
-/* What goes is an exact copy; of what stays the first file is a near copy,
+/* Files that go are exact copies; the first of those that stay is a near copy,
  * unless it is the head. */
 static int add_member(struct report *r, const struct found_member *m, bool head)
 {
