@@ -6,44 +6,6 @@
 #include "core/base/utf8.h"
 #include "core/extract/parsers.h"
 
-/* ---- what it is ---- */
-
-static const struct {
-	enum extract_kind kind;
-	unsigned at, len;
-	const char *bytes;
-} signatures[] = {
-	{ EXTRACT_ZIP, 0, 4, "PK\3\4" },
-	{ EXTRACT_ZIP, 0, 4, "PK\5\6" },
-	{ EXTRACT_7Z, 0, 6, "7z\xbc\xaf\x27\x1c" },
-	{ EXTRACT_GZIP, 0, 3, "\x1f\x8b\x08" },
-	{ EXTRACT_XZ, 0, 6,
-	  "\xfd"
-	  "7zXZ\0" },
-	{ EXTRACT_ZSTD, 0, 4, "\x28\xb5\x2f\xfd" },
-	{ EXTRACT_RTF, 0, 5, "{\\rtf" },
-	{ EXTRACT_OLE, 0, 8, "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" },
-	{ EXTRACT_TAR, 257, 5, "ustar" },
-};
-
-enum extract_kind sniff_kind(const uint8_t *head, size_t len)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(signatures) / sizeof(signatures[0]); i++)
-		if (len >= signatures[i].at + signatures[i].len &&
-		    !memcmp(head + signatures[i].at, signatures[i].bytes,
-			    signatures[i].len))
-			return signatures[i].kind;
-	if (len >= 10 && !memcmp(head, "BZh", 3) &&
-	    (!memcmp(head + 4, "\x31\x41\x59\x26\x53\x59", 6) ||
-	     !memcmp(head + 4, "\x17\x72\x45\x38\x50\x90", 6)))
-		return EXTRACT_BZIP2;
-	if (memmem(head, len < 1024 ? len : 1024, "%PDF-", 5))
-		return EXTRACT_PDF;
-	return mime_is_mail(head, len) ? EXTRACT_MAIL : EXTRACT_UNKNOWN;
-}
-
 /* An Office file with a password is this format around it, with a stream of
  * that name in UTF-16. */
 static enum extract_status ole_read(const uint8_t *data, size_t len)

@@ -114,39 +114,6 @@ static struct mime_range take_head(struct mime_range *r)
 	return head;
 }
 
-bool mime_is_mail(const uint8_t *head, size_t len)
-{
-	static const char *const names[] = {
-		"From",         "To",          "Subject",      "Date",
-		"Received",     "Return-Path", "Message-ID",   "MIME-Version",
-		"Delivered-To", "Reply-To",    "Content-Type",
-	};
-	struct mime_range r = { (const char *)head, (const char *)head + len };
-	struct mime_range line;
-	bool has_sender = false;
-	unsigned known = 0;
-	size_t i;
-
-	if (len > 5 && !memcmp(head, "From ", 5))
-		(void)take_line(&r);
-	while (r.at < r.end) {
-		line = take_line(&r);
-		if (line.at == line.end)
-			break;
-		if (*line.at == ' ' || *line.at == '\t')
-			continue;
-		for (i = 0; line.at + i < line.end && line.at[i] != ':'; i++)
-			if (line.at[i] <= ' ' || line.at[i] > '~')
-				return false;
-		if (line.at + i == line.end && r.at < r.end)
-			return false;
-		for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-			known += is_named(line, names[i]);
-		has_sender |= is_named(line, "From");
-	}
-	return has_sender && known >= 3;
-}
-
 /* ---- transfer encodings ---- */
 
 static enum extract_status decode_base64(struct mime_range r, struct buf *out)

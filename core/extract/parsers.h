@@ -3,15 +3,12 @@
 #define CORE_EXTRACT_PARSERS_H
 
 #include "core/extract/reader.h"
+#include "core/extract/sniff.h"
 
 /*
  * Inside of kin-extract.  Each reads one format into a document; the caller
  * flushes its text.
  */
-
-/* By content alone; EXTRACT_UNKNOWN: perhaps text. */
-enum { SNIFF_BYTES = 4096 };
-enum extract_kind sniff_kind(const uint8_t *head, size_t len);
 
 /* Reads a document of any format, and sets its kind. */
 enum extract_status document_read(struct document *d,
@@ -77,7 +74,6 @@ enum extract_status html_read(struct document *d, const char *html, size_t len);
 /* rtf.c, mime.c */
 enum extract_status rtf_read(struct document *d, const uint8_t *data,
 			     size_t len);
-bool mime_is_mail(const uint8_t *head, size_t len);
 enum extract_status mime_read(struct document *d, const uint8_t *data,
 			      size_t len);
 

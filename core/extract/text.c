@@ -211,52 +211,6 @@ enum extract_status text_decode(const char *charset, const uint8_t *data,
 	return status;
 }
 
-/* The part, in percent, of units that are usual in UTF-16: 0 when there is
- * nothing that separates words. */
-static unsigned rate_utf16(const uint8_t *data, size_t len, unsigned high)
-{
-	size_t i, usual = 0, spaces = 0;
-	uint32_t c;
-
-	for (i = 0; i + 1 < len; i += 2) {
-		c = (uint32_t)data[i + high] << 8 | data[i + 1 - high];
-		spaces += c == ' ' || c == '\n' || c == 0x3001 || c == 0x3002;
-		usual += c == '\t' || c == '\n' || c == '\r' ||
-			 (c >= 0x20 && c < 0x530 && c != 0x7f) ||
-			 (c >= 0x590 && c < 0x700) ||
-			 (c >= 0x900 && c < 0xe80) ||
-			 (c >= 0x2000 && c < 0x2070) ||
-			 (c >= 0x3000 && c < 0x3100) ||
-			 (c >= 0x4e00 && c < 0xa000) ||
-			 (c >= 0xac00 && c < 0xd7a4) || U_IS_SURROGATE(c);
-	}
-	return spaces && i ? (unsigned)(usual * 200 / i) : 0;
-}
-
-static const char *detect_wide(const uint8_t *data, size_t len)
-{
-	size_t sample = len < SAMPLE ? len : SAMPLE;
-	unsigned little = rate_utf16(data, sample & ~(size_t)1, 1);
-	unsigned big = rate_utf16(data, sample & ~(size_t)1, 0);
-
-	if (len % 2 || (little < 95 && big < 95))
-		return NULL;
-	return little >= big ? "UTF-16LE" : "UTF-16BE";
-}
-
-/* Texts have few control characters: at most one in this many. */
-enum { CONTROL_SHARE = 200 };
-
-static bool has_controls(const uint8_t *data, size_t len)
-{
-	size_t i, found = 0;
-
-	for (i = 0; i < len; i++)
-		found +=
-			data[i] < 0x20 && !memchr("\t\n\v\f\r\033", data[i], 6);
-	return found > len / CONTROL_SHARE;
-}
-
 static const char *detect_narrow(const uint8_t *data, size_t len,
 				 uint32_t *flags)
 {
@@ -290,8 +244,8 @@ static const char *detect(const uint8_t *data, size_t len, uint32_t *flags)
 	    (!memcmp(data, "\xff\xfe", 2) || !memcmp(data, "\xfe\xff", 2)))
 		return "UTF-16";
 	if (memchr(data, 0, len))
-		return detect_wide(data, len);
-	if (has_controls(data, len))
+		return sniff_wide(data, len);
+	if (sniff_controls(data, len))
 		return NULL;
 	/* The escape sequences of ISO-2022 are ASCII. */
 	if (!utf8_is_text(data, len) || memmem(data, len, "\033$", 2))
@@ -302,21 +256,6 @@ static const char *detect(const uint8_t *data, size_t len, uint32_t *flags)
 
 /* ---- a text ---- */
 
-static bool is_html(const char *text, size_t len)
-{
-	size_t i = 0;
-
-	len = len < SNIFF_BYTES ? len : SNIFF_BYTES;
-	while (i < len && (uint8_t)text[i] <= ' ')
-		i++;
-	text += i;
-	len -= i;
-	if (len > 5 && !memcmp(text, "<?xml", 5))
-		return memmem(text, len, "<html", 5) != NULL;
-	return len > 14 && (!strncasecmp(text, "<html", 5) ||
-			    !strncasecmp(text, "<!doctype html", 14));
-}
-
 /* What the document says of its character set is better than a guess. */
 static const char *charset_of_html(const uint8_t *data, size_t len,
 				   char name[40])
@@ -325,7 +264,7 @@ static const char *charset_of_html(const uint8_t *data, size_t len,
 	size_t i = 0;
 
 	len = len < 1024 ? len : 1024;
-	at = is_html(head, len) ? memmem(head, len, "charset=", 8) : NULL;
+	at = sniff_html(head, len) ? memmem(head, len, "charset=", 8) : NULL;
 	if (!at)
 		return NULL;
 	at += 8;
@@ -362,7 +301,7 @@ enum extract_status text_read(struct document *d, const uint8_t *data,
 	}
 	skip = len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
 	d->result.kind = EXTRACT_TEXT;
-	if (!status && is_html(text + skip, len - skip)) {
+	if (!status && sniff_html(text + skip, len - skip)) {
 		d->result.kind = EXTRACT_HTML;
 		flags &= ~(uint32_t)EXTRACT_PLAIN;
 		status = html_read(d, text + skip, len - skip);

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/extract/sniff.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "core/base/utf8.h"
+
+/* ---- mail ---- */
+
+/* The number of bytes of the line at the beginning, without its end; *next_out:
+ * where the next one begins. */
+static size_t line_length(const char *text, size_t len, size_t *next_out)
+{
+	const char *end = memchr(text, '\n', len);
+	size_t line = end ? (size_t)(end - text) : len;
+
+	*next_out = line + (end != NULL);
+	return line && text[line - 1] == '\r' ? line - 1 : line;
+}
+
+static bool is_named(const char *line, size_t len, const char *name)
+{
+	size_t name_len = strlen(name);
+
+	return len > name_len && line[name_len] == ':' &&
+	       !strncasecmp(line, name, name_len);
+}
+
+/* Whether it begins with the header of a mail. */
+static bool is_mail(const uint8_t *head, size_t len)
+{
+	static const char *const names[] = {
+		"From",         "To",          "Subject",      "Date",
+		"Received",     "Return-Path", "Message-ID",   "MIME-Version",
+		"Delivered-To", "Reply-To",    "Content-Type",
+	};
+	const char *at = (const char *)head, *end = at + len;
+	bool has_sender = false;
+	unsigned known = 0;
+	size_t next, line, i;
+
+	if (len > 5 && !memcmp(at, "From ", 5)) {
+		(void)line_length(at, len, &next);
+		at += next;
+	}
+	for (; at < end; at += next) {
+		line = line_length(at, (size_t)(end - at), &next);
+		if (!line)
+			break;
+		if (*at == ' ' || *at == '\t')
+			continue;
+		for (i = 0; i < line && at[i] != ':'; i++)
+			if (at[i] <= ' ' || at[i] > '~')
+				return false;
+		if (i == line && at + next < end)
+			return false;
+		for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+			known += is_named(at, line, names[i]);
+		has_sender |= is_named(at, line, "From");
+	}
+	return has_sender && known >= 3;
+}
+
+/* ---- formats with a signature ---- */
+
+static const struct {
+	enum extract_kind kind;
+	unsigned at, len;
+	const char *bytes;
+} signatures[] = {
+	{ EXTRACT_ZIP, 0, 4, "PK\3\4" },
+	{ EXTRACT_ZIP, 0, 4, "PK\5\6" },
+	{ EXTRACT_7Z, 0, 6, "7z\xbc\xaf\x27\x1c" },
+	{ EXTRACT_GZIP, 0, 3, "\x1f\x8b\x08" },
+	{ EXTRACT_XZ, 0, 6,
+	  "\xfd"
+	  "7zXZ\0" },
+	{ EXTRACT_ZSTD, 0, 4, "\x28\xb5\x2f\xfd" },
+	{ EXTRACT_RTF, 0, 5, "{\\rtf" },
+	{ EXTRACT_OLE, 0, 8, "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" },
+	{ EXTRACT_TAR, 257, 5, "ustar" },
+};
+
+enum extract_kind sniff_kind(const uint8_t *head, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(signatures) / sizeof(signatures[0]); i++)
+		if (len >= signatures[i].at + signatures[i].len &&
+		    !memcmp(head + signatures[i].at, signatures[i].bytes,
+			    signatures[i].len))
+			return signatures[i].kind;
+	if (len >= 10 && !memcmp(head, "BZh", 3) &&
+	    (!memcmp(head + 4, "\x31\x41\x59\x26\x53\x59", 6) ||
+	     !memcmp(head + 4, "\x17\x72\x45\x38\x50\x90", 6)))
+		return EXTRACT_BZIP2;
+	if (memmem(head, len < 1024 ? len : 1024, "%PDF-", 5))
+		return EXTRACT_PDF;
+	return is_mail(head, len) ? EXTRACT_MAIL : EXTRACT_UNKNOWN;
+}
+
+/* ---- texts ---- */
+
+enum { SAMPLE = 65536 }; /* bytes that are looked at */
+
+bool sniff_html(const char *text, size_t len)
+{
+	size_t i = 0;
+
+	len = len < SNIFF_BYTES ? len : SNIFF_BYTES;
+	while (i < len && (uint8_t)text[i] <= ' ')
+		i++;
+	text += i;
+	len -= i;
+	if (len > 5 && !memcmp(text, "<?xml", 5))
+		return memmem(text, len, "<html", 5) != NULL;
+	return len > 14 && (!strncasecmp(text, "<html", 5) ||
+			    !strncasecmp(text, "<!doctype html", 14));
+}
+
+/* The part, in percent, of units that are usual in UTF-16: 0 when there is
+ * nothing that separates words. */
+static unsigned rate_utf16(const uint8_t *data, size_t len, unsigned high)
+{
+	size_t i, usual = 0, spaces = 0;
+	uint32_t c;
+
+	for (i = 0; i + 1 < len; i += 2) {
+		c = (uint32_t)data[i + high] << 8 | data[i + 1 - high];
+		spaces += c == ' ' || c == '\n' || c == 0x3001 || c == 0x3002;
+		usual += c == '\t' || c == '\n' || c == '\r' ||
+			 (c >= 0x20 && c < 0x530 && c != 0x7f) ||
+			 (c >= 0x590 && c < 0x700) ||
+			 (c >= 0x900 && c < 0xe80) ||
+			 (c >= 0x2000 && c < 0x2070) ||
+			 (c >= 0x3000 && c < 0x3100) ||
+			 (c >= 0x4e00 && c < 0xa000) ||
+			 (c >= 0xac00 && c < 0xd7a4) ||
+			 (c >= 0xd800 && c < 0xe000);
+	}
+	return spaces && i ? (unsigned)(usual * 200 / i) : 0;
+}
+
+const char *sniff_wide(const uint8_t *data, size_t len)
+{
+	size_t sample = len < SAMPLE ? len : SAMPLE;
+	unsigned little = rate_utf16(data, sample & ~(size_t)1, 1);
+	unsigned big = rate_utf16(data, sample & ~(size_t)1, 0);
+
+	if (len % 2 || (little < 95 && big < 95))
+		return NULL;
+	return little >= big ? "UTF-16LE" : "UTF-16BE";
+}
+
+/* Texts have few control characters: at most one in this many. */
+enum { CONTROL_SHARE = 200 };
+
+bool sniff_controls(const uint8_t *data, size_t len)
+{
+	size_t i, found = 0;
+
+	for (i = 0; i < len; i++)
+		found +=
+			data[i] < 0x20 && !memchr("\t\n\v\f\r\033", data[i], 6);
+	return found > len / CONTROL_SHARE;
+}
+
+/* UTF-8, but for a last character that is cut off. */
+static bool begins_as_utf8(const uint8_t *head, size_t len)
+{
+	size_t cut;
+
+	for (cut = 0; cut < 4 && cut <= len; cut++)
+		if (utf8_is_text(head, len - cut))
+			return true;
+	return false;
+}
+
+bool sniff_is_document(const uint8_t *head, size_t len)
+{
+	if (sniff_kind(head, len) != EXTRACT_UNKNOWN)
+		return true;
+	if (len >= 2 &&
+	    (!memcmp(head, "\xff\xfe", 2) || !memcmp(head, "\xfe\xff", 2)))
+		return true;
+	if (begins_as_utf8(head, len)) {
+		const size_t skip =
+			len >= 3 && !memcmp(head, "\xef\xbb\xbf", 3) ? 3 : 0;
+
+		return sniff_html((const char *)head + skip, len - skip) ||
+		       memmem(head, len, "\033$", 2);
+	}
+	return memchr(head, 0, len) ?
+		       sniff_wide(head, len & ~(size_t)1) != NULL :
+		       !sniff_controls(head, len);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_EXTRACT_SNIFF_H
+#define CORE_EXTRACT_SNIFF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/extract/extract.h"
+
+/*
+ * What a file is, by its first bytes; its name says nothing.
+ */
+enum { SNIFF_BYTES = 4096 };
+
+/* EXTRACT_UNKNOWN: a text, or nothing that is known.  A package (docx, odt,
+ * epub) is EXTRACT_ZIP. */
+enum extract_kind sniff_kind(const uint8_t *head, size_t len);
+
+/* Whether the file may have another text than its own bytes: for those who
+ * decide whether to have it read at all. */
+bool sniff_is_document(const uint8_t *head, size_t len);
+
+/* Whether a text in UTF-8, or a set of characters that contains ASCII, is
+ * HTML. */
+bool sniff_html(const char *text, size_t len);
+
+/* "UTF-16LE", "UTF-16BE", or NULL: it is no text with units of two bytes. */
+const char *sniff_wide(const uint8_t *data, size_t len);
+
+/* More control characters than a text has. */
+bool sniff_controls(const uint8_t *data, size_t len);
+
+#endif
