@@ -170,6 +170,20 @@ says_idle() { # MOUNTPOINT [OPTIONS...]
 	grep -q -e '"idle": true' -e '^state *idle' "$T/said"
 }
 
+# Somebody knows the digests of a file of ada's in the first world, but not what
+# is in it.
+by_hash_alone() { # MOUNTPOINT
+	local file
+	for file in d1/f1 d4/f4 d0/f12 d1/f13; do
+		file=$T/one/ada/closed/$file
+		# shellcheck disable=SC2016 # of the shell within
+		as_bob bash -c 'exec 3<>"$0" && printf "%s" "$1" >&3 && cat <&3' \
+			"$1/.similar/.query" "{\"relation\": \"all\", \"threshold\": 1,
+			\"size\": $(stat -c %s "$file"), \"digests\": {\"xxh128\":
+			\"$("$KIN" digest -a xxh128 "$file" | head -c 32)\"}}" 2>&1
+	done
+}
+
 kin_sees() { # WORLD
 	local path other m=$T/mnt-$1
 	for path in bob/docs/doc1 bob/docs/doc2 bob/docs/guess bob/crowd/probe \
@@ -195,6 +209,7 @@ kin_sees() { # WORLD
 		bob/parts/part3 bob/passages/host1 ada/closed/d1/f1; do
 		as_bob readlink "$m/.similar/$path/.base" 2>&1
 	done
+	by_hash_alone "$m"
 	for call in "--json" "--exact --json" "--threshold 30 --json" "-0" \
 		"--vcs" "--min-size 1k"; do
 		echo "kin groups $call"
