@@ -29,6 +29,7 @@
  *   copies      id, file: the files with a content
  *   pending     file: its digests are still to be made
  *   changes     file: how its content was last changed
+ *   texts       content: the text of a document
  *
  * Transactions.  One thread writes at a time; others that want to write wait.
  * Any number of threads read, each from its own snapshot, and do not wait for a
@@ -460,8 +461,9 @@ int catalog_contents_begin(struct catalog_txn *txn, struct catalog_walk **out);
 int catalog_contents_next(struct catalog_walk *w, uint32_t *content_out,
 			  struct digests *out);
 
-/* The sif of a content.  -ENOENT also when it has none. */
-int catalog_sketch_get(struct catalog_txn *txn, uint32_t content,
+/* The sif of a content, or the sketch of a text.  -ENOENT also when it has
+ * none. */
+int catalog_sketch_get(struct catalog_txn *txn, uint32_t id,
 		       struct sketch *out);
 
 /* The sif of every content that has one, in ascending order of id, as
@@ -482,6 +484,61 @@ int catalog_copies_next(struct catalog_walk *w, uint32_t *content_out,
 int catalog_copy_after(struct catalog_txn *txn, uint32_t content,
 		       const struct file_key *after, struct file_key *out);
 
+/* ---- texts ---- */
+
+/*
+ * A content that is a document or an archive (struct digests.is_document) may
+ * have a text that its bytes do not show, or members.  The sketch of that has
+ * an id like a content, from the same sequence, so that it is one more entry of
+ * the index; its owner is the content.  Ids of sketches are in
+ * catalog_changes.added and removed, too.
+ */
+enum text_state {
+	TEXT_PENDING,   /* still to be made */
+	TEXT_YES,       /* there is a sketch */
+	TEXT_NONE,      /* no other text than its bytes, or too little */
+	TEXT_ENCRYPTED, /* a password is needed */
+	TEXT_FAILED,    /* why says more */
+};
+enum { TEXT_STATES = TEXT_FAILED + 1 };
+enum { TEXT_UNREADABLE = 0 }; /* no program reads this format */
+
+struct content_text {
+	enum text_state state;
+	uint8_t why;     /* TEXT_FAILED: TEXT_UNREADABLE, or the caller's */
+	int64_t date;    /* that the document has; TEXT_NO_DATE */
+	uint32_t sketch; /* its id; TEXT_YES only, else 0 */
+};
+#define TEXT_NO_DATE INT64_MIN
+
+/* -ENOENT: the content is no document. */
+int catalog_text_get(struct catalog_txn *txn, uint32_t content,
+		     struct content_text *out);
+
+/* Ends the waiting of a pending text.  sketch, as sketch_pack() made it, counts
+ * with TEXT_YES; its id is new.  Does nothing if the content has a text. */
+int catalog_text_set(struct catalog_txn *txn, uint32_t content,
+		     const struct content_text *text, const void *sketch,
+		     size_t len);
+
+/* The content whose text has the sketch with that id.  -ENOENT: the id is no
+ * such id. */
+int catalog_text_owner(struct catalog_txn *txn, uint32_t sketch,
+		       uint32_t *content_out);
+
+/* How many texts are pending, as of the last commit. */
+uint64_t catalog_pending_texts(const struct catalog *c);
+
+/* The first content after that id whose text is pending; again: or of a format
+ * for which there was no program.  -ENOENT. */
+int catalog_text_pending(struct catalog_txn *txn, uint32_t after, bool again,
+			 uint32_t *out);
+
+/* The sketches of all texts; as catalog_sketches_next(). */
+int catalog_texts_begin(struct catalog_txn *txn, struct catalog_walk **out);
+int catalog_texts_next(struct catalog_walk *w, uint32_t *sketch_out,
+		       const uint8_t **packed_out, size_t *len_out);
+
 /* ---- pending ---- */
 
 /* The first pending file after *after (NULL: the first of all), in order of
@@ -498,6 +555,8 @@ struct catalog_counts {
 	uint64_t pending_bytes;
 	uint64_t contents;
 	uint64_t content_bytes; /* of all contents */
+	uint64_t texts;         /* contents with the sketch of a text */
+	uint64_t pending_texts; /* contents whose text is still to be made */
 };
 
 /* Takes constant time, because every write updates the counts. */

@@ -31,6 +31,9 @@
  *   pending     file -> nothing
  *   dirty       file -> change 8: see dirty.h
  *   changes     file -> what became of its contents: see change.c
+ *   texts       content -> whether it has a text of its own: see text.c
+ *   text_sketches
+ *               id -> content 4, and the sketch of its text
  *
  * The key of a file has these parts:
  *
@@ -59,11 +62,13 @@ enum catalog_db {
 	DB_PENDING,
 	DB_DIRTY,
 	DB_CHANGES,
+	DB_TEXTS,
+	DB_TEXT_SKETCHES,
 	DB_DIGESTS, /* and the id of the digest */
 	DB_COUNT = DB_DIGESTS + DIGEST_COUNT
 };
 
-#define CATALOG_VERSION 14
+#define CATALOG_VERSION 15
 #define CATALOG_LOCK_FILE "lock"
 #define CATALOG_DATA_FILE "data.mdb"
 #define CATALOG_READERS_FILE "lock.mdb"
@@ -82,7 +87,7 @@ enum catalog_db {
 #define CONTENT_BYTES 52
 #define IDENTITY_KEY_BYTES 24
 #define COPY_KEY_BYTES_MAX (CONTENT_KEY_BYTES + FILE_KEY_BYTES_MAX)
-#define META_BYTES 88
+#define META_BYTES 104
 #define SHARE_BYTES 16
 
 struct catalog_meta {
@@ -132,7 +137,7 @@ struct catalog {
 	atomic_bool lost;
 	uint64_t replaced; /* how often; changed while no transaction is open */
 	/* As of the last commit, or of one that is under way. */
-	_Atomic uint64_t next_content, file_bytes;
+	_Atomic uint64_t next_content, file_bytes, pending_texts;
 	struct map_gate gate;
 
 	/* Constant after catalog_begin(). */
@@ -372,6 +377,17 @@ int content_copy_add(struct catalog_txn *txn, uint32_t content,
 /* Removes a copy; removes the content if it was the last copy. */
 int content_copy_drop(struct catalog_txn *txn, uint32_t content,
 		      const struct file_key *key);
+
+/* ---- text.c ---- */
+
+/* A new content that may have a text: it is pending. */
+int text_begin(struct catalog_txn *txn, uint32_t content);
+
+/* The sketch with that id, of a text.  -ENOENT. */
+int text_sketch_get(struct catalog_txn *txn, uint32_t id, struct sketch *out);
+
+/* Removes what is known of the text of a content, which is removed. */
+int text_forget(struct catalog_txn *txn, uint32_t content);
 
 /* ---- file.c ---- */
 

@@ -63,6 +63,8 @@ int content_intern(struct catalog_txn *txn, const struct digests *d,
 	err = content_insert(txn, content, d);
 	if (!err)
 		err = id_list_append(&txn->added, content);
+	if (!err && d->is_document)
+		err = text_begin(txn, content);
 	if (err)
 		return err;
 	m->next_content++;
@@ -103,6 +105,8 @@ static int content_delete(struct catalog_txn *txn, uint32_t content)
 				 sizeof(identity));
 	if (!err && !id_list_remove(&txn->added, content))
 		err = id_list_append(&txn->removed, content);
+	if (!err)
+		err = text_forget(txn, content);
 	txn->meta.counts.contents--;
 	txn->meta.counts.content_bytes -= d.size;
 	txn->meta_changed = true;
@@ -210,12 +214,13 @@ int catalog_content_some(struct catalog_txn *txn, uint32_t content,
 	return err;
 }
 
-int catalog_sketch_get(struct catalog_txn *txn, uint32_t content,
-		       struct sketch *out)
+int catalog_sketch_get(struct catalog_txn *txn, uint32_t id, struct sketch *out)
 {
 	struct digest_value v;
-	int err = digest_get(txn, content, DIGEST_SIF, &v);
+	int err = digest_get(txn, id, DIGEST_SIF, &v);
 
+	if (err == -ENOENT)
+		return text_sketch_get(txn, id, out);
 	if (!err && sketch_unpack(v.bytes, v.len, out))
 		err = -EUCLEAN;
 	return err;

@@ -158,6 +158,9 @@ static int meta_check(struct catalog_txn *txn)
 	err = meta_decode(&value, &m);
 	if (!err)
 		atomic_store(&txn->catalog->next_content, m.next_content);
+	if (!err)
+		atomic_store(&txn->catalog->pending_texts,
+			     m.counts.pending_texts);
 	return err;
 }
 

@@ -254,6 +254,8 @@ void meta_store(const struct catalog_meta *m, uint8_t *bytes)
 	store_le64(bytes + 64, n->pending_bytes);
 	store_le64(bytes + 72, n->contents);
 	store_le64(bytes + 80, n->content_bytes);
+	store_le64(bytes + 88, n->texts);
+	store_le64(bytes + 96, n->pending_texts);
 }
 
 int meta_decode(const MDB_val *bytes, struct catalog_meta *out)
@@ -278,8 +280,11 @@ int meta_decode(const MDB_val *bytes, struct catalog_meta *out)
 	n->pending_bytes = load_le64(p + 64);
 	n->contents = load_le64(p + 72);
 	n->content_bytes = load_le64(p + 80);
+	n->texts = load_le64(p + 88);
+	n->pending_texts = load_le64(p + 96);
 	if (m.next_content == 0 || m.next_content > UINT64_C(1) << 32 ||
 	    n->contents >= m.next_content || n->contents > n->fresh ||
+	    n->texts > n->contents || n->pending_texts > n->contents ||
 	    n->files != n->fresh + n->failed + n->pending)
 		return -EUCLEAN;
 	*out = m;

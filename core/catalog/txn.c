@@ -14,6 +14,7 @@ static const char *const db_names[DB_DIGESTS] = {
 	[DB_CONTENTS] = "contents", [DB_IDENTITIES] = "identities",
 	[DB_COPIES] = "copies",     [DB_PENDING] = "pending",
 	[DB_DIRTY] = "dirty",       [DB_CHANGES] = "changes",
+	[DB_TEXTS] = "texts",       [DB_TEXT_SKETCHES] = "text_sketches",
 };
 
 const char *catalog_db_name(int db)
@@ -248,6 +249,7 @@ static int meta_save(struct catalog_txn *txn)
 
 int catalog_commit(struct catalog_txn *txn, struct catalog_changes *out)
 {
+	const uint64_t pending_texts = txn->meta.counts.pending_texts;
 	struct catalog *c = txn->catalog;
 	int err = txn_state(txn);
 
@@ -266,8 +268,10 @@ int catalog_commit(struct catalog_txn *txn, struct catalog_changes *out)
 		catalog_commit_errno(c->directory, mdb_txn_commit(txn->mdb)));
 	if (err == -EUCLEAN)
 		catalog_found_damage(c);
-	if (!err)
+	if (!err) {
 		atomic_store(&c->file_bytes, env_file_bytes(c));
+		atomic_store(&c->pending_texts, pending_texts);
+	}
 	if (!err && out) {
 		out->added = txn->added.ids;
 		out->added_count = txn->added.count;

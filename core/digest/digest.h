@@ -62,6 +62,7 @@ enum digest_id {
 struct digests {
 	uint32_t set;       /* DIGEST_BIT()s */
 	uint64_t size;      /* bytes that were digested */
+	bool is_document;   /* perhaps it has another text (extract/sniff.h) */
 	uint8_t xxh128[16]; /* canonical order, as xxhsum -H2 prints it */
 	uint8_t simhash[8]; /* big-endian */
 	uint8_t traits[16]; /* 0..63 each */

@@ -113,6 +113,29 @@ static inline const char *oracle_content(struct catalog_txn *txn,
 		       NULL;
 }
 
+static inline const char *oracle_text(struct catalog_txn *txn,
+				      const struct record_scan *s,
+				      struct catalog_counts *n)
+{
+	static struct sketch sketch;
+	struct content_text text;
+	uint32_t content, owner;
+	struct digests d;
+
+	if (content_id_decode(&s->key, &content) ||
+	    catalog_text_get(txn, content, &text))
+		return "a malformed text";
+	n->pending_texts += text.state == TEXT_PENDING;
+	n->texts += text.sketch != 0;
+	if (content_load(txn, content, &d))
+		return "a text of no content";
+	if (text.sketch &&
+	    (catalog_text_owner(txn, text.sketch, &owner) || owner != content ||
+	     catalog_sketch_get(txn, text.sketch, &sketch)))
+		return "a text without its sketch";
+	return NULL;
+}
+
 static inline size_t oracle_entries(struct catalog_txn *txn, enum catalog_db db)
 {
 	MDB_stat st;
@@ -125,21 +148,23 @@ static inline const char *oracle_find(struct catalog_txn *txn,
 				      const struct file_key *root)
 {
 	static const enum catalog_db tables[] = { DB_FILES, DB_NAMES,
-						  DB_CONTENTS, DB_CHANGES };
+						  DB_CONTENTS, DB_CHANGES,
+						  DB_TEXTS };
 	struct catalog_counts n = { 0 };
 	const char *wrong = NULL;
 	struct record_scan s;
 	struct file_record r;
 	int i, found = 0;
 
-	for (i = 0; i < 4 && !wrong; i++) {
+	for (i = 0; i < 5 && !wrong; i++) {
 		if (record_scan_open(txn, tables[i], NULL, 0, &s))
 			return "a table that cannot be read";
 		while (!wrong && (found = record_scan_next(&s)) == 1)
 			wrong = i == 0 ? oracle_file(txn, &s, &n) :
 				i == 1 ? oracle_name(txn, &s, root) :
 				i == 2 ? oracle_content(txn, &s, &n) :
-					 oracle_change(txn, &s);
+				i == 3 ? oracle_change(txn, &s) :
+					 oracle_text(txn, &s, &n);
 		record_scan_close(&s);
 		if (found < 0)
 			wrong = "a record that cannot be read";
@@ -151,7 +176,8 @@ static inline const char *oracle_find(struct catalog_txn *txn,
 	if (oracle_entries(txn, DB_LINKS) != oracle_entries(txn, DB_NAMES) ||
 	    oracle_entries(txn, DB_PENDING) != n.pending ||
 	    oracle_entries(txn, DB_COPIES) != n.fresh ||
-	    oracle_entries(txn, DB_IDENTITIES) != n.contents)
+	    oracle_entries(txn, DB_IDENTITIES) != n.contents ||
+	    oracle_entries(txn, DB_TEXT_SKETCHES) != n.texts)
 		return "records that belong to nothing";
 	return memcmp(&n, &txn->meta.counts, sizeof(n)) ?
 		       "the counts are wrong" :

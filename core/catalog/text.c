@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/base/bytes.h"
+#include "core/catalog/catalog_impl.h"
+
+/*
+ * The texts of documents.  A value of the table texts:
+ *
+ *   state 1, why 1, date 8, sketch 4
+ *
+ * A text that is pending has been so since its content came, so a thread that
+ * makes texts in the order of ids finds all of them.
+ */
+enum { TEXT_BYTES = 14, OWNER_BYTES = 4 };
+
+static int text_put(struct catalog_txn *txn, uint32_t content,
+		    const struct content_text *text)
+{
+	uint8_t id[CONTENT_KEY_BYTES], value[TEXT_BYTES];
+
+	store_be32(id, content);
+	value[0] = (uint8_t)text->state;
+	value[1] = text->why;
+	store_le64(value + 2, (uint64_t)text->date);
+	store_le32(value + 10, text->sketch);
+	return txn_put(txn, DB_TEXTS, id, sizeof(id), value, sizeof(value));
+}
+
+static int text_decode(const MDB_val *bytes, struct content_text *out)
+{
+	const uint8_t *p = bytes->mv_data;
+
+	if (bytes->mv_size != TEXT_BYTES || p[0] >= TEXT_STATES)
+		return -EUCLEAN;
+	*out = (struct content_text){
+		.state = p[0],
+		.why = p[1],
+		.date = (int64_t)load_le64(p + 2),
+		.sketch = load_le32(p + 10),
+	};
+	return (out->state == TEXT_YES) == (out->sketch != 0) ? 0 : -EUCLEAN;
+}
+
+int catalog_text_get(struct catalog_txn *txn, uint32_t content,
+		     struct content_text *out)
+{
+	MDB_val value;
+	int err = txn_get_content(txn, DB_TEXTS, content, &value);
+
+	return err ? err : text_decode(&value, out);
+}
+
+int text_begin(struct catalog_txn *txn, uint32_t content)
+{
+	const struct content_text pending = { .date = TEXT_NO_DATE };
+
+	txn->meta.counts.pending_texts++;
+	txn->meta_changed = true;
+	return text_put(txn, content, &pending);
+}
+
+static int sketch_insert(struct catalog_txn *txn, uint32_t content,
+			 const void *sketch, size_t len, uint32_t *id_out)
+{
+	struct catalog_meta *m = &txn->meta;
+	uint8_t id[CONTENT_KEY_BYTES], owner[OWNER_BYTES];
+	struct buf value = { 0 };
+	int err;
+
+	if (m->next_content > UINT32_MAX)
+		return -EOVERFLOW;
+	*id_out = (uint32_t)m->next_content;
+	store_be32(id, *id_out);
+	store_le32(owner, content);
+	err = buf_append(&value, owner, sizeof(owner));
+	if (!err)
+		err = buf_append(&value, sketch, len);
+	if (!err)
+		err = txn_append(txn, DB_TEXT_SKETCHES, id, sizeof(id),
+				 value.data, value.len);
+	if (!err)
+		err = id_list_append(&txn->added, *id_out);
+	buf_release(&value);
+	m->next_content++;
+	m->counts.texts++;
+	return err;
+}
+
+int catalog_text_set(struct catalog_txn *txn, uint32_t content,
+		     const struct content_text *text, const void *sketch,
+		     size_t len)
+{
+	struct content_text old, new = *text;
+	int err = catalog_text_get(txn, content, &old);
+
+	if (err == -ENOENT || (!err && old.state == TEXT_YES))
+		return 0;
+	new.sketch = 0;
+	if (!err && new.state == TEXT_YES)
+		err = sketch_insert(txn, content, sketch, len, &new.sketch);
+	if (!err)
+		err = text_put(txn, content, &new);
+	txn->meta.counts.pending_texts -= !err && old.state == TEXT_PENDING;
+	txn->meta_changed = true;
+	return txn_result(txn, err);
+}
+
+int text_forget(struct catalog_txn *txn, uint32_t content)
+{
+	uint8_t id[CONTENT_KEY_BYTES];
+	struct content_text text;
+	int err = catalog_text_get(txn, content, &text);
+
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	store_be32(id, content);
+	err = txn_delete(txn, DB_TEXTS, id, sizeof(id));
+	txn->meta.counts.pending_texts -= text.state == TEXT_PENDING;
+	if (err || !text.sketch)
+		return err;
+	store_be32(id, text.sketch);
+	err = txn_delete(txn, DB_TEXT_SKETCHES, id, sizeof(id));
+	txn->meta.counts.texts--;
+	if (!err && !id_list_remove(&txn->added, text.sketch))
+		err = id_list_append(&txn->removed, text.sketch);
+	return err == -ENOENT ? -EUCLEAN : err;
+}
+
+/* ---- sketches ---- */
+
+static int split_sketch(const MDB_val *value, uint32_t *owner_out,
+			const uint8_t **packed_out, size_t *len_out)
+{
+	if (value->mv_size < OWNER_BYTES)
+		return -EUCLEAN;
+	*owner_out = load_le32(value->mv_data);
+	*packed_out = (const uint8_t *)value->mv_data + OWNER_BYTES;
+	*len_out = value->mv_size - OWNER_BYTES;
+	return 0;
+}
+
+int text_sketch_get(struct catalog_txn *txn, uint32_t id, struct sketch *out)
+{
+	const uint8_t *packed;
+	uint32_t owner;
+	MDB_val value;
+	size_t len;
+	int err = txn_get_content(txn, DB_TEXT_SKETCHES, id, &value);
+
+	if (!err)
+		err = split_sketch(&value, &owner, &packed, &len);
+	if (!err && sketch_unpack(packed, len, out))
+		err = -EUCLEAN;
+	return err;
+}
+
+int catalog_text_owner(struct catalog_txn *txn, uint32_t sketch,
+		       uint32_t *content_out)
+{
+	const uint8_t *packed;
+	MDB_val value;
+	size_t len;
+	int err = -ENOENT;
+
+	/* Most trees have none. */
+	if (txn->meta.counts.texts)
+		err = txn_get_content(txn, DB_TEXT_SKETCHES, sketch, &value);
+	return err ? err : split_sketch(&value, content_out, &packed, &len);
+}
+
+int catalog_texts_begin(struct catalog_txn *txn, struct catalog_walk **out)
+{
+	return walk_begin(txn, DB_TEXT_SKETCHES, "", 0, out);
+}
+
+int catalog_texts_next(struct catalog_walk *w, uint32_t *sketch_out,
+		       const uint8_t **packed_out, size_t *len_out)
+{
+	uint32_t owner;
+	int err, found = record_scan_next(&w->scan);
+
+	if (found != 1)
+		return found;
+	err = content_id_decode(&w->scan.key, sketch_out);
+	if (!err)
+		err = split_sketch(&w->scan.value, &owner, packed_out, len_out);
+	return err ? err : 1;
+}
+
+/* ---- what is to be done ---- */
+
+uint64_t catalog_pending_texts(const struct catalog *c)
+{
+	return atomic_load(&c->pending_texts);
+}
+
+int catalog_text_pending(struct catalog_txn *txn, uint32_t after, bool again,
+			 uint32_t *out)
+{
+	struct content_text text = { .state = TEXT_NONE };
+	uint8_t id[CONTENT_KEY_BYTES];
+	MDB_val key;
+	int err = txn->meta.counts.pending_texts || again ? 0 : -ENOENT;
+
+	*out = after;
+	while (!err && text.state != TEXT_PENDING &&
+	       !(again && text.state == TEXT_FAILED &&
+		 text.why == TEXT_UNREADABLE)) {
+		store_be32(id, *out);
+		err = txn_after(txn, DB_TEXTS, id, sizeof(id), false, &key);
+		if (!err)
+			err = content_id_decode(&key, out);
+		if (!err)
+			err = catalog_text_get(txn, *out, &text);
+	}
+	return err;
+}

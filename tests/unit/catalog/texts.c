@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/catalog/fixture.h"
+
+/* The texts of documents: pending with the content, made later, gone with it. */
+
+static uint32_t add_document(struct catalog_txn *txn, uint64_t inode,
+			     uint64_t n)
+{
+	char text[64];
+	struct digests d = digests_of(n, text, sizeof(text));
+	struct file_identity id = identity_of(n);
+	struct file_key key = key_of(inode);
+	struct file_record rec;
+
+	d.is_document = true;
+	assert_int_equal(catalog_file_set_fresh(txn, &key, &id, &d), 0);
+	assert_int_equal(catalog_file_get(txn, &key, &rec), 0);
+	return rec.content;
+}
+
+static void set_text(struct catalog_txn *txn, uint32_t content,
+		     enum text_state state)
+{
+	const struct content_text text = { .state = state, .date = 7 };
+	uint8_t packed[64];
+
+	assert_int_equal(
+		catalog_text_set(txn, content, &text, packed,
+				 pack_sketch(content, packed, sizeof(packed))),
+		0);
+}
+
+static struct content_text text_of(struct catalog_txn *txn, uint32_t content)
+{
+	struct content_text text;
+
+	assert_int_equal(catalog_text_get(txn, content, &text), 0);
+	return text;
+}
+
+static void test_a_text_is_pending_until_it_is_made(void **state)
+{
+	struct catalog_txn *txn = begin_write(*state);
+	uint32_t first = add_document(txn, 1, 10), second, found;
+	struct content_text text;
+
+	assert_int_equal(set_fresh(txn, 2, 20), 0);
+	second = add_document(txn, 3, 30);
+	assert_int_equal(text_of(txn, first).state, TEXT_PENDING);
+	assert_int_equal(catalog_text_pending(txn, 0, false, &found), 0);
+	assert_int_equal(found, first);
+	assert_int_equal(catalog_text_pending(txn, first, false, &found), 0);
+	assert_int_equal(found, second);
+	assert_int_equal(catalog_text_pending(txn, second, false, &found),
+			 -ENOENT);
+	/* A content that is no document. */
+	assert_int_equal(catalog_text_get(txn, first + 1, &text), -ENOENT);
+
+	set_text(txn, first, TEXT_YES);
+	text = text_of(txn, first);
+	assert_int_equal(text.state, TEXT_YES);
+	assert_int_equal(text.date, 7);
+	assert_int_equal(text.sketch, second + 1);
+	assert_int_equal(catalog_text_owner(txn, text.sketch, &found), 0);
+	assert_int_equal(found, first);
+	assert_int_equal(catalog_text_owner(txn, first, &found), -ENOENT);
+	set_text(txn, second, TEXT_ENCRYPTED);
+	assert_int_equal(text_of(txn, second).sketch, 0);
+	assert_int_equal(catalog_text_pending(txn, 0, false, &found), -ENOENT);
+	/* It is made once. */
+	set_text(txn, first, TEXT_NONE);
+	assert_int_equal(text_of(txn, first).state, TEXT_YES);
+	commit(txn);
+	check_clean(*state);
+}
+
+static void test_what_no_program_read_is_tried_again(void **state)
+{
+	struct catalog_txn *txn = begin_write(*state);
+	const uint32_t content = add_document(txn, 1, 10);
+	uint32_t found;
+
+	set_text(txn, content, TEXT_FAILED);
+	assert_int_equal(catalog_text_pending(txn, 0, false, &found), -ENOENT);
+	assert_int_equal(catalog_text_pending(txn, 0, true, &found), 0);
+	assert_int_equal(found, content);
+	set_text(txn, content, TEXT_YES);
+	assert_int_equal(text_of(txn, content).state, TEXT_YES);
+	assert_int_equal(catalog_text_pending(txn, 0, true, &found), -ENOENT);
+	commit(txn);
+	check_clean(*state);
+}
+
+static void test_a_text_goes_with_its_content(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_txn *txn = begin_write(f);
+	const uint32_t content = add_document(txn, 1, 10);
+	struct file_key key = key_of(1);
+	struct catalog_changes changes;
+	struct content_text text;
+	uint32_t sketch, found;
+
+	set_text(txn, content, TEXT_YES);
+	sketch = text_of(txn, content).sketch;
+	assert_int_equal(catalog_commit(txn, &changes), 0);
+	assert_int_equal(changes.added_count, 2);
+	assert_int_equal(changes.added[1], sketch);
+	catalog_changes_release(&changes);
+	assert_int_equal(catalog_pending_texts(f->c), 0);
+
+	fixture_close(f);
+	fixture_open(f);
+	txn = begin_write(f);
+	assert_int_equal(text_of(txn, content).sketch, sketch);
+	assert_int_equal(catalog_file_remove(txn, &key), 0);
+	assert_int_equal(catalog_text_get(txn, content, &text), -ENOENT);
+	assert_int_equal(catalog_text_owner(txn, sketch, &found), -ENOENT);
+	assert_int_equal(catalog_commit(txn, &changes), 0);
+	assert_int_equal(changes.removed_count, 2);
+	catalog_changes_release(&changes);
+	check_clean(f);
+}
+
+static void test_a_pending_text_is_counted(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_txn *txn = begin_write(f);
+	struct file_key key = key_of(1);
+
+	(void)add_document(txn, 1, 10);
+	commit(txn);
+	assert_int_equal(catalog_pending_texts(f->c), 1);
+	fixture_close(f);
+	fixture_open(f);
+	assert_int_equal(catalog_pending_texts(f->c), 1);
+	txn = begin_write(f);
+	assert_int_equal(catalog_file_remove(txn, &key), 0);
+	commit(txn);
+	assert_int_equal(catalog_pending_texts(f->c), 0);
+	check_clean(f);
+}
+
+static void test_ids_of_sketches_and_contents_are_walked_apart(void **state)
+{
+	struct catalog_txn *txn = begin_write(*state);
+	const uint32_t content = add_document(txn, 1, 10);
+	struct catalog_walk *walk;
+	const uint8_t *packed;
+	uint32_t id;
+	size_t len;
+
+	set_text(txn, content, TEXT_YES);
+	assert_int_equal(set_fresh(txn, 2, 20), 0);
+	assert_int_equal(catalog_texts_begin(txn, &walk), 0);
+	assert_int_equal(catalog_texts_next(walk, &id, &packed, &len), 1);
+	assert_int_equal(id, content + 1);
+	assert_int_equal(catalog_texts_next(walk, &id, &packed, &len), 0);
+	catalog_walk_end(walk);
+	assert_int_equal(catalog_sketches_begin(txn, &walk), 0);
+	assert_int_equal(catalog_sketches_next(walk, &id, &packed, &len), 1);
+	assert_int_equal(id, content);
+	assert_int_equal(catalog_sketches_next(walk, &id, &packed, &len), 1);
+	assert_int_equal(id, content + 2);
+	catalog_walk_end(walk);
+	commit(txn);
+	check_clean(*state);
+}
+
+#define TEST(name)                                                \
+	cmocka_unit_test_setup_teardown(name, fixture_setup_open, \
+					fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_a_text_is_pending_until_it_is_made),
+		TEST(test_what_no_program_read_is_tried_again),
+		TEST(test_a_text_goes_with_its_content),
+		TEST(test_a_pending_text_is_counted),
+		TEST(test_ids_of_sketches_and_contents_are_walked_apart),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
