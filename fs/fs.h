@@ -57,8 +57,10 @@ struct watched;
 struct fs {
 	struct options options;
 	struct fuse_session *session;
-	struct loop *loop;       /* fs/loop/loop.h */
-	struct engine *engine;   /* NULL before it is opened */
+	struct loop *loop;     /* fs/loop/loop.h */
+	struct engine *engine; /* NULL before it is opened */
+	/* core/extract/client.h; NULL: no texts are made */
+	struct extract_client *texts;
 	struct similar *similar; /* fs/similar/node.h; NULL with similar=off */
 	struct mapped *mapped;   /* fs/inode/mapped.h */
 	struct service *service; /* serve.c; or NULL */

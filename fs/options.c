@@ -238,6 +238,8 @@ static const struct option ours[] = {
 	  set_db, 0, 0, 0, 0 },
 	{ "timeout=", "SECONDS", "attributes in the kernel's cache",
 	  "a number of seconds", false, set_timeout, 0, 0, 0, 0 },
+	{ "text=", "yes|no", "documents are alike by their texts (yes)",
+	  "yes or no", false, set_choice, FIELD(no_text), 0, 1 },
 	{ "watch=", "yes|no", "changes behind the mount are told (yes)",
 	  "yes or no", false, set_choice, FIELD(no_watch), 0, 1 },
 	{ "passthrough=", "auto|no", "reads and writes by the kernel (auto)",

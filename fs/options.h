@@ -44,6 +44,7 @@ struct options {
 	char *db;         /* NULL: the default directory */
 	double timeout_s; /* of attributes and names in the kernel's cache */
 	bool timeout_given;
+	bool no_text;  /* else documents are alike by their texts */
 	bool no_watch; /* else changes behind the mount are watched */
 
 	bool cross;

@@ -22,6 +22,7 @@
 #include "core/base/notify.h"
 #include "core/base/thread.h"
 #include "core/engine/engine.h"
+#include "core/extract/client.h"
 #include "fs/inode/backing.h"
 #include "fs/inode/cred.h"
 #include "fs/fs.h"
@@ -104,6 +105,10 @@ static int open_engine(struct fs *fs, const char *catalog_dir,
 	struct buf holder = { .data = NULL };
 	int err = buf_append_format(&holder, "mounted on '%s'", fs->mountpoint);
 
+	/* Before there are threads, and before privileges are given up. */
+	if (!err && !o->no_text && !fs->texts)
+		e.texts_missing = extract_open(NULL, true, &fs->texts) != 0;
+	e.texts = fs->texts;
 	e.holder = holder.data;
 	notify_host(fs, &e);
 	if (!err)
@@ -321,6 +326,8 @@ static void stop_parts(struct fs *fs)
 	similar_stop(fs);
 	engine_free(fs->engine);
 	fs->engine = NULL;
+	extract_free(fs->texts);
+	fs->texts = NULL;
 	loop_free(fs);
 }
 

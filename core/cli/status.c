@@ -53,7 +53,8 @@ static void print_activity(const struct progress *p)
 				    p->reading  ? "reading the catalog" :
 				    p->scanning ? "scanning" :
 				    p->paused   ? "waiting" :
-						  "hashing");
+				    p->left     ? "hashing" :
+					      "reading the texts of documents");
 	if (p->paused)
 		print_line("paused", p->paused);
 	if (!p->counted)
@@ -178,6 +179,22 @@ static void print_share(const json_t *share)
 	putchar('\n');
 }
 
+/* Of documents. */
+static void print_texts(const json_t *texts)
+{
+	const char *state = text(texts, "state");
+
+	if (!strcmp(state, "not installed"))
+		print_line("texts", "documents are alike by their bytes alone: "
+				    "kin-extract is not installed");
+	else if (strcmp(state, "on") != 0 || !has(texts, "made"))
+		print_line("texts", state);
+	else
+		printf("%-10s of %lld documents and archives, %lld pending\n",
+		       "texts", number(texts, "made"),
+		       number(texts, "pending"));
+}
+
 /* Not every caller is told everything: what is missing is left out. */
 static void print_status(const json_t *status)
 {
@@ -200,6 +217,8 @@ static void print_status(const json_t *status)
 		print_catalog(status);
 	if (has(status, "digests"))
 		print_names(status);
+	if (has(status, "texts"))
+		print_texts(json_object_get(status, "texts"));
 	if (has(status, "threshold"))
 		printf("%-10s %s, threshold %lld\n", "listings",
 		       text(status, "similar_name"),

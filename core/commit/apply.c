@@ -135,6 +135,20 @@ static int apply_pending(const struct committer *c, struct catalog_txn *txn,
 	return catalog_file_set_pending(txn, &ev->key, &ev->identity);
 }
 
+/* The file may have changed since its text was made. */
+static int apply_text(struct catalog_txn *txn, const struct event *ev)
+{
+	const struct text_result *t = ev->text;
+	struct file_record rec;
+	int err = catalog_file_get(txn, &ev->key, &rec);
+
+	if (err || rec.state != FILE_FRESH ||
+	    !file_identity_equal(&rec.identity, &ev->identity))
+		return err == -ENOENT ? 0 : err;
+	return catalog_text_set(txn, rec.content, &t->text, t->sketch.data,
+				t->sketch.len);
+}
+
 static int ignore_missing(int err)
 {
 	return err == -ENOENT ? 0 : err;
@@ -431,6 +445,8 @@ static int apply_by_kind(const struct committer *c, struct catalog_txn *txn,
 		return apply_name_moved(c, txn, ev);
 	case EVENT_LISTING:
 		return apply_listing(c, txn, ev->listing);
+	case EVENT_TEXT:
+		return apply_text(txn, ev);
 	}
 	return 0;
 }

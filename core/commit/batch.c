@@ -48,22 +48,26 @@ static int write_batch_growing(struct committer *c, const struct event *ev,
 	return err;
 }
 
+/* id: of a content, or of the sketch of a text, whose size does not matter. */
 static int index_add_content(struct committer *c, struct catalog_txn *txn,
-			     uint32_t content)
+			     uint32_t id)
 {
+	struct digests text = { .size = 1 }, d;
 	struct sketch sketch;
-	struct digests d;
-	int err = catalog_content_brief(txn, content, &d);
-	bool has_sketch;
+	bool has_sketch, is_content;
+	int err = catalog_content_brief(txn, id, &d);
 
-	/* -ENOENT: the catalog was replaced after the commit. */
-	if (err || !d.size)
-		return err == -ENOENT ? 0 : err;
-	err = catalog_sketch_get(txn, content, &sketch);
+	is_content = !err;
+	if ((err && err != -ENOENT) || (is_content && !d.size))
+		return err;
+	err = catalog_sketch_get(txn, id, &sketch);
 	has_sketch = !err;
 	if (err && err != -ENOENT)
 		return err;
-	return index_add(c->context.index, content, &d,
+	/* The catalog was replaced after the commit. */
+	if (!is_content && !has_sketch)
+		return 0;
+	return index_add(c->context.index, id, is_content ? &d : &text,
 			 has_sketch ? &sketch : NULL);
 }
 

@@ -145,6 +145,7 @@ static void attempted(void *engine, uint64_t number)
 	struct engine *e = engine;
 
 	search_committed(&e->search, number);
+	text_reader_wake(&e->texts);
 }
 
 static void catalog_damaged(void *engine, bool waits)
@@ -192,6 +193,17 @@ static int init_parts(struct engine *e)
 		.workers = o->workers,
 		.up = &e->listener,
 	};
+	const struct text_context texts = {
+		.source = &e->source,
+		.catalog = e->catalog,
+		.queue = &e->queue,
+		.hasher = &e->hash,
+		.throttle = &e->throttle,
+		.log = &e->log,
+		.stopping = &e->stopping,
+		.client = o->texts,
+		.up = &e->listener,
+	};
 	const struct scan_context scan = {
 		.source = &e->source,
 		.catalog = e->catalog,
@@ -225,6 +237,7 @@ static int init_parts(struct engine *e)
 		.share_min = o->share_min ? o->share_min : INDEX_SHARE_MIN,
 		.limit = o->limit,
 		.measure = o->measure,
+		.texts = o->texts ? &e->texts : NULL,
 		.up = &e->listener,
 	};
 
@@ -246,6 +259,7 @@ static int init_parts(struct engine *e)
 	return queue_init(&e->queue, o->workers)                          ?:
 		       throttle_init(&e->throttle, &throttle)             ?:
 		       hash_init(&e->hash, &hash)                         ?:
+		       text_reader_init(&e->texts, &texts)                ?:
 		       scan_init(&e->scan, &scan)                         ?:
 		       changes_init(&e->changes, &e->source, e->catalog)  ?:
 		       commit_init(&e->commit, &commit)                   ?:
@@ -284,6 +298,7 @@ int engine_start(struct engine *e)
 
 	search_start(&e->search, &e->queue);
 	demand_pool_start(&e->on_demand, &e->queue);
+	text_reader_start(&e->texts);
 	if (!err)
 		err = queue_start(&e->queue);
 	if (!err)
@@ -308,6 +323,7 @@ void engine_free(struct engine *e)
 	commit_unblock(&e->commit);
 	scan_stop(&e->scan);
 	hash_stop(&e->hash);
+	text_reader_stop(&e->texts);
 	commit_stop(&e->commit);
 	changes_stop(&e->changes);
 	search_stop(&e->search);
@@ -320,6 +336,7 @@ void engine_free(struct engine *e)
 	ignored_release(&e->ignored);
 	demand_pool_release(&e->on_demand);
 	throttle_release(&e->throttle);
+	text_reader_release(&e->texts);
 	hash_release(&e->hash);
 	index_free(e->index);
 	catalog_free(e->catalog);
@@ -363,28 +380,63 @@ void engine_give_up(struct engine *e, uint64_t ticket)
 	queue_give_up_waiting(&e->queue, ticket);
 }
 
+/* Begins to read about the regular file behind fd.  -ENODATA: it is another
+ * one, or the catalog is not open. */
+static int read_of_file(struct engine *e, int fd, struct stat *st_out,
+			struct file_key *key_out, struct catalog_txn **txn_out)
+{
+	if (fstat(fd, st_out))
+		return -errno;
+	if (!S_ISREG(st_out->st_mode) || !catalog_is_open(e->catalog))
+		return -ENODATA;
+	source_get_key(&e->source, fd, st_out, key_out);
+	return catalog_read(e->catalog, txn_out);
+}
+
+static int end_read_of_file(struct engine *e, struct catalog_txn *txn, int err)
+{
+	if (err == -EUCLEAN)
+		catalog_found_damage(e->catalog);
+	catalog_abort(txn);
+	if (err == -EUCLEAN)
+		engine_reload_if_damaged(e);
+	return err == -ENOENT || err == -EUCLEAN ? -ENODATA : err;
+}
+
 int engine_last_change(struct engine *e, int fd, struct catalog_change *out)
 {
 	struct catalog_txn *txn;
 	struct file_key key;
 	struct stat st;
-	int err;
+	int err = read_of_file(e, fd, &st, &key, &txn);
 
-	if (fstat(fd, &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode) || !catalog_is_open(e->catalog))
-		return -ENODATA;
-	source_get_key(&e->source, fd, &st, &key);
-	err = catalog_read(e->catalog, &txn);
-	if (!err) {
-		err = catalog_change_get(txn, &key, out);
-		if (err == -EUCLEAN)
-			catalog_found_damage(e->catalog);
-		catalog_abort(txn);
-	}
-	if (err == -EUCLEAN)
-		engine_reload_if_damaged(e);
-	return err == -ENOENT || err == -EUCLEAN ? -ENODATA : err;
+	if (err)
+		return err;
+	return end_read_of_file(e, txn, catalog_change_get(txn, &key, out));
+}
+
+int engine_text(struct engine *e, int fd, struct content_text *out)
+{
+	struct file_identity identity;
+	struct catalog_txn *txn;
+	struct file_record rec;
+	struct file_key key;
+	struct stat st;
+	int err = read_of_file(e, fd, &st, &key, &txn);
+
+	if (err)
+		return err;
+	source_get_identity(&st, &identity);
+	*out = (struct content_text){ .state = TEXT_NONE };
+	err = catalog_file_get(txn, &key, &rec);
+	if (!err && (rec.state == FILE_PENDING ||
+		     !file_identity_equal(&rec.identity, &identity)))
+		out->state = TEXT_PENDING;
+	else if (!err && rec.state == FILE_FRESH)
+		err = catalog_text_get(txn, rec.content, out);
+	if (err == -ENOENT)
+		err = 0;
+	return end_read_of_file(e, txn, err);
 }
 
 int engine_digest_on_demand(struct engine *e, const struct demand_query *q)

@@ -64,6 +64,7 @@
  * callback twice or not at all, or let a thread of the host wait.
  */
 struct engine;
+struct extract_client;
 
 /* The host's callbacks. */
 struct engine_host {
@@ -104,6 +105,10 @@ struct engine_options {
 	 * DIGEST_COUNT: the weighted score of the sketches. */
 	enum digest_id measure;
 	size_t limit; /* near-duplicates per file; exact ones not counted */
+	/* Makes the texts of documents; borrowed while open.  NULL: there are
+	 * none, or with texts_missing there is no program that makes them. */
+	struct extract_client *texts;
+	bool texts_missing;
 	struct engine_host host;
 };
 
@@ -146,6 +151,11 @@ int engine_ask(struct engine *e, int fd, uint32_t wanted,
  * engine_ask().  False for an answer in any other state. */
 bool engine_digests_hold(struct engine *e, int fd,
 			 const struct file_digests *answer);
+
+/* What is known of the text of the regular file behind fd, as far as it is
+ * committed; of a file that is no document TEXT_NONE.  Never waits.  -ENODATA:
+ * nothing is known. */
+int engine_text(struct engine *e, int fd, struct content_text *out);
 
 /* How the content of the file behind fd was last changed, as far as that is
  * committed.  Never waits.  -ENODATA: it was not, or that is not known. */

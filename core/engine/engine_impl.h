@@ -19,6 +19,7 @@
 #include "core/queue/gate.h"
 #include "core/queue/throttle.h"
 #include "core/queue/queue.h"
+#include "core/queue/texts.h"
 #include "core/scan/scan.h"
 #include "core/source/times.h"
 #include "core/index/index.h"
@@ -32,6 +33,7 @@
  *   search   queries for near-duplicates, on threads of its own
  *   hash     the workers, which read and digest files
  *   on_demand  digests that are not stored, on threads of their own
+ *   texts    the texts of documents, on a thread of their own
  *   changes  those who watch what is committed
  *   ignored  the pairs of contents that the user ignores
  *
@@ -56,6 +58,7 @@ struct engine {
 	struct searcher search;
 	struct hasher hash;
 	struct demand_pool on_demand;
+	struct text_reader texts;
 	struct ignored ignored;
 	struct changes changes;
 	struct engine_listener listener; /* of all parts */

@@ -35,18 +35,46 @@ static int load_sketch(void *arg, uint32_t content, const struct sketch *sketch)
 	return err == -ENOMEM ? err : 0;
 }
 
+/* Adds the texts with ids below the content. */
+static int load_texts(struct engine *e, struct catalog_walk *walk,
+		      uint32_t *next, uint32_t content)
+{
+	const struct digests d = { .size = 1 };
+	const uint8_t *packed;
+	size_t len;
+	int err = 0;
+
+	while (!err && *next < content) {
+		if (*next)
+			err = index_add(e->index, *next, &d, NULL);
+		*next = UINT32_MAX;
+		if (!err)
+			err = catalog_texts_next(walk, next, &packed, &len);
+		err = err == 1 ? 0 : err;
+	}
+	return err;
+}
+
+/* Contents and texts have ids of one sequence, and are added in its order. */
 static int load_contents(struct engine *e, struct catalog_txn *txn)
 {
-	struct catalog_walk *walk;
+	struct catalog_walk *walk, *texts = NULL;
 	struct digests d;
-	uint32_t content;
+	uint32_t content, text = 0;
 	int err = catalog_contents_begin(txn, &walk);
 
 	if (err)
 		return err;
-	while (!err && (err = catalog_contents_next(walk, &content, &d)) == 1)
-		err = d.size ? index_add(e->index, content, &d, NULL) : 0;
+	err = catalog_texts_begin(txn, &texts);
+	while (!err && (err = catalog_contents_next(walk, &content, &d)) == 1) {
+		err = load_texts(e, texts, &text, content);
+		if (!err && d.size)
+			err = index_add(e->index, content, &d, NULL);
+	}
+	if (!err)
+		err = load_texts(e, texts, &text, UINT32_MAX);
 	catalog_walk_end(walk);
+	catalog_walk_end(texts);
 	return err ? err : sketch_reader_each(txn, load_sketch, e);
 }
 

@@ -120,20 +120,51 @@ static int add_to_batch(struct sketch_reader *r, uint32_t content,
 	return ++b->count == BATCH ? hand_over(r) : 0;
 }
 
+/* One of the two tables with sketches, and its next one. */
+struct sketch_table {
+	int (*next)(struct catalog_walk *w, uint32_t *id_out,
+		    const uint8_t **packed_out, size_t *len_out);
+	struct catalog_walk *walk;
+	int found; /* 1: these are valid; 0: there is none; or an error */
+	uint32_t id;
+	const uint8_t *packed;
+	size_t len;
+};
+
+static void read_next(struct sketch_table *t)
+{
+	t->found = t->next(t->walk, &t->id, &t->packed, &t->len);
+}
+
+/* Merges the two tables in the order of their ids. */
+static int read_tables(struct sketch_reader *r, struct sketch_table tables[2])
+{
+	struct sketch_table *a = &tables[0], *b = &tables[1], *t;
+	int err = 0;
+
+	read_next(a);
+	read_next(b);
+	while (!err && (a->found == 1 || b->found == 1)) {
+		t = b->found != 1 || (a->found == 1 && a->id < b->id) ? a : b;
+		err = add_to_batch(r, t->id, t->packed, t->len);
+		if (!err)
+			read_next(t);
+	}
+	return err ? err : a->found < 0 ? a->found : b->found;
+}
+
 static int read_sketches(struct sketch_reader *r)
 {
-	struct catalog_walk *walk;
-	const uint8_t *packed;
-	uint32_t content;
-	size_t len;
-	int err = catalog_sketches_begin(r->txn, &walk);
+	struct sketch_table tables[2] = { { .next = catalog_sketches_next },
+					  { .next = catalog_texts_next } };
+	int err = catalog_sketches_begin(r->txn, &tables[0].walk);
 
-	if (err)
-		return err;
-	while (!err && (err = catalog_sketches_next(walk, &content, &packed,
-						    &len)) == 1)
-		err = add_to_batch(r, content, packed, len);
-	catalog_walk_end(walk);
+	if (!err)
+		err = catalog_texts_begin(r->txn, &tables[1].walk);
+	if (!err)
+		err = read_tables(r, tables);
+	catalog_walk_end(tables[0].walk);
+	catalog_walk_end(tables[1].walk);
 	return err;
 }
 

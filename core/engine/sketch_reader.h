@@ -10,7 +10,8 @@ typedef int sketch_each(void *arg, uint32_t content,
 			const struct sketch *sketch);
 
 /*
- * Calls each() with the sketch of every content in the catalog, in order.  The
+ * Calls each() with every sketch in the catalog, of contents and of texts, in
+ * the order of their ids.  The
  * catalog is read by a thread of its own, and both threads unpack what it
  * found.  -EUCLEAN: a sketch could not be unpacked; those before it were given
  * to each().  -EAGAIN: no thread can be started.

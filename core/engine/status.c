@@ -17,7 +17,7 @@ struct snapshot {
 	uint64_t catalog_bytes;
 	int catalog_error; /* why there are no digests, or none are written */
 	unsigned walks;    /* over the whole tree, finished */
-	bool catalog_open, caught_up, scan_idle, quiet;
+	bool catalog_open, caught_up, scan_idle, quiet, texts_busy;
 };
 
 static int take_snapshot(struct engine *e, struct snapshot *s)
@@ -39,6 +39,7 @@ static int take_snapshot(struct engine *e, struct snapshot *s)
 	/* An event that was applied may have sent a request to the scan. */
 	s->scan_idle = scan_is_idle(&e->scan) && s->scan_idle;
 	meter_read(&e->hash.meter, clock_now_ms(), &s->reading);
+	s->texts_busy = text_reader_is_busy(&e->texts);
 	commit_counts(&e->commit, &s->commit);
 	s->quiet = s->quiet && s->commit.posted == before.posted;
 	s->catalog_error = catalog_failure(e->catalog);
@@ -64,7 +65,7 @@ static bool is_idle(const struct snapshot *s)
 
 	return s->catalog_open && s->caught_up && s->scan_idle && s->quiet &&
 	       !s->commit.events && !q->queued && !q->running &&
-	       q->delayed == q->unsteady;
+	       q->delayed == q->unsteady && !s->texts_busy;
 }
 
 /* Paused, and all remaining work waits for the end of the pause. */
@@ -73,7 +74,8 @@ static bool is_stalled(const struct snapshot *s)
 	const struct queue_counts *q = &s->queue;
 
 	return q->paused && s->caught_up && s->scan_idle && !s->commit.events &&
-	       !q->running && (q->queued || s->catalog.pending);
+	       !q->running &&
+	       (q->queued || s->catalog.pending || s->texts_busy);
 }
 
 static json_t *digest_names(uint32_t set)
@@ -122,6 +124,19 @@ static json_t *catalog_object(struct engine *e, const struct snapshot *s)
 	return json_pack("{s:o, s:b, s:I, s:o}", "path",
 			 json_text(e->catalog_dir), "open", s->catalog_open,
 			 "bytes", (json_int_t)s->catalog_bytes, "error", error);
+}
+
+/* The texts of documents. */
+static json_t *texts_object(struct engine *e, const struct snapshot *s)
+{
+	const struct engine_options *o = &e->options;
+
+	return json_pack("{s:s, s:I, s:I}", "state",
+			 o->texts         ? "on" :
+			 o->texts_missing ? "not installed" :
+					    "off",
+			 "made", (json_int_t)s->catalog.texts, "pending",
+			 (json_int_t)s->catalog.pending_texts);
 }
 
 static void set_number(json_t *o, const char *name, uint64_t value)
@@ -188,6 +203,7 @@ int engine_status(struct engine *e, json_t **out)
 	if (!o)
 		return -ENOMEM;
 	json_object_set_new(o, "progress", progress_object(&s.reading));
+	json_object_set_new(o, "texts", texts_object(e, &s));
 	json_object_set_new(o, "paused",
 			    s.queue.paused ? json_string("asked") :
 					     json_null());

@@ -35,6 +35,7 @@ struct extract_process {
 
 struct extract_client {
 	int starter;
+	const atomic_bool *stop; /* or NULL */
 	struct extract_process processes[STARTER_PROGRAMS];
 	enum starter_program current;
 	struct extract_limits limits;
@@ -76,6 +77,8 @@ static bool is_within_time(struct extract_client *c, struct extract_process *p)
 {
 	int64_t now = clock_now_ms(), cpu;
 
+	if (c->stop && atomic_load(c->stop))
+		return false;
 	if (now - p->looked < LOOK_MS)
 		return true;
 	p->looked = now;
@@ -276,6 +279,11 @@ int extract_open(const char *directory, bool background,
 	c->pdf = -1;
 	*out = c;
 	return 0;
+}
+
+void extract_stop_when(struct extract_client *c, const atomic_bool *stop)
+{
+	c->stop = stop;
 }
 
 void extract_free(struct extract_client *c)

@@ -2,6 +2,7 @@
 #ifndef CORE_EXTRACT_CLIENT_H
 #define CORE_EXTRACT_CLIENT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -56,6 +57,9 @@ struct extract_piece {
 int extract_open(const char *directory, bool background,
 		 struct extract_client **out);
 void extract_free(struct extract_client *c);
+
+/* Once stop is true, a file that is being read ends with EXTRACT_LIMIT. */
+void extract_stop_when(struct extract_client *c, const atomic_bool *stop);
 
 /*
  * The descriptor, of a regular file that can be read, stays the caller's and

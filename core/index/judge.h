@@ -83,6 +83,7 @@ struct verdict {
 	uint64_t bytes; /* of the folded content, in common; INDEX_SHARES:
 			 * in passages */
 	enum verdict_reason reason;
+	bool by_text; /* of the text of a document, which the caller sets */
 };
 
 /*

@@ -36,6 +36,9 @@ void event_free(struct event *ev)
 		return;
 	result_free(ev->result);
 	source_listing_free(ev->listing);
+	if (ev->text)
+		buf_release(&ev->text->sketch);
+	free(ev->text);
 	free(ev->name);
 	free(ev->new_name);
 	free(ev);

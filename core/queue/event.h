@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "core/base/buf.h"
 #include "core/catalog/catalog.h"
 #include "core/source/listing.h"
 
@@ -22,6 +23,13 @@ enum event_kind {
 	EVENT_NAME_REMOVED, /* parent, name */
 	EVENT_NAME_MOVED,   /* parent, name, new_parent, new_name, exchange */
 	EVENT_LISTING,      /* listing: the entries of a directory */
+	EVENT_TEXT,         /* key, identity, text: of the file's content */
+};
+
+/* What became of the text of a content. */
+struct text_result {
+	struct content_text text;
+	struct buf sketch; /* packed; TEXT_YES only */
 };
 
 struct event {
@@ -37,6 +45,7 @@ struct event {
 	unsigned version; /* learned: commit_names_version() before reading */
 	struct result *result;          /* owned */
 	struct source_listing *listing; /* owned */
+	struct text_result *text;       /* owned */
 	char *name, *new_name;          /* owned */
 };
 

@@ -9,6 +9,7 @@
 #include "core/base/hole.h"
 #include "core/base/told_size.h"
 #include "core/digest/fingerprint.h"
+#include "core/extract/sniff.h"
 #include "core/queue/event.h"
 #include "core/queue/hash_impl.h"
 #include "core/source/file.h"
@@ -285,6 +286,14 @@ static void resume_kept(struct hash_task *t, struct kept *kept)
 	kept_free(kept);
 }
 
+static bool is_document(int fd)
+{
+	uint8_t head[SNIFF_BYTES];
+	ssize_t len = pread(fd, head, sizeof(head), 0);
+
+	return len > 0 && sniff_is_document(head, (size_t)len);
+}
+
 static void hash_file(struct hash_task *t)
 {
 	const struct hash_context *c = t->w->context;
@@ -294,6 +303,8 @@ static void hash_file(struct hash_task *t)
 
 	if (err == -EFBIG && task_is_changed(t))
 		err = -EAGAIN; /* it has grown */
+	if (!err)
+		digests.is_document = is_document(t->fd);
 	if (!err && (source_get_use(c->source, t->st) || task_is_changed(t))) {
 		digests_release(&digests);
 		err = -EAGAIN;

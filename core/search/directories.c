@@ -17,12 +17,14 @@
  *   3. and the directories (struct place) above the files with these contents.
  *      The values that each shares are summed up.
  *   4. The best directories are compared by their own sketches.
+ *
+ * An archive of which the members make nearly the same sketch is a hit, too.
  */
 enum {
 	CONTENTS = 8192,  /* most contents */
 	COPIES = 64,      /* most files of a content */
 	PLACES = 1 << 17, /* most directories, repeats included */
-	COMPARED = 32,    /* directories that are compared */
+	COMPARED = 32,    /* directories that are compared, and archives */
 };
 
 /* ---- the tree below a directory ---- */
@@ -46,6 +48,7 @@ static int tree_add_file(struct search_query *q, struct directory_tree *t,
 			 const struct file_record *rec)
 {
 	struct sketch sketch;
+	uint32_t text;
 	int err;
 
 	if (rec->state != FILE_FRESH || !rec->identity.size ||
@@ -53,7 +56,10 @@ static int tree_add_file(struct search_query *q, struct directory_tree *t,
 		return 0;
 	t->files++;
 	t->contents += hash_id(rec->content);
-	err = catalog_sketch_get(q->txn, rec->content, &sketch);
+	/* Of documents the texts are compared. */
+	err = text_of_content(q, rec->content, &text) ?:
+		      catalog_sketch_get(q->txn, text ? text : rec->content,
+					 &sketch);
 	if (!err)
 		sketch_merge(&t->sketch, &sketch);
 	return err == -ENOENT ? 0 : err;
@@ -206,44 +212,6 @@ static void places_sum(struct places *p)
 	qsort(all, p->count, sizeof(*all), by_shared);
 }
 
-/* Finds the places of the contents that share values with the sketch. */
-static int places_find(struct search_query *q, const struct sketch *sketch,
-		       struct places *p)
-{
-	struct digests digests = { .size = 1 };
-	const struct index_query query = { .digests = &digests,
-					   .sketch = sketch,
-					   .first_content = 1,
-					   .visibility = q->index_visibility };
-	struct index_candidate *found = calloc(CONTENTS, sizeof(*found));
-	size_t count = 0, i, files;
-	int err = -ENOMEM;
-
-	if (found)
-		err = index_candidates(q->context->index, &query, INDEX_BY_SKETCH, found, CONTENTS, &count) ?:
-			      q->err;
-	for (i = 0; i < count && err >= 0; i++) {
-		struct copy_cursor at = { 0 };
-
-		for (files = 0; files < COPIES && p->count < PLACES;
-		     files += (size_t)err) {
-			err = copy_next(q, found[i].content, &at);
-			if (err == 1)
-				err = add_above(q, p, &found[i], &at.last) ?:
-					      q->err;
-			else
-				break;
-			if (err < 0)
-				break;
-		}
-	}
-	free(found);
-	if (err < 0)
-		return err;
-	places_sum(p);
-	return q->err;
-}
-
 /* ---- hits ---- */
 
 static int compare_trees(struct search_query *q, const struct directory_tree *a,
@@ -258,6 +226,83 @@ static int compare_trees(struct search_query *q, const struct directory_tree *a,
 	}
 	return index_judge(q->context->index, q->index_visibility, &a->sketch,
 			   &b->sketch, &rules, out);
+}
+
+/* Adds the files with the content whose text has that id, if the members of that
+ * archive make nearly the same tree. */
+static int compare_archive(struct search_query *q,
+			   const struct directory_tree *tree, uint32_t id,
+			   uint32_t content)
+{
+	struct directory_tree *archive = calloc(1, sizeof(*archive));
+	struct verdict verdict = { .reason = VERDICT_BELOW };
+	struct copy_cursor at = { 0 };
+	int err = archive ? catalog_sketch_get(q->txn, id, &archive->sketch) :
+			    -ENOMEM;
+
+	if (!err)
+		err = compare_trees(q, tree, archive, &verdict) ?: q->err;
+	free(archive);
+	verdict.by_text = true;
+	while (!err && verdict.reason == VERDICT_LISTED &&
+	       (err = copy_next(q, content, &at)) == 1) {
+		err = hits_add_file(q, &at.last, &verdict, HIT_NAMES_MAX);
+		err = err < 0 ? err : q->err;
+	}
+	return err == -ENOENT ? 0 : err;
+}
+
+/* Adds the places of a content. */
+static int add_places(struct search_query *q, struct places *p,
+		      const struct index_candidate *content)
+{
+	struct copy_cursor at = { 0 };
+	size_t files = 0;
+	int err = 0;
+
+	while (!err && files < COPIES && p->count < PLACES &&
+	       (err = copy_next(q, content->content, &at)) == 1) {
+		err = add_above(q, p, content, &at.last);
+		files += err > 0;
+		err = err < 0 ? err : q->err;
+	}
+	return err;
+}
+
+/* Finds the places of the contents that share values with the tree, and the
+ * archives that resemble it. */
+static int places_find(struct search_query *q,
+		       const struct directory_tree *tree, struct places *p)
+{
+	struct digests digests = { .size = 1 };
+	const struct index_query query = { .digests = &digests,
+					   .sketch = &tree->sketch,
+					   .first_content = 1,
+					   .visibility = q->index_visibility };
+	struct index_candidate *found = calloc(CONTENTS, sizeof(*found));
+	size_t count = 0, archives = 0, i;
+	int err = -ENOMEM;
+
+	if (found)
+		err = index_candidates(q->context->index, &query, INDEX_BY_SKETCH, found, CONTENTS, &count) ?:
+			      q->err;
+	for (i = 0; i < count && !err; i++) {
+		const uint32_t id = found[i].content;
+		bool is_text = false;
+
+		err = text_get_content(q, id, &found[i].content, &is_text);
+		if (!err && is_text && archives++ < COMPARED)
+			err = compare_archive(q, tree, id, found[i].content);
+		if (!err)
+			err = add_places(q, p, &found[i]);
+		if (err == -ENOENT)
+			err = 0;
+	}
+	free(found);
+	if (err)
+		return err;
+	places_sum(p);
+	return q->err;
 }
 
 /* Adds a hit for the directory if its score is high enough. */
@@ -342,7 +387,7 @@ static int find_directories(struct search_query *q, const char *path)
 	if (err)
 		return err;
 	if (tree->files)
-		err = places_find(q, &tree->sketch, &places);
+		err = places_find(q, tree, &places);
 	for (i = 0; i < places.count && i < COMPARED && !err; i++)
 		err = compare_place(q, tree, places.places[i].path);
 	q->hits.cut = places.count > COMPARED;

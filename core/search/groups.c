@@ -116,6 +116,10 @@ static int add_content(struct groups_query *g)
 		return err == -ENOENT ? 0 : err;
 	if (d.size < g->min_size)
 		return 0;
+	if (group_rules_compare(&g->rules))
+		err = text_of_content(&g->q, c->content, &c->text);
+	if (err)
+		return err;
 	c->size = d.size;
 	memcpy(c->xxh128, d.xxh128, sizeof(c->xxh128));
 	return grouping_add(g->grouping, c);
@@ -497,6 +501,7 @@ static int add_member(struct group_files_query *g,
 	struct search_query *q = &g->q;
 	bool begins = !g->at.copies.begun;
 	size_t first = q->hits.count, most = GROUP_FILES_MAX;
+	struct content_text text = { .date = TEXT_NO_DATE };
 	struct digests d;
 	int found = 1, err = catalog_content_brief(q->txn, member->content, &d);
 
@@ -514,6 +519,10 @@ static int add_member(struct group_files_query *g,
 	}
 	if (g->range.heads && q->hits.count > first)
 		keep_first(&q->hits, first);
+	err = catalog_text_get(q->txn, member->content, &text);
+	if (err && err != -ENOENT)
+		return err;
+	file.date = text.date;
 	file.size = d.size;
 	memcpy(file.xxh128, d.xxh128, sizeof(file.xxh128));
 	err = add_files(g, &file);

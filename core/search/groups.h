@@ -96,6 +96,7 @@ struct search_group_hit {
 	uint32_t group;
 	uint64_t size;
 	uint8_t xxh128[16];
+	int64_t date; /* that the document has, in seconds; TEXT_NO_DATE */
 	/* The digests of the content, a line NAME=TEXT each, owned; only with
 	 * rules.every and for the first file of a content, else NULL. */
 	char *digests;

@@ -270,6 +270,20 @@ static int is_missing(struct search_query *q, const struct file_key *key)
 	return err < 0 ? err : missing;
 }
 
+/* 1: the text of a document that the caller can read is still to be made. */
+static int has_pending_text(struct search_query *q)
+{
+	uint32_t content = 0;
+	int err = q->context->texts ? 0 : -ENOENT;
+
+	while (!err) {
+		err = catalog_text_pending(q->txn, content, false, &content);
+		if (!err)
+			err = content_is_visible(q, content) ? 1 : q->err;
+	}
+	return err == -ENOENT ? 0 : err;
+}
+
 int hits_settle_incomplete(struct search_query *q)
 {
 	struct file_key key = { 0 };
@@ -287,8 +301,10 @@ int hits_settle_incomplete(struct search_query *q)
 		if (!err)
 			err = is_missing(q, &key) ?: q->err;
 	}
+	if (err == -ENOENT)
+		err = has_pending_text(q);
 	q->hits.incomplete = err == 1;
-	return err == -ENOENT || err == 1 ? 0 : err;
+	return err == 1 ? 0 : err;
 }
 
 /* ---- the files with a content ---- */
@@ -377,12 +393,45 @@ int content_has_hit(struct search_query *q, uint32_t content)
 	return entry->visible > 1 || !file_key_equal(&entry->first, &q->self);
 }
 
-bool content_is_visible(void *arg, uint32_t content)
+/* Of the text of a content there are no files, so the entry of its sketch tells
+ * what that of the content does. */
+static int see_text(struct search_query *q, uint32_t id, uint32_t content,
+		    size_t *visible_out)
+{
+	struct visibility_entry *entry;
+	int err = count_visible(q, content, 1, &entry);
+
+	if (err)
+		return err;
+	*visible_out = entry->visible;
+	entry = visibility_of_content(&q->visibility, id);
+	if (!entry)
+		return -ENOMEM;
+	entry->visible = *visible_out;
+	entry->complete = true;
+	return 0;
+}
+
+bool content_is_visible(void *arg, uint32_t id)
 {
 	struct search_query *q = arg;
-	struct visibility_entry *entry;
+	struct visibility_entry *entry =
+		visibility_of_content(&q->visibility, id);
+	size_t visible = entry ? entry->visible : 0;
+	uint32_t content;
 
-	if (!q->err)
-		q->err = count_visible(q, content, 1, &entry);
-	return !q->err && entry->visible;
+	if (!q->err && !entry)
+		q->err = -ENOMEM;
+	if (q->err || visible || entry->complete)
+		return !q->err && visible;
+	q->err = text_get_content(q, id, &content, NULL);
+	if (q->err == -ENOENT) {
+		q->err = 0;
+		return false;
+	}
+	if (!q->err && content != id)
+		q->err = see_text(q, id, content, &visible);
+	else if (!q->err && !(q->err = count_visible(q, id, 1, &entry)))
+		visible = entry->visible;
+	return !q->err && visible;
 }

@@ -14,6 +14,7 @@ struct match_slot {
 	struct kept_match {
 		uint32_t content;
 		uint8_t score, distinctive;
+		bool by_text;
 	} * matches;
 };
 
@@ -60,7 +61,8 @@ bool match_cache_get(struct match_cache *c, uint32_t content, uint64_t changes,
 		copy[i] = (struct index_match){
 			slot->matches[i].content,
 			{ .score = slot->matches[i].score,
-			  .distinctive = slot->matches[i].distinctive },
+			  .distinctive = slot->matches[i].distinctive,
+			  .by_text = slot->matches[i].by_text },
 		};
 	*count_out = slot->count;
 	(void)pthread_mutex_unlock(&c->lock);
@@ -91,6 +93,7 @@ void match_cache_put(struct match_cache *c, uint32_t content, uint64_t changes,
 			matches[i].content,
 			(uint8_t)matches[i].verdict.score,
 			(uint8_t)matches[i].verdict.distinctive,
+			matches[i].verdict.by_text,
 		};
 	(void)pthread_mutex_lock(&c->lock);
 	c->bytes -= bytes_of(slot);

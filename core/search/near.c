@@ -114,6 +114,49 @@ static size_t matches_most(const struct search_query *q)
 	return most > INDEX_MATCHES ? most : INDEX_MATCHES;
 }
 
+/* Searches by one sketch, and appends what is found. */
+static int add_matches(struct search_query *q, const struct index_query *query,
+		       struct index_match **matches, size_t *count)
+{
+	struct index_match *all =
+		realloc(*matches, (*count + query->most) * sizeof(*all));
+	size_t found = 0;
+	int err;
+
+	if (!all)
+		return -ENOMEM;
+	*matches = all;
+	err = match_contents(q, query, all + *count, &found) ?: q->err;
+	*count += err ? 0 : found;
+	return err;
+}
+
+/* The same by the sketch of its own text.  The measure is the mount's for bytes
+ * alone. */
+static int add_matches_of_text(struct search_query *q,
+			       struct index_query *query, uint32_t text,
+			       struct index_match **matches, size_t *count)
+{
+	const struct index_store store = { .sketch = fetch_sketch, .arg = q };
+	struct sketch *own = malloc(sizeof(*own));
+	struct index_match *all =
+		realloc(*matches, (*count + query->most) * sizeof(*all));
+	size_t found = 0, i;
+	int err = own && all ? fetch_sketch(q, text, own) : -ENOMEM;
+
+	*matches = all ? all : *matches;
+	query->sketch = own;
+	query->self = text;
+	if (!err)
+		err = index_search(q->context->index, query, &store, all + *count, &found) ?:
+			      q->err;
+	for (i = 0; i < found; i++)
+		all[*count + i].verdict.by_text = true;
+	*count += err ? 0 : found;
+	free(own);
+	return err;
+}
+
 static int search_digests(struct search_query *q,
 			  const struct content_query *wanted,
 			  const struct digests *digests,
@@ -126,29 +169,39 @@ static int search_digests(struct search_query *q,
 			   .share_min = q->rules.share_min },
 		.self = q->self_content,
 		.first_content = 1,
-		.any = wanted->any,
 		.visibility = q->index_visibility,
 		.most = matches_most(q),
 	};
-	struct index_match *matches = calloc(query.most, sizeof(*matches));
 	struct sketch *own = malloc(sizeof(*own));
+	struct index_match *matches = NULL;
+	uint32_t text = 0;
 	int err = -ENOMEM;
 
 	/* With the measure sif, boilerplate counts like other content. */
 	if (q->context->measure == DIGEST_SIF &&
 	    wanted->relation == INDEX_ALIKE)
 		query.rules.relation = INDEX_ALL;
-	if (matches && own)
+	if (own)
 		err = q->self_content ? fetch_sketch(q, q->self_content, own) :
 					digests_sketch(digests, own);
 	if (!err)
 		query.sketch = own;
 	if (err == -ENOENT || err == -ENODATA)
 		err = 0;
+	if (!err)
+		err = text_of_content(q, q->self_content, &text);
+	/* The first match may be its own text. */
+	query.any = wanted->any && !text;
 	*count_out = 0;
 	if (!err)
-		err = match_contents(q, &query, matches, count_out) ?: q->err;
+		err = add_matches(q, &query, &matches, count_out);
 	free(own);
+	if (!err && text)
+		err = add_matches_of_text(q, &query, text, &matches, count_out);
+	if (!err)
+		err = text_merge_matches(q, matches, count_out);
+	if (*count_out > query.most)
+		*count_out = query.most;
 	if (err)
 		free(matches);
 	else

@@ -134,7 +134,8 @@ bool search_is_incomplete(const struct search_context *c,
 	if (!*only_pending_out || hash_is_feeding(c->hasher))
 		return true;
 	queue_counts(c->hasher->context.queue, &counts);
-	return counts.scanned || counts.unsteady;
+	return counts.scanned || counts.unsteady ||
+	       (c->texts && text_reader_is_busy(c->texts));
 }
 
 void query_hold(struct search_query *q)

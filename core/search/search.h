@@ -18,6 +18,7 @@
 #include "core/index/index.h"
 #include "core/queue/digests_wait.h"
 #include "core/queue/queue.h"
+#include "core/queue/texts.h"
 #include "core/scan/scan.h"
 #include "core/search/ignored.h"
 #include "core/source/file_digests.h"
@@ -221,6 +222,8 @@ struct search_context {
 	uint64_t share_min;          /* of INDEX_SHARES */
 	size_t limit;                /* of hits; identical files not counted */
 	enum digest_id measure;      /* see struct engine_options */
+	/* Contents are alike by the texts of documents, too; or NULL. */
+	struct text_reader *texts;
 	const struct engine_listener *up;
 };
 

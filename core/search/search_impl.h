@@ -225,6 +225,21 @@ int content_has_hit(struct search_query *q, uint32_t content);
  * (index_visibility.is_visible); arg is the query. */
 bool content_is_visible(void *arg, uint32_t content);
 
+/* ---- texts.c: contents are alike by the texts of documents, too ---- */
+
+/* The id of the sketch of the content's text; 0: it has none. */
+int text_of_content(struct search_query *q, uint32_t content, uint32_t *out);
+
+/* The content that an id from the index stands for: itself, or the content
+ * whose text it is.  is_text_out may be NULL.  -ENOENT: it does not count. */
+int text_get_content(struct search_query *q, uint32_t id, uint32_t *out,
+		     bool *is_text_out);
+
+/* Makes matches of ids to matches of contents, each once, by its best verdict,
+ * without q->self_content; best first. */
+int text_merge_matches(struct search_query *q, struct index_match *matches,
+		       size_t *count);
+
 /* ---- near.c ---- */
 
 struct content_query {

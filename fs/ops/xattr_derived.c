@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "core/engine/engine.h"
+#include "core/extract/extract.h"
 #include "fs/inode/cred.h"
 #include "fs/fs.h"
 #include "fs/inode/descriptor.h"
@@ -21,6 +22,7 @@
 #define STATE PREFIX "state"
 #define STATUS PREFIX "status"
 #define CHANGE PREFIX "change"
+#define TEXT PREFIX "text"
 #define WAIT PREFIX "wait"
 #define CONTROL PREFIX "control"
 
@@ -49,6 +51,7 @@ static json_t *public_status(const json_t *whole)
 		{ "stalled" },          { "threshold" },
 		{ "version" },          { "scan", "running" },
 		{ "catalog", "error" }, { "watch", "on" },
+		{ "texts", "state" },
 	};
 	json_t *o = json_object();
 	size_t i;
@@ -135,6 +138,39 @@ static int read_change(fuse_req_t req, struct fs *fs, struct inode *inode,
 		       buf_append_format(out, "%d %s", change.kept, date);
 }
 
+/* "yes", "none", "encrypted", "pending", "failed:damaged". */
+static int read_text(struct fs *fs, struct inode *inode, struct buf *out)
+{
+	static const char *const names[TEXT_STATES] = {
+		[TEXT_PENDING] = "pending", [TEXT_YES] = "yes",
+		[TEXT_NONE] = "none",       [TEXT_ENCRYPTED] = "encrypted",
+		[TEXT_FAILED] = "failed",
+	};
+	struct content_text text = { .state = TEXT_NONE };
+	struct path_fd path;
+	int err;
+
+	if (!S_ISREG(inode->type))
+		return -ENODATA;
+	err = inode_path_fd(fs, inode, &path);
+	if (err)
+		return err;
+	err = engine_text(fs->engine, path.fd, &text);
+	path_fd_close(&path);
+	if (err)
+		return err;
+	if (text.state == TEXT_PENDING && !fs->texts)
+		return buf_append_text(out, fs->options.no_text ?
+						    "failed:off" :
+						    "failed:not-installed");
+	if (text.state != TEXT_FAILED)
+		return buf_append_text(out, names[text.state]);
+	return buf_append_format(out, "failed:%s",
+				 text.why == TEXT_UNREADABLE ?
+					 "unsupported" :
+					 extract_status_name(text.why));
+}
+
 static void get_kinfs(fuse_req_t req, struct fs *fs, struct inode *inode,
 		      const char *name, size_t size)
 {
@@ -148,6 +184,8 @@ static void get_kinfs(fuse_req_t req, struct fs *fs, struct inode *inode,
 			err = xattr_format_state(&answer, &text);
 			file_digests_release(&answer);
 		}
+	} else if (strcmp(name, TEXT) == 0) {
+		err = read_text(fs, inode, &text);
 	} else if (strcmp(name, CHANGE) == 0) {
 		err = read_change(req, fs, inode, &text);
 	} else if (strcmp(name, STATUS) == 0 && inode == fs->root) {

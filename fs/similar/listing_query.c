@@ -134,7 +134,7 @@ static bool item_holds(fuse_req_t req, struct fs *fs, struct similar_node *n,
 	     node_ctime(fs, n) != l->listed_ctime_ns) ||
 	    cred_assume(fs, req, &saved))
 		return false;
-	if (n->view->list == list_directories)
+	if (n->view->list == list_directories && !item->identity.ctime_ns)
 		holds = search_directory_holds(source, item->path, &item->key);
 	else
 		holds = search_hit_holds(source, item->path, &item->key,
@@ -219,21 +219,24 @@ static bool is_better_base(const struct search_hit *a,
 	       distance(b->identity.size, size);
 }
 
-/* A listing of nothing but the link to the best of the hits. */
+/* A listing of nothing but the link to the best of the hits, but for those that
+ * have other bytes. */
 static int list_base(const struct listing_query *q,
 		     const struct search_hits *hits, struct listing **out)
 {
-	struct search_hits best = { .hits = hits->hits,
-				    .count = !!hits->count };
+	struct search_hits best = { .count = 0 };
 	struct listing *l;
 	char *name;
 	size_t i;
 	int err;
 
-	for (i = 1; i < hits->count; i++)
-		if (is_better_base(&hits->hits[i], best.hits,
-				   hits->file.identity.size))
+	for (i = 0; i < hits->count; i++)
+		if (!hits->hits[i].verdict.by_text &&
+		    (!best.count || is_better_base(&hits->hits[i], best.hits,
+						   hits->file.identity.size))) {
 			best.hits = &hits->hits[i];
+			best.count = 1;
+		}
 	err = listing_from_hits(&best, q->node->depth, &l);
 	if (err)
 		return err;

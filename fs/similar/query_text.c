@@ -208,6 +208,11 @@ int query_text_add_hit(const struct search_hit *hit,
 				 (json_int_t)v->bytes);
 	else
 		line = json_pack("{s:i}", "score", v->score);
+	if (line && v->by_text &&
+	    json_object_set_new(line, "by", json_string("text"))) {
+		json_decref(line);
+		line = NULL;
+	}
 	return add_path(line, "path", hit->path, out);
 }
 
@@ -244,9 +249,12 @@ static int add_file(const struct search_group_hit *file,
 			 (json_int_t)hit->disk, "xxh128", hex, "mtime_ns",
 			 (json_int_t)time_in_order(hit->identity.mtime_ns),
 			 "nlink", (json_int_t)hit->nlink);
-	if (line && file->digests &&
-	    json_object_set_new(line, "digests",
-				digests_object(file->digests))) {
+	if (line &&
+	    ((file->digests &&
+	      json_object_set_new(line, "digests",
+				  digests_object(file->digests))) ||
+	     (file->date != TEXT_NO_DATE &&
+	      json_object_set_new(line, "date", json_integer(file->date))))) {
 		json_decref(line);
 		line = NULL;
 	}

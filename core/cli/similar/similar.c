@@ -11,13 +11,14 @@
 
 /* ---- the columns of files ---- */
 
-enum { SHARED = 4 }; /* the column that is shown with --relation shares */
+enum { SHARED = 5 }; /* the column that is shown with --relation shares */
 
 static const struct column columns[] = {
 	{ "of", "OF", COLUMN_NOTE, COLUMN_JSON },
 	{ "score", "SCORE", COLUMN_NUMBER, COLUMN_SHOWN },
 	{ "relation", "RELATION", COLUMN_WORD, COLUMN_SHOWN },
 	{ "distinctive", "DISTINCTIVE", COLUMN_NUMBER, COLUMN_VERBOSE },
+	{ "by", "BY", COLUMN_WORD, COLUMN_VERBOSE },
 	{ "shared", "SHARED", COLUMN_SIZE, COLUMN_VERBOSE },
 	{ "sise", "SISE", COLUMN_NUMBER, COLUMN_VERBOSE },
 	{ "simhash", "SIMHASH", COLUMN_NUMBER, COLUMN_VERBOSE },

@@ -41,6 +41,7 @@ struct similar_hit {
 	enum similar_relation relation;
 	int score;
 	int distinctive;       /* -1: not told */
+	bool by_text;          /* of a document, or of members of an archive */
 	int64_t shared;        /* bytes in passages; -1: not told */
 	char *path;            /* owned; below the root, or HOST:PATH */
 	const char *host;      /* owned; NULL: this one */

@@ -213,6 +213,7 @@ static int print_hit(struct similar_job *job, const struct similar_hit *hit)
 		cell_number(hit->score),
 		cell_word(similar_relation_names[hit->relation]),
 		cell_number(hit->distinctive),
+		cell_word(hit->by_text ? "text" : NULL),
 		cell_number(hit->shared),
 		measure(hit, m->by_digest[DIGEST_SISE]),
 		measure(hit, m->by_digest[DIGEST_SIMHASH]),

@@ -121,6 +121,11 @@ static const char *reason_of(const struct similar_job *job, const struct why *w)
 	return w->is_cut ? "cut" : "ignored";
 }
 
+static bool is_by_text(const struct why *w)
+{
+	return w->is_listed ? w->listed.by_text : w->known.by_text;
+}
+
 static int print_json(const struct similar_job *job, const struct why *w)
 {
 	const char *reason = reason_of(job, w);
@@ -135,6 +140,8 @@ static int print_json(const struct similar_job *job, const struct why *w)
 			    similar_relation_names[w->listed.relation]);
 	if (w->known.distinctive >= 0 && w->is_known)
 		record_number(&r, "distinctive", w->known.distinctive);
+	if (is_by_text(w))
+		record_text(&r, "by", "text");
 	if (w->shared >= 0)
 		record_number(&r, "shared", w->shared);
 	record_number(&r, "threshold", w->threshold);
@@ -166,6 +173,8 @@ static void print_text(const struct similar_job *job, const struct why *w)
 			printf("not listed: %s", texts[i][1]);
 	printf("; score %d, threshold %d",
 	       w->is_listed ? w->listed.score : w->known.score, w->threshold);
+	if (is_by_text(w))
+		fputs(", by text", stdout);
 	if (w->is_known && w->known.distinctive >= 0)
 		printf(", distinctive %d", w->known.distinctive);
 	if (w->shared > 0)

@@ -118,15 +118,17 @@ static int rank_contents(struct grouping *g)
 
 /* ---- keys ---- */
 
-static int read_sketch(const struct grouping *g,
-		       const struct index_store *store, uint32_t rank,
-		       struct sketch *out)
+int grouping_read(const struct grouping *g, const struct index_store *store,
+		  uint32_t rank, int which, struct sketch *out)
 {
-	return store->sketch(store->arg, g->contents[rank].content, out);
+	const struct group_content *c = &g->contents[rank];
+	const uint32_t id = which ? c->text : c->content;
+
+	return id ? store->sketch(store->arg, id, out) : -ENOENT;
 }
 
 /* One of the passes over all sketches. */
-static int pass_sketch(struct grouping *g, uint32_t rank)
+static int pass_sketch(struct grouping *g, uint32_t rank, int which)
 {
 	const struct sketch_keys *keys = &g->sketch_keys;
 	size_t i;
@@ -137,7 +139,8 @@ static int pass_sketch(struct grouping *g, uint32_t rank)
 	}
 	sketch_keys_of(&g->sketch, g->frequency, g->key_rules.plain,
 		       &g->sketch_keys);
-	g->star.plain[rank] = (uint8_t)keys->plain;
+	if (!which || keys->plain < g->star.plain[rank])
+		g->star.plain[rank] = (uint8_t)keys->plain;
 	for (i = 0; i < keys->plain + keys->bands; i++)
 		if (g->phase == GROUPING_COUNT_KEYS)
 			key_table_count(&g->keys, keys->keys[i]);
@@ -169,14 +172,18 @@ static size_t phase_end(const struct grouping *g)
 static int pass_next(struct grouping *g, const struct index_store *store)
 {
 	uint32_t rank;
-	int err;
+	int which, err = 0;
 
 	assert(g->by_id);
 	rank = g->by_id[g->next];
-	err = read_sketch(g, store, rank, &g->sketch);
-	if (err)
-		return err == -ENOENT ? 0 : err;
-	return pass_sketch(g, rank);
+	for (which = 0; which < GROUPING_SKETCHES && !err; which++) {
+		err = grouping_read(g, store, rank, which, &g->sketch);
+		if (!err)
+			err = pass_sketch(g, rank, which);
+		if (err == -ENOENT)
+			err = 0;
+	}
+	return err;
 }
 
 static int do_next(struct grouping *g, const struct index_store *store,

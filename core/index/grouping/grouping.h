@@ -12,7 +12,8 @@
  * Groups of contents that are alike.
  *
  * A group has a head.  Every other member would be in a listing of the head:
- * its score is at least the threshold, and more than boilerplate is alike.  So
+ * its score is at least the threshold, and more than boilerplate is alike (of a
+ * content with two sketches the better one counts).  So
  * no chain of small resemblances ties contents together.  A content is in one
  * group at most.  A content of several files is a group by itself if nothing
  * resembles it.
@@ -65,6 +66,7 @@ struct group_content {
 	uint8_t xxh128[16];
 	uint32_t content;
 	uint32_t files; /* 1 or more */
+	uint32_t text;  /* id of a second sketch; 0: it has none */
 };
 
 struct group_member {

@@ -52,6 +52,11 @@ struct grouping {
 	struct group_set *set; /* owned until taken */
 };
 
+/* One of the sketches of a content, 0 or 1.  -ENOENT: it has none. */
+enum { GROUPING_SKETCHES = 2 };
+int grouping_read(const struct grouping *g, const struct index_store *store,
+		  uint32_t rank, int which, struct sketch *out);
+
 /* ---- grouping_star.c ---- */
 
 int star_init(struct star *s, size_t count);

@@ -57,20 +57,25 @@ static int try_member(struct grouping *g, const struct index_store *store,
 	};
 	struct star *s = &g->star;
 	struct verdict v;
-	int err =
-		store->sketch(store->arg, g->contents[rank].content, &g->other);
+	int which, err, alike = 0;
 
-	if (err) /* -ENOENT: it is gone */
-		return err == -ENOENT ? 0 : err;
-	weigh_head(g);
-	judge_pair(&w, &g->weighed, &g->other, &rules, &v);
-	if (!judge_lists(&rules, &v))
-		return 0;
-	if (s->head[rank] == NO_HEAD || v.score > s->score[rank]) {
-		s->head[rank] = head;
-		s->score[rank] = (uint8_t)v.score;
+	for (which = 0; which < GROUPING_SKETCHES; which++) {
+		err = grouping_read(g, store, rank, which, &g->other);
+		if (err == -ENOENT) /* it is gone, or has none */
+			continue;
+		if (err)
+			return err;
+		weigh_head(g);
+		judge_pair(&w, &g->weighed, &g->other, &rules, &v);
+		if (!judge_lists(&rules, &v))
+			continue;
+		alike = 1;
+		if (s->head[rank] == NO_HEAD || v.score > s->score[rank]) {
+			s->head[rank] = head;
+			s->score[rank] = (uint8_t)v.score;
+		}
 	}
-	return 1;
+	return alike;
 }
 
 /* ---- candidates ---- */
@@ -175,16 +180,12 @@ static int try_bands(struct grouping *g, const struct index_store *store,
 	return 0;
 }
 
-int star_add_head(struct grouping *g, const struct index_store *store,
-		  uint32_t rank, size_t *work)
+/* By one of its sketches. */
+static int find_members(struct grouping *g, const struct index_store *store,
+			uint32_t rank, int which, size_t *work)
 {
-	int err;
+	int err = grouping_read(g, store, rank, which, &g->sketch);
 
-	if (g->star.head[rank] != NO_HEAD)
-		return 0;
-	g->star.head[rank] = rank;
-	++*work;
-	err = store->sketch(store->arg, g->contents[rank].content, &g->sketch);
 	if (err)
 		return err == -ENOENT ? 0 : err;
 	sketch_keys_of(&g->sketch, g->frequency, g->key_rules.looked_up,
@@ -195,5 +196,20 @@ int star_add_head(struct grouping *g, const struct index_store *store,
 		err = try_met(g, store, rank, work);
 	if (!err)
 		err = try_bands(g, store, rank, work);
+	return err;
+}
+
+int star_add_head(struct grouping *g, const struct index_store *store,
+		  uint32_t rank, size_t *work)
+{
+	int which, err = 0;
+
+	if (g->star.head[rank] != NO_HEAD)
+		return 0;
+	g->star.head[rank] = rank;
+	for (which = 0; which < GROUPING_SKETCHES && !err; which++) {
+		++*work;
+		err = find_members(g, store, rank, which, work);
+	}
 	return err;
 }

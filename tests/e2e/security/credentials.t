@@ -125,7 +125,7 @@ test_status() {
 	"$KIN" check "$mnt" >/dev/null
 	is "$(status_of "$bob" | keys | tr '\n' ' ')" \
 		"catalog.error digests idle mounted passthrough paused percent \
-rate scan.running share_min similar_name source stalled threshold version watch.on " \
+rate scan.running share_min similar_name source stalled texts.state threshold version watch.on " \
 		"the status has no numbers of files or contents"
 	like "$(status_of 0)" '"contents": [1-9]' "but to root"
 	is "$(as "$ada" none "$(helper sys)" getx "$mnt" user.kinfs.wait)" \

@@ -74,7 +74,11 @@ make_texts() {
 	for i in 1 2 3; do
 		fmt -w 40 "bob/docs/doc$i" >"bob/texts/wrapped$i"
 		sed 's/$/\r/' "bob/docs/variant$i" >"bob/texts/dos$i"
+		gzip -nc "bob/docs/doc$i" >"bob/texts/doc$i.gz"
+		iconv -t UTF-16 "bob/docs/variant$i" >"bob/texts/wide$i"
 	done
+	tar --sort=name --mtime=@0 --owner=0 --group=0 -czf bob/texts/docs.tgz \
+		bob/docs
 }
 
 host() { # LINES SEED: the passage among as many lines on each side
@@ -112,6 +116,8 @@ related_file() { # NUMBER
 	5) fmt -w 30 "$doc" ;;
 	6) edit_text 3 "8$1" <bob/crowd/probe | fmt -w 50 ;;
 	[789] | 1[01]) host 20 "4$1" ;;
+	12) gzip -nc "$doc" ;;
+	13) edit_text 10 "7$1" <"$doc" | iconv -t UTF-16 ;;
 	*) licensed_file "7$1" ;;
 	esac
 }
@@ -188,7 +194,8 @@ kin_sees() { # WORLD
 	local path other m=$T/mnt-$1
 	for path in bob/docs/doc1 bob/docs/doc2 bob/docs/guess bob/crowd/probe \
 		bob/licensed/l1 bob/parts/part3 bob/places/asked bob/places/p3 \
-		bob/passages/host1 bob/texts/wrapped1 \
+		bob/passages/host1 bob/texts/wrapped1 bob/texts/doc1.gz \
+		bob/texts/wide2 bob/texts/docs.tgz \
 		bob/docs bob ada ada/closed/d1/f1; do
 		other=$T/$1/bob/docs/variant1
 		for call in "similar" "similar --json" "similar --of $other" \
@@ -208,6 +215,9 @@ kin_sees() { # WORLD
 	for path in bob/docs/doc1 bob/docs/guess bob/crowd/probe bob/licensed/l1 \
 		bob/parts/part3 bob/passages/host1 ada/closed/d1/f1; do
 		as_bob readlink "$m/.similar/$path/.base" 2>&1
+	done
+	for path in bob/texts/doc1.gz bob/texts/wide1 ada/closed/d1/f1; do
+		as_bob getfattr -n user.kinfs.text "$m/$path" 2>&1
 	done
 	by_hash_alone "$m"
 	for call in "--json" "--exact --json" "--threshold 30 --json" "-0" \

@@ -48,18 +48,31 @@ static size_t pack(const struct sketch *sketch, uint8_t out[64])
 
 /* ---- the catalog, in place of the real one ---- */
 
+/* Every third sketch is one of a text. */
 struct catalog_walk {
-	uint32_t content;
+	bool texts;
+	uint32_t id;
 };
+
+static int walk_begin(struct catalog_txn *txn, bool texts,
+		      struct catalog_walk **out)
+{
+	static struct catalog_walk walks[2];
+
+	assert_null(txn);
+	walks[texts] = (struct catalog_walk){ .texts = texts };
+	*out = &walks[texts];
+	return 0;
+}
 
 int catalog_sketches_begin(struct catalog_txn *txn, struct catalog_walk **out)
 {
-	static struct catalog_walk walk;
+	return walk_begin(txn, false, out);
+}
 
-	assert_null(txn);
-	walk.content = 0;
-	*out = &walk;
-	return 0;
+int catalog_texts_begin(struct catalog_txn *txn, struct catalog_walk **out)
+{
+	return walk_begin(txn, true, out);
 }
 
 int catalog_sketches_next(struct catalog_walk *w, uint32_t *content_out,
@@ -67,15 +80,24 @@ int catalog_sketches_next(struct catalog_walk *w, uint32_t *content_out,
 {
 	static struct sketch sketch;
 
-	if (w->content == listed)
+	do
+		w->id++;
+	while (w->texts != (w->id % 3 == 1));
+	if (w->id > listed)
 		return list_result;
-	*content_out = ++w->content;
-	make_sketch(w->content, &sketch);
-	*packed_out = packed[w->content - 1];
-	*len_out = pack(&sketch, packed[w->content - 1]);
-	if (w->content == damaged)
+	*content_out = w->id;
+	make_sketch(w->id, &sketch);
+	*packed_out = packed[w->id - 1];
+	*len_out = pack(&sketch, packed[w->id - 1]);
+	if (w->id == damaged)
 		*len_out = 1;
 	return 1;
+}
+
+int catalog_texts_next(struct catalog_walk *w, uint32_t *sketch_out,
+		       const uint8_t **packed_out, size_t *len_out)
+{
+	return catalog_sketches_next(w, sketch_out, packed_out, len_out);
 }
 
 void catalog_walk_end(struct catalog_walk *w)

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/queue/texts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/err.h"
+#include "core/base/thread.h"
+#include "core/extract/client.h"
+#include "core/queue/event.h"
+#include "core/source/file.h"
+
+enum {
+	BUSY_MS = 200,     /* until it is looked again whether all is hashed */
+	AGAIN_MS = 2000,   /* until the next pass, doubled */
+	AGAIN_DOUBLED = 5, /* ... so often */
+	BROKEN_MS = 60000, /* kin-extract cannot be started */
+	COPIES_TRIED = 16, /* files of one content */
+	DEPTH = 4,         /* of members that are open, with the file */
+};
+
+/* The text so far, and what it was before each member that is open: a member
+ * that turns out to be damaged counts for nothing. */
+struct text_streams {
+	unsigned depth;
+	struct sketch_stream streams[DEPTH + 1];
+	struct sketch sketch;
+};
+
+/* ---- one file ---- */
+
+static struct sketch_stream *stream_of(struct text_streams *s)
+{
+	return &s->streams[s->depth < DEPTH ? s->depth : DEPTH];
+}
+
+static void begin_member(struct text_streams *s)
+{
+	const struct sketch_stream *before = stream_of(s);
+
+	s->depth++;
+	if (stream_of(s) != before)
+		*stream_of(s) = *before;
+}
+
+static void end_member(struct text_streams *s, bool counts)
+{
+	struct sketch_stream *ended = stream_of(s);
+
+	if (!s->depth)
+		return;
+	s->depth--;
+	if (counts && stream_of(s) != ended)
+		*stream_of(s) = *ended;
+}
+
+/* Reads the text to its end.  -EIO: there is no process to read it. */
+static int read_pieces(struct text_reader *t, int fd, uint32_t owner,
+		       struct extract_result *out)
+{
+	struct text_streams *s = t->streams;
+	struct extract_client *client = t->context.client;
+	struct extract_piece piece = { 0 };
+	int err = extract_begin(client, fd, owner, &extract_limits_default);
+
+	s->depth = 0;
+	sketch_begin(&s->streams[0], UINT64_MAX);
+	while (!err && piece.type != EXTRACT_PIECE_END) {
+		if (!throttle_wait(t->context.throttle, NULL, &t->throttle_ns))
+			return -ECANCELED;
+		err = extract_next(client, &piece);
+		if (err)
+			break;
+		if (piece.type == EXTRACT_PIECE_TEXT ||
+		    piece.type == EXTRACT_PIECE_BYTES)
+			sketch_update(stream_of(s), piece.data, piece.len);
+		else if (piece.type == EXTRACT_PIECE_MEMBER)
+			begin_member(s);
+		else if (piece.type == EXTRACT_PIECE_MEMBER_END)
+			end_member(s, piece.result.status == EXTRACT_OK);
+	}
+	*out = piece.result;
+	return err;
+}
+
+static enum text_state state_of(const struct extract_result *r)
+{
+	switch (r->status) {
+	case EXTRACT_OK:
+		/* A plain text is its own. */
+		return r->flags & EXTRACT_PLAIN ? TEXT_NONE : TEXT_YES;
+	case EXTRACT_NO_TEXT:
+		return TEXT_NONE;
+	case EXTRACT_ENCRYPTED:
+		return TEXT_ENCRYPTED;
+	case EXTRACT_UNSUPPORTED:
+		/* It was no document after all. */
+		return r->kind == EXTRACT_UNKNOWN ? TEXT_NONE : TEXT_FAILED;
+	default:
+		return TEXT_FAILED;
+	}
+}
+
+/* What the catalog keeps of it. */
+static struct text_result *result_of(struct text_reader *t,
+				     const struct extract_result *r)
+{
+	struct text_result *out = calloc(1, sizeof(*out));
+	struct text_streams *s = t->streams;
+	uint8_t packed[SKETCH_PACKED_MAX];
+	uint64_t simhash;
+
+	if (!out)
+		return NULL;
+	out->text = (struct content_text){
+		.state = state_of(r),
+		.why = r->status == EXTRACT_UNSUPPORTED ? TEXT_UNREADABLE :
+							  (uint8_t)r->status,
+		.date = r->date,
+	};
+	sketch_final(&s->streams[0], &s->sketch, &simhash);
+	if (out->text.state == TEXT_YES && s->sketch.folded < TEXT_LEAST)
+		out->text.state = TEXT_NONE;
+	if (out->text.state == TEXT_YES &&
+	    buf_append(&out->sketch, packed, sketch_pack(&s->sketch, packed))) {
+		free(out);
+		return NULL;
+	}
+	return out;
+}
+
+/* Has the committer write it. */
+static int post(struct text_reader *t, const struct file_key *key,
+		const struct file_identity *identity,
+		const struct extract_result *r)
+{
+	const struct engine_listener *up = t->context.up;
+	struct event *ev = event_new(EVENT_TEXT);
+
+	if (!ev)
+		return -ENOMEM;
+	ev->key = *key;
+	ev->identity = *identity;
+	ev->text = result_of(t, r);
+	if (!ev->text) {
+		event_free(ev);
+		return -ENOMEM;
+	}
+	return up->post(up->ctx, ev);
+}
+
+static bool is_identity(int fd, const struct file_identity *identity)
+{
+	struct file_identity now;
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return false;
+	source_get_identity(&st, &now);
+	return file_identity_equal(&now, identity);
+}
+
+/* -EAGAIN: the file is not what the catalog knows, or is being written. */
+static int read_file(struct text_reader *t, const struct file_key *key,
+		     const struct file_identity *identity)
+{
+	const struct text_context *c = &t->context;
+	struct extract_result result;
+	struct source_found found;
+	int fd, err = source_find(c->source, c->catalog, key, SOURCE_FILE,
+				  &found);
+
+	if (err)
+		return -EAGAIN;
+	fd = found.readable ? found.fd : file_reopen(found.fd);
+	err = fd < 0 || source_get_use(c->source, &found.st) ||
+			      !is_identity(fd, identity) ?
+		      -EAGAIN :
+		      0;
+	if (!err)
+		err = read_pieces(t, fd, found.st.st_uid, &result);
+	if (!err && (atomic_load(c->stopping) || !is_identity(fd, identity)))
+		err = -EAGAIN;
+	if (!err)
+		err = post(t, key, identity, &result);
+	if (fd >= 0 && fd != found.fd)
+		close(fd);
+	close(found.fd);
+	return err;
+}
+
+/* ---- one content ---- */
+
+/* The files with the content, and their identities: how many. */
+static int find_copies(struct text_reader *t, uint32_t *content,
+		       struct file_key keys[COPIES_TRIED],
+		       struct file_identity identities[COPIES_TRIED])
+{
+	struct catalog_txn *txn;
+	struct file_record rec;
+	int count = 0, err = catalog_read(t->context.catalog, &txn);
+
+	if (err)
+		return err;
+	err = catalog_text_pending(txn, t->after, t->is_again, content);
+	while (!err && count < COPIES_TRIED &&
+	       !catalog_copy_after(txn, *content,
+				   count ? &keys[count - 1] : NULL,
+				   &keys[count])) {
+		err = catalog_file_get(txn, &keys[count], &rec);
+		identities[count++] = rec.identity;
+	}
+	catalog_abort(txn);
+	return err ? err : count;
+}
+
+/* Makes the next text.  0, -ENOENT: there is no other one; or why none can be
+ * made. */
+static int make_next(struct text_reader *t)
+{
+	struct file_identity identities[COPIES_TRIED];
+	struct file_key keys[COPIES_TRIED];
+	uint32_t content;
+	int count = find_copies(t, &content, keys, identities), i,
+	    err = -EAGAIN;
+
+	if (count < 0)
+		return count;
+	for (i = 0; i < count && err == -EAGAIN; i++)
+		err = read_file(t, &keys[i], &identities[i]);
+	if (err == -EIO || err == -ECANCELED)
+		return err;
+	t->skipped += err != 0;
+	t->after = content;
+	return 0;
+}
+
+/* ---- the thread ---- */
+
+static bool all_is_hashed(struct text_reader *t)
+{
+	struct queue_counts counts;
+
+	queue_counts(t->context.queue, &counts);
+	return !counts.paused && !counts.queued && !counts.running &&
+	       !hash_is_feeding(t->context.hasher);
+}
+
+/* The end of a pass.  Returns when there is to be another one. */
+static int64_t end_pass(struct text_reader *t)
+{
+	const unsigned doubled =
+		t->passes < AGAIN_DOUBLED ? t->passes : AGAIN_DOUBLED;
+
+	t->is_again = false;
+	t->after = 0;
+	atomic_store(&t->passed_over, t->skipped);
+	t->skipped = 0;
+	if (!catalog_pending_texts(t->context.catalog)) {
+		t->passes = 0;
+		return INT64_MAX;
+	}
+	t->passes++;
+	return clock_now_ms() + ((int64_t)AGAIN_MS << doubled);
+}
+
+/* Does a piece of work.  Returns when to go on. */
+static int64_t work(struct text_reader *t)
+{
+	int err;
+
+	if (!all_is_hashed(t))
+		return clock_now_ms() + BUSY_MS;
+	err = make_next(t);
+	if (err == -ENOENT)
+		return end_pass(t);
+	if (err == -EIO)
+		logger_print(t->context.log,
+			     "kin-extract cannot be started; texts of "
+			     "documents have to wait");
+	return err ? clock_now_ms() + BROKEN_MS : 0;
+}
+
+static void *reader_run(void *arg)
+{
+	struct text_reader *t = arg;
+	int64_t due_ms = 0, idle_ms = 0;
+
+	thread_set_name("kinfs-text");
+	thread_enter_background();
+	t->streams = malloc(sizeof(*t->streams));
+	pthread_mutex_lock(&t->lock);
+	while (!t->stopped && t->streams) {
+		if (t->wanted && due_ms > clock_now_ms() + BUSY_MS)
+			due_ms = clock_now_ms() + BUSY_MS;
+		t->wanted = false;
+		if (due_ms <= clock_now_ms()) {
+			pthread_mutex_unlock(&t->lock);
+			due_ms = work(t);
+			idle_ms = clock_now_ms();
+			pthread_mutex_lock(&t->lock);
+		} else if (due_ms < INT64_MAX) {
+			cond_wait_until(&t->work, &t->lock, due_ms);
+		} else if (!crew_wait(&t->crew, &t->work, due_ms, idle_ms)) {
+			break;
+		}
+	}
+	free(t->streams);
+	t->streams = NULL;
+	crew_leave(&t->crew);
+	pthread_mutex_unlock(&t->lock);
+	return NULL;
+}
+
+void text_reader_wake(struct text_reader *t)
+{
+	if (!t->context.client || !catalog_pending_texts(t->context.catalog))
+		return;
+	pthread_mutex_lock(&t->lock);
+	t->wanted = true;
+	pthread_cond_signal(&t->work);
+	crew_want(&t->crew);
+	pthread_mutex_unlock(&t->lock);
+}
+
+bool text_reader_is_busy(struct text_reader *t)
+{
+	return t->context.client && catalog_pending_texts(t->context.catalog) >
+					    atomic_load(&t->passed_over);
+}
+
+/* ---- life ---- */
+
+int text_reader_init(struct text_reader *t, const struct text_context *context)
+{
+	int err = -pthread_mutex_init(&t->lock, NULL);
+
+	t->context = *context;
+	t->is_again = true;
+	if (!err)
+		err = cond_init_monotonic(&t->work);
+	return err;
+}
+
+static int start_reader(void *reader)
+{
+	return crew_thread(reader_run, reader);
+}
+
+void text_reader_start(struct text_reader *t)
+{
+	t->crew = (struct crew){ .queue = t->context.queue,
+				 .lock = &t->lock,
+				 .start = start_reader,
+				 .arg = t,
+				 .most = 1 };
+	crew_init(&t->crew);
+	if (!t->context.client)
+		return;
+	extract_stop_when(t->context.client, t->context.stopping);
+	pthread_mutex_lock(&t->lock);
+	t->wanted = true;
+	crew_want(&t->crew);
+	pthread_mutex_unlock(&t->lock);
+}
+
+void text_reader_stop(struct text_reader *t)
+{
+	pthread_mutex_lock(&t->lock);
+	t->stopped = true;
+	pthread_cond_signal(&t->work);
+	pthread_mutex_unlock(&t->lock);
+	if (t->crew.lock)
+		crew_stop(&t->crew);
+}
+
+void text_reader_release(struct text_reader *t)
+{
+	crew_release(&t->crew);
+	pthread_cond_destroy(&t->work);
+	pthread_mutex_destroy(&t->lock);
+}

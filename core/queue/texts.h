@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_QUEUE_TEXTS_H
+#define CORE_QUEUE_TEXTS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/logger.h"
+#include "core/catalog/catalog.h"
+#include "core/digest/sketch/sketch.h"
+#include "core/extract/extract.h"
+#include "core/queue/crew.h"
+#include "core/queue/hash.h"
+#include "core/queue/listener.h"
+#include "core/queue/throttle.h"
+#include "core/source/source.h"
+
+/*
+ * Makes the texts of documents, and sketches of them, while no file is to be
+ * hashed.
+ *
+ * One thread (crew.h) takes the contents whose text is pending in the catalog,
+ * in the order of their ids, finds a file with that content, and gives its
+ * descriptor to kin-extract (core/extract/client.h), which is a process of its
+ * own that can do nothing but compute.  What comes back through a pipe goes into
+ * a sketch, and the sketch to the committer.  A content that changes meanwhile
+ * has another id, so nothing is lost but the work.
+ *
+ * A content that cannot be read now (its file is open for writing, or gone) is
+ * passed over, and tried again later.
+ *
+ * The descriptor is the only thing that leaves this process, and a sketch of
+ * the text the only thing that is kept.
+ */
+struct extract_client;
+
+/* Less text than this, in bytes of the folded text, says nothing. */
+enum { TEXT_LEAST = 200 };
+
+/* All pointers are borrowed. */
+struct text_context {
+	const struct source *source;
+	struct catalog *catalog;
+	struct queue *queue;
+	struct hasher *hasher;
+	struct throttle *throttle;
+	const struct logger *log;
+	const atomic_bool *stopping;
+	struct extract_client *client; /* NULL: no texts are made */
+	const struct engine_listener *up;
+};
+
+struct text_reader {
+	struct text_context context; /* constant */
+	pthread_mutex_t lock;        /* of wanted, stopped and crew */
+	pthread_cond_t work;
+	bool wanted; /* there may be pending texts */
+	bool stopped;
+	struct crew crew;
+
+	/* Contents of the last pass that could not be read. */
+	atomic_uint_least64_t passed_over;
+
+	/* The thread's own. */
+	uint32_t after; /* the pass has come to this content */
+	bool is_again;  /* it is the first pass */
+	uint64_t skipped;
+	unsigned passes; /* that ended with texts still pending */
+	int64_t throttle_ns;
+	struct text_streams *streams; /* owned */
+};
+
+/* The context is copied. */
+int text_reader_init(struct text_reader *t, const struct text_context *context);
+void text_reader_start(struct text_reader *t);
+/* The caller has set context.stopping. */
+void text_reader_stop(struct text_reader *t);
+void text_reader_release(struct text_reader *t);
+
+/* A commit may have added contents whose text is pending. */
+void text_reader_wake(struct text_reader *t);
+
+/* Whether texts are still to be made, but for what was passed over. */
+bool text_reader_is_busy(struct text_reader *t);
+
+#endif

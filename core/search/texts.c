@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "core/search/search_impl.h"
+
+int text_of_content(struct search_query *q, uint32_t content, uint32_t *out)
+{
+	struct content_text text = { 0 };
+	int err = -ENOENT;
+
+	if (q->context->texts && content)
+		err = catalog_text_get(q->txn, content, &text);
+	*out = text.sketch;
+	return err == -ENOENT ? 0 : err;
+}
+
+int text_get_content(struct search_query *q, uint32_t id, uint32_t *out,
+		     bool *is_text_out)
+{
+	int err = catalog_text_owner(q->txn, id, out);
+
+	if (is_text_out)
+		*is_text_out = !err;
+	if (err == -ENOENT) {
+		*out = id;
+		return 0;
+	}
+	return !err && !q->context->texts ? -ENOENT : err;
+}
+
+static int by_content(const void *a, const void *b)
+{
+	const struct index_match *x = a, *y = b;
+
+	if (x->content != y->content)
+		return x->content < y->content ? -1 : 1;
+	return index_match_order(a, b);
+}
+
+int text_merge_matches(struct search_query *q, struct index_match *matches,
+		       size_t *count)
+{
+	size_t kept = 0, i;
+	bool is_text;
+	int err;
+
+	for (i = 0; i < *count; i++) {
+		struct index_match m = matches[i];
+
+		err = text_get_content(q, m.content, &m.content, &is_text);
+		if (err == -ENOENT || m.content == q->self_content)
+			continue;
+		if (err)
+			return err;
+		m.verdict.by_text |= is_text;
+		matches[kept++] = m;
+	}
+	*count = kept;
+	if (!kept)
+		return 0;
+	qsort(matches, kept, sizeof(*matches), by_content);
+	for (kept = i = 1; i < *count; i++)
+		if (matches[i].content != matches[kept - 1].content)
+			matches[kept++] = matches[i];
+	*count = kept;
+	qsort(matches, kept, sizeof(*matches), index_match_order);
+	return 0;
+}

@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Documents are alike by their texts, whatever their format; archives by their
+# members.
+# shellcheck source=tests/e2e/lib.sh disable=SC1091
+. tests/e2e/lib.sh
+
+cd "$T" || exit 1
+mkdir src mnt
+python3 "$HELPERS/family.py" src || bail "documents are made" "no"
+
+text_of() { # FILE: user.kinfs.text
+	getx "mnt/$1" user.kinfs.text
+}
+
+listed() { # DIRECTORY: names with their scores, in one line
+	find "mnt/.similar/$1" -type l -printf '%f\n' | sort | tr '\n' ' '
+}
+
+mount_kinfs "$T/src" "$T/mnt"
+wait_idle mnt
+
+# ---- what is known of a text ----
+
+for file in report.docx report.odt report.pdf report.html report.utf16 \
+	tree.tar.gz; do
+	is "$(text_of $file)" yes "$file has a text"
+done
+for file in report.txt short.docx tree/0.txt; do
+	is "$(text_of $file)" none "$file has none but its bytes"
+done
+is "$(text_of locked.docx)" encrypted "locked.docx"
+is "$(text_of cut.docx)" failed:damaged "cut.docx"
+is "$("$KIN" status --json mnt | jq -c .texts)" \
+	'{"made":9,"pending":0,"state":"on"}' "the status"
+
+# ---- listings ----
+
+all='099_report.docx 099_report.html 099_report.odt 099_report.pdf '
+all+='099_report.txt 099_report.utf16 '
+for file in report.docx report.odt report.pdf report.html report.txt \
+	report.utf16; do
+	is "$(listed $file | sed 's/08[0-9]_later.docx //')" \
+		"${all/099_$file /}" "$file: the other forms of it"
+	like "$(listed $file)" '08[0-9]_later.docx' "... and the later version"
+done
+is "$(listed other.docx)" "" "other.docx: nothing"
+is "$(listed locked.docx)$(listed cut.docx)$(listed short.docx)" "" \
+	"... nor what has no text"
+for file in 0.txt 1.txt 2.txt 3.txt 4.txt inside.odt; do
+	like "$(listed tree.tar.gz/.contains)" "09[0-9]_$file" \
+		"the archive contains $file"
+	like "$(listed tree/$file/.within)" 09[0-9]_tree.tar.gz \
+		"$file is within the archive"
+done
+
+like "$(listed tree/.dirs)" 09[0-9]_tree.tar.gz \
+	"the archive is like the directory that it was made of"
+is "$(readlink mnt/.similar/report.pdf/.base)" "" \
+	"a text is no base for other bytes"
+
+# ---- kin ----
+
+is "$("$KIN" similar --why mnt/report.docx mnt/report.pdf |
+	grep -o 'by text')" 'by text' "kin similar --why says so"
+is "$("$KIN" similar --why mnt/report.txt mnt/later.docx | grep -c 'by text')" \
+	1 "... also when one of them is a plain text"
+is "$("$KIN" similar --json mnt/report.docx | jq -r \
+	'select(.path == "report.pdf") | .by')" text "... and --json"
+is "$("$KIN" groups --json mnt | jq -r 'select(.group == 1) |
+	.members[].files[].path' | sort | tr '\n' ' ')" \
+	'later.docx report.docx report.html report.odt report.pdf report.txt report.utf16 ' \
+	"the forms and versions are one group"
+
+# ---- changes ----
+
+cp src/report.odt mnt/copy.odt
+wait_idle mnt
+like "$(listed report.txt)" 099_copy.odt "a copy is found at once"
+cp src/other.docx mnt/copy.odt
+wait_idle mnt
+unlike "$(listed report.txt)" copy.odt "... and is alike by its new text"
+like "$(listed other.docx)" 100_copy.odt "... alone"
+
+ok "unmounted" unmount "$T/mnt"
+mount_kinfs "$T/src" "$T/mnt"
+wait_idle mnt
+is "$(listed report.docx | sed 's/08[0-9]_later.docx //')" \
+	"${all/099_report.docx /}" "... the texts are still known"
+ok "unmounted" unmount "$T/mnt"
+mount_kinfs "$T/src" "$T/mnt" -o text=no
+wait_idle mnt
+is "$(listed report.docx)" "" "... no document is alike by its text"
+is "$("$KIN" status --json mnt | jq -r .texts.state)" off "... says the status"
+ok "unmounted" unmount "$T/mnt"
+
+# ---- without the program ----
+
+mkdir bin
+cp "$KINFS" bin/kinfs
+KINFS=$T/bin/kinfs mount_kinfs "$T/src" "$T/mnt" -o "db=$T/db2"
+wait_idle mnt
+is "$("$KIN" status --json mnt | jq -r .texts.state)" "not installed" \
+	"... says the status"
+like "$("$KIN" status mnt)" 'kin-extract' "... also in words"
+is "$(text_of report.docx)" failed:not-installed "... and the attribute"
+ok "unmounted" unmount "$T/mnt"
+mount_kinfs "$T/src" "$T/mnt" -o "db=$T/db2"
+wait_idle mnt
+like "$(listed report.docx)" 099_report.pdf "... the texts are made then"
+ok "unmounted" unmount "$T/mnt"
+
+finish
