@@ -91,9 +91,9 @@ enum escape {
 void cli_print_escaped(const char *text, enum escape how);
 int cli_append_escaped(struct buf *out, const char *text, enum escape how);
 
-/* The absolute path: its directory without symbolic links, and the name as it
- * is, because a link keeps its name. */
-int cli_append_absolute_path(struct buf *out, const char *path);
+/* The absolute path, to be freed: its directory without symbolic links, and the
+ * name as it is, because a link keeps its name.  NULL: errno says why. */
+char *cli_absolute_path(const char *path);
 
 /* Sets key to text; what is not UTF-8 becomes U+FFFD, and "<key>_hex" has the
  * bytes. */
@@ -142,6 +142,13 @@ typedef int cli_walk_fn(void *arg, FTS *fts, FTSENT *entry);
 int cli_walk(char *path, int options, cli_walk_compare_fn *compare,
 	     cli_walk_fn *each, void *arg);
 
+/* Whether an entry could not be read, for fts_errno. */
+static inline bool cli_walk_failed(const FTSENT *entry)
+{
+	return entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR ||
+	       entry->fts_info == FTS_NS;
+}
+
 /* What is behind the last slash. */
 const char *cli_base_name(const char *path);
 
@@ -159,9 +166,9 @@ struct operands {
 };
 
 /* What arg names: "-", NAME:TEXT, a list of digests as kin digest or another
- * program prints them, in UTF-8 or UTF-16, or a file, whose content is not read
- * yet.  Complains itself: EXIT_OK or EXIT_FAILED.  To be released in any case,
- * and zeroed before. */
+ * program prints them, or a file, whose content is not read yet.  Complains
+ * itself: EXIT_OK or EXIT_FAILED.  To be released in any case, and zeroed
+ * before. */
 int operands_look(const char *arg, struct operands *out);
 void operands_release(struct operands *o);
 
@@ -176,10 +183,6 @@ int operands_read(struct reader *r, const char *arg, struct operands *o);
 int compare_by_sise(struct reader *r, const struct operand sides[2],
 		    const char *const paths[2], int *score_out);
 
-/* Two files of RDC signatures: prints what they share.  False when they are
- * not two of those. */
-bool compare_signatures(const char *const paths[2], bool json, int *code_out);
-
 /* ---- measures ---- */
 
 /* Two contents by every measure; -1 where one side has no digest. */
@@ -192,8 +195,6 @@ struct measures {
 
 int measures_take(const struct digests *a, const struct digests *b,
 		  struct measures *out);
-struct record;
-void measures_record(const struct measures *m, struct record *r);
 
 /* ---- mounts ---- */
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <iconv.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -217,89 +216,31 @@ static bool find_format(const char *text, const struct foreign **out)
 	return *out || !strncmp(text, HEADER, strlen(HEADER));
 }
 
-/* Of UTF-16 by its byte order mark, or by the zero byte of an ASCII character at
- * its start.  NULL: it is something else. */
-static const char *encoding_of(const struct buf *bytes)
-{
-	const uint8_t *b = (const uint8_t *)bytes->data;
-
-	if (bytes->len < 2)
-		return NULL;
-	if ((b[0] == 0xff && b[1] == 0xfe) || (b[0] && !b[1]))
-		return "UTF-16LE";
-	return (b[0] == 0xfe && b[1] == 0xff) || (!b[0] && b[1]) ? "UTF-16BE" :
-								   NULL;
-}
-
-/* What cannot be converted ends the text. */
-static int convert(const struct buf *bytes, const char *encoding,
-		   struct buf *out)
-{
-	iconv_t converter = iconv_open("UTF-8", encoding);
-	size_t from_len = bytes->len, to_len = 2 * bytes->len;
-	char *from = bytes->data, *to;
-	int err = converter == (iconv_t)-1 ? -errno : 0;
-
-	if (err)
-		return err;
-	err = buf_reserve(out, to_len);
-	if (!err) {
-		to = out->data;
-		(void)iconv(converter, &from, &from_len, &to, &to_len);
-		out->len = (size_t)(to - out->data);
-		out->data[out->len] = '\0';
-	}
-	(void)iconv_close(converter);
-	return err;
-}
-
-/* In UTF-8 without a byte order mark. */
-static int decode(const struct buf *bytes, struct buf *out)
-{
-	const char *encoding = encoding_of(bytes);
-	int err;
-
-	out->len = 0;
-	err = encoding ? convert(bytes, encoding, out) :
-			 buf_append(out, bytes->data, bytes->len);
-	if (!err && !strncmp(out->data, "\xef\xbb\xbf", 3)) {
-		memmove(out->data, out->data + 3, out->len - 2);
-		out->len -= 3;
-	}
-	return err;
-}
-
-static int read_more(FILE *file, size_t most, struct buf *out)
-{
-	char piece[4096];
-	size_t got = 1;
-	int err = 0;
-
-	while (!err && got && out->len < most) {
-		got = fread(piece, 1, sizeof(piece), file);
-		err = buf_append(out, piece, got);
-	}
-	return ferror(file) ? -EIO : err;
-}
-
 /* The whole file, if it begins like a list.  -ENODATA: it does not. */
 static int read_list(FILE *file, struct buf *text,
 		     const struct foreign **format_out)
 {
 	enum { HEAD = 64 << 10 }; /* more than the longest line but of sdhash */
-	struct buf bytes = { 0 };
-	int err = read_more(file, HEAD, &bytes);
+	bool known = false;
+	char piece[4096];
+	size_t got;
+	int err = 0;
 
-	if (!err)
-		err = bytes.len ? decode(&bytes, text) : -ENODATA;
-	if (!err && !find_format(text->data, format_out))
-		err = -ENODATA;
-	if (!err)
-		err = read_more(file, SIZE_MAX, &bytes);
-	if (!err)
-		err = decode(&bytes, text);
-	buf_release(&bytes);
-	return err;
+	do {
+		got = fread(piece, 1, sizeof(piece), file);
+		err = buf_append(text, piece, got);
+		if (!err && text->len == got && got >= 3 &&
+		    !memcmp(text->data, "\xef\xbb\xbf", 3)) {
+			memmove(text->data, text->data + 3, got - 2);
+			text->len -= 3;
+		}
+		if (!err && !known && (!got || text->len >= HEAD)) {
+			known = text->len &&
+				find_format(text->data, format_out);
+			err = known ? 0 : -ENODATA;
+		}
+	} while (!err && got);
+	return ferror(file) ? -EIO : err;
 }
 
 /* -ENODATA when it is no list; else an error is complained of. */
@@ -323,20 +264,11 @@ static int list_read(const char *path, struct operands *out)
 		err = take_lines(&l, &text, &line);
 	buf_release(&text);
 	buf_release(&l.segments);
-	if (err == -ENODATA)
-		return err;
-	if (err == -EINVAL)
+	if (err == -EINVAL) {
 		cli_complain(path, "line %zu: malformed digest", line);
-	else if (err)
-		return complain_operand(path, err);
-	return err ? EXIT_FAILED : EXIT_OK;
-}
-
-static int content_read(struct reader *r, const char *path, struct digests *out)
-{
-	if (!strcmp(path, "-"))
-		return reader_digest_fd(r, STDIN_FILENO, "stdin", out);
-	return reader_digest_path(r, path, true, out);
+		return EXIT_FAILED;
+	}
+	return err && err != -ENODATA ? complain_operand(path, err) : err;
 }
 
 int operands_look(const char *arg, struct operands *out)
@@ -364,8 +296,11 @@ int operands_read(struct reader *r, const char *arg, struct operands *o)
 {
 	int err = 0;
 
-	if (o->all[0].is_content)
-		err = content_read(r, arg, &o->all[0].digests);
+	if (o->all[0].is_content && !strcmp(arg, "-"))
+		err = reader_digest_fd(r, STDIN_FILENO, "stdin",
+				       &o->all[0].digests);
+	else if (o->all[0].is_content)
+		err = reader_digest_path(r, arg, true, &o->all[0].digests);
 	return err ? complain_operand(arg, err) : EXIT_OK;
 }
 

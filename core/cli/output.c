@@ -195,28 +195,19 @@ int cli_set_json_path(json_t *object, const char *key, const char *text)
 	return json_object_set_new(object, key, value) ? -ENOMEM : 0;
 }
 
-int cli_append_absolute_path(struct buf *out, const char *path)
+char *cli_absolute_path(const char *path)
 {
-	const char *name = strrchr(path, '/');
-	char *directory = NULL, *resolved = NULL;
-	int err = 0;
+	const char *name = cli_base_name(path);
+	char *directory = strndup(path, (size_t)(name - path)), *out = NULL;
+	char *real =
+		directory ? realpath(*directory ? directory : ".", NULL) : NULL;
 
-	directory =
-		name ? strndup(path, (size_t)(name - path) + 1) : strdup(".");
-	if (!directory)
-		return -ENOMEM;
-	resolved = realpath(directory, NULL);
-	if (!resolved)
-		err = -errno;
-	else if (strcmp(resolved, "/") != 0)
-		err = buf_append_text(out, resolved);
-	if (!err)
-		err = buf_append_text(out, "/");
-	if (!err)
-		err = buf_append_text(out, name ? name + 1 : path);
-	free(resolved);
+	if (real &&
+	    asprintf(&out, "%s/%s", strcmp(real, "/") ? real : "", name) < 0)
+		out = NULL;
+	free(real);
 	free(directory);
-	return err;
+	return out;
 }
 
 size_t cli_json_flags(void)

@@ -230,3 +230,12 @@ int table_row(struct table *t, const struct cell *cells)
 			print_path(t, &cells[c - t->columns]);
 	return EXIT_OK;
 }
+
+int table_totals(json_t *totals, bool complete, const char *reason)
+{
+	(void)json_object_set_new(totals, "complete", json_boolean(complete));
+	if (!complete && reason)
+		(void)json_object_set_new(totals, "reason",
+					  json_string(reason));
+	return cli_print_json(json_pack("{s:o}", "totals", totals));
+}

@@ -2,6 +2,7 @@
 #ifndef CORE_CLI_TABLE_H
 #define CORE_CLI_TABLE_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -93,6 +94,10 @@ struct table {
 
 /* EXIT_OK, or EXIT_FAILED and a message. */
 int table_row(struct table *t, const struct cell *cells);
+
+/* The last line of JSON, {"totals":{...}}, to which "complete" is added, and the
+ * reason if it is not (or NULL).  Takes totals. */
+int table_totals(json_t *totals, bool complete, const char *reason);
 
 /* The line of titles, if the first row was not printed yet. */
 void table_titles(struct table *t);

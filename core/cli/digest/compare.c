@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include "core/cli/cli.h"
-#include "core/cli/record.h"
 #include "core/index/judge.h"
 
 struct compare_job {
 	bool json;
-	const char *measure; /* -m */
+	const char *measure;           /* -m */
+	const struct digest_ops *only; /* of which it is the measure; or NULL */
 	const char *paths[2];
 	struct reader reader;
 	struct operands lists[2];
@@ -81,14 +81,12 @@ static int job_compute(struct compare_job *job)
 /* By which of the pairs of two lists is the best; a larger one is better. */
 static int rank(const struct compare_job *job)
 {
-	const struct digest_ops *info;
 	int best = -1, id;
 
-	info = job->measure ? digest_find(job->measure) : NULL;
-	if (info && info->id == DIGEST_TLSH)
+	if (job->only && job->only->id == DIGEST_TLSH)
 		return job->measures.tlsh < 0 ? INT_MIN : -job->measures.tlsh;
-	if (info)
-		return job->measures.by_digest[info->id];
+	if (job->only)
+		return job->measures.by_digest[job->only->id];
 	for (id = 0; id < DIGEST_COUNT; id++)
 		if (job->measures.by_digest[id] > best)
 			best = job->measures.by_digest[id];
@@ -118,75 +116,87 @@ static int job_compute_best(struct compare_job *job)
 	return err;
 }
 
-static void print_number(const char *name, int value, const char *after)
+/* ---- printing ---- */
+
+/* A row of the text, and a key of the JSON.  shown: a text in place of the
+ * number, or behind it. */
+static void put(const struct compare_job *job, json_t *to, const char *key,
+		const char *title, int value, const char *shown)
 {
-	if (value < 0)
-		printf("%-8s   -\n", name);
-	else
-		printf("%-8s %3d%s\n", name, value, after);
+	if (job->json)
+		(void)json_object_set_new(
+			to, key, value < 0 ? json_null() : json_integer(value));
+	else if (title && value < 0)
+		printf("%-8s   -%s\n", title, shown);
+	else if (title)
+		printf("%-8s %3d%s\n", title, value, shown);
 }
 
 /* Of a list the digest that counted. */
-static void print_name(const struct compare_job *job, int side)
+static void put_name(const struct compare_job *job, json_t *to, int side)
 {
-	if (job->lists[side].count < 2)
+	const char *name = job->sides[side].name;
+	const size_t count = job->lists[side].count;
+
+	if (job->json)
+		(void)cli_set_json_path(to, side ? "b" : "a", job->paths[side]);
+	if (count < 2)
 		return;
+	if (job->json) {
+		(void)cli_set_json_path(to, side ? "b_best" : "a_best", name);
+		return;
+	}
 	printf("%-8s     ", side ? "b" : "a");
-	cli_print_escaped(job->sides[side].name, ESCAPE_TERMINAL);
-	printf(", the best of %zu\n", job->lists[side].count);
+	cli_print_escaped(name, ESCAPE_TERMINAL);
+	printf(", the best of %zu\n", count);
 }
 
-static void print_measures(const struct compare_job *job)
+static int print_measures(const struct compare_job *job)
 {
 	const struct measures *m = &job->measures;
-	char after[64];
+	json_t *to = job->json ? json_object() : NULL;
+	char note[64];
 	int id;
 
-	print_name(job, 0);
-	print_name(job, 1);
-	print_number("score", job->score, "");
+	put_name(job, to, 0);
+	put_name(job, to, 1);
+	put(job, to, "score", "score", job->score, "");
 	for (id = 0; id < DIGEST_COUNT; id++) {
-		after[0] = '\0';
-		if (id == DIGEST_SIMHASH)
-			snprintf(after, sizeof(after),
-				 "  distance %d of 64 bits", m->distance);
-		if (id == DIGEST_RDC)
-			snprintf(after, sizeof(after),
-				 "  %d of 16 traits equal", m->matches);
-		if (id == DIGEST_TLSH && m->tlsh >= 0)
-			printf("%-8s   -  distance %d\n",
-			       digest_table[id]->name, m->tlsh);
-		/* It was not asked for. */
-		if (!(DIGEST_DEFAULT & DIGEST_BIT(id)) && m->by_digest[id] < 0)
-			continue;
-		print_number(digest_table[id]->name, m->by_digest[id], after);
+		const char *name = digest_table[id]->name;
+		const uint32_t always =
+			job->json ? ~DIGEST_EXCHANGE : DIGEST_DEFAULT;
+		bool told = m->by_digest[id] >= 0 || (always & DIGEST_BIT(id));
+
+		note[0] = '\0';
+		if (id == DIGEST_SIMHASH && m->distance >= 0)
+			(void)snprintf(note, sizeof(note),
+				       "  distance %d of 64 bits", m->distance);
+		if (id == DIGEST_RDC && m->matches >= 0)
+			(void)snprintf(note, sizeof(note),
+				       "  %d of 16 traits equal", m->matches);
+		if (id == DIGEST_TLSH && m->tlsh >= 0) {
+			(void)snprintf(note, sizeof(note), "  distance %d",
+				       m->tlsh);
+			told = told || !job->json;
+		}
+		if (told)
+			put(job, to, name, name, m->by_digest[id], note);
 	}
-}
-
-static int print_json(const struct compare_job *job)
-{
-	struct record r;
-
-	record_begin(&r);
-	record_path(&r, "a", job->paths[0]);
-	record_path(&r, "b", job->paths[1]);
-	if (job->lists[0].count > 1)
-		record_path(&r, "a_best", job->sides[0].name);
-	if (job->lists[1].count > 1)
-		record_path(&r, "b_best", job->sides[1].name);
-	record_score(&r, "score", job->score);
-	measures_record(&job->measures, &r);
-	return record_print(&r);
+	if (m->tlsh >= 0)
+		put(job, to, "tlsh_distance", NULL, m->tlsh, "");
+	put(job, to, "simhash_distance", NULL, m->distance, "");
+	put(job, to, "rdc_matches", NULL, m->matches, "");
+	return job->json ? cli_print_json(to) : EXIT_OK;
 }
 
 static int print_one(const struct compare_job *job)
 {
-	const struct digest_ops *info = digest_find(job->measure);
-	int value = info ? job->measures.by_digest[info->id] : job->score;
+	int value = job->score;
 
-	if (info && info->id == DIGEST_TLSH)
-		value = job->measures.tlsh;
-
+	if (job->only)
+		value = job->only->id == DIGEST_TLSH ?
+				job->measures.tlsh :
+				job->measures.by_digest[job->only->id];
 	if (value < 0) {
 		cli_complain(NULL, "no %s on both sides", job->measure);
 		return EXIT_FAILED;
@@ -195,59 +205,32 @@ static int print_one(const struct compare_job *job)
 	return EXIT_OK;
 }
 
-static int job_print(const struct compare_job *job)
-{
-	if (job->measure)
-		return print_one(job);
-	if (job->json)
-		return print_json(job);
-	print_measures(job);
-	return EXIT_OK;
-}
+/* ---- the command ---- */
 
 /* Only what is needed is computed: of what is no default, what the other side
  * has. */
-static uint32_t wanted_digests(const struct compare_job *job)
-{
-	const struct digest_ops *info;
-	uint32_t set = DIGEST_DEFAULT;
-	size_t i;
-	int side;
-
-	info = job->measure ? digest_find(job->measure) : NULL;
-	if (info)
-		return DIGEST_BIT(info->id);
-	for (side = 0; side < 2; side++)
-		for (i = 0; i < job->lists[side].count; i++)
-			set |= job->lists[side].all[i].digests.set;
-	return set;
-}
-
-static int job_read(struct compare_job *job)
-{
-	int i, code = EXIT_OK;
-
-	for (i = 0; i < 2 && !code; i++)
-		code = operands_look(job->paths[i], &job->lists[i]);
-	if (!code)
-		code = reader_init(&job->reader, wanted_digests(job));
-	if (code)
-		return code;
-	for (i = 0; i < 2 && !code; i++)
-		code = operands_read(&job->reader, job->paths[i],
-				     &job->lists[i]);
-	return code;
-}
-
 static int job_run(struct compare_job *job)
 {
-	int err, code = job_read(job);
+	uint32_t set = DIGEST_DEFAULT;
+	int side, err, code = EXIT_OK;
+	size_t i;
 
+	for (side = 0; side < 2 && !code; side++) {
+		code = operands_look(job->paths[side], &job->lists[side]);
+		for (i = 0; i < job->lists[side].count; i++)
+			set |= job->lists[side].all[i].digests.set;
+	}
+	if (!code)
+		code = reader_init(&job->reader,
+				   job->only ? DIGEST_BIT(job->only->id) : set);
+	for (side = 0; side < 2 && !code; side++)
+		code = operands_read(&job->reader, job->paths[side],
+				     &job->lists[side]);
 	if (code)
 		return code;
 	err = job_compute_best(job);
 	if (!err)
-		return job_print(job);
+		return job->measure ? print_one(job) : print_measures(job);
 	cli_complain_errno(NULL, err);
 	return EXIT_FAILED;
 }
@@ -258,8 +241,8 @@ static int parse(struct compare_job *job, int argc, char **argv)
 
 	if (code)
 		return code;
-	if (job->measure && strcmp(job->measure, "score") != 0 &&
-	    !digest_find(job->measure))
+	job->only = job->measure ? digest_find(job->measure) : NULL;
+	if (job->measure && !job->only && strcmp(job->measure, "score") != 0)
 		return cli_usage_error(&command_compare, "no measure '%s'",
 				       job->measure);
 	if (argc - optind != 2)
@@ -279,7 +262,7 @@ static int run(int argc, char **argv)
 	struct compare_job job = { 0 };
 	int code = parse(&job, argc, argv);
 
-	if (!code && !compare_signatures(job.paths, job.json, &code))
+	if (!code)
 		code = job_run(&job);
 	reader_release(&job.reader);
 	operands_release(&job.lists[0]);
@@ -306,10 +289,7 @@ const struct command command_compare = {
 		"  FILE       a file, or - for standard input\n"
 		"  FILE       with digests as kin digest, getfattr -d, SiSe, ssdeep or sdhash\n"
 		"             print them: the best one counts (- compares such a file itself)\n"
-		"  NAME:TEXT  a digest, as sise:TEXT or simhash:HEX (a file of that name: ./NAME)\n"
-		"\n"
-		"Two files of kin digest --rdc-signatures: what of each RDC would not transfer\n"
-		"to the place of the other.\n",
+		"  NAME:TEXT  a digest, as sise:TEXT or simhash:HEX (a file of that name: ./NAME)\n",
 	.options = options,
 	.notes =
 		"score is the estimated percentage of the larger content that the smaller one\n"

@@ -2,7 +2,6 @@
 #ifndef CORE_DIGEST_REFERENCE_RDC_SIGNATURE_H
 #define CORE_DIGEST_REFERENCE_RDC_SIGNATURE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,8 +12,6 @@
  */
 #define RDC_SIGNATURE_HEADER 24
 #define RDC_SIGNATURE_RECORD 18
-
-/* ---- writing ---- */
 
 /* Takes the next bytes; returns 0 or a negative errno. */
 typedef int rdc_signature_write_fn(void *arg, const void *data, size_t len);
@@ -35,28 +32,5 @@ void rdc_signature_add(void *writer, const uint8_t md4[16], uint16_t length);
 
 /* An rdc_signature_write_fn that appends to a struct buf. */
 int rdc_signature_append(void *buf, const void *data, size_t len);
-
-/* ---- reading ---- */
-
-struct rdc_signature {
-	const uint8_t *records; /* count of them, borrowed */
-	size_t count;
-	uint64_t size; /* of the file that was signed */
-};
-
-/* Whether these first bytes can be those of a signature file. */
-bool rdc_signature_begins(const void *data, size_t len);
-
-/* -EINVAL when this is not a whole signature file.  out borrows from data. */
-int rdc_signature_parse(const void *data, size_t len,
-			struct rdc_signature *out);
-
-/*
- * How many bytes of file a are in chunks that b has, too: what RDC would not
- * transfer to a place that has b.  Both were cut with the same window and
- * horizon, or this means nothing.
- */
-int rdc_signature_shared(const struct rdc_signature *a,
-			 const struct rdc_signature *b, uint64_t *bytes_out);
 
 #endif

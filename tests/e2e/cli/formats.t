@@ -195,17 +195,6 @@ like "$("$KIN" digest --sif-classic "$T/a")" '^[0-9a-f]{6}00(,[0-9a-f]{6}00)*  '
 is "$(head -c 12 "$T/a.rdc" | od -An -tx1 | tr -d ' \n')" \
 	180000000100010001000100 'a signature file has its header'
 is "$((($(stat -c %s "$T/a.rdc") - 24) % 18))" 0 'a header and whole records'
-"$KIN" digest --rdc-signatures - <"$T/a" >"$T/b.rdc"
-"$KIN" digest --rdc-signatures "$T/b" >"$T/c.rdc"
-like "$("$KIN" compare "$T/b.rdc" "$T/b.rdc")" \
-	"^$(stat -c %s "$T/a") of $(stat -c %s "$T/a") bytes of A" \
-	'a file shares all with itself'
-between "$("$KIN" compare --json "$T/b.rdc" "$T/c.rdc" |
-	perl -MJSON::PP -0777 -ne 'print decode_json($_)->{a_shared}')" \
-	$(($(stat -c %s "$T/a") / 2)) "$(stat -c %s "$T/a")" \
-	'and most of it with its longer copy'
-head -c 100 "$T/b.rdc" >"$T/bad.rdc"
-is "$(code "$KIN" compare "$T/bad.rdc" "$T/b.rdc")" 1 'a cut one fails'
 is "$(code "$KIN" digest --rdc-signatures "$T/a" "$T/b")" 2 'one file at a time'
 
 # ---- usage ----

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <openssl/evp.h>
 
@@ -29,6 +32,83 @@ static struct buf sign(const void *data, size_t len, unsigned window,
 	rdc_final(&rdc, traits);
 	assert_int_equal(writer.err, 0);
 	return file;
+}
+
+/* ---- a reader of such files ---- */
+
+enum { LENGTH = 16 }; /* behind the MD4 */
+
+struct rdc_signature {
+	const uint8_t *records; /* count of them, borrowed */
+	size_t count;
+	uint64_t size; /* of the file that was signed */
+};
+
+/* The padding, at 12, is to be ignored. */
+static int is_header(const uint8_t *header)
+{
+	return load_le32(header) == RDC_SIGNATURE_HEADER &&
+	       load_le32(header + 4) == UINT32_C(0x00010001) &&
+	       load_le32(header + 8) == UINT32_C(0x00010001) &&
+	       load_le64(header + 16) == 1;
+}
+
+static const uint8_t *record_of(const struct rdc_signature *s, size_t i)
+{
+	return s->records + i * RDC_SIGNATURE_RECORD;
+}
+
+static bool rdc_signature_begins(const void *data, size_t len)
+{
+	return len >= RDC_SIGNATURE_HEADER && is_header(data);
+}
+
+static int rdc_signature_parse(const void *data, size_t len,
+			       struct rdc_signature *out)
+{
+	struct rdc_signature s = { 0 };
+	uint16_t length;
+	size_t i;
+
+	if (!rdc_signature_begins(data, len) ||
+	    (len - RDC_SIGNATURE_HEADER) % RDC_SIGNATURE_RECORD != 0)
+		return -EINVAL;
+	s.records = (const uint8_t *)data + RDC_SIGNATURE_HEADER;
+	s.count = (len - RDC_SIGNATURE_HEADER) / RDC_SIGNATURE_RECORD;
+	for (i = 0; i < s.count; i++) {
+		length = load_le16(record_of(&s, i) + LENGTH);
+		if (length == 0)
+			return -EINVAL;
+		s.size += length;
+	}
+	*out = s;
+	return 0;
+}
+
+static int compare_records(const void *x, const void *y)
+{
+	return memcmp(x, y, RDC_SIGNATURE_RECORD);
+}
+
+static int rdc_signature_shared(const struct rdc_signature *a,
+				const struct rdc_signature *b,
+				uint64_t *bytes_out)
+{
+	size_t i, len = b->count * RDC_SIGNATURE_RECORD;
+	uint8_t *sorted = malloc(len + 1);
+	uint64_t bytes = 0;
+
+	if (!sorted)
+		return -ENOMEM;
+	memcpy(sorted, b->records, len);
+	qsort(sorted, b->count, RDC_SIGNATURE_RECORD, compare_records);
+	for (i = 0; i < a->count; i++)
+		if (bsearch(record_of(a, i), sorted, b->count,
+			    RDC_SIGNATURE_RECORD, compare_records))
+			bytes += load_le16(record_of(a, i) + LENGTH);
+	free(sorted);
+	*bytes_out = bytes;
+	return 0;
 }
 
 static struct rdc_signature parse(const struct buf *file)
