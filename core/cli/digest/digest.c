@@ -9,11 +9,12 @@
 #include "core/base/processors.h"
 #include "core/base/utf8.h"
 #include "core/cli/digest/digest_job.h"
-#include "core/cli/digest/digest_pool.h"
-#include "core/cli/record.h"
 #include "core/cli/digest/foreign.h"
+#include "core/cli/table.h"
 
-#define MAX_JOBS 1024
+enum { MAX_JOBS = 1024 };
+
+/* ---- a file ---- */
 
 static void job_fail(struct digest_job *job, const char *path, int err)
 {
@@ -27,6 +28,33 @@ static void job_fail(struct digest_job *job, const char *path, int err)
 	else
 		cli_complain_errno(path, err);
 	job->failed = true;
+}
+
+int digest_file(const struct digest_job *job, struct reader *r,
+		const char *path, bool follow, struct buf *out)
+{
+	const struct digest_style *style = job->style;
+	const bool is_stdin = follow && !strcmp(path, "-");
+	/* What the content is called in its sdhash. */
+	const char *name = is_stdin     ? "stdin" :
+			   job->foreign ? path :
+					  cli_base_name(path);
+	struct digests d = { 0 };
+	int fd = STDIN_FILENO,
+	    err = is_stdin ? 0 : reader_open(path, follow, &fd);
+
+	if (err)
+		return err;
+	if (style->content)
+		err = style->content(r, fd, path, out);
+	else
+		err = reader_digest_fd(r, fd, name, &d);
+	if (!err && style->format)
+		err = style->format(job, &d, path, out);
+	digests_release(&d);
+	if (!is_stdin)
+		close(fd);
+	return err;
 }
 
 /* Programs get the bytes as they are; a terminal gets them line by line, where
@@ -49,11 +77,9 @@ static void print(const struct buf *text)
 	utf8_print_safe(stdout, line);
 }
 
-static void job_print(void *arg, const char *path, int err,
-		      const struct buf *output)
+void digest_tell(struct digest_job *job, const char *path, int err,
+		 const struct buf *output)
 {
-	struct digest_job *job = arg;
-
 	/* In a crowd, what is too small for a digest is passed over. */
 	if (err == -ENODATA && job->recursive)
 		return;
@@ -61,349 +87,180 @@ static void job_print(void *arg, const char *path, int err,
 		job_fail(job, path, err);
 		return;
 	}
-	if (job->printed && job->style->between)
-		fputs(job->style->between, stdout);
 	print(output);
 	job->printed++;
 }
 
-static int digest_open(const struct digest_job *job, struct reader *r,
-		       const char *path, bool follow, struct buf *out)
+/* ---- all files ---- */
+
+struct digest_walk {
+	struct digest_job *job;
+	struct pool *pool;
+};
+
+static void push(struct digest_walk *w, const char *path, bool follow)
 {
-	int fd, err = reader_open(path, follow, &fd);
+	int err = pool_push(w->pool, path, follow);
 
 	if (err)
-		return err;
-	err = job->style->file(job, r, fd, path, out);
-	close(fd);
-	return err;
+		job_fail(w->job, path, err);
 }
-
-static void digest_here(struct digest_job *job, const char *path, bool is_stdin,
-			bool follow)
-{
-	struct buf out = { 0 };
-	int err;
-
-	if (is_stdin)
-		err = job->style->file(job, &job->reader, STDIN_FILENO, path,
-				       &out);
-	else
-		err = digest_open(job, &job->reader, path, follow, &out);
-	job_print(job, path, err, &out);
-	buf_release(&out);
-}
-
-/* is_argument: "-" is standard input, links are followed. */
-static void digest_file(struct digest_job *job, const char *path,
-			bool is_argument)
-{
-	bool is_stdin = is_argument && !strcmp(path, "-");
-	int err;
-
-	if (!job->pool || is_stdin) {
-		pool_drain(job->pool);
-		digest_here(job, path, is_stdin, is_argument);
-		return;
-	}
-	err = pool_push(job->pool, path, is_argument);
-	if (err)
-		job_fail(job, path, err);
-}
-
-/* ---- directories ---- */
 
 static int by_name(const FTSENT **a, const FTSENT **b)
 {
 	return strcmp((*a)->fts_name, (*b)->fts_name);
 }
 
+/* Directories come by themselves; the rest has no content. */
 static int walk_entry(void *arg, FTS *fts, FTSENT *entry)
 {
-	struct digest_job *job = arg;
+	struct digest_walk *w = arg;
 
 	(void)fts;
-	switch (entry->fts_info) {
-	case FTS_F:
-		digest_file(job, entry->fts_path, false);
-		break;
-	case FTS_DNR:
-	case FTS_ERR:
-	case FTS_NS:
-		job_fail(job, entry->fts_path, -entry->fts_errno);
-		break;
-	default: /* directories come by themselves; the rest has no content */
-		break;
-	}
+	if (entry->fts_info == FTS_F)
+		push(w, entry->fts_path, false);
+	else if (cli_walk_failed(entry))
+		job_fail(w->job, entry->fts_path, -entry->fts_errno);
 	return 0;
 }
 
-static void walk(struct digest_job *job, char *path)
+static void take_argument(struct digest_walk *w, char *path)
 {
-	int err = cli_walk(path, FTS_COMFOLLOW, by_name, walk_entry, job);
-
-	if (err)
-		job_fail(job, path, err);
-}
-
-static void digest_argument(struct digest_job *job, char *path)
-{
+	const bool is_stdin = !strcmp(path, "-");
 	struct stat st;
+	int err;
 
-	if (job->recursive && strcmp(path, "-") && !stat(path, &st) &&
-	    S_ISDIR(st.st_mode))
-		walk(job, path);
-	else
-		digest_file(job, path, true);
+	if (w->job->recursive && !is_stdin && !stat(path, &st) &&
+	    S_ISDIR(st.st_mode)) {
+		err = cli_walk(path, FTS_COMFOLLOW, by_name, walk_entry, w);
+		if (err)
+			job_fail(w->job, path, err);
+		return;
+	}
+	push(w, path, true);
+	/* What comes next may be standard input once more. */
+	if (is_stdin)
+		pool_drain(w->pool);
 }
 
-/* ---- options ---- */
-
-static void name_list(struct buf *out)
+static int job_run(struct digest_job *job, int argc, char **argv)
 {
-	int i;
+	struct digest_walk w = { .job = job };
+	int i, err;
 
-	for (i = 0; i < DIGEST_COUNT; i++)
-		(void)buf_append_format(out, "%s%s", i ? ", " : "",
-					digest_table[i]->name);
+	if (!job->threads)
+		job->threads = processors_usable();
+	if (!job->recursive && job->threads > (uint64_t)argc)
+		job->threads = (uint64_t)argc;
+	err = pool_new(job, &w.pool);
+	if (err) {
+		cli_complain_errno(NULL, err);
+		return EXIT_FAILED;
+	}
+	fputs(job->style->begin ? job->style->begin : "", stdout);
+	fputs(job->foreign ? job->foreign->header : "", stdout);
+	for (i = 0; i < argc; i++)
+		take_argument(&w, argv[i]);
+	pool_free(w.pool);
+	if (job->style == &style_json &&
+	    table_totals(json_pack("{s:I}", "files", (json_int_t)job->printed),
+			 !job->failed, NULL))
+		job->failed = true;
+	return job->failed ? EXIT_FAILED : EXIT_OK;
 }
 
-static int unknown_digest(const char *name)
-{
-	struct buf names = { 0 };
-	int code;
-
-	name_list(&names);
-	code = cli_usage_error(&command_digest, "no digest '%s'; there are %s",
-			       name, names.data);
-	buf_release(&names);
-	return code;
-}
-
-/* What is printed is said once. */
-static int set_style(struct digest_job *job, const struct digest_style *style)
-{
-	/* -a and --json go together. */
-	bool both = (job->style == &style_sums && style == &style_json) ||
-		    (job->style == &style_json && style == &style_sums);
-
-	if (job->style && job->style != style && !both)
-		return cli_usage_error(
-			&command_digest,
-			"more than one kind of output asked for");
-	job->style = both ? &style_json : style;
-	return EXIT_OK;
-}
+/* ---- the command ---- */
 
 static int take_attribute(void *arg, const char *name)
 {
 	struct digest_job *job = arg;
+	struct buf names = { 0 };
+	int i, code = EXIT_OK;
 
 	job->only = digest_find(name);
-	return job->only ? set_style(job, &style_sums) : unknown_digest(name);
+	for (i = 0; i < DIGEST_COUNT && !job->only; i++)
+		(void)buf_append_format(&names, "%s%s", i ? ", " : "",
+					digest_table[i]->name);
+	if (!job->only)
+		code = cli_usage_error(&command_digest,
+				       "no digest '%s'; there are %s", name,
+				       names.data);
+	buf_release(&names);
+	return code;
 }
 
-static int take_format(void *arg, const char *name)
+/* What is printed is said once; but -a and --json go together. */
+static int set_style(struct digest_job *job)
 {
-	struct digest_job *job = arg;
+	const char *format = job->format ? job->format : "";
+	const bool is_csv = !strcmp(format, "csv"),
+		   is_hashdeep = !strcmp(format, "hashdeep");
+	const struct {
+		bool asked;
+		const struct digest_style *style;
+	} all[] = {
+		{ job->only && !job->json, &style_sums },
+		{ job->json, &style_json },
+		{ is_csv, &style_csv },
+		{ is_hashdeep, &style_hashdeep },
+		{ job->format && !is_csv && !is_hashdeep, &style_foreign },
+		{ job->si2, &style_si2 },
+		{ job->sif_classic, &style_sif_classic },
+		{ job->rdc_signatures, &style_rdc_signatures },
+	};
+	size_t i;
 
-	if (!strcmp(name, "csv"))
-		return set_style(job, &style_csv);
-	if (!strcmp(name, "hashdeep"))
-		return set_style(job, &style_hashdeep);
-	job->foreign = foreign_find(name);
-	if (!job->foreign)
-		return cli_usage_error(
-			&command_digest,
-			"no format '%s'; there are sise, ssdeep, "
-			"sdbf, csv, hashdeep",
-			name);
-	return set_style(job, &style_foreign);
-}
-
-static int take_jobs(void *arg, const char *text)
-{
-	struct digest_job *job = arg;
-	char *end;
-	unsigned long count;
-
-	errno = 0;
-	count = strtoul(text, &end, 10);
-	if (errno || end == text || *end || *text == '-' || !count ||
-	    count > MAX_JOBS)
+	job->foreign = foreign_find(format);
+	if (job->format && !is_csv && !is_hashdeep && !job->foreign)
 		return cli_usage_error(&command_digest,
-				       "-j takes a number from 1 to %d",
-				       MAX_JOBS);
-	job->threads = (unsigned)count;
+				       "no format '%s'; there are sise, "
+				       "ssdeep, sdbf, csv, hashdeep",
+				       format);
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (!all[i].asked)
+			continue;
+		if (job->style || (job->only && all[i].style->content))
+			return cli_usage_error(
+				&command_digest,
+				"more than one kind of output asked for");
+		job->style = all[i].style;
+	}
+	if (!job->style)
+		job->style = &style_attributes;
 	return EXIT_OK;
-}
-
-static int take_json(void *job, const char *argument)
-{
-	(void)argument;
-	return set_style(job, &style_json);
-}
-
-static int take_si2(void *job, const char *argument)
-{
-	(void)argument;
-	return set_style(job, &style_si2);
-}
-
-static int take_sif_classic(void *job, const char *argument)
-{
-	(void)argument;
-	return set_style(job, &style_sif_classic);
-}
-
-static int take_signatures(void *job, const char *argument)
-{
-	(void)argument;
-	return set_style(job, &style_rdc_signatures);
 }
 
 static int parse(struct digest_job *job, int argc, char **argv)
 {
 	int code = options_parse(&command_digest, job, argc, argv);
 
+	if (!code)
+		code = set_style(job);
 	if (code)
 		return code;
-	job->more = (job->sdhash ? DIGEST_BIT(DIGEST_SDHASH) : 0) |
-		    (job->tlsh ? DIGEST_BIT(DIGEST_TLSH) : 0) |
-		    (job->sha256 ? DIGEST_BIT(DIGEST_SHA256) : 0);
 	if (optind == argc)
 		return cli_usage_error(&command_digest, "which file?");
-	if (job->style == &style_rdc_signatures &&
+	if (job->threads > MAX_JOBS)
+		return cli_usage_error(&command_digest,
+				       "-j takes a number from 1 to %d",
+				       MAX_JOBS);
+	if (job->rdc_signatures &&
 	    (job->recursive || argc - optind > 1 || isatty(STDOUT_FILENO)))
 		return cli_usage_error(
 			&command_digest,
 			"--rdc-signatures writes those of one file, "
 			"in binary, not to a terminal");
-	if (!job->style)
-		job->style = &style_attributes;
-	return EXIT_OK;
-}
-
-static uint32_t wanted_digests(const struct digest_job *job)
-{
 	if (job->only)
-		return DIGEST_BIT(job->only->id);
-	if (job->foreign)
-		return DIGEST_BIT(job->foreign->id);
-	if (job->style == &style_hashdeep)
-		return DIGEST_BIT(DIGEST_SSDEEP);
-	return DIGEST_DEFAULT | job->more;
-}
-
-/* ---- threads ---- */
-
-struct digest_thread {
-	const struct digest_job *job;
-	struct reader reader;
-};
-
-static int thread_digest(void *arg, const char *path, bool follow,
-			 struct buf *out)
-{
-	struct digest_thread *t = arg;
-
-	return digest_open(t->job, &t->reader, path, follow, out);
-}
-
-static void threads_free(void **threads, size_t count)
-{
-	struct digest_thread *t;
-
-	while (count-- > 0) {
-		t = threads[count];
-		reader_release(&t->reader);
-		free(t);
-	}
-	free(threads);
-}
-
-/* As many as there can be; complains when there is none. */
-static void **threads_new(const struct digest_job *job, size_t *count_out)
-{
-	void **threads = calloc(job->threads, sizeof(*threads));
-	struct digest_thread *t;
-	size_t count = 0;
-
-	while (threads && count < job->threads) {
-		t = calloc(1, sizeof(*t));
-		if (!t || reader_init(&t->reader, job->digest_set)) {
-			free(t);
-			break;
-		}
-		t->job = job;
-		threads[count++] = t;
-	}
-	*count_out = count;
-	return threads;
-}
-
-static void print_totals(struct digest_job *job)
-{
-	struct record r;
-
-	record_totals(&r);
-	record_number(&r, "files", (int64_t)job->printed);
-	record_complete(&r, !job->failed, NULL);
-	if (record_print(&r))
-		job->failed = true;
-}
-
-static void arguments_digest(struct digest_job *job, int argc, char **argv)
-{
-	int i;
-
-	fputs(job->style->begin ? job->style->begin : "", stdout);
-	fputs(job->foreign ? job->foreign->header : "", stdout);
-	for (i = 0; i < argc; i++)
-		digest_argument(job, argv[i]);
-	pool_drain(job->pool);
-	if (job->style == &style_json)
-		print_totals(job);
-}
-
-static int job_run_threads(struct digest_job *job, int argc, char **argv)
-{
-	struct pool_work work = {
-		.run = thread_digest,
-		.take = job_print,
-		.arg = job,
-	};
-	void **threads = threads_new(job, &work.thread_count);
-	int err;
-
-	work.threads = threads;
-	err = work.thread_count ? pool_new(&work, &job->pool) : -ENOMEM;
-	if (!err) {
-		arguments_digest(job, argc, argv);
-		pool_free(job->pool);
-	} else {
-		cli_complain_errno(NULL, err);
-	}
-	threads_free(threads, work.thread_count);
-	return err ? EXIT_FAILED : EXIT_OK;
-}
-
-static int job_run(struct digest_job *job, int argc, char **argv)
-{
-	int code;
-
-	job->digest_set = wanted_digests(job);
-	code = reader_init(&job->reader, job->digest_set);
-	if (code)
-		return code;
-	if (!job->threads)
-		job->threads = processors_usable();
-	if (job->threads > 1 && (job->recursive || argc > 1))
-		code = job_run_threads(job, argc, argv);
+		job->digest_set = DIGEST_BIT(job->only->id);
+	else if (job->foreign)
+		job->digest_set = DIGEST_BIT(job->foreign->id);
 	else
-		arguments_digest(job, argc, argv);
-	reader_release(&job->reader);
-	return code ? code : job->failed ? EXIT_FAILED : EXIT_OK;
+		job->digest_set =
+			DIGEST_DEFAULT |
+			(job->sdhash ? DIGEST_BIT(DIGEST_SDHASH) : 0) |
+			(job->tlsh ? DIGEST_BIT(DIGEST_TLSH) : 0) |
+			(job->sha256 ? DIGEST_BIT(DIGEST_SHA256) : 0);
+	return EXIT_OK;
 }
 
 static int run(int argc, char **argv)
@@ -424,7 +281,7 @@ static const struct option_row options[] = {
 	  "followed",
 	  OPTION_FLAG(struct digest_job, recursive) },
 	{ "jobs", 'j', "N", "threads; without it one a processor",
-	  OPTION_TAKE(take_jobs) },
+	  OPTION_NUMBER(struct digest_job, threads) },
 	{ "sdhash", 0, NULL, "the sdhash too, which is large: 3 % of the file",
 	  OPTION_FLAG(struct digest_job, sdhash) },
 	{ "tlsh", 0, NULL, "TLSH too, for exchange with other programs",
@@ -434,16 +291,16 @@ static const struct option_row options[] = {
 	{ "format", 0, "NAME",
 	  "a file of digests as other programs write it; csv is a table of all "
 	  "digests: sise|ssdeep|sdbf|hashdeep|csv",
-	  OPTION_TAKE(take_format) },
+	  OPTION_TEXT(struct digest_job, format) },
 	{ "rdc-signatures", 0, NULL,
 	  "the signature file of one file, [MS-RDC] 2.2, in binary",
-	  OPTION_TAKE(take_signatures) },
+	  OPTION_FLAG(struct digest_job, rdc_signatures) },
 	{ "si2", 0, NULL, "the Similarity Index's own SimHash, a line a file",
-	  OPTION_TAKE(take_si2) },
+	  OPTION_FLAG(struct digest_job, si2) },
 	{ "sif-classic", 0, NULL, "the fingerprints that sif itself would keep",
-	  OPTION_TAKE(take_sif_classic) },
+	  OPTION_FLAG(struct digest_job, sif_classic) },
 	{ "json", 0, NULL, "an object a line, the last one with totals",
-	  OPTION_TAKE(take_json) },
+	  OPTION_FLAG(struct digest_job, json) },
 	{ 0 },
 };
 

@@ -4,16 +4,23 @@
 
 #include "core/cli/cli.h"
 
-/* kin digest, between its options and what it prints of each file. */
+/*
+ * kin digest.  digest.c has the options and the files, digest_pool.c digests
+ * them side by side, digest_print.c and digest_original.c say what is printed of
+ * each.
+ */
 struct digest_job;
 
+/* One of the two functions; several threads may call it, a reader each.  path is
+ * "-" for standard input. */
 struct digest_style {
-	/* Before and between what is said of the files; may be NULL. */
-	const char *begin, *between;
-	/* Appends what there is to say of the content of fd; path "-" is
-	 * standard input.  Several threads may call it, a reader each. */
-	int (*file)(const struct digest_job *job, struct reader *r, int fd,
-		    const char *path, struct buf *out);
+	const char *begin; /* before all; may be NULL */
+	/* Appends what there is to say of a content by its digests. */
+	int (*format)(const struct digest_job *job, const struct digests *d,
+		      const char *path, struct buf *out);
+	/* The same of a content that it reads itself. */
+	int (*content)(struct reader *r, int fd, const char *path,
+		       struct buf *out);
 };
 
 struct digest_job {
@@ -21,28 +28,42 @@ struct digest_job {
 	uint32_t digest_set;
 	const struct digest_ops *only; /* -a */
 	const struct foreign *foreign; /* --format */
-	unsigned threads;              /* -j */
-	bool sdhash, tlsh, sha256;     /* these, too: */
-	uint32_t more;
-	bool recursive;
-	struct reader reader;
-	struct pool *pool; /* NULL: one file after the other */
-	bool failed;
+	const char *format;
+	uint64_t threads; /* -j */
+	bool json, si2, sif_classic, rdc_signatures;
+	bool sdhash, tlsh, sha256; /* these, too */
+	bool recursive, failed;
 	size_t printed; /* files */
 };
+
+/* digest.c.  follow: the path was named by the user, so "-" is standard input and
+ * links are followed. */
+int digest_file(const struct digest_job *job, struct reader *r,
+		const char *path, bool follow, struct buf *out);
+void digest_tell(struct digest_job *job, const char *path, int err,
+		 const struct buf *output);
 
 /* digest_print.c */
 extern const struct digest_style style_attributes, style_sums, style_json,
 	style_foreign, style_csv;
 
-/* digest_exchange.c */
-extern const struct digest_style style_hashdeep;
-
 /* digest_original.c */
-extern const struct digest_style style_si2, style_sif_classic,
+extern const struct digest_style style_hashdeep, style_si2, style_sif_classic,
 	style_rdc_signatures;
 
 /* "value  path" as sha256sum prints it. */
 int digest_append_sum(struct buf *out, const char *value, const char *path);
+
+/*
+ * Threads that digest files side by side; what they print comes out in the order
+ * in which the files went in, on the caller's thread.
+ */
+struct pool;
+
+/* -ENOMEM, -EAGAIN. */
+int pool_new(struct digest_job *job, struct pool **out);
+int pool_push(struct pool *p, const char *path, bool follow); /* -ENOMEM */
+void pool_drain(struct pool *p); /* waits for all of them */
+void pool_free(struct pool *p);  /* ... and ends */
 
 #endif

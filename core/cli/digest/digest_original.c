@@ -1,14 +1,84 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <inttypes.h>
+#include <openssl/evp.h>
 #include <stdlib.h>
-#include <unistd.h>
+#include <string.h>
 
+#include "core/base/hex.h"
 #include "core/cli/digest/digest_job.h"
+#include "core/cli/digest/foreign.h"
 #include "core/digest/rdc/rdc.h"
 #include "core/digest/reference/rdc_signature.h"
 #include "core/digest/reference/si2.h"
 #include "core/digest/reference/sif_classic.h"
+
+/* What is worked out of a content by functions that are no digests. */
+
+/* ---- hashdeep 1.0 ---- */
+
+struct sums {
+	EVP_MD_CTX *md5, *sha256;
+	uint64_t size;
+};
+
+static int take_sums(void *arg, const void *data, size_t len)
+{
+	struct sums *s = arg;
+
+	s->size += len;
+	return EVP_DigestUpdate(s->md5, data, len) &&
+			       EVP_DigestUpdate(s->sha256, data, len) ?
+		       0 :
+		       -ENOMEM;
+}
+
+static int append_hash(EVP_MD_CTX *context, struct buf *out)
+{
+	char text[2 * EVP_MAX_MD_SIZE + 1];
+	uint8_t hash[EVP_MAX_MD_SIZE];
+	unsigned len;
+
+	if (!EVP_DigestFinal_ex(context, hash, &len))
+		return -ENOMEM;
+	hex_encode(hash, len, text);
+	return buf_append_format(out, ",%s", text);
+}
+
+/* The name is all that is behind the third comma. */
+static int content_hashdeep(struct reader *r, int fd, const char *path,
+			    struct buf *out)
+{
+	struct sums s = { EVP_MD_CTX_new(), EVP_MD_CTX_new(), 0 };
+	int err = strpbrk(path, "\n\r") ? -EILSEQ : 0;
+
+	if (!err && (!s.md5 || !s.sha256 ||
+		     !EVP_DigestInit_ex(s.md5, EVP_md5(), NULL) ||
+		     !EVP_DigestInit_ex(s.sha256, EVP_sha256(), NULL)))
+		err = -ENOMEM;
+	if (!err)
+		err = reader_each(r, fd, take_sums, &s);
+	if (!err)
+		err = buf_append_format(out, "%" PRIu64, s.size);
+	if (!err)
+		err = append_hash(s.md5, out);
+	if (!err)
+		err = append_hash(s.sha256, out);
+	if (!err)
+		err = buf_append_text(out, ",");
+	if (!err)
+		err = foreign_append_name(path, out);
+	EVP_MD_CTX_free(s.md5);
+	EVP_MD_CTX_free(s.sha256);
+	return err ? err : buf_append_text(out, "\n");
+}
+
+const struct digest_style style_hashdeep = {
+	.begin = "%%%% HASHDEEP-1.0\n"
+		 "%%%% size,md5,sha256,filename\n"
+		 "## Written by kin digest\n## \n",
+	.content = content_hashdeep,
+};
 
 /* ---- the Similarity Index's SimHash ---- */
 
@@ -17,30 +87,27 @@ static int take_si2(void *arg, const void *data, size_t len)
 	return si2_update(arg, data, len);
 }
 
-static int file_si2(const struct digest_job *job, struct reader *r, int fd,
-		    const char *path, struct buf *out)
+static int content_si2(struct reader *r, int fd, const char *path,
+		       struct buf *out)
 {
-	struct si2 *si2 = malloc(sizeof(*si2));
+	struct si2 *si2 = calloc(1, sizeof(*si2));
 	char value[17];
 	int err = si2 ? si2_init(si2) : -ENOMEM;
 
-	(void)job;
-	if (err) {
-		free(si2);
-		return err;
-	}
-	err = reader_each(r, fd, take_si2, si2);
+	if (!err)
+		err = reader_each(r, fd, take_si2, si2);
 	if (!err) {
 		(void)snprintf(value, sizeof(value), "%016" PRIx64,
 			       si2_final(si2));
 		err = digest_append_sum(out, value, path);
 	}
-	si2_release(si2);
+	if (si2)
+		si2_release(si2);
 	free(si2);
 	return err;
 }
 
-const struct digest_style style_si2 = { .file = file_si2 };
+const struct digest_style style_si2 = { .content = content_si2 };
 
 /* ---- sif's own rule ---- */
 
@@ -49,41 +116,33 @@ static int take_classic(void *arg, const void *data, size_t len)
 	return sif_classic_update(arg, data, len);
 }
 
-/* "-" when there is none. */
-static int format_classic(struct sif_classic *s, struct buf *out)
-{
-	size_t i, count;
-	const uint32_t *values = sif_classic_values(s, &count);
-	int err = count ? 0 : buf_append_text(out, "-");
-
-	for (i = 0; i < count && !err; i++)
-		err = buf_append_format(out, "%s%08" PRIx32, i ? "," : "",
-					values[i]);
-	return err;
-}
-
-static int file_sif_classic(const struct digest_job *job, struct reader *r,
-			    int fd, const char *path, struct buf *out)
+/* "-" when there is no fingerprint. */
+static int content_sif_classic(struct reader *r, int fd, const char *path,
+			       struct buf *out)
 {
 	struct sif_classic sif;
 	struct buf text = { 0 };
+	const uint32_t *values;
+	size_t i, count = 0;
 	int err =
 		sif_classic_init(&sif, SIF_CLASSIC_BASE, SIF_CLASSIC_ZERO_BITS);
 
-	(void)job;
 	if (err)
 		return err;
 	err = reader_each(r, fd, take_classic, &sif);
+	values = sif_classic_values(&sif, &count);
+	for (i = 0; i < count && !err; i++)
+		err = buf_append_format(&text, "%s%08" PRIx32, i ? "," : "",
+					values[i]);
 	if (!err)
-		err = format_classic(&sif, &text);
-	if (!err)
-		err = digest_append_sum(out, text.data, path);
+		err = digest_append_sum(out, count ? text.data : "-", path);
 	buf_release(&text);
 	sif_classic_release(&sif);
 	return err;
 }
 
-const struct digest_style style_sif_classic = { .file = file_sif_classic };
+const struct digest_style style_sif_classic = { .content =
+							content_sif_classic };
 
 /* ---- RDC's list of chunks ---- */
 
@@ -93,37 +152,30 @@ static int take_rdc(void *arg, const void *data, size_t len)
 	return 0;
 }
 
-static int write_signatures(struct reader *r, int fd, struct rdc *rdc,
-			    struct buf *out)
-{
-	struct rdc_signature_writer writer;
-	uint8_t traits[RDC_TRAITS];
-	int err = rdc_init(rdc, RDC_WINDOW, RDC_HORIZON);
-
-	if (err)
-		return err;
-	rdc_signature_begin(&writer, rdc_signature_append, out);
-	rdc->on_chunk = rdc_signature_add;
-	rdc->arg = &writer;
-	rdc_begin(rdc);
-	err = reader_each(r, fd, take_rdc, rdc);
-	if (!err)
-		rdc_final(rdc, traits);
-	return err ? err : writer.err;
-}
-
-static int file_rdc_signatures(const struct digest_job *job, struct reader *r,
-			       int fd, const char *path, struct buf *out)
+static int content_rdc_signatures(struct reader *r, int fd, const char *path,
+				  struct buf *out)
 {
 	struct rdc *rdc = malloc(sizeof(*rdc));
-	int err = rdc ? write_signatures(r, fd, rdc, out) : -ENOMEM;
+	struct rdc_signature_writer writer;
+	uint8_t traits[RDC_TRAITS];
+	int err = rdc ? rdc_init(rdc, RDC_WINDOW, RDC_HORIZON) : -ENOMEM;
 
-	(void)job;
 	(void)path;
+	if (!err) {
+		rdc_signature_begin(&writer, rdc_signature_append, out);
+		rdc->on_chunk = rdc_signature_add;
+		rdc->arg = &writer;
+		rdc_begin(rdc);
+		err = reader_each(r, fd, take_rdc, rdc);
+	}
+	if (!err) {
+		rdc_final(rdc, traits);
+		err = writer.err;
+	}
 	free(rdc);
 	return err;
 }
 
 const struct digest_style style_rdc_signatures = {
-	.file = file_rdc_signatures
+	.content = content_rdc_signatures
 };

@@ -1,89 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/cli/digest/digest_pool.h"
-
 #include <errno.h>
 #include <pthread.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cli/digest/digest_job.h"
+
 /* Files between the one that is next to come out and the last that went in. */
-#define SLOTS 1024
+enum { SLOTS = 1024 };
 
 struct slot {
 	char *path; /* owned */
-	bool follow;
-	bool done;
+	bool follow, done;
 	int err;
 	struct buf output;
 };
 
 struct pool {
-	struct pool_work work;
+	struct digest_job *job;
 	pthread_mutex_t lock; /* everything below */
 	pthread_cond_t more;  /* a file went in, or the end */
 	pthread_cond_t done;  /* the file that is next to come out is done */
 	uint64_t in, taken, out;
 	bool stopping;
 	struct slot slots[SLOTS];
-	pthread_t *threads;
 	size_t started;
+	pthread_t threads[];
 };
 
-struct pool_thread {
-	struct pool *pool;
-	void *state;
-};
-
-/* ---- the threads ---- */
-
-/* The next file, NULL at the end; in the lock. */
-static struct slot *next_slot(struct pool *p)
+static void *work(void *arg)
 {
-	while (p->taken == p->in && !p->stopping)
-		pthread_cond_wait(&p->more, &p->lock);
-	return p->taken == p->in ? NULL : &p->slots[p->taken++ % SLOTS];
-}
-
-static void *thread_run(void *arg)
-{
-	struct pool_thread *t = arg;
-	struct pool *p = t->pool;
+	struct pool *p = arg;
+	struct reader reader;
 	struct slot *s;
+	const bool ready = !reader_init(&reader, p->job->digest_set);
 
 	pthread_mutex_lock(&p->lock);
-	while ((s = next_slot(p))) {
+	for (;;) {
+		while (p->taken == p->in && !p->stopping)
+			pthread_cond_wait(&p->more, &p->lock);
+		if (p->taken == p->in)
+			break;
+		s = &p->slots[p->taken++ % SLOTS];
 		pthread_mutex_unlock(&p->lock);
-		s->err = p->work.run(t->state, s->path, s->follow, &s->output);
+		s->err = ready ? digest_file(p->job, &reader, s->path,
+					     s->follow, &s->output) :
+				 -ENOMEM;
 		pthread_mutex_lock(&p->lock);
 		s->done = true;
 		if (s == &p->slots[p->out % SLOTS])
 			pthread_cond_signal(&p->done);
 	}
 	pthread_mutex_unlock(&p->lock);
-	free(t);
+	reader_release(&reader);
 	return NULL;
 }
 
-static int thread_start(struct pool *p, void *state)
-{
-	struct pool_thread *t = malloc(sizeof(*t));
-	int err;
-
-	if (!t)
-		return -ENOMEM;
-	*t = (struct pool_thread){ p, state };
-	err = -pthread_create(&p->threads[p->started], NULL, thread_run, t);
-	if (err)
-		free(t);
-	else
-		p->started++;
-	return err;
-}
-
-/* ---- the caller ---- */
-
-/* Leaves the lock while the file is taken. */
+/* Leaves the lock while the file is told. */
 static void take_out(struct pool *p)
 {
 	struct slot *s = &p->slots[p->out % SLOTS];
@@ -91,7 +64,7 @@ static void take_out(struct pool *p)
 	while (!s->done)
 		pthread_cond_wait(&p->done, &p->lock);
 	pthread_mutex_unlock(&p->lock);
-	p->work.take(p->work.arg, s->path, s->err, &s->output);
+	digest_tell(p->job, s->path, s->err, &s->output);
 	free(s->path);
 	buf_release(&s->output);
 	*s = (struct slot){ 0 };
@@ -109,10 +82,8 @@ int pool_push(struct pool *p, const char *path, bool follow)
 	while (p->out < p->in &&
 	       (p->in - p->out == SLOTS || p->slots[p->out % SLOTS].done))
 		take_out(p);
-	p->slots[p->in++ % SLOTS] = (struct slot){
-		.path = copy,
-		.follow = follow,
-	};
+	p->slots[p->in++ % SLOTS] =
+		(struct slot){ .path = copy, .follow = follow };
 	pthread_cond_signal(&p->more);
 	pthread_mutex_unlock(&p->lock);
 	return 0;
@@ -120,8 +91,6 @@ int pool_push(struct pool *p, const char *path, bool follow)
 
 void pool_drain(struct pool *p)
 {
-	if (!p)
-		return;
 	pthread_mutex_lock(&p->lock);
 	while (p->out < p->in)
 		take_out(p);
@@ -130,42 +99,39 @@ void pool_drain(struct pool *p)
 
 void pool_free(struct pool *p)
 {
-	size_t i;
-
 	pool_drain(p);
 	pthread_mutex_lock(&p->lock);
 	p->stopping = true;
 	pthread_cond_broadcast(&p->more);
 	pthread_mutex_unlock(&p->lock);
-	for (i = 0; i < p->started; i++)
-		pthread_join(p->threads[i], NULL);
+	while (p->started)
+		pthread_join(p->threads[--p->started], NULL);
 	pthread_cond_destroy(&p->more);
 	pthread_cond_destroy(&p->done);
 	pthread_mutex_destroy(&p->lock);
-	free(p->threads);
 	free(p);
 }
 
-int pool_new(const struct pool_work *work, struct pool **out)
+int pool_new(struct digest_job *job, struct pool **out)
 {
-	struct pool *p = calloc(1, sizeof(*p));
+	struct pool *p =
+		calloc(1, sizeof(*p) + job->threads * sizeof(p->threads[0]));
 	int err = 0;
-	size_t i;
 
 	if (!p)
 		return -ENOMEM;
-	p->work = *work;
+	p->job = job;
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->more, NULL);
 	pthread_cond_init(&p->done, NULL);
-	p->threads = calloc(work->thread_count, sizeof(*p->threads));
-	if (!p->threads)
-		err = -ENOMEM;
-	for (i = 0; i < work->thread_count && !err; i++)
-		err = thread_start(p, work->threads[i]);
-	if (err)
-		pool_free(p);
-	else
+	while (p->started < job->threads && !err) {
+		err = -pthread_create(&p->threads[p->started], NULL, work, p);
+		p->started += !err;
+	}
+	if (p->started) {
 		*out = p;
+		return 0;
+	}
+	pool_free(p);
 	return err;
 }

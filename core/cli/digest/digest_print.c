@@ -1,55 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/cli/digest/digest_job.h"
-#include "core/cli/record.h"
 #include "core/cli/digest/foreign.h"
 
 /* What the digests of most files take, at once. */
 #define MOST_TEXT 8192
 
-/* Attribute names in order, as getfattr prints them. */
-static int by_attribute(const void *a, const void *b)
+/* The digests that are to be told, in order of the attributes, as getfattr
+ * prints them: the one behind last; NULL: from the first one, or no more. */
+static const struct digest_ops *next_told(const struct digest_job *job,
+					  const struct digests *d,
+					  const struct digest_ops *last)
 {
-	const struct digest_ops *x = digest_table[*(const int *)a];
-	const struct digest_ops *y = digest_table[*(const int *)b];
+	const struct digest_ops *next = NULL, *ops;
+	int id;
 
-	return strcmp(x->attribute, y->attribute);
-}
-
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int ids[DIGEST_COUNT];
-
-static void sort_ids(void)
-{
-	int i;
-
-	for (i = 0; i < DIGEST_COUNT; i++)
-		ids[i] = i;
-	qsort(ids, DIGEST_COUNT, sizeof(ids[0]), by_attribute);
-}
-
-/* DIGEST_COUNT of them. */
-static const int *sorted_ids(void)
-{
-	(void)pthread_once(&once, sort_ids);
-	return ids;
-}
-
-static bool is_wanted(const struct digest_job *job, const struct digests *d,
-		      int id)
-{
-	return (d->set & DIGEST_BIT(id)) &&
-	       (!job->only || (int)job->only->id == id);
-}
-
-/* What the content is called in its sdhash. */
-static const char *name_of(const char *path)
-{
-	return strcmp(path, "-") ? cli_base_name(path) : "stdin";
+	for (id = 0; id < DIGEST_COUNT; id++) {
+		ops = digest_table[id];
+		if ((d->set & DIGEST_BIT(id)) &&
+		    (!job->only || job->only == ops) &&
+		    (!last || strcmp(ops->attribute, last->attribute) > 0) &&
+		    (!next || strcmp(ops->attribute, next->attribute) < 0))
+			next = ops;
+	}
+	return next;
 }
 
 /* ---- as getfattr -d ---- */
@@ -64,160 +41,98 @@ static const char *relative_name(const char *path)
 	return *path ? path : ".";
 }
 
-static int append_attributes(const struct digests *d, const char *path,
+static int format_attributes(const struct digest_job *job,
+			     const struct digests *d, const char *path,
 			     struct buf *out)
 {
-	const int *sorted = sorted_ids();
-	int i, err;
+	const struct digest_ops *ops = NULL;
+	int err = buf_reserve(out, MOST_TEXT);
 
-	err = buf_reserve(out, MOST_TEXT);
 	if (!err)
 		err = buf_append_text(out, "# file: ");
 	if (!err)
 		err = cli_append_escaped(out, relative_name(path),
 					 ESCAPE_GETFATTR);
-	for (i = 0; i < DIGEST_COUNT && !err; i++) {
-		if (!(d->set & DIGEST_BIT(sorted[i])))
-			continue;
-		err = buf_append_text(out, i ? "\"\n" : "\n");
+	while (!err && (ops = next_told(job, d, ops))) {
+		err = buf_append_format(out, "\n%s=\"", ops->attribute);
 		if (!err)
-			err = buf_append_text(
-				out, digest_table[sorted[i]]->attribute);
+			err = digest_format(d, ops->id, out);
 		if (!err)
-			err = buf_append_text(out, "=\"");
-		if (!err)
-			err = digest_format(d, sorted[i], out);
+			err = buf_append_text(out, "\"");
 	}
-	return err ? err : buf_append_text(out, "\"\n\n");
+	return err ? err : buf_append_text(out, "\n\n");
 }
 
-static int file_attributes(const struct digest_job *job, struct reader *r,
-			   int fd, const char *path, struct buf *out)
-{
-	struct digests d;
-	int err = reader_digest_fd(r, fd, name_of(path), &d);
-
-	(void)job;
-	if (err)
-		return err;
-	err = append_attributes(&d, path, out);
-	digests_release(&d);
-	return err;
-}
-
-const struct digest_style style_attributes = { .file = file_attributes };
+const struct digest_style style_attributes = { .format = format_attributes };
 
 /* ---- as sha256sum ---- */
 
 int digest_append_sum(struct buf *out, const char *value, const char *path)
 {
-	int err = buf_append_text(out, strpbrk(path, "\\\n\r") ? "\\" : "");
+	int err = buf_append_format(out, "%s%s  ",
+				    strpbrk(path, "\\\n\r") ? "\\" : "", value);
 
-	if (!err)
-		err = buf_append_text(out, value);
-	if (!err)
-		err = buf_append_text(out, "  ");
 	if (!err)
 		err = cli_append_escaped(out, path, ESCAPE_SUM);
 	return err ? err : buf_append_text(out, "\n");
 }
 
-static int file_sum(const struct digest_job *job, struct reader *r, int fd,
-		    const char *path, struct buf *out)
+static int format_sum(const struct digest_job *job, const struct digests *d,
+		      const char *path, struct buf *out)
 {
 	struct buf text = { 0 };
-	struct digests d;
-	int err = reader_digest_fd(r, fd, name_of(path), &d);
+	int err = digest_format(d, job->only->id, &text);
 
-	if (err)
-		return err;
-	err = digest_format(&d, job->only->id, &text);
 	if (!err)
 		err = digest_append_sum(out, text.data, path);
 	buf_release(&text);
-	digests_release(&d);
 	return err;
 }
 
-const struct digest_style style_sums = { .file = file_sum };
+const struct digest_style style_sums = { .format = format_sum };
 
 /* ---- JSON ---- */
 
-static int record_digests(const struct digest_job *job, const struct digests *d,
-			  struct record *r)
+static int format_json(const struct digest_job *job, const struct digests *d,
+		       const char *path, struct buf *out)
 {
+	json_t *all = json_object(), *object = json_object();
+	const struct digest_ops *ops = NULL;
 	struct buf text = { 0 };
-	const int *sorted = sorted_ids();
-	int i, err = 0;
+	char *line = NULL;
+	int err = cli_set_json_path(object, "path", path);
 
-	record_object(r, "digests");
-	for (i = 0; i < DIGEST_COUNT && !err; i++) {
-		if (!is_wanted(job, d, sorted[i]))
-			continue;
+	while (!err && (ops = next_told(job, d, ops))) {
 		buf_clear(&text);
-		err = digest_format(d, sorted[i], &text);
-		if (!err)
-			record_text(r, digest_table[sorted[i]]->attribute,
-				    text.data);
+		err = digest_format(d, ops->id, &text);
+		if (!err && json_object_set_new(all, ops->attribute,
+						json_string(text.data)))
+			err = -ENOMEM;
 	}
-	record_close(r);
+	if (json_object_set_new(object, "size",
+				json_integer((json_int_t)d->size)) ||
+	    json_object_set_new(object, "digests", all))
+		err = -ENOMEM;
+	line = err ? NULL : json_dumps(object, cli_json_flags());
+	if (!err)
+		err = line ? buf_append_format(out, "%s\n", line) : -ENOMEM;
+	free(line);
+	json_decref(object);
 	buf_release(&text);
 	return err;
 }
 
-static int append_json(const struct digest_job *job, const struct digests *d,
-		       const char *path, struct buf *out)
-{
-	struct record r;
-	json_t *object;
-	char *text;
-	int err;
-
-	record_begin(&r);
-	record_path(&r, "path", path);
-	record_number(&r, "size", (int64_t)d->size);
-	err = record_digests(job, d, &r);
-	object = record_end(&r);
-	text = object ? json_dumps(object, cli_json_flags()) : NULL;
-	if (!err)
-		err = text ? buf_append_format(out, "%s\n", text) : -ENOMEM;
-	free(text);
-	json_decref(object);
-	return err;
-}
-
-static int file_json(const struct digest_job *job, struct reader *r, int fd,
-		     const char *path, struct buf *out)
-{
-	struct digests d;
-	int err = reader_digest_fd(r, fd, name_of(path), &d);
-
-	if (err)
-		return err;
-	err = append_json(job, &d, path, out);
-	digests_release(&d);
-	return err;
-}
-
-const struct digest_style style_json = { .file = file_json };
+const struct digest_style style_json = { .format = format_json };
 
 /* ---- as the original programs ---- */
 
-static int file_foreign(const struct digest_job *job, struct reader *r, int fd,
-			const char *path, struct buf *out)
+static int format_foreign(const struct digest_job *job, const struct digests *d,
+			  const char *path, struct buf *out)
 {
-	struct digests d;
-	int err =
-		reader_digest_fd(r, fd, strcmp(path, "-") ? path : "stdin", &d);
-
-	if (err)
-		return err;
-	err = foreign_format(job->foreign, &d, path, out);
-	digests_release(&d);
-	return err;
+	return foreign_format(job->foreign, d, path, out);
 }
 
-const struct digest_style style_foreign = { .file = file_foreign };
+const struct digest_style style_foreign = { .format = format_foreign };
 
 /* ---- CSV, RFC 4180 ---- */
 
@@ -238,47 +153,32 @@ static int append_field(struct buf *out, const char *text)
 }
 
 /* A digest that the content does not have is an empty field. */
-static int append_csv(const struct digests *d, const char *path,
-		      struct buf *out)
+static int format_csv(const struct digest_job *job, const struct digests *d,
+		      const char *path, struct buf *out)
 {
 	struct buf text = { 0 };
-	int id, err = buf_append_format(out, "%llu",
+	int id, err = buf_append_format(out, "%llu,",
 					(unsigned long long)d->size);
 
+	(void)job;
 	for (id = 0; id < DIGEST_COUNT && !err; id++) {
-		err = buf_append_text(out, ",");
-		if (err || !(d->set & DIGEST_BIT(id)))
-			continue;
 		buf_clear(&text);
-		err = digest_format(d, (enum digest_id)id, &text);
-		if (!err)
+		if (d->set & DIGEST_BIT(id))
+			err = digest_format(d, (enum digest_id)id, &text);
+		if (!err && text.len)
 			err = append_field(out, text.data);
+		if (!err)
+			err = buf_append_text(out, ",");
 	}
-	if (!err)
-		err = buf_append_text(out, ",");
 	if (!err)
 		err = append_field(out, path);
 	buf_release(&text);
 	return err ? err : buf_append_text(out, "\r\n");
 }
 
-static int file_csv(const struct digest_job *job, struct reader *r, int fd,
-		    const char *path, struct buf *out)
-{
-	struct digests d;
-	int err = reader_digest_fd(r, fd, name_of(path), &d);
-
-	(void)job;
-	if (err)
-		return err;
-	err = append_csv(&d, path, out);
-	digests_release(&d);
-	return err;
-}
-
 /* The digests in the order of enum digest_id. */
 const struct digest_style style_csv = {
 	.begin = "size,sise,simhash,rdc,sif,ssdeep,xxh128,sdhash,"
 		 "tlsh,sha256,path\r\n",
-	.file = file_csv,
+	.format = format_csv,
 };

@@ -2,6 +2,7 @@
 #include "core/cli/digest/foreign.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/cli/cli.h"
@@ -38,40 +39,39 @@ const struct foreign *foreign_by_line(const char *line)
 
 /* ---- writing ---- */
 
-/* A quotation mark in a name: ssdeep writes a backslash before it, SiSe writes
- * it as it is. */
-static int append_quoted(const struct foreign *f, const char *path,
-			 struct buf *out)
+int foreign_append_name(const char *path, struct buf *out)
 {
-	struct buf name = { 0 };
-	int err = strcmp(path, "-") ? cli_append_absolute_path(&name, path) :
-				      buf_append_text(&name, "stdin");
-	size_t i;
+	char *absolute = strcmp(path, "-") ? cli_absolute_path(path) : NULL;
+	int err;
 
-	if (!err)
-		err = buf_append_text(out, ",\"");
-	for (i = 0; i < name.len && !err; i++) {
-		if (name.data[i] == '"' && f->id == DIGEST_SSDEEP)
-			err = buf_append_text(out, "\\");
-		if (!err)
-			err = buf_append(out, &name.data[i], 1);
-	}
-	if (!err)
-		err = buf_append_text(out, "\"");
-	buf_release(&name);
+	if (strcmp(path, "-") && !absolute)
+		return -errno;
+	err = buf_append_text(out, absolute ? absolute : "stdin");
+	free(absolute);
 	return err;
 }
 
+/* The line of an sdhash has the name already.  A quotation mark in a name: ssdeep
+ * writes a backslash before it, SiSe writes it as it is. */
 int foreign_format(const struct foreign *f, const struct digests *d,
 		   const char *path, struct buf *out)
 {
-	int err;
+	struct buf name = { 0 };
+	size_t i;
+	int err = digest_format(d, f->id, out);
 
-	/* The line of an sdhash has the name already. */
-	if (f->id != DIGEST_SDHASH && strpbrk(path, "\n\r"))
-		return -EILSEQ;
-	err = digest_format(d, f->id, out);
-	if (!err && f->id != DIGEST_SDHASH)
-		err = append_quoted(f, path, out);
-	return err ? err : buf_append_text(out, "\n");
+	if (err || f->id == DIGEST_SDHASH)
+		return err ? err : buf_append_text(out, "\n");
+	err = strpbrk(path, "\n\r") ? -EILSEQ :
+				      foreign_append_name(path, &name);
+	if (!err)
+		err = buf_append_text(out, ",\"");
+	for (i = 0; i < name.len && !err; i++)
+		err = buf_append_format(
+			out, "%s%c",
+			name.data[i] == '"' && f->id == DIGEST_SSDEEP ? "\\" :
+									"",
+			name.data[i]);
+	buf_release(&name);
+	return err ? err : buf_append_text(out, "\"\n");
 }

@@ -19,6 +19,9 @@ const struct foreign *foreign_find(const char *name);
 /* By the first line of such a file.  NULL: it is none. */
 const struct foreign *foreign_by_line(const char *line);
 
+/* Appends the absolute path of a file, or "stdin" for "-". */
+int foreign_append_name(const char *path, struct buf *out);
+
 /* Appends the line of a content.  -EILSEQ: the name can not
  * be told in this format; -ENODATA: the content has no such digest. */
 int foreign_format(const struct foreign *f, const struct digests *d,
