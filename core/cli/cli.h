@@ -51,8 +51,10 @@ struct command {
 	const char *summary;
 	const char *help; /* ends with a newline; or "" */
 	const struct option_row
-		*options;  /* behind it; NULL: it explains them */
-	const char *notes; /* behind these; or NULL */
+		*options;    /* behind it; NULL: it explains them */
+	const char *notes;   /* behind these; or NULL */
+	int operands[2];     /* least and most; { 0, 0 }: run() counts them */
+	const char *lacking; /* said where there are fewer, or more */
 	int (*run)(int argc, char **argv); /* argv[0]: for getopt() */
 };
 
@@ -104,6 +106,8 @@ size_t cli_json_flags(void);
 
 /* Prints on one line and frees.  0, or EXIT_FAILED. */
 int cli_print_json(json_t *value);
+
+void cli_pause_ms(long ms);
 
 /* ---- files ---- */
 

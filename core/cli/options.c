@@ -131,6 +131,10 @@ int options_parse(const struct command *command, void *object, int argc,
 		code = row ? take(command, row, object, optarg) :
 			     cli_usage_error(command, NULL);
 	}
+	if (!code && command->lacking &&
+	    (argc - optind < command->operands[0] ||
+	     argc - optind > command->operands[1]))
+		return cli_usage_error(command, "%s", command->lacking);
 	return code;
 }
 

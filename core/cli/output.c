@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base/err.h"
@@ -224,6 +225,14 @@ int cli_print_json(json_t *value)
 	if (failed)
 		cli_complain(NULL, "cannot write JSON: %m");
 	return failed ? EXIT_FAILED : EXIT_OK;
+}
+
+void cli_pause_ms(long ms)
+{
+	const struct timespec t = { .tv_sec = ms / 1000,
+				    .tv_nsec = ms % 1000 * 1000000L };
+
+	(void)nanosleep(&t, NULL);
 }
 
 /* ---- mounts ---- */

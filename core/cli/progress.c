@@ -2,73 +2,86 @@
 #include "core/cli/progress.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
-#include "core/base/text.h"
 #include "core/act/groups/groups.h"
+#include "core/base/text.h"
 
-static double number(const json_t *object, const char *key)
+/* ---- of the daemon ---- */
+
+static long long number(const json_t *object, const char *key)
 {
-	return (double)json_integer_value(json_object_get(object, key));
+	json_int_t value = json_integer_value(json_object_get(object, key));
+
+	return value < 0 ? 0 : (long long)value;
 }
 
-void progress_read_files(const json_t *status, struct progress_files *out)
+void progress_read(const json_t *status, struct progress *out)
 {
-	const json_t *progress = json_object_get(status, "progress");
+	const json_t *catalog = json_object_get(status, "catalog");
+	const json_t *reading = json_object_get(status, "progress");
+	struct progress p = {
+		.idle = json_is_true(json_object_get(status, "idle")),
+		.scanning = json_is_true(json_object_get(
+			json_object_get(status, "scan"), "running")),
+		.counted = json_object_get(status, "files") != NULL,
+		.files = number(status, "files"),
+		.left = number(status, "pending"),
+		.failed = number(status, "failed"),
+		.unsteady = number(status, "unsteady"),
+		.percent = number(status, "percent") < 100 ?
+				   (int)number(status, "percent") :
+				   100,
+		.error = json_string_value(json_object_get(catalog, "error")),
+		.paused = json_string_value(json_object_get(status, "paused")),
+		.stalled = json_is_true(json_object_get(status, "stalled")),
+		.done = (double)number(reading, "done"),
+		.size = (double)number(reading, "size"),
+		.speed = (double)number(reading, "speed"),
+	};
 
-	out->done = number(progress, "done");
-	out->size = number(progress, "size");
-	out->speed = number(progress, "speed");
-	out->left = number(status, "pending_bytes") - out->done;
-	if (out->left < out->size - out->done)
-		out->left = out->size - out->done;
-	out->seconds = out->speed > 0 ? out->left / out->speed : -1;
+	p.reading = !p.error && json_is_false(json_object_get(catalog, "open"));
+	if (p.paused && !strcmp(p.paused, "asked"))
+		p.paused = "by kin pause, until kin resume";
+	p.left_bytes = (double)number(status, "pending_bytes") - p.done;
+	if (p.left_bytes < p.size - p.done)
+		p.left_bytes = p.size - p.done;
+	p.seconds = p.speed > 0 ? p.left_bytes / p.speed : -1;
+	*out = p;
 }
 
-void progress_print_bytes(double bytes)
+void progress_append_files(const struct progress *p, double least_size,
+			   struct buf *out)
 {
-	char text[TEXT_SIZE_ROOM];
+	char done[TEXT_SIZE_ROOM], size[TEXT_SIZE_ROOM], speed[TEXT_SIZE_ROOM];
+	const bool hours = p->seconds >= 100.0 * 60,
+		   days = p->seconds >= 100.0 * 3600;
+	const size_t begin = out->len;
 
-	fputs(text_format_size(bytes, TEXT_UNITS_BRIEF, text), stdout);
-}
-
-static void print_time(double seconds)
-{
-	if (seconds < 100)
-		printf("%.0f s", seconds);
-	else if (seconds < 100 * 60)
-		printf("%.0f min", seconds / 60);
-	else if (seconds < 100 * 3600)
-		printf("%.0f h", seconds / 3600);
-	else
-		printf("%.0f days", seconds / (24 * 3600));
-}
-
-void progress_print_left(const struct progress_files *f)
-{
-	if (f->seconds < 0)
-		return;
-	fputs(", ", stdout);
-	print_time(f->seconds);
-	fputs(" left", stdout);
-}
-
-void progress_print_files(const struct progress_files *f)
-{
-	progress_print_bytes(f->done);
-	fputs(" of ", stdout);
-	progress_print_bytes(f->size);
-	if (f->speed > 0) {
-		fputs(", ", stdout);
-		progress_print_bytes(f->speed);
-		fputs("/s", stdout);
-	}
-	progress_print_left(f);
+	if (p->size > 0 && p->size >= least_size)
+		(void)buf_append_format(
+			out, "%s of %s",
+			text_format_size(p->done, TEXT_UNITS_BRIEF, done),
+			text_format_size(p->size, TEXT_UNITS_BRIEF, size));
+	if (out->len > begin && p->speed > 0)
+		(void)buf_append_format(
+			out, ", %s/s",
+			text_format_size(p->speed, TEXT_UNITS_BRIEF, speed));
+	if (p->seconds >= 0)
+		(void)buf_append_format(out, "%s%.0f %s left",
+					out->len > begin ? ", " : "",
+					p->seconds / (days  ? 24 * 3600 :
+						      hours ? 3600 :
+						      p->seconds >= 100 ? 60 :
+									  1),
+					days              ? "days" :
+					hours             ? "h" :
+					p->seconds >= 100 ? "min" :
+							    "s");
 }
 
 /* ---- of a command ---- */
-
-enum { BAR_WIDTH = 30 };
 
 static int shown = -1;
 
@@ -81,18 +94,21 @@ void progress_clear(void)
 
 void progress_show(const char *what, double share)
 {
+	enum { WIDTH = 30 };
+	static char last[160];
 	static int terminal = -1;
-	int percent = (int)(100 * share), i;
+	int percent = (int)(100 * share), full = percent * WIDTH / 100;
 
 	if (terminal < 0)
 		terminal = isatty(STDERR_FILENO);
-	if (percent == shown || !terminal)
+	if (!terminal ||
+	    (percent == shown && !strncmp(what, last, sizeof(last) - 1)))
 		return;
 	shown = percent;
-	fputs("\r[", stderr);
-	for (i = 0; i < BAR_WIDTH; i++)
-		putc(i < percent * BAR_WIDTH / 100 ? '#' : ' ', stderr);
-	fprintf(stderr, "] %3d %%  %s\033[K", percent, what);
+	(void)snprintf(last, sizeof(last), "%s", what);
+	fprintf(stderr, "\r[%.*s%*s] %3d %%  %s\033[K", full,
+		"##############################", WIDTH - full, "", percent,
+		last);
 }
 
 int progress_groups_next(struct groups *g, const char *what, bool quiet)

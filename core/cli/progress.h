@@ -5,7 +5,10 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* How far the daemon is, from its status. */
+#include "core/base/buf.h"
+
+/* How far the daemon is, from its status; no number is negative, whatever
+ * another user's mount says. */
 struct progress {
 	bool idle, scanning;
 	bool reading; /* the catalog: the numbers are not known yet */
@@ -17,29 +20,18 @@ struct progress {
 	const char *error;     /* of the catalog, in the status; or NULL */
 	const char *paused;    /* why, to be shown; or NULL */
 	bool stalled;          /* paused, and nothing else is under way */
+	/* Bytes of the files that it is reading; 0: nothing is known of that. */
+	double done, size, speed;
+	double left_bytes; /* of all files */
+	double seconds;    /* until all is done; negative: unknown */
 };
 
 void progress_read(const json_t *status, struct progress *out);
 
-/* How far it is in the files that it is reading; all zero when nothing is known
- * of that. */
-struct progress_files {
-	double done, size; /* bytes */
-	double left;       /* bytes, of all files */
-	double speed;      /* bytes a second */
-	double seconds;    /* until all is done; negative: unknown */
-};
-
-void progress_read_files(const json_t *status, struct progress_files *out);
-
-/* "1.2 GiB" */
-void progress_print_bytes(double bytes);
-
-/* ", 12 s left"; nothing when that is unknown. */
-void progress_print_left(const struct progress_files *files);
-
-/* "1.2 GiB of 3.4 GiB, 500.0 MiB/s, 12 s left" */
-void progress_print_files(const struct progress_files *files);
+/* "1.2G of 3.4G, 500M/s, 12 s left"; of small files, which are too many, and of
+ * none only the last part, if that is known. */
+void progress_append_files(const struct progress *p, double least_size,
+			   struct buf *out);
 
 /* How far a command itself is: a bar on standard error if that is a terminal.
  * It goes away again. */

@@ -2,33 +2,22 @@
 #ifndef CORE_CLI_STATUS_LIST_H
 #define CORE_CLI_STATUS_LIST_H
 
-#include <stdbool.h>
+#include "core/client/client.h"
 
-#include "core/cli/cli.h"
-#include "core/cli/table.h"
-
-/*
- * The files of a mount that have no digests, with the reason.  kin walks the
- * mount and asks for the state of each file as the caller, so a caller hears
- * only of files that it may read.  The owner of the mount is also told what
- * cannot be read: then the daemon cannot either.
- */
+/* The files below a path of a mount that have no digests, by their states. */
 struct status_list {
-	bool failed, skipped; /* which of them */
-	struct output output;
+	bool failed;  /* "error:EIO" */
+	bool skipped; /* "skipped:RULE"; a directory stands for all in it */
+	/* Called for each; not 0 ends it. */
+	int (*take)(void *arg, const char *state, const char *path);
+	void *arg;
+
+	/* Of the last one. */
+	size_t pending;  /* files whose state is not known yet */
+	bool is_damaged; /* some could not be asked for, and that was said */
 };
 
-/* Calls take for those at and below the path of mount, until it returns not 0,
- * with full paths.  Complains itself about a file that cannot be asked, and
- * goes on. */
-int status_list_each(const struct status_list *what, const struct mount *mount,
-		     int (*take)(void *arg, const char *state,
-				 const char *path),
-		     void *arg);
-
-/* Prints those at and below the path of mount, relative to base (table.h).  An
- * exit code. */
-int status_list_print(const struct status_list *what, const struct mount *mount,
-		      const char *base);
+/* 0, a negative errno, or what take returned. */
+int status_list_each(struct status_list *l, const struct mount *mount);
 
 #endif

@@ -158,8 +158,9 @@ void table_titles(struct table *t)
 {
 	const struct column *c;
 
-	if (t->output.json || t->output.nul || t->rows++)
+	if (t->output.json || t->output.nul || t->has_titles)
 		return;
+	t->has_titles = true;
 	for (c = t->columns; c->key; c++)
 		if (is_shown(t, c) && c->kind != COLUMN_NOTE)
 			printf("%*s%s", width_of(c), c->title,
@@ -215,10 +216,10 @@ int table_row(struct table *t, const struct cell *cells)
 	const struct column *c;
 	struct record r;
 
+	t->rows++;
 	if (t->output.json) {
 		record_begin(&r);
 		add_fields(t, cells, &r);
-		t->rows++;
 		return record_print(&r);
 	}
 	if (!t->output.nul) {

@@ -90,6 +90,7 @@ struct table {
 	struct output output;
 	const char *base; /* paths are shown relative to it; NULL: absolute */
 	size_t rows;      /* printed */
+	bool has_titles;  /* printed, too */
 };
 
 /* EXIT_OK, or EXIT_FAILED and a message. */

@@ -123,11 +123,13 @@ static int take_unread(void *arg, const char *state, const char *path)
 
 static int ask_unread(struct report *report, const struct mount *mount)
 {
-	const struct status_list what = { .failed = true, .skipped = true };
 	const struct mount all = { .root = mount->root, .rel = "" };
 	struct report_unread u = { report, mount };
+	struct status_list list = {
+		.failed = true, .skipped = true, .take = take_unread, .arg = &u
+	};
 
-	return status_list_each(&what, &all, take_unread, &u);
+	return status_list_each(&list, &all);
 }
 
 static int ask_mount(struct report *report, const struct mount *mount)

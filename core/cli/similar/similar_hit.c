@@ -241,7 +241,7 @@ static void print_heading(struct similar_job *job)
 		putchar('\n');
 	cli_print_escaped(job->path, ESCAPE_TERMINAL);
 	puts(":");
-	job->table.rows = 0;
+	job->table.has_titles = false;
 }
 
 int similar_print(struct similar_job *job)
