@@ -10,10 +10,9 @@
 #include <unistd.h>
 
 #include "core/base/buf.h"
-#include "core/base/err.h"
 #include "core/catalog/catalog.h"
 #include "core/cli/cli.h"
-#include "core/cli/record.h"
+#include "core/cli/table.h"
 #include "core/source/source.h"
 
 /*
@@ -26,13 +25,10 @@
 
 enum { BUSY_WAIT_MS = 10000, BUSY_LOOK_MS = 20 };
 
-/* An attribute is no longer. */
-#define TEXT_MAX (64 << 10)
-
 struct check {
 	const char *operand; /* SOURCE or MOUNT; NULL with db */
 	const char *db;
-	bool read, as_json;
+	bool read;
 
 	char *root;              /* what is read: the mount, or SOURCE */
 	char *directory;         /* of the catalog */
@@ -44,31 +40,28 @@ struct check {
 	struct catalog_counts counts;
 	struct reader reader;
 	uint64_t read_again, read_bytes;
-	uint64_t unread;  /* files and directories that cannot be read */
-	uint64_t unknown; /* files without a digest of their present state */
-	uint64_t found;
-	bool damaged; /* the catalog as a whole */
+	uint64_t unread;    /* files and directories that cannot be read */
+	uint64_t unknown;   /* files without a digest of their present state */
+	struct table table; /* of the findings */
+	bool damaged;       /* the catalog as a whole */
 };
 
 /* ---- findings ---- */
 
+static const struct column columns[] = {
+	{ "kind", "KIND", COLUMN_WORD, COLUMN_SHOWN },
+	{ "reason", "REASON", COLUMN_WORD, COLUMN_SHOWN },
+	{ "path", "PATH", COLUMN_PATH, COLUMN_SHOWN },
+	{ 0 },
+};
+
 static int add_finding(struct check *c, const char *kind, const char *path,
 		       const char *text)
 {
-	struct record r;
+	const struct cell cells[] = { cell_word(kind), cell_word(text),
+				      cell_path(path, NULL) };
 
-	c->found++;
-	if (!c->as_json) {
-		printf("%s: ", kind);
-		cli_print_escaped(path, ESCAPE_TERMINAL);
-		printf(": %s\n", text);
-		return 0;
-	}
-	record_begin(&r);
-	record_text(&r, "kind", kind);
-	record_text(&r, "reason", text);
-	record_path(&r, "path", path);
-	return record_print(&r) ? -EIO : 0;
+	return table_row(&c->table, cells) ? -EIO : 0;
 }
 
 static void add_damage(struct check *c)
@@ -80,57 +73,41 @@ static void add_damage(struct check *c)
 
 /* ---- one file ---- */
 
-/* Texts of the digests of one file, "" for those that are not known. */
-struct texts {
-	struct buf of[DIGEST_COUNT];
-};
-
-static void texts_release(struct texts *t)
-{
-	int id;
-
-	for (id = 0; id < DIGEST_COUNT; id++)
-		buf_release(&t->of[id]);
-}
-
 /* -ENODATA: the digests of the file's present state are not known. */
-static int told_by_mount(int fd, uint32_t set, struct texts *out)
+static int told_by_mount(const struct check *c, int fd, struct digests *out)
 {
-	char state[32];
+	const uint32_t set = c->reader.digest_set;
+	char path[48], state[32];
 	ssize_t n = fgetxattr(fd, STATE_ATTRIBUTE, state, sizeof(state));
+	struct buf text = { 0 };
 	int id, err = 0;
 
 	/* A digest that is still to be made would be waited for. */
 	if (n != 5 || memcmp(state, "fresh", 5) != 0)
 		return -ENODATA;
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	for (id = 0; id < DIGEST_COUNT && !err; id++) {
-		struct buf *b = &out->of[id];
-
 		if (!(set & DIGEST_BIT(id)))
 			continue;
-		err = buf_reserve(b, TEXT_MAX);
-		if (err)
-			break;
-		n = fgetxattr(fd, digest_table[id]->attribute, b->data,
-			      TEXT_MAX);
-		if (n > 0)
-			b->len = (size_t)n;
-		else if (n < 0 && errno != ENODATA)
-			err = -errno;
-		b->data[b->len] = '\0';
+		err = mount_get_attribute(path, digest_table[id]->attribute,
+					  &text);
+		if (!err)
+			err = digest_parse(id, text.data, text.len, out);
+		else if (err == -ENODATA)
+			err = 0;
 	}
+	buf_release(&text);
 	return err;
 }
 
 static int told_by_catalog(const struct check *c, int fd, const struct stat *st,
-			   struct texts *out)
+			   struct digests *out)
 {
 	struct file_identity identity;
-	struct digests d = { 0 };
 	struct catalog_txn *txn;
 	struct file_record r;
 	struct file_key key;
-	int id, err = catalog_read(c->catalog, &txn);
+	int err = catalog_read(c->catalog, &txn);
 
 	if (err)
 		return err;
@@ -141,45 +118,41 @@ static int told_by_catalog(const struct check *c, int fd, const struct stat *st,
 		     !file_identity_equal(&r.identity, &identity)))
 		err = -ENODATA;
 	if (!err)
-		err = catalog_content_get(txn, r.content, &d);
+		err = catalog_content_get(txn, r.content, out);
 	catalog_abort(txn);
-	for (id = 0; id < DIGEST_COUNT && !err; id++)
-		if (d.set & DIGEST_BIT(id))
-			err = digest_format(&d, id, &out->of[id]);
-	digests_release(&d);
 	return err == -ENOENT ? -ENODATA : err;
 }
 
-static int compare(struct check *c, const char *path, const struct texts *told,
-		   const struct digests *made)
+static int compare(struct check *c, const char *path,
+		   const struct digests *told, const struct digests *made)
 {
-	struct buf text = { 0 }, differing = { 0 }, mine = { 0 };
-	bool other = false;
-	int id, err = 0;
+	struct buf text = { 0 };
+	uint32_t differing = 0;
+	struct digest_value a, b;
+	int id, err;
 
-	for (id = 0; id < DIGEST_COUNT && !err; id++) {
-		if (!told->of[id].len || !(made->set & DIGEST_BIT(id)))
-			continue;
-		buf_clear(&mine);
-		err = digest_format(made, id, &mine);
-		if (err || strcmp(mine.data, told->of[id].data) == 0)
-			continue;
-		other = other || id == DIGEST_XXH128;
-		err = buf_append_format(&differing, " %s",
-					digest_table[id]->name);
+	for (id = 0; id < DIGEST_COUNT; id++) {
+		a = digest_value_of(told, id);
+		b = digest_value_of(made, id);
+		if (a.bytes && b.bytes &&
+		    (a.len != b.len || memcmp(a.bytes, b.bytes, a.len) != 0))
+			differing |= DIGEST_BIT(id);
 	}
-	if (!err && differing.len)
-		err = buf_append_format(
-			&text, "%s; differing:%s",
-			other ? "not the content that was hashed, at the same "
-				"size and times" :
-				"digests are not those of its content",
-			differing.data);
-	if (!err && differing.len)
+	if (!differing)
+		return 0;
+	err = buf_append_text(&text,
+			      differing & DIGEST_BIT(DIGEST_XXH128) ?
+				      "not the content that was hashed, at "
+				      "the same size and times; differing:" :
+				      "digests are not those of its content; "
+				      "differing:");
+	for (id = 0; id < DIGEST_COUNT && !err; id++)
+		if (differing & DIGEST_BIT(id))
+			err = buf_append_format(&text, " %s",
+						digest_table[id]->name);
+	if (!err)
 		err = add_finding(c, "digest", path, text.data);
 	buf_release(&text);
-	buf_release(&differing);
-	buf_release(&mine);
 	return err;
 }
 
@@ -206,15 +179,13 @@ static int look(int fd, struct stat *out)
  * read if the identity is equal before and after. */
 static int check_open_file(struct check *c, int fd, const char *path)
 {
-	struct texts told = { 0 };
-	struct digests made = { 0 };
+	struct digests told = { 0 }, made = { 0 };
 	struct stat before, after;
 	int err = look(fd, &before);
 
 	if (!err)
-		err = c->catalog ?
-			      told_by_catalog(c, fd, &before, &told) :
-			      told_by_mount(fd, c->reader.digest_set, &told);
+		err = c->catalog ? told_by_catalog(c, fd, &before, &told) :
+				   told_by_mount(c, fd, &told);
 	/* A mount may have pages from before a change that nobody saw. */
 	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 	if (!err)
@@ -229,7 +200,7 @@ static int check_open_file(struct check *c, int fd, const char *path)
 		c->read_bytes += made.size;
 		err = compare(c, path, &told, &made);
 	}
-	texts_release(&told);
+	digests_release(&told);
 	digests_release(&made);
 	return err;
 }
@@ -254,21 +225,15 @@ static int check_entry(void *arg, FTS *fts, FTSENT *e)
 {
 	struct check *c = arg;
 
-	switch (e->fts_info) {
-	case FTS_F:
+	if (e->fts_info == FTS_F)
 		return check_file(c, e->fts_path,
 				  e->fts_path + strlen(c->root) + 1);
-	case FTS_D:
-		if (c->listings && !strcmp(e->fts_path, c->listings))
-			(void)fts_set(fts, e, FTS_SKIP);
-		return 0;
-	case FTS_DNR:
-	case FTS_ERR:
+	if (e->fts_info == FTS_D && c->listings &&
+	    !strcmp(e->fts_path, c->listings))
+		(void)fts_set(fts, e, FTS_SKIP);
+	if (e->fts_info == FTS_DNR || e->fts_info == FTS_ERR)
 		c->unread += e->fts_errno != ENOENT;
-		return 0;
-	default:
-		return 0;
-	}
+	return 0;
 }
 
 static int read_all(struct check *c, uint32_t digest_set)
@@ -313,57 +278,42 @@ static void print_text(const struct check *c)
 		printf("%" PRIu64 " read again; %" PRIu64
 		       " new or changed, %" PRIu64 " could not be read\n",
 		       c->read_again, c->unknown, c->unread);
-	if (!c->found) {
+	if (!c->table.rows) {
 		puts("In order");
 		return;
 	}
-	printf("%" PRIu64 " findings; to have all files hashed again, unmount, "
+	printf("%zu findings; to have all files hashed again, unmount, "
 	       "remove ",
-	       c->found);
+	       c->table.rows);
 	cli_print_escaped(c->directory, ESCAPE_TERMINAL);
 	puts("/data.mdb and mount");
 }
 
-static int print_json(const struct check *c)
-{
-	const struct catalog_counts *n = &c->counts;
-	struct record r;
-
-	record_totals(&r);
-	record_path(&r, "catalog", c->directory);
-	record_number(&r, "findings", (int64_t)c->found);
-	record_number(&r, "files", (int64_t)n->files);
-	record_number(&r, "directories", (int64_t)n->directories);
-	record_number(&r, "fresh", (int64_t)n->fresh);
-	record_number(&r, "pending", (int64_t)n->pending);
-	record_number(&r, "failed", (int64_t)n->failed);
-	record_number(&r, "read", (int64_t)c->read_again);
-	record_number(&r, "read_bytes", (int64_t)c->read_bytes);
-	record_number(&r, "unknown", (int64_t)c->unknown);
-	record_number(&r, "unread", (int64_t)c->unread);
-	record_complete(&r, !c->unread && !c->unknown, NULL);
-	return record_print(&r);
-}
-
 static int print_answer(const struct check *c)
 {
+	const struct catalog_counts *n = &c->counts;
+	json_t *totals;
 	int code = EXIT_OK;
 
-	if (c->as_json)
-		code = print_json(c);
-	else
+	if (!c->table.output.json) {
 		print_text(c);
-	return c->found ? EXIT_FAILED : code;
+		return c->table.rows ? EXIT_FAILED : EXIT_OK;
+	}
+	totals = json_pack(
+		"{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+		"findings", (json_int_t)c->table.rows, "files",
+		(json_int_t)n->files, "directories", (json_int_t)n->directories,
+		"fresh", (json_int_t)n->fresh, "pending",
+		(json_int_t)n->pending, "failed", (json_int_t)n->failed, "read",
+		(json_int_t)c->read_again, "read_bytes",
+		(json_int_t)c->read_bytes, "unknown", (json_int_t)c->unknown,
+		"unread", (json_int_t)c->unread);
+	(void)cli_set_json_path(totals, "catalog", c->directory);
+	code = table_totals(totals, !c->unread && !c->unknown, NULL);
+	return c->table.rows ? EXIT_FAILED : code;
 }
 
 /* ---- a mount ---- */
-
-static void pause_ms(long ms)
-{
-	const struct timespec t = { .tv_nsec = ms * 1000000L };
-
-	(void)nanosleep(&t, NULL);
-}
 
 /* The status, once the catalog is open or cannot be. */
 static int get_status(const char *root, json_t **out)
@@ -377,7 +327,7 @@ static int get_status(const char *root, json_t **out)
 		    json_is_string(json_object_get(catalog, "error")))
 			return 0;
 		json_decref(*out);
-		pause_ms(BUSY_LOOK_MS);
+		cli_pause_ms(BUSY_LOOK_MS);
 	}
 	return err;
 }
@@ -453,24 +403,19 @@ static int find_directory(struct check *c)
 	int err;
 
 	c->root = c->operand ? realpath(c->operand, NULL) : NULL;
-	if (c->operand && !c->root) {
-		cli_complain_errno(c->operand, -errno);
-		return EXIT_FAILED;
-	}
-	err = c->db ? buf_append_text(&b, c->db) :
-		      catalog_default_directory(c->root, &b);
-	if (!err) {
-		c->directory = buf_take(&b);
-		return EXIT_OK;
-	}
-	buf_release(&b);
-	if (err == -ENOENT)
+	err = c->operand && !c->root ? -errno :
+	      c->db                  ? buf_append_text(&b, c->db) :
+				       catalog_default_directory(c->root, &b);
+	if (err)
+		buf_release(&b);
+	c->directory = buf_take(&b);
+	if (err == -ENOENT && c->root)
 		cli_complain(NULL,
 			     "neither XDG_STATE_HOME nor HOME is set; say "
 			     "where the catalog is with --db DIR");
-	else
+	else if (err)
 		cli_complain_errno(c->operand, err);
-	return EXIT_FAILED;
+	return err ? EXIT_FAILED : EXIT_OK;
 }
 
 static int complain_open(const struct check *c, int err)
@@ -478,20 +423,20 @@ static int complain_open(const struct check *c, int err)
 	struct buf holder = { 0 };
 	pid_t pid;
 
-	if (err == -EBUSY) {
+	if (err == -EBUSY)
 		(void)catalog_holder(c->directory, &pid, &holder);
+	if (err == -EBUSY)
 		cli_complain(c->directory,
 			     "in use by a kinfs%s%s; give its mount point: kin "
 			     "check MOUNT",
 			     holder.len ? " " : "",
 			     holder.len ? holder.data : "");
-		buf_release(&holder);
-	} else if (err == -ENOENT) {
+	else if (err == -ENOENT)
 		cli_complain(c->directory,
 			     "no catalog there; --db DIR says where it is");
-	} else {
+	else
 		cli_complain_errno(c->directory, err);
-	}
+	buf_release(&holder);
 	return EXIT_FAILED;
 }
 
@@ -503,7 +448,7 @@ static int open_when_free(struct check *c)
 	int looks = BUSY_WAIT_MS / BUSY_LOOK_MS, err;
 
 	while ((err = catalog_open(&options, &c->catalog)) == -EBUSY && looks--)
-		pause_ms(BUSY_LOOK_MS);
+		cli_pause_ms(BUSY_LOOK_MS);
 	return err;
 }
 
@@ -609,24 +554,17 @@ static int check_catalog(struct check *c)
 
 /* ---- the command ---- */
 
-static int parse(struct check *c, int argc, char **argv)
-{
-	int code = options_parse(&command_check, c, argc, argv);
-
-	if (!code && (argc - optind > 1 || (argc == optind && !c->db)))
-		return cli_usage_error(&command_check,
-				       "which mount or source?");
-	c->operand = argv[optind];
-	return code;
-}
-
 /* A path in a mount is for the daemon to answer, another one is a source. */
 static int run_check(int argc, char **argv)
 {
-	struct check c = { 0 };
+	struct check c = { .table.columns = columns };
 	struct mount mount = { 0 };
-	int code = parse(&c, argc, argv);
+	int code = options_parse(&command_check, &c, argc, argv);
 
+	if (!code && optind == argc && !c.db)
+		code = cli_usage_error(&command_check, "%s",
+				       command_check.lacking);
+	c.operand = argv[optind];
 	if (!code && c.operand && mount_find(c.operand, &mount) == 0) {
 		code = c.db ? cli_usage_error(
 				      &command_check,
@@ -649,12 +587,14 @@ static const struct option_row options[] = {
 	  OPTION_FLAG(struct check, read) },
 	{ "json", 0, NULL,
 	  "the findings, an object a line, the last one with totals",
-	  OPTION_FLAG(struct check, as_json) },
+	  OPTION_FLAG(struct check, table.output.json) },
 	{ 0 },
 };
 
 const struct command command_check = {
 	.name = "check",
+	.operands = { 0, 1 },
+	.lacking = "which mount or source?",
 	.synopsis = "check [--read] [--json] {MOUNT | [--db DIR] [SOURCE]}",
 	.summary = "Count what a catalog has, and verify its digests",
 	.help = "Shows how many files the catalog of a MOUNT has, or of a "

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 #include "core/base/buf.h"
 #include "core/base/text.h"
 #include "core/cli/cli.h"
-#include "core/cli/record.h"
+#include "core/cli/table.h"
 #include "core/digest/digest.h"
 
 /*
@@ -29,31 +30,21 @@ static void strip_fail(struct strip *s, const char *path, int err)
 	s->failed++;
 }
 
-static bool is_digest(const struct digest_ops *info, const struct buf *value)
-{
-	struct digests d = { 0 };
-	bool is = !digest_parse(info->id, value->data, value->len, &d);
-
-	digests_release(&d);
-	return is;
-}
-
 /* 1 when there was one to remove, 0 or a negative errno. */
 static int strip_attribute(const struct strip *s, const char *path,
 			   const struct digest_ops *info)
 {
+	struct digests d = { 0 };
 	struct buf value = { 0 };
 	int err = mount_get_attribute(path, info->attribute, &value);
-	bool found = !err && is_digest(info, &value);
+	const bool found =
+		!err && !digest_parse(info->id, value.data, value.len, &d);
 
+	digests_release(&d);
 	buf_release(&value);
-	if (err == -ENODATA || err == -ENOTSUP)
-		return 0;
-	if (err)
-		return err;
 	if (found && !s->dry_run && lremovexattr(path, info->attribute))
 		return errno == ENODATA ? 0 : -errno;
-	return found;
+	return err == -ENODATA || err == -ENOTSUP ? 0 : err ? err : found;
 }
 
 static void strip_file(struct strip *s, const char *path)
@@ -76,32 +67,12 @@ static void strip_file(struct strip *s, const char *path)
 
 static int strip_entry(void *arg, FTS *fts, FTSENT *entry)
 {
-	struct strip *s = arg;
-
 	(void)fts;
-	switch (entry->fts_info) {
-	case FTS_F:
-		strip_file(s, entry->fts_path);
-		break;
-	case FTS_DNR:
-	case FTS_ERR:
-	case FTS_NS:
-		strip_fail(s, entry->fts_path, -entry->fts_errno);
-		break;
-	default:
-		break;
-	}
+	if (entry->fts_info == FTS_F)
+		strip_file(arg, entry->fts_path);
+	else if (cli_walk_failed(entry))
+		strip_fail(arg, entry->fts_path, -entry->fts_errno);
 	return 0;
-}
-
-/* Other filesystems below are not entered: one may be a mount of kinfs. */
-static void strip_tree(struct strip *s, char *path)
-{
-	int err =
-		cli_walk(path, FTS_COMFOLLOW | FTS_XDEV, NULL, strip_entry, s);
-
-	if (err)
-		strip_fail(s, path, err);
 }
 
 /* In a mount they are worked out, not stored. */
@@ -123,17 +94,13 @@ static int refuse_mount(const char *path)
 
 static int print_result(const struct strip *s)
 {
-	if (s->as_json) {
-		struct record r;
-
-		record_totals(&r);
-		record_flag(&r, "dry_run", s->dry_run);
-		record_number(&r, "files", (int64_t)s->files);
-		record_number(&r, "attributes", (int64_t)s->attributes);
-		record_number(&r, "failed", (int64_t)s->failed);
-		record_complete(&r, !s->failed, NULL);
-		return record_print(&r);
-	}
+	if (s->as_json)
+		return table_totals(
+			json_pack("{s:b, s:I, s:I, s:I}", "dry_run", s->dry_run,
+				  "files", (json_int_t)s->files, "attributes",
+				  (json_int_t)s->attributes, "failed",
+				  (json_int_t)s->failed),
+			!s->failed, NULL);
 	printf("%zu %s of %zu %s %s\n", s->attributes,
 	       text_plural(s->attributes, "attribute", "attributes"), s->files,
 	       text_plural(s->files, "file", "files"),
@@ -141,26 +108,23 @@ static int print_result(const struct strip *s)
 	return EXIT_OK;
 }
 
-static int parse_strip(struct strip *s, int argc, char **argv)
-{
-	int code = options_parse(&command_strip, s, argc, argv);
-
-	if (!code && optind == argc)
-		return cli_usage_error(&command_strip, "which directory?");
-	return code;
-}
-
 static int run_strip(int argc, char **argv)
 {
 	struct strip s = { 0 };
-	int code = parse_strip(&s, argc, argv), i;
+	int code = options_parse(&command_strip, &s, argc, argv), i, err;
 
 	for (i = optind; i < argc && !code; i++)
 		code = refuse_mount(argv[i]);
 	if (code)
 		return code;
-	for (i = optind; i < argc; i++)
-		strip_tree(&s, argv[i]);
+	/* Other filesystems below are not entered: one may be a mount of
+	 * kinfs. */
+	for (i = optind; i < argc; i++) {
+		err = cli_walk(argv[i], FTS_COMFOLLOW | FTS_XDEV, NULL,
+			       strip_entry, &s);
+		if (err)
+			strip_fail(&s, argv[i], err);
+	}
 	code = print_result(&s);
 	return s.failed ? EXIT_FAILED : code;
 }
@@ -175,6 +139,8 @@ static const struct option_row options[] = {
 
 const struct command command_strip = {
 	.name = "strip",
+	.operands = { 1, INT_MAX },
+	.lacking = "which directory?",
 	.synopsis = "strip [-n] [--json] DIR...",
 	.summary = "Remove digests that were copied out of a mount",
 	.help = "Programs that copy attributes store a mount's digests in the copies, where\n"
