@@ -103,6 +103,8 @@ static enum extract_status normalize(struct document *d, bool is_last)
 	kept = unorm2_normalize(nfkc, wide, taken, result, CHUNK * EXPANSION,
 				&err);
 	kept = remove_layout(result, kept);
+	if (kept != taken || u_memcmp(result, wide, taken))
+		d->result.flags &= ~(uint32_t)EXTRACT_PLAIN;
 	u_strToUTF8(narrow, sizeof(narrow), &out_len, result, kept, &err);
 	if (U_FAILURE(err))
 		return EXTRACT_DAMAGED;
@@ -303,12 +305,12 @@ enum extract_status text_read(struct document *d, const uint8_t *data,
 	d->result.kind = EXTRACT_TEXT;
 	if (!status && sniff_html(text + skip, len - skip)) {
 		d->result.kind = EXTRACT_HTML;
-		flags &= ~(uint32_t)EXTRACT_PLAIN;
+		d->result.flags |= flags & ~(uint32_t)EXTRACT_PLAIN;
 		status = html_read(d, text + skip, len - skip);
 	} else if (!status) {
+		d->result.flags |= flags;
 		status = document_text(d, text + skip, len - skip);
 	}
-	d->result.flags |= flags;
 	buf_release(&decoded);
 	return status;
 }

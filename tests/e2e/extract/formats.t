@@ -62,6 +62,7 @@ for file in docx xlsx pptx epub rtf pdf; do
 done
 is "$(field plain.txt .plain)" true "UTF-8 is its own text"
 is "$(field koi8.txt .plain)" null "... nothing else"
+is "$(field ligature.txt .plain)" null "... nor what normalization changes"
 is "$(field random .status)" unsupported "random bytes"
 is "$(field old.doc .status)" unsupported "an old .doc"
 is "$(field image.pdf .status)" none "a PDF of pictures has no text"
