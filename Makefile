@@ -38,7 +38,7 @@ LIBFUSE ?=
 out := $(BUILD)$(if $(SAN),/$(subst $(comma),-,$(SAN)))
 obj := $(out)/obj
 
-extract_client_sources := $(addprefix core/extract/,client.c names.c sniff.c starter.c)
+extract_client_sources := $(addprefix core/extract/,client.c names.c sketch.c sniff.c starter.c)
 core_sources := $(filter-out core/cli/% core/lib/% core/share/% core/extract/%,\
 	$(wildcard core/*/*.c core/*/*/*.c)) $(extract_client_sources)
 lib_sources := core/lib/kin.c

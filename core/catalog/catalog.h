@@ -447,7 +447,8 @@ int catalog_content_find(struct catalog_txn *txn, const struct digests *d,
 int catalog_content_brief(struct catalog_txn *txn, uint32_t content,
 			  struct digests *out);
 
-/* The caller releases out.  -ENOENT. */
+/* All digests, and the sketch of its text.  The caller releases out.
+ * -ENOENT. */
 int catalog_content_get(struct catalog_txn *txn, uint32_t content,
 			struct digests *out);
 

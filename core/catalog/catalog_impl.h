@@ -383,6 +383,9 @@ int content_copy_drop(struct catalog_txn *txn, uint32_t content,
 /* A new content that may have a text: it is pending. */
 int text_begin(struct catalog_txn *txn, uint32_t content);
 
+/* Adds the sketch of its text to the digests of a content, if there is one. */
+int text_load(struct catalog_txn *txn, uint32_t content, struct digests *d);
+
 /* The sketch with that id, of a text.  -ENOENT. */
 int text_sketch_get(struct catalog_txn *txn, uint32_t id, struct sketch *out);
 

@@ -189,7 +189,13 @@ int catalog_content_brief(struct catalog_txn *txn, uint32_t content,
 int catalog_content_get(struct catalog_txn *txn, uint32_t content,
 			struct digests *out)
 {
-	return catalog_content_some(txn, content, DIGEST_ALL, out);
+	int err = catalog_content_some(txn, content, DIGEST_ALL, out);
+
+	if (!err)
+		err = text_load(txn, content, out);
+	if (err)
+		digests_release(out);
+	return err;
 }
 
 int catalog_content_some(struct catalog_txn *txn, uint32_t content,

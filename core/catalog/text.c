@@ -156,6 +156,25 @@ int text_sketch_get(struct catalog_txn *txn, uint32_t id, struct sketch *out)
 	return err;
 }
 
+int text_load(struct catalog_txn *txn, uint32_t content, struct digests *d)
+{
+	struct content_text text = { 0 };
+	const uint8_t *packed;
+	uint32_t owner;
+	MDB_val value;
+	size_t len;
+	int err = catalog_text_get(txn, content, &text);
+
+	if (err || !text.sketch)
+		return err == -ENOENT ? 0 : err;
+	err = txn_get_content(txn, DB_TEXT_SKETCHES, text.sketch, &value);
+	if (!err)
+		err = split_sketch(&value, &owner, &packed, &len);
+	if (!err)
+		err = digests_put_text(d, packed, len);
+	return err == -ENOENT ? -EUCLEAN : err;
+}
+
 int catalog_text_owner(struct catalog_txn *txn, uint32_t sketch,
 		       uint32_t *content_out)
 {

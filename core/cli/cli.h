@@ -139,6 +139,10 @@ int reader_digest_path(struct reader *r, const char *path, bool follow,
 int reader_digest_fd(struct reader *r, int fd, const char *name,
 		     struct digests *out);
 
+/* If path is a document or an archive, and kin-extract is there, adds the sketch
+ * of its text.  Only files whose digests were read are asked for. */
+void cli_add_text(const char *path, struct digests *d);
+
 /* Every entry of the tree at path, as fts(3) has them, until each returns an
  * error.  options beside FTS_PHYSICAL and FTS_NOCHDIR; compare may be NULL. */
 typedef int cli_walk_compare_fn(const FTSENT **a, const FTSENT **b);

@@ -88,6 +88,7 @@ void digests_release(struct digests *d)
 
 	for (i = 0; i < DIGEST_COUNT; i++)
 		free(d->blocks[i].bytes);
+	free(d->text.bytes);
 	*d = (struct digests){ 0 };
 }
 
@@ -100,6 +101,8 @@ int digests_copy(const struct digests *from, struct digests *out)
 		if (from->set & DIGEST_BIT(id))
 			err = digest_put(&copy, id, digest_value_of(from, id));
 	memcpy(copy.xxh128, from->xxh128, sizeof(copy.xxh128));
+	if (!err && from->text.bytes)
+		err = digests_put_text(&copy, from->text.bytes, from->text.len);
 	if (err)
 		digests_release(&copy);
 	else

@@ -71,6 +71,9 @@ struct digests {
 		uint8_t *bytes; /* owned; NULL: none */
 		size_t len;
 	} blocks[DIGEST_COUNT];
+	/* A second sketch, packed: of the text of a document, or the members of
+	 * an archive.  It is no digest of the bytes, so it has no row. */
+	struct digest_block text;
 };
 
 /* The bytes of one digest, which belong to a struct digests or a record. */
@@ -198,8 +201,8 @@ int digests_format_lines(const struct digests *d, uint32_t set,
 int digest_parse(enum digest_id id, const char *text, size_t len,
 		 struct digests *d);
 
-/* The text forms of those digests that d has and that are in set, as an object
- * by their names.  NULL: no memory. */
+/* The text forms of those digests that d has and that are in set, and the sketch
+ * of its text, as an object by their names.  NULL: no memory. */
 struct json_t *digests_to_json(const struct digests *d, uint32_t set);
 
 /* The reverse: sets those that are known here.  NULL: none.  -EINVAL. */
@@ -232,6 +235,15 @@ int digest_compare(enum digest_id id, const struct digests *a,
 /* Reads the sketch.  -ENODATA: there is none; -EINVAL. */
 struct sketch;
 int digests_sketch(const struct digests *d, struct sketch *out);
+
+/* The sketch of its text, see struct digests: sets it to a copy of what
+ * sketch_pack() made; reads it (-ENODATA: there is none); appends its text form;
+ * reads that (-EINVAL). */
+#define DIGEST_TEXT_NAME "text"
+int digests_put_text(struct digests *d, const void *packed, size_t len);
+int digests_text_sketch(const struct digests *d, struct sketch *out);
+int digests_format_text(const struct digests *d, struct buf *out);
+int digests_parse_text(struct digests *d, const char *text, size_t len);
 
 /* 0 (most alike) to 2473, with the lengths.  -ENODATA. */
 int digest_tlsh_distance(const struct digests *a, const struct digests *b,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <jansson.h>
+#include <string.h>
 
 #include "core/digest/digest.h"
 
@@ -19,6 +20,13 @@ json_t *digests_to_json(const struct digests *d, uint32_t set)
 						json_string(text.data)))
 			err = -ENOMEM;
 	}
+	buf_clear(&text);
+	if (!err && d->text.bytes)
+		err = digests_format_text(d, &text);
+	if (!err && text.len &&
+	    json_object_set_new(texts, DIGEST_TEXT_NAME,
+				json_stringn(text.data, text.len)))
+		err = -ENOMEM;
 	buf_release(&text);
 	if (!err)
 		return texts;
@@ -36,9 +44,14 @@ int digests_from_json(json_t *texts, struct digests *d)
 	json_object_foreach(texts, name, text)
 	{
 		ops = digest_find(name);
-		if (!err && ops && json_is_string(text))
+		if (err || !json_is_string(text))
+			continue;
+		if (ops)
 			err = digest_parse(ops->id, json_string_value(text),
 					   json_string_length(text), d);
+		else if (!strcmp(name, DIGEST_TEXT_NAME))
+			err = digests_parse_text(d, json_string_value(text),
+						 json_string_length(text));
 	}
 	return err;
 }

@@ -167,20 +167,47 @@ struct digest_pair {
 	struct weighed_sketch weighed;
 };
 
+/* By its bytes, or by its text. */
+static int sketch_of(const struct digests *d, bool text, struct sketch *out)
+{
+	return text ? digests_text_sketch(d, out) : digests_sketch(d, out);
+}
+
+static bool is_better(const struct verdict *a, const struct verdict *b)
+{
+	const bool listed = a->reason == VERDICT_LISTED;
+
+	if (listed != (b->reason == VERDICT_LISTED))
+		return listed;
+	return a->score != b->score ? a->score > b->score : a->bytes > b->bytes;
+}
+
 static int judge_sketches_of(const struct digests *a, const struct digests *b,
 			     const struct judge_rules *rules,
 			     struct digest_pair *room, struct verdict *out)
 {
 	const struct weigher w = { .contents = in_one_content };
-	int err = digests_sketch(a, &room->a);
+	struct verdict verdict;
+	int which, err = -ENODATA, one;
 
-	if (!err)
-		err = digests_sketch(b, &room->b);
-	if (err)
-		return err;
-	weight_sketch(&w, &room->a, &room->weighed);
-	judge_pair(&w, &room->weighed, &room->b, rules, out);
-	return 0;
+	for (which = 0; which < 4; which++) {
+		const bool text_a = which & 1, text_b = which & 2;
+
+		one = sketch_of(a, text_a, &room->a);
+		if (!one)
+			one = sketch_of(b, text_b, &room->b);
+		if (one && one != -ENODATA)
+			return one;
+		if (one)
+			continue;
+		weight_sketch(&w, &room->a, &room->weighed);
+		judge_pair(&w, &room->weighed, &room->b, rules, &verdict);
+		verdict.by_text = text_a || text_b;
+		if (err || is_better(&verdict, out))
+			*out = verdict;
+		err = 0;
+	}
+	return err;
 }
 
 int judge_digests(const struct digests *a, const struct digests *b,

@@ -98,7 +98,8 @@ void judge_pair(const struct weigher *w, const struct weighed_sketch *a,
 
 /*
  * The same by the digests of two contents, without weights: nothing counts as
- * boilerplate.  Equal contents have the score 100.  -ENODATA: a content that is
+ * boilerplate.  Of contents with two sketches, that of the bytes and that of the
+ * text, the best pair counts.  Equal contents have the score 100.  -ENODATA: a content that is
  * not empty has no sketch, or size and XXH128 are not known.  -ENOMEM.
  */
 int judge_digests(const struct digests *a, const struct digests *b,

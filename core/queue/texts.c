@@ -9,7 +9,7 @@
 #include "core/base/clock.h"
 #include "core/base/err.h"
 #include "core/base/thread.h"
-#include "core/extract/client.h"
+#include "core/extract/sketch.h"
 #include "core/queue/event.h"
 #include "core/source/file.h"
 
@@ -19,79 +19,15 @@ enum {
 	AGAIN_DOUBLED = 5, /* ... so often */
 	BROKEN_MS = 60000, /* kin-extract cannot be started */
 	COPIES_TRIED = 16, /* files of one content */
-	DEPTH = 4,         /* of members that are open, with the file */
-};
-
-/* The text so far, and what it was before each member that is open: a member
- * that turns out to be damaged counts for nothing. */
-struct text_streams {
-	unsigned depth;
-	struct sketch_stream streams[DEPTH + 1];
-	struct sketch sketch;
 };
 
 /* ---- one file ---- */
 
-static struct sketch_stream *stream_of(struct text_streams *s)
-{
-	return &s->streams[s->depth < DEPTH ? s->depth : DEPTH];
-}
-
-static void begin_member(struct text_streams *s)
-{
-	const struct sketch_stream *before = stream_of(s);
-
-	s->depth++;
-	if (stream_of(s) != before)
-		*stream_of(s) = *before;
-}
-
-static void end_member(struct text_streams *s, bool counts)
-{
-	struct sketch_stream *ended = stream_of(s);
-
-	if (!s->depth)
-		return;
-	s->depth--;
-	if (counts && stream_of(s) != ended)
-		*stream_of(s) = *ended;
-}
-
-/* Reads the text to its end.  -EIO: there is no process to read it. */
-static int read_pieces(struct text_reader *t, int fd, uint32_t owner,
-		       struct extract_result *out)
-{
-	struct text_streams *s = t->streams;
-	struct extract_client *client = t->context.client;
-	struct extract_piece piece = { 0 };
-	int err = extract_begin(client, fd, owner, &extract_limits_default);
-
-	s->depth = 0;
-	sketch_begin(&s->streams[0], UINT64_MAX);
-	while (!err && piece.type != EXTRACT_PIECE_END) {
-		if (!throttle_wait(t->context.throttle, NULL, &t->throttle_ns))
-			return -ECANCELED;
-		err = extract_next(client, &piece);
-		if (err)
-			break;
-		if (piece.type == EXTRACT_PIECE_TEXT ||
-		    piece.type == EXTRACT_PIECE_BYTES)
-			sketch_update(stream_of(s), piece.data, piece.len);
-		else if (piece.type == EXTRACT_PIECE_MEMBER)
-			begin_member(s);
-		else if (piece.type == EXTRACT_PIECE_MEMBER_END)
-			end_member(s, piece.result.status == EXTRACT_OK);
-	}
-	*out = piece.result;
-	return err;
-}
-
-static enum text_state state_of(const struct extract_result *r)
+static enum text_state state_of(const struct extract_result *r, bool has_text)
 {
 	switch (r->status) {
 	case EXTRACT_OK:
-		/* A plain text is its own. */
-		return r->flags & EXTRACT_PLAIN ? TEXT_NONE : TEXT_YES;
+		return has_text ? TEXT_YES : TEXT_NONE;
 	case EXTRACT_NO_TEXT:
 		return TEXT_NONE;
 	case EXTRACT_ENCRYPTED:
@@ -104,51 +40,34 @@ static enum text_state state_of(const struct extract_result *r)
 	}
 }
 
-/* What the catalog keeps of it. */
-static struct text_result *result_of(struct text_reader *t,
-				     const struct extract_result *r)
-{
-	struct text_result *out = calloc(1, sizeof(*out));
-	struct text_streams *s = t->streams;
-	uint8_t packed[SKETCH_PACKED_MAX];
-	uint64_t simhash;
-
-	if (!out)
-		return NULL;
-	out->text = (struct content_text){
-		.state = state_of(r),
-		.why = r->status == EXTRACT_UNSUPPORTED ? TEXT_UNREADABLE :
-							  (uint8_t)r->status,
-		.date = r->date,
-	};
-	sketch_final(&s->streams[0], &s->sketch, &simhash);
-	if (out->text.state == TEXT_YES && s->sketch.folded < TEXT_LEAST)
-		out->text.state = TEXT_NONE;
-	if (out->text.state == TEXT_YES &&
-	    buf_append(&out->sketch, packed, sketch_pack(&s->sketch, packed))) {
-		free(out);
-		return NULL;
-	}
-	return out;
-}
-
-/* Has the committer write it. */
+/* Has the committer write what became of it. */
 static int post(struct text_reader *t, const struct file_key *key,
 		const struct file_identity *identity,
-		const struct extract_result *r)
+		const struct extract_result *r, const struct sketch *sketch)
 {
 	const struct engine_listener *up = t->context.up;
 	struct event *ev = event_new(EVENT_TEXT);
+	uint8_t packed[SKETCH_PACKED_MAX];
+	int err = 0;
 
 	if (!ev)
 		return -ENOMEM;
 	ev->key = *key;
 	ev->identity = *identity;
-	ev->text = result_of(t, r);
-	if (!ev->text) {
+	ev->text = calloc(1, sizeof(*ev->text));
+	if (ev->text && sketch)
+		err = buf_append(&ev->text->sketch, packed,
+				 sketch_pack(sketch, packed));
+	if (!ev->text || err) {
 		event_free(ev);
 		return -ENOMEM;
 	}
+	ev->text->text = (struct content_text){
+		.state = state_of(r, sketch != NULL),
+		.why = r->status == EXTRACT_UNSUPPORTED ? TEXT_UNREADABLE :
+							  (uint8_t)r->status,
+		.date = r->date,
+	};
 	return up->post(up->ctx, ev);
 }
 
@@ -168,6 +87,7 @@ static int read_file(struct text_reader *t, const struct file_key *key,
 		     const struct file_identity *identity)
 {
 	const struct text_context *c = &t->context;
+	const struct sketch *sketch = NULL;
 	struct extract_result result;
 	struct source_found found;
 	int fd, err = source_find(c->source, c->catalog, key, SOURCE_FILE,
@@ -181,11 +101,12 @@ static int read_file(struct text_reader *t, const struct file_key *key,
 		      -EAGAIN :
 		      0;
 	if (!err)
-		err = read_pieces(t, fd, found.st.st_uid, &result);
+		err = extract_sketch_read(t->sketch, c->client, fd,
+					  found.st.st_uid, &sketch, &result);
 	if (!err && (atomic_load(c->stopping) || !is_identity(fd, identity)))
 		err = -EAGAIN;
 	if (!err)
-		err = post(t, key, identity, &result);
+		err = post(t, key, identity, &result, sketch);
 	if (fd >= 0 && fd != found.fd)
 		close(fd);
 	close(found.fd);
@@ -272,15 +193,21 @@ static int64_t work(struct text_reader *t)
 {
 	int err;
 
-	if (!all_is_hashed(t))
+	if (!all_is_hashed(t) ||
+	    !throttle_wait(t->context.throttle, NULL, &t->throttle_ns))
 		return clock_now_ms() + BUSY_MS;
 	err = make_next(t);
 	if (err == -ENOENT)
 		return end_pass(t);
-	if (err == -EIO)
+	if (err == -EIO && !t->is_broken)
 		logger_print(t->context.log,
 			     "kin-extract cannot be started; texts of "
 			     "documents have to wait");
+	t->is_broken = err == -EIO;
+	/* Nobody shall wait for them. */
+	if (t->is_broken)
+		atomic_store(&t->passed_over,
+			     catalog_pending_texts(t->context.catalog));
 	return err ? clock_now_ms() + BROKEN_MS : 0;
 }
 
@@ -291,9 +218,9 @@ static void *reader_run(void *arg)
 
 	thread_set_name("kinfs-text");
 	thread_enter_background();
-	t->streams = malloc(sizeof(*t->streams));
+	t->sketch = extract_sketch_new();
 	pthread_mutex_lock(&t->lock);
-	while (!t->stopped && t->streams) {
+	while (!t->stopped && t->sketch) {
 		if (t->wanted && due_ms > clock_now_ms() + BUSY_MS)
 			due_ms = clock_now_ms() + BUSY_MS;
 		t->wanted = false;
@@ -308,8 +235,8 @@ static void *reader_run(void *arg)
 			break;
 		}
 	}
-	free(t->streams);
-	t->streams = NULL;
+	extract_sketch_free(t->sketch);
+	t->sketch = NULL;
 	crew_leave(&t->crew);
 	pthread_mutex_unlock(&t->lock);
 	return NULL;

@@ -9,8 +9,6 @@
 
 #include "core/base/logger.h"
 #include "core/catalog/catalog.h"
-#include "core/digest/sketch/sketch.h"
-#include "core/extract/extract.h"
 #include "core/queue/crew.h"
 #include "core/queue/hash.h"
 #include "core/queue/listener.h"
@@ -35,9 +33,7 @@
  * the text the only thing that is kept.
  */
 struct extract_client;
-
-/* Less text than this, in bytes of the folded text, says nothing. */
-enum { TEXT_LEAST = 200 };
+struct extract_sketch;
 
 /* All pointers are borrowed. */
 struct text_context {
@@ -69,7 +65,8 @@ struct text_reader {
 	uint64_t skipped;
 	unsigned passes; /* that ended with texts still pending */
 	int64_t throttle_ns;
-	struct text_streams *streams; /* owned */
+	bool is_broken;                /* kin-extract could not be started */
+	struct extract_sketch *sketch; /* owned */
 };
 
 /* The context is copied. */

@@ -468,6 +468,10 @@ static int format_digests(struct search_query *q, uint32_t content, char **out)
 		return err;
 	err = digests_format_lines(&d, DIGEST_ALL & ~DIGEST_BIT(DIGEST_XXH128),
 				   &text);
+	if (!err && d.text.bytes && q->context->texts)
+		err = buf_append_text(&text, DIGEST_TEXT_NAME "=") ?:
+			      digests_format_text(&d, &text)       ?:
+			      buf_append_text(&text, "\n");
 	digests_release(&d);
 	if (!err)
 		err = buf_append(&text, "", 1);

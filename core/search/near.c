@@ -142,8 +142,11 @@ static int add_matches_of_text(struct search_query *q,
 	struct index_match *all =
 		realloc(*matches, (*count + query->most) * sizeof(*all));
 	size_t found = 0, i;
-	int err = own && all ? fetch_sketch(q, text, own) : -ENOMEM;
+	int err = -ENOMEM;
 
+	if (own && all)
+		err = text ? fetch_sketch(q, text, own) :
+			     digests_text_sketch(query->digests, own);
 	*matches = all ? all : *matches;
 	query->sketch = own;
 	query->self = text;
@@ -196,7 +199,7 @@ static int search_digests(struct search_query *q,
 	if (!err)
 		err = add_matches(q, &query, &matches, count_out);
 	free(own);
-	if (!err && text)
+	if (!err && (text || (!q->self_content && digests->text.bytes)))
 		err = add_matches_of_text(q, &query, text, &matches, count_out);
 	if (!err)
 		err = text_merge_matches(q, matches, count_out);

@@ -35,6 +35,14 @@ static int take_digests(struct query_text *q, json_t *texts)
 
 	json_object_foreach(texts, name, text)
 	{
+		if (!strcmp(name, DIGEST_TEXT_NAME) && json_is_string(text)) {
+			err = digests_parse_text(&q->digests,
+						 json_string_value(text),
+						 json_string_length(text));
+			if (err)
+				return err;
+			continue;
+		}
 		info = digest_named(name, strlen(name));
 		if (!info || info->id == DIGEST_SDHASH || !json_is_string(text))
 			return -EINVAL;

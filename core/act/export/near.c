@@ -6,12 +6,25 @@
 
 #include "core/base/array.h"
 
-static int fetch_sketch(void *arg, uint32_t content, struct sketch *out)
+/* A content has two rows of the index, that of its bytes and that of its
+ * text. */
+static uint32_t content_of(uint32_t row)
 {
-	const struct near_index *n = arg;
-	int err = digests_sketch(n->all[content - 1], out);
+	return (row - 1) / 2;
+}
+
+static int read_sketch(const struct digests *d, bool text, struct sketch *out)
+{
+	int err = text ? digests_text_sketch(d, out) : digests_sketch(d, out);
 
 	return err == -ENODATA ? -ENOENT : err;
+}
+
+static int fetch_sketch(void *arg, uint32_t row, struct sketch *out)
+{
+	const struct near_index *n = arg;
+
+	return read_sketch(n->all[content_of(row)], row % 2 == 0, out);
 }
 
 int near_add(struct near_index *n, const struct digests *d)
@@ -34,15 +47,44 @@ int near_begin(struct near_index *n)
 	if (err)
 		return err;
 	err = index_load_begin(n->index);
-	for (i = 0; i < n->count && !err; i++) {
-		if (!n->all[i]->size)
-			continue;
-		err = digests_sketch(n->all[i], &n->sketch);
-		if (!err || err == -ENODATA)
-			err = index_add(n->index, (uint32_t)i + 1, n->all[i],
-					err ? NULL : &n->sketch);
+	for (i = 0; i < 2 * n->count && !err; i++) {
+		const struct digests *d = n->all[i / 2];
+
+		err = d->size ? read_sketch(d, i % 2, &n->sketch) : -ENOENT;
+		if (!err)
+			err = index_add(n->index, (uint32_t)i + 1, d,
+					&n->sketch);
+		if (err == -ENOENT)
+			err = 0;
 	}
 	return err ? err : index_load_end(n->index);
+}
+
+static int by_content(const void *a, const void *b)
+{
+	const struct index_match *x = a, *y = b;
+
+	if (x->content != y->content)
+		return x->content < y->content ? -1 : 1;
+	return index_match_order(a, b);
+}
+
+/* Each content once, best first. */
+static void merge_matches(struct near_index *n, size_t *count)
+{
+	struct index_match *m = n->matches;
+	size_t kept = 0, i;
+
+	for (i = 0; i < *count; i++)
+		m[i].content = content_of(m[i].content) + 1;
+	if (*count)
+		qsort(m, *count, sizeof(*m), by_content);
+	for (i = 0; i < *count; i++)
+		if (!kept || m[i].content != m[kept - 1].content)
+			m[kept++] = m[i];
+	if (kept)
+		qsort(m, kept, sizeof(*m), index_match_order);
+	*count = kept < INDEX_MATCHES ? kept : INDEX_MATCHES;
 }
 
 int near_search(struct near_index *n, const struct digests *d, int least,
@@ -55,12 +97,22 @@ int near_search(struct near_index *n, const struct digests *d, int least,
 		.rules = { .relation = INDEX_ALIKE, .threshold = least },
 		.first_content = 1,
 	};
-	int err = digests_sketch(d, &n->sketch);
+	size_t found;
+	int text, err = 0;
 
 	*count_out = 0;
-	if (err || !d->size)
-		return err == -ENODATA ? 0 : err;
-	return index_search(n->index, &query, &store, n->matches, count_out);
+	for (text = 0; d->size && text < 2 && !err; text++) {
+		err = read_sketch(d, text, &n->sketch);
+		if (!err)
+			err = index_search(n->index, &query, &store,
+					   n->matches + *count_out, &found);
+		if (!err)
+			*count_out += found;
+		if (err == -ENOENT)
+			err = 0;
+	}
+	merge_matches(n, count_out);
+	return err;
 }
 
 void near_release(struct near_index *n)

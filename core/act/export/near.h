@@ -15,7 +15,7 @@ struct near_index {
 	size_t count;
 	struct index *index;
 	struct sketch sketch; /* of the query */
-	struct index_match matches[INDEX_MATCHES];
+	struct index_match matches[2 * INDEX_MATCHES];
 };
 
 /* Before near_begin().  -ENOMEM. */

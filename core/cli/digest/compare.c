@@ -17,6 +17,7 @@ struct compare_job {
 	struct operand sides[2]; /* at hand; borrowed from the lists */
 	struct measures measures;
 	int score; /* -1: nothing to work it out from */
+	bool by_text;
 };
 
 static bool is_empty(const struct operand *o)
@@ -71,6 +72,7 @@ static int job_compute(struct compare_job *job)
 	err = judge_digests(a, b, &rules, &v);
 	if (!err)
 		job->score = v.score;
+	job->by_text = !err && v.by_text;
 	if ((!err || err == -ENODATA) &&
 	    job->measures.by_digest[DIGEST_SISE] >= 0)
 		err = compare_by_sise(&job->reader, job->sides, job->paths,
@@ -160,7 +162,10 @@ static int print_measures(const struct compare_job *job)
 
 	put_name(job, to, 0);
 	put_name(job, to, 1);
-	put(job, to, "score", "score", job->score, "");
+	put(job, to, "score", "score", job->score,
+	    job->by_text ? "  by text" : "");
+	if (job->json && job->by_text)
+		(void)json_object_set_new(to, "by", json_string("text"));
 	for (id = 0; id < DIGEST_COUNT; id++) {
 		const char *name = digest_table[id]->name;
 		const uint32_t always =
@@ -228,6 +233,11 @@ static int job_run(struct compare_job *job)
 				     &job->lists[side]);
 	if (code)
 		return code;
+	for (side = 0; side < 2 && !job->only; side++)
+		if (job->lists[side].all[0].is_content &&
+		    strcmp(job->paths[side], "-") != 0)
+			cli_add_text(job->paths[side],
+				     &job->lists[side].all[0].digests);
 	err = job_compute_best(job);
 	if (!err)
 		return job->measure ? print_one(job) : print_measures(job);

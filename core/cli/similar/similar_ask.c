@@ -49,6 +49,8 @@ int similar_digest(struct similar_job *job, const char *path)
 	else
 		err = reader_digest_path(&reader, path, true, &job->digests);
 	reader_release(&reader);
+	if (!err && strcmp(path, "-") != 0)
+		cli_add_text(path, &job->digests);
 	if (!err)
 		return 0;
 	cli_complain_errno(path, err);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "core/digest/digest.h"
 #include "core/digest/sketch/sketch.h"
@@ -62,6 +64,51 @@ int digests_sketch(const struct digests *d, struct sketch *out)
 
 	return v.bytes ? sketch_unpack(v.bytes, v.len, out) : -ENODATA;
 }
+
+/* ---- the sketch of a text ---- */
+
+int digests_put_text(struct digests *d, const void *packed, size_t len)
+{
+	uint8_t *bytes = malloc(len);
+
+	if (!bytes)
+		return -ENOMEM;
+	memcpy(bytes, packed, len);
+	free(d->text.bytes);
+	d->text = (struct digest_block){ bytes, len };
+	return 0;
+}
+
+int digests_text_sketch(const struct digests *d, struct sketch *out)
+{
+	return d->text.bytes ? sketch_unpack(d->text.bytes, d->text.len, out) :
+			       -ENODATA;
+}
+
+int digests_format_text(const struct digests *d, struct buf *out)
+{
+	struct sketch *sketch = malloc(sizeof(*sketch));
+	int err = sketch ? digests_text_sketch(d, sketch) : -ENOMEM;
+
+	if (!err)
+		err = sketch_format(sketch, out);
+	free(sketch);
+	return err;
+}
+
+int digests_parse_text(struct digests *d, const char *text, size_t len)
+{
+	struct sketch *sketch = malloc(sizeof(*sketch));
+	uint8_t packed[SKETCH_PACKED_MAX];
+	int err = sketch ? sketch_parse(text, len, sketch) : -ENOMEM;
+
+	if (!err)
+		err = digests_put_text(d, packed, sketch_pack(sketch, packed));
+	free(sketch);
+	return err;
+}
+
+/* ---- the row ---- */
 
 static int append_packed(const struct sketch *sketch, struct buf *out)
 {

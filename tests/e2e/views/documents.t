@@ -73,6 +73,21 @@ is "$("$KIN" groups --json mnt | jq -r 'select(.group == 1) |
 	'later.docx report.docx report.html report.odt report.pdf report.txt report.utf16 ' \
 	"the forms and versions are one group"
 
+like "$("$KIN" compare src/report.odt src/report.pdf)" 'score +99  by text' \
+	"kin compare needs no mount"
+mkdir old oldmnt
+cp src/later.docx old
+mount_kinfs "$T/old" "$T/oldmnt"
+wait_idle oldmnt
+like "$("$KIN" similar --of src/report.pdf oldmnt)" '8[0-9] +version.*later.docx' \
+	"kin similar --of a document that is not there"
+like "$("$KIN" missing mnt oldmnt)" '8[0-9].*report.odt  ~  later.docx' \
+	"kin missing finds the near one by its text"
+"$KIN" export oldmnt >exported
+like "$("$KIN" similar --in exported src/report.txt)" '8[0-9] +version.*later.docx' \
+	"... and kin similar --in an export"
+ok "unmounted" unmount "$T/oldmnt"
+
 # ---- changes ----
 
 cp src/report.odt mnt/copy.odt
@@ -93,6 +108,32 @@ mount_kinfs "$T/src" "$T/mnt" -o text=no
 wait_idle mnt
 is "$(listed report.docx)" "" "... no document is alike by its text"
 is "$("$KIN" status --json mnt | jq -r .texts.state)" off "... says the status"
+ok "unmounted" unmount "$T/mnt"
+
+# ---- a process that cannot be started any more ----
+
+starter_of() { # MOUNTPOINT: what starts kin-extract for the daemon
+	local dir
+	for dir in /proc/[0-9]*; do
+		[ "${dir#/proc/}" != "$(daemon_pid "$1")" ] &&
+			[ "$(readlink "$dir/exe" 2>/dev/null)" = "$KINFS" ] &&
+			tr '\0' ' ' <"$dir/cmdline" 2>/dev/null |
+			grep -qF "$1" && echo "${dir#/proc/}"
+	done
+}
+
+mount_kinfs "$T/src" "$T/mnt"
+wait_idle mnt
+is "$(starter_of "$T/mnt" | wc -l)" 1 "there is one process that starts others"
+kill -KILL "$(starter_of "$T/mnt")"
+cp src/report.docx mnt/again.docx && echo more >>mnt/again.docx
+wait_idle mnt
+is "$(text_of again.docx)" pending "without it a text waits, and nobody for it"
+like "$(daemon_log "$T/mnt")" 'kin-extract cannot be started' "... says the log"
+ok "unmounted" unmount "$T/mnt"
+mount_kinfs "$T/src" "$T/mnt"
+wait_idle mnt
+is "$(text_of again.docx)" yes "after the next mount it is there"
 ok "unmounted" unmount "$T/mnt"
 
 # ---- without the program ----
