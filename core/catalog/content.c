@@ -191,8 +191,9 @@ int catalog_content_get(struct catalog_txn *txn, uint32_t content,
 {
 	int err = catalog_content_some(txn, content, DIGEST_ALL, out);
 
-	if (!err)
-		err = text_load(txn, content, out);
+	if (err)
+		return err;
+	err = text_load(txn, content, out);
 	if (err)
 		digests_release(out);
 	return err;
