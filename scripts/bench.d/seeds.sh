@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154 # what scripts/bench sets
 #
+# How long kin seed takes for very many files, and with how much memory.
 # Two versions of some source packages, as two trees: the bytes that rsync sends
 # with seeds and without, and what zstd --patch-from needs with the bases of kin
 # and of others' rules.  Part of scripts/bench, which reads this file.
@@ -87,18 +88,47 @@ seeds_ratio()
 	awk -v a="$1" -v b="$2" 'BEGIN { print a / b }'
 }
 
+seeds_cost()
+{
+	"$programs/cputime" "$kin" seed --into seeds/many seeds/new.seeds \
+		seeds/mount >seeds/cost
+}
+
+# Very many small files, of which each has one line changed.
+seeds_many()
+{
+	local kib us
+
+	echo "seeds: $scan_files files to come, as many here"
+	if ! { make_bulk "$top/seeds/many-old" "$scan_files" &&
+		cp -r seeds/many-old seeds/many-new &&
+		find seeds/many-new -type f -exec sed -i '9s/.*/changed/' {} +; }; then
+		die "cannot make the files that are to come"
+	fi
+	seeds_mount many-new seeds_export &&
+		seeds_mount many-old seeds_cost || return
+	read -r _ us kib <seeds/cost
+	bar 'kin seed --into' '<= 60' s "$(seeds_ratio "$us" 1000000)"
+	bar 'memory of it' '<= 64' MiB "$(seeds_ratio "$kib" 1024)"
+	bar 'bases found' '>= 0.999' x "$(seeds_ratio \
+		"$(find seeds/many -type f | wc -l)" "$scan_files")"
+	rm -rf seeds/many*
+}
+
 bench_seeds()
 {
 	local empty seeded place
 
+	need rsync zstd perl
+	mkdir -p seeds
+	echo
+	seeds_many || return
 	[ -d "${BENCH_SEEDS-}" ] ||
 		die "BENCH_SEEDS: a directory of two versions each of some" \
 			"packages, NAME_VERSION.orig.tar.*, as apt-get source" \
 			"--download-only NAME=VERSION gets them"
-	need rsync zstd perl
 	echo
 	echo "seeds: two versions each"
-	mkdir -p seeds
 	seeds_unpack
 	seeds_mount new seeds_export && seeds_mount old seeds_find || return
 	perl "$here/bench.d/seeds.pl" seeds/old seeds/new seeds/near seeds/map \

@@ -169,6 +169,12 @@ static size_t find_candidates(struct seeds *s,
 	return count;
 }
 
+/* For rsync. */
+static bool is_same_time(const struct seed_file *file, int64_t mtime_ns)
+{
+	return file->mtime_ns / 1000000000 == mtime_ns / 1000000000;
+}
+
 /* The file at that path if it has the content, else its first one; but none that
  * could be taken for the one that is to come.  NULL: there is no such file. */
 static const struct seed_file *choose_file(const struct seeds *s,
@@ -177,21 +183,18 @@ static const struct seed_file *choose_file(const struct seeds *s,
 					   const struct seed_file *same_path,
 					   int64_t mtime_ns)
 {
-	bool is_equal = !by_content(content, wanted);
-	const struct seed_file *file = NULL, *f;
-	uint32_t i;
+	const struct seed_file *first = &s->files[content->first_file], *file;
+	const struct seed_file *end = first + content->file_count;
+	bool is_safe =
+		content->size != wanted->size || !by_content(content, wanted);
 
-	for (i = 0; i < content->file_count; i++) {
-		f = &s->files[content->first_file + i];
-		if (!is_equal && content->size == wanted->size &&
-		    f->mtime_ns / 1000000000 == mtime_ns / 1000000000)
-			continue;
-		if (f == same_path)
-			return f;
-		if (!file)
-			file = f;
-	}
-	return file;
+	if (same_path && same_path >= first && same_path < end &&
+	    (is_safe || !is_same_time(same_path, mtime_ns)))
+		return same_path;
+	for (file = first; file < end; file++)
+		if (is_safe || !is_same_time(file, mtime_ns))
+			return file;
+	return NULL;
 }
 
 /* Of the wanted values that the other sketch could have. */

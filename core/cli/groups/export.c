@@ -91,7 +91,7 @@ static int copy_mount(struct export_side *s, const struct mount *mount)
 		cli_complain_errno("temporary file", -errno);
 		return EXIT_FAILED;
 	}
-	code = export_mount(mount, &all, stream, false, &incomplete);
+	code = export_mount(mount, &all, stream, s->seeds, &incomplete);
 	if (fclose(stream) && !code) {
 		cli_complain_errno("temporary file", -errno);
 		code = EXIT_FAILED;

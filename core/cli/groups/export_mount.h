@@ -21,6 +21,7 @@ int export_open_path(const char *path, struct export_reader *out);
  * be read again. */
 struct export_side {
 	const char *path; /* as given */
+	bool seeds;       /* what seeds_read() needs of a mount is enough */
 	FILE *copy;       /* of a mount: an unnamed file; else NULL */
 };
 

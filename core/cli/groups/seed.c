@@ -414,7 +414,10 @@ static int parse(struct seed_command *c, int argc, char **argv)
 
 static int run(int argc, char **argv)
 {
-	struct seed_command c = { .source_fd = -1, .into_fd = -1 };
+	struct seed_command c = { .sender.seeds = true,
+				  .here.seeds = true,
+				  .source_fd = -1,
+				  .into_fd = -1 };
 	int code = parse(&c, argc, argv);
 
 	if (!code && !c.base_of)
