@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <linux/landlock.h>
 #include <seccomp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
+#include "core/base/landlock.h"
 #include "core/extract/reader.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -34,50 +32,6 @@ int confine_limits(void)
 	if (!err)
 		err = limit(RLIMIT_CORE, 0);
 	return err ? err : limit(RLIMIT_FSIZE, 0);
-}
-
-/* ---- files ---- */
-
-/* What each version of Landlock added to the rights on files, and that of the
- * network and of scopes: all of it is taken away. */
-struct landlock_rights {
-	uint64_t files, network, scopes;
-};
-
-static struct landlock_rights rights_of(int version)
-{
-	struct landlock_rights r = { .files = (1 << 13) - 1 };
-
-	if (version >= 2)
-		r.files |= 1 << 13; /* to refer */
-	if (version >= 3)
-		r.files |= 1 << 14; /* to truncate */
-	if (version >= 4)
-		r.network = 3; /* to bind, to connect */
-	if (version >= 5)
-		r.files |= 1 << 15; /* ioctl() of devices */
-	if (version >= 6)
-		r.scopes = 3; /* abstract sockets, signals */
-	return r;
-}
-
-/* A kernel takes a longer struct whose end is zero. */
-static int forbid_files(void)
-{
-	int version = (int)syscall(SYS_landlock_create_ruleset, NULL, 0,
-				   LANDLOCK_CREATE_RULESET_VERSION);
-	struct landlock_rights all;
-	int rules, err;
-
-	if (version < 1)
-		return -ENOTSUP;
-	all = rights_of(version);
-	rules = (int)syscall(SYS_landlock_create_ruleset, &all, sizeof(all), 0);
-	if (rules < 0)
-		return -errno;
-	err = syscall(SYS_landlock_restrict_self, rules, 0) ? -errno : 0;
-	(void)close(rules);
-	return err;
 }
 
 /* ---- system calls ---- */
@@ -141,10 +95,13 @@ static int forbid_calls(void)
 
 int confine_calls(void)
 {
+	struct landlock files;
 	int err;
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -errno;
-	err = forbid_files();
+	err = landlock_begin(&files, true);
+	if (!err)
+		err = landlock_end(&files);
 	return err ? err : forbid_calls();
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <fcntl.h>
 #include <libpq-fe.h>
 #include <linux/capability.h>
-#include <linux/landlock.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,23 +11,18 @@
 #include <unistd.h>
 
 #include "core/base/buf.h"
+#include "core/base/landlock.h"
 #include "core/share/share.h"
 
 #ifndef LANDLOCK_ACCESS_FS_TRUNCATE
 #define LANDLOCK_ACCESS_FS_TRUNCATE (1ULL << 14)
 #endif
 
-#define READING (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
 #define IN_CATALOG                                                      \
-	(READING | LANDLOCK_ACCESS_FS_WRITE_FILE |                      \
+	(LANDLOCK_READ | LANDLOCK_ACCESS_FS_WRITE_FILE |                \
 	 LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR | \
 	 LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK |   \
 	 LANDLOCK_ACCESS_FS_TRUNCATE)
-#define HANDLED                                                         \
-	(IN_CATALOG | LANDLOCK_ACCESS_FS_EXECUTE |                      \
-	 LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_MAKE_CHAR | \
-	 LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK | \
-	 LANDLOCK_ACCESS_FS_MAKE_SYM)
 
 /* What the C library, OpenSSL and name services read. */
 static const char *const system_places[] = {
@@ -48,34 +41,9 @@ static const char *const variables[] = { "PGSERVICEFILE", "PGSYSCONFDIR",
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-struct confinement {
-	int rules;
-	uint64_t handled;
-	int err; /* the first one */
-};
-
-/* A place that is not there is none. */
-static void allow(struct confinement *c, const char *path, uint64_t access)
-{
-	struct landlock_path_beneath_attr where = { 0 };
-	struct stat st;
-
-	where.parent_fd = path ? open(path, O_PATH | O_CLOEXEC) : -1;
-	if (where.parent_fd < 0)
-		return;
-	if (fstat(where.parent_fd, &st) || !S_ISDIR(st.st_mode))
-		access &= LANDLOCK_ACCESS_FS_READ_FILE;
-	where.allowed_access = access & c->handled;
-	if (syscall(SYS_landlock_add_rule, c->rules, LANDLOCK_RULE_PATH_BENEATH,
-		    &where, 0) &&
-	    !c->err)
-		c->err = -errno;
-	(void)close(where.parent_fd);
-}
-
 /* libpq resolves services and variables when it starts to connect.  This
  * connection has no server: it is over at once. */
-static void allow_files_of_libpq(struct confinement *c, const char *conninfo)
+static void allow_files_of_libpq(struct landlock *l, const char *conninfo)
 {
 	const char *const names[] = { "dbname", "host", "hostaddr", NULL };
 	const char *const values[] = { conninfo, "/dev/null", "", NULL };
@@ -89,15 +57,15 @@ static void allow_files_of_libpq(struct confinement *c, const char *conninfo)
 		for (i = 0; i < COUNT(file_options); i++)
 			if (o->val && *o->val &&
 			    !strcmp(o->keyword, file_options[i]))
-				allow(c, o->val, READING);
+				landlock_allow(l, o->val, LANDLOCK_READ);
 	for (i = 0; i < COUNT(variables); i++)
-		allow(c, getenv(variables[i]), READING);
+		landlock_allow(l, getenv(variables[i]), LANDLOCK_READ);
 	for (i = 0; home && i < COUNT(home_places); i++) {
 		buf_clear(&path);
 		if (buf_append_format(&path, "%s/%s", home, home_places[i]))
-			c->err = -ENOMEM;
+			l->err = -ENOMEM;
 		else
-			allow(c, path.data, READING);
+			landlock_allow(l, path.data, LANDLOCK_READ);
 	}
 	buf_release(&path);
 	PQconninfoFree(all);
@@ -106,28 +74,18 @@ static void allow_files_of_libpq(struct confinement *c, const char *conninfo)
 
 static int restrict_files(const struct share_options *o)
 {
-	int abi = (int)syscall(SYS_landlock_create_ruleset, NULL, 0,
-			       LANDLOCK_CREATE_RULESET_VERSION);
-	struct confinement c = { .handled = HANDLED };
-	struct landlock_ruleset_attr attr = { 0 };
+	struct landlock l;
 	size_t i;
+	int err = landlock_begin(&l, false);
 
-	if (abi < 3)
-		c.handled &= ~LANDLOCK_ACCESS_FS_TRUNCATE;
-	attr.handled_access_fs = c.handled;
-	c.rules = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr),
-			       0);
-	if (c.rules < 0)
-		return -errno;
+	if (err)
+		return err;
 	for (i = 0; i < COUNT(system_places); i++)
-		allow(&c, system_places[i], READING);
-	allow_files_of_libpq(&c, o->conninfo);
+		landlock_allow(&l, system_places[i], LANDLOCK_READ);
+	allow_files_of_libpq(&l, o->conninfo);
 	for (i = 0; i < o->catalog_count; i++)
-		allow(&c, o->catalogs[i], IN_CATALOG);
-	if (!c.err && syscall(SYS_landlock_restrict_self, c.rules, 0))
-		c.err = -errno;
-	(void)close(c.rules);
-	return c.err;
+		landlock_allow(&l, o->catalogs[i], IN_CATALOG);
+	return landlock_end(&l);
 }
 
 int share_confine(const struct share_options *o)
