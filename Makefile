@@ -363,8 +363,8 @@ quick_e2e := $(addprefix tests/e2e/,attributes/digests.t attributes/validity.t \
 	mount/passthrough.t mount/remount.t readme/session.t \
 	security/credentials.t views/similar.t)
 quick_units = $(addprefix $(out)/tests/unit/,base_text catalog/life \
-	commit/alone dedup/plan digest/rdc/rdc digest/sise digest/sketch/sketch \
-	digest/ssdeep digest/tlsh extract/confine fs/protocol ignore/set \
+	commit/alone dedup/plan digest/rdc/rdc digest/sise digest/ssdeep \
+	extract/confine fs/protocol ignore/set \
 	index/grouping index/judge index/search kernel/ctph kernel/rdc \
 	kernel/sketch lib_kin queue/order queue/workers search/answers \
 	search/turns watch/events)

@@ -356,13 +356,12 @@ test_one_byte() {
 
 # More than are looked for by default, and a list that is longer than a page.
 test_large_limit() {
-	local i
+	local i text
 	mkdir "$src/many"
+	text=$(gen_text 60 77)
 	for ((i = 0; i < 1300; i++)); do
-		{
-			gen_text 60 77
-			echo "the number of this one is $i"
-		} >"$src/many/$i"
+		printf '%s\nthe number of this one is %d\n' "$text" "$i" \
+			>"$src/many/$i"
 	done
 	remount -o limit=1200
 	is "$(targets many/7 | wc -l)" 1200 "limit=1200 lists 1200 of 1299"
