@@ -49,7 +49,7 @@ extract_sources := $(filter-out $(extract_client_sources),\
 fs_sources := $(wildcard fs/*.c fs/*/*.c)
 unit_sources := $(wildcard $(addprefix tests/unit/,*.c */*.c */*/*.c))
 bench_sources := $(wildcard tests/bench/*.c)
-eval_sources := $(wildcard tests/eval/*.c)
+eval_sources := $(wildcard tests/eval/*.c tests/eval/*/*.c)
 conform_sources := $(wildcard tests/conform/*.c)
 stress_sources := $(wildcard tests/stress/*.c)
 fuzz_sources := $(filter-out tests/fuzz/replay.c,$(wildcard tests/fuzz/*.c))
@@ -269,9 +269,12 @@ $(out)/tests/bench/digests $(out)/tests/bench/scale:
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(link) -o $@ $^ $(core_libs) $(LDLIBS)
 
-$(out)/tests/eval/likeness: $(eval_objects) $(out)/libkin.a
+$(out)/tests/eval/likeness: $(filter-out %/text.o,$(eval_objects))
+$(out)/tests/eval/text: $(filter %/text.o %/common.o %/truth.o,$(eval_objects))
+$(out)/tests/eval/likeness $(out)/tests/eval/text: $(out)/libkin.a
 	@mkdir -p $(@D)
-	$(call quiet,LINK)$(link) -o $@ $^ $(core_libs) $(LDLIBS)
+	$(call quiet,LINK)$(link) -o $@ $(filter %.o,$^) $(out)/libkin.a \
+		$(core_libs) $(LDLIBS)
 
 $(out)/tests/conform/conform: $(conform_objects)
 	@mkdir -p $(@D)
@@ -461,7 +464,7 @@ bench:
 		BENCH_PROGRAMS=$(abspath $(out))/tests/bench scripts/bench
 
 # How well scores and listings agree with the truth.
-.PHONY: eval eval-quick eval-program
+.PHONY: eval eval-quick eval-text eval-program
 eval-program: $(out)/tests/eval/likeness
 
 eval: eval-program
@@ -469,6 +472,12 @@ eval: eval-program
 
 eval-quick: eval-program
 	@LIKENESS=$(abspath $(out))/tests/eval/likeness scripts/eval quick
+
+# The same of the text of documents.
+eval-text:
+	@scripts/deps build eval_text
+	@+$(MAKE) $(parallel) all $(out)/tests/eval/text
+	@PROGRAMS=$(abspath $(out)) scripts/eval-text
 
 # ---- using ----
 
@@ -600,6 +609,7 @@ help:
 	@echo 'make bench                 the digests, ssdeep, ...; the mount, bindfs, ...; many files'
 	@echo 'make eval                  scores and listings against the truth: Debian packages'
 	@echo 'make eval-quick            the same without a network, 2 minutes'
+	@echo 'make eval-text             the same of documents in many formats, 10 minutes'
 	@echo 'make deb                   Debian packages in build/deb'
 	@echo 'make deb-check             ... built twice, tested, upgraded, removed; arm64'
 	@echo 'make packages-check        build the packages of RPM and Arch, evaluate that of Nix'
