@@ -14,70 +14,75 @@
 struct book {
 	json_t *items; /* identifier to path */
 	json_t *spine; /* identifiers */
-	bool in_date;
 	struct buf date;
 };
 
-static enum extract_status find_root(void *arg, const char *name,
-				     const char **attributes)
+static enum extract_status find_root(const struct buf *container, char **out)
 {
-	char **path = arg;
-	const char *value = xml_attribute(attributes, "full-path");
+	enum extract_status status = EXTRACT_OK;
+	const char *path;
+	struct xml x;
 
-	if (strcmp(name, "rootfile") || !value || *path)
-		return EXTRACT_OK;
-	*path = strdup(value);
-	return *path ? EXTRACT_OK : EXTRACT_LIMIT;
+	xml_begin(&x, container);
+	while (!status && !*out && xml_next(&x)) {
+		if (!xml_is(&x, XML_BEGIN, "rootfile"))
+			continue;
+		path = xml_attribute(&x, "full-path");
+		*out = path ? strdup(path) : NULL;
+		status = path && !*out ? EXTRACT_LIMIT : EXTRACT_OK;
+	}
+	return xml_end(&x, status);
 }
 
 /* Fonts are scrambled, which is no encryption of the text. */
-static enum extract_status find_cipher(void *arg, const char *name,
-				       const char **attributes)
+static enum extract_status find_cipher(const struct buf *encryption)
 {
-	const char *method = xml_attribute(attributes, "Algorithm");
+	enum extract_status status = EXTRACT_OK;
+	const char *method;
+	struct xml x;
 
-	(void)arg;
-	if (strcmp(name, "EncryptionMethod") || !method ||
-	    strstr(method, "embedding") || strstr(method, "pdf/enc#RC"))
-		return EXTRACT_OK;
-	return EXTRACT_ENCRYPTED;
+	xml_begin(&x, encryption);
+	while (!status && xml_next(&x)) {
+		if (!xml_is(&x, XML_BEGIN, "EncryptionMethod"))
+			continue;
+		method = xml_attribute(&x, "Algorithm");
+		if (method && !strstr(method, "embedding") &&
+		    !strstr(method, "pdf/enc#RC"))
+			status = EXTRACT_ENCRYPTED;
+	}
+	return xml_end(&x, status);
 }
 
-static enum extract_status book_start(void *arg, const char *name,
-				      const char **attributes)
+static enum extract_status read_book(const struct buf *source, struct book *b)
 {
-	struct book *b = arg;
-	const char *id = xml_attribute(attributes, "id");
-	const char *href = xml_attribute(attributes, "href");
-	const char *chapter = xml_attribute(attributes, "idref");
-	const char *property = xml_attribute(attributes, "property");
+	const char *id, *href, *chapter, *property;
+	bool in_date = false;
 	int failed = 0;
+	struct xml x;
 
-	if (!strcmp(name, "item") && id && href)
-		failed = json_object_set_new(b->items, id, json_string(href));
-	else if (!strcmp(name, "itemref") && chapter)
-		failed = json_array_append_new(b->spine, json_string(chapter));
-	b->in_date = !strcmp(name, "meta") && property &&
-		     !strcmp(property, "dcterms:modified");
-	return failed ? EXTRACT_LIMIT : EXTRACT_OK;
-}
-
-static enum extract_status book_characters(void *arg, const char *text,
-					   size_t len)
-{
-	struct book *b = arg;
-
-	return b->in_date && buf_append(&b->date, text, len) ? EXTRACT_LIMIT :
-							       EXTRACT_OK;
-}
-
-static enum extract_status book_end(void *arg, const char *name)
-{
-	struct book *b = arg;
-
-	(void)name;
-	b->in_date = false;
-	return EXTRACT_OK;
+	xml_begin(&x, source);
+	while (!failed && xml_next(&x)) {
+		if (x.event == XML_TEXT && in_date)
+			failed = buf_append(&b->date, x.data, x.len);
+		if (x.event == XML_TEXT)
+			continue;
+		in_date = false;
+		if (x.event == XML_END)
+			continue;
+		id = xml_attribute(&x, "id");
+		href = xml_attribute(&x, "href");
+		chapter = xml_attribute(&x, "idref");
+		property = xml_attribute(&x, "property");
+		if (!strcmp(x.data, "item") && id && href)
+			failed = json_object_set_new(b->items, id,
+						     json_string(href));
+		else if (!strcmp(x.data, "itemref") && chapter)
+			failed = json_array_append_new(b->spine,
+						       json_string(chapter));
+		in_date = !strcmp(x.data, "meta") && property &&
+			  !strcmp(property, "dcterms:modified");
+	}
+	return xml_end(&x, failed ? EXTRACT_LIMIT : EXTRACT_OK);
 }
 
 /* "%20" in a reference. */
@@ -156,26 +161,21 @@ static bool is_wanted(const char *name)
 enum extract_status epub_read(struct document *d,
 			      const struct extract_input *in, struct package *p)
 {
-	static const struct xml_events roots = { .start = find_root };
-	static const struct xml_events ciphers = { .start = find_cipher };
-	static const struct xml_events events = { book_start, book_characters,
-						  book_end };
 	enum extract_status status = package_load(d, in, p, is_wanted);
 	struct package_part *part;
-	struct book b = { json_object(), json_array(), false, { 0 } };
+	struct book b = { json_object(), json_array(), { 0 } };
 	char *root = NULL;
 
 	part = package_find(p, "META-INF/encryption.xml");
 	if (!status && part)
-		status = xml_parse(&part->content, &ciphers, NULL);
+		status = find_cipher(&part->content);
 	if (!status)
-		status = xml_parse(
+		status = find_root(
 			&package_find(p, "META-INF/container.xml")->content,
-			&roots, &root);
+			&root);
 	part = root ? package_find(p, root) : NULL;
 	if (!status)
-		status = part ? xml_parse(&part->content, &events, &b) :
-				EXTRACT_DAMAGED;
+		status = part ? read_book(&part->content, &b) : EXTRACT_DAMAGED;
 	if (!status) {
 		d->result.date = date_of_w3c(b.date.data);
 		status = read_chapters(d, p, &b, root);

@@ -25,26 +25,28 @@ static bool is_wanted(const char *name)
 }
 
 /* Encrypted parts are listed with how to decrypt them. */
-static enum extract_status find_encryption(void *arg, const char *name,
-					   const char **attributes)
+static enum extract_status find_encryption(const struct buf *manifest)
 {
-	(void)arg;
-	(void)attributes;
-	return strcmp(name, "encryption-data") ? EXTRACT_OK : EXTRACT_ENCRYPTED;
+	enum extract_status status = EXTRACT_OK;
+	struct xml x;
+
+	xml_begin(&x, manifest);
+	while (!status && xml_next(&x))
+		if (xml_is(&x, XML_BEGIN, "encryption-data"))
+			status = EXTRACT_ENCRYPTED;
+	return xml_end(&x, status);
 }
 
 enum extract_status odf_read(struct document *d, const struct extract_input *in,
 			     struct package *p)
 {
-	static const struct xml_events events = { .start = find_encryption };
 	enum extract_status status = package_load(d, in, p, is_wanted);
 	const struct package_part *meta = package_find(p, "meta.xml");
 	char *date;
 
 	if (!status)
-		status = xml_parse(
-			&package_find(p, "META-INF/manifest.xml")->content,
-			&events, NULL);
+		status = find_encryption(
+			&package_find(p, "META-INF/manifest.xml")->content);
 	if (status)
 		return status;
 	date = meta ? xml_find(&meta->content, "date") : NULL;

@@ -57,41 +57,12 @@ struct shared_strings {
 	struct buf text;
 	size_t *ends;
 	size_t count;
-	bool in_text, is_skipped;
 };
 
-static enum extract_status string_start(void *arg, const char *name,
-					const char **attributes)
+static enum extract_status end_string(struct shared_strings *s)
 {
-	struct shared_strings *s = arg;
+	size_t *ends = array_with_room(s->ends, s->count, sizeof(*ends));
 
-	(void)attributes;
-	s->is_skipped |= !strcmp(name, "rPh");
-	s->in_text = !strcmp(name, "t");
-	return EXTRACT_OK;
-}
-
-static enum extract_status string_characters(void *arg, const char *text,
-					     size_t len)
-{
-	struct shared_strings *s = arg;
-
-	if (!s->in_text || s->is_skipped)
-		return EXTRACT_OK;
-	return buf_append(&s->text, text, len) ? EXTRACT_LIMIT : EXTRACT_OK;
-}
-
-static enum extract_status string_end(void *arg, const char *name)
-{
-	struct shared_strings *s = arg;
-	size_t *ends;
-
-	s->in_text = false;
-	if (!strcmp(name, "rPh"))
-		s->is_skipped = false;
-	if (strcmp(name, "si"))
-		return EXTRACT_OK;
-	ends = array_with_room(s->ends, s->count, sizeof(*ends));
 	if (!ends)
 		return EXTRACT_LIMIT;
 	s->ends = ends;
@@ -99,92 +70,84 @@ static enum extract_status string_end(void *arg, const char *name)
 	return EXTRACT_OK;
 }
 
-struct sheet {
-	struct document *d;
-	const struct shared_strings *strings;
-	struct buf value;
-	bool in_value, is_shared;
-};
-
-static enum extract_status sheet_start(void *arg, const char *name,
-				       const char **attributes)
+static enum extract_status strings_read(const struct package *p,
+					struct shared_strings *s)
 {
-	struct sheet *s = arg;
-	const char *type;
+	const struct package_part *part = package_find(p, strings_part);
+	enum extract_status status = EXTRACT_OK;
+	bool in_text = false, is_spoken = false; /* how it is pronounced */
+	struct xml x;
 
-	if (!strcmp(name, "c")) {
-		type = xml_attribute(attributes, "t");
-		s->is_shared = type && !strcmp(type, "s");
+	if (!part)
+		return EXTRACT_OK;
+	xml_begin(&x, &part->content);
+	while (!status && xml_next(&x)) {
+		if (x.event == XML_TEXT) {
+			if (in_text && !is_spoken &&
+			    buf_append(&s->text, x.data, x.len))
+				status = EXTRACT_LIMIT;
+			continue;
+		}
+		in_text = xml_is(&x, XML_BEGIN, "t");
+		if (!strcmp(x.data, "rPh"))
+			is_spoken = x.event == XML_BEGIN;
+		if (xml_is(&x, XML_END, "si"))
+			status = end_string(s);
 	}
-	s->in_value = !strcmp(name, "v") || !strcmp(name, "t");
-	return EXTRACT_OK;
+	return xml_end(&x, status);
 }
 
-static enum extract_status sheet_characters(void *arg, const char *text,
-					    size_t len)
+static enum extract_status give_value(struct document *d,
+				      const struct buf *value, bool is_shared,
+				      const struct shared_strings *strings)
 {
-	struct sheet *s = arg;
-
-	return s->in_value && buf_append(&s->value, text, len) ? EXTRACT_LIMIT :
-								 EXTRACT_OK;
-}
-
-static enum extract_status give_value(const struct sheet *s)
-{
-	const struct shared_strings *strings = s->strings;
 	size_t begin, i;
 
-	if (!s->is_shared)
-		return document_text(s->d, s->value.data, s->value.len);
-	i = strtoul(s->value.data, NULL, 10);
+	if (!value->len)
+		return EXTRACT_OK;
+	if (!is_shared)
+		return document_text(d, value->data, value->len);
+	i = strtoul(value->data, NULL, 10);
 	if (i >= strings->count)
 		return EXTRACT_OK;
 	begin = i ? strings->ends[i - 1] : 0;
-	return strings->ends[i] == begin ?
-		       EXTRACT_OK :
-		       document_text(s->d, strings->text.data + begin,
-				     strings->ends[i] - begin);
+	return document_text(d, strings->text.data + begin,
+			     strings->ends[i] - begin);
 }
 
-static enum extract_status sheet_end(void *arg, const char *name)
-{
-	struct sheet *s = arg;
-	enum extract_status status = EXTRACT_OK;
-
-	s->in_value = false;
-	if (!strcmp(name, "c")) {
-		if (s->value.len)
-			status = give_value(s);
-		buf_clear(&s->value);
-		if (!status)
-			status = document_text(s->d, "\t", 1);
-	} else if (!strcmp(name, "row")) {
-		status = document_text(s->d, "\n", 1);
-	}
-	return status;
-}
-
-static enum extract_status sheet_read(struct document *d, const struct buf *xml,
+static enum extract_status sheet_read(struct document *d,
+				      const struct buf *source,
 				      const struct shared_strings *strings)
 {
-	static const struct xml_events events = { sheet_start, sheet_characters,
-						  sheet_end };
-	struct sheet s = { .d = d, .strings = strings };
-	enum extract_status status = xml_parse(xml, &events, &s);
+	enum extract_status status = EXTRACT_OK;
+	bool in_value = false, is_shared = false;
+	struct buf value = { 0 };
+	const char *type;
+	struct xml x;
 
-	buf_release(&s.value);
-	return status;
-}
-
-static enum extract_status strings_read(const struct package *p,
-					struct shared_strings *out)
-{
-	static const struct xml_events events = { string_start,
-						  string_characters,
-						  string_end };
-	const struct package_part *part = package_find(p, strings_part);
-
-	return part ? xml_parse(&part->content, &events, out) : EXTRACT_OK;
+	xml_begin(&x, source);
+	while (!status && xml_next(&x)) {
+		if (x.event == XML_TEXT) {
+			if (in_value && buf_append(&value, x.data, x.len))
+				status = EXTRACT_LIMIT;
+			continue;
+		}
+		in_value = xml_is(&x, XML_BEGIN, "v") ||
+			   xml_is(&x, XML_BEGIN, "t");
+		if (xml_is(&x, XML_BEGIN, "c")) {
+			type = xml_attribute(&x, "t");
+			is_shared = type && !strcmp(type, "s");
+		} else if (xml_is(&x, XML_END, "c")) {
+			status = give_value(d, &value, is_shared, strings);
+			buf_clear(&value);
+			if (!status)
+				status = document_text(d, "\t", 1);
+		} else if (xml_is(&x, XML_END, "row")) {
+			status = document_text(d, "\n", 1);
+		}
+	}
+	buf_release(&value);
+	return xml_end(&x, status);
 }
 
 /* ---- a document ---- */

@@ -5,16 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { XML_DEPTH_MAX = 256, XML_PIECE = 1 << 20 };
+enum { DEPTH_MAX = 256, PIECE = 1 << 16 };
 
 /* ---- events ---- */
 
-struct xml_parser {
-	XML_Parser expat;
-	const struct xml_events *events;
-	void *arg;
-	unsigned depth;
-	enum extract_status status;
+/* What is in front of the bytes of an event: of a text, or the name and, at the
+ * begin of an element, names and values of attributes, all with their NUL. */
+struct event_head {
+	enum xml_event event;
+	size_t len;
 };
 
 static const char *local_name(const char *name)
@@ -24,41 +23,63 @@ static const char *local_name(const char *name)
 	return colon ? colon + 1 : name;
 }
 
-static void stop_at(struct xml_parser *p, enum extract_status status)
+static void stop(struct xml *x, enum extract_status status)
 {
-	if (!status || p->status)
-		return;
-	p->status = status;
-	(void)XML_StopParser(p->expat, XML_FALSE);
+	if (!x->status)
+		x->status = status;
+	(void)XML_StopParser(x->expat, XML_FALSE);
+}
+
+static void add(struct xml *x, const void *data, size_t len)
+{
+	if (buf_append(&x->events, data, len))
+		stop(x, EXTRACT_LIMIT);
+}
+
+static void add_event(struct xml *x, enum xml_event event, const char *data,
+		      size_t len)
+{
+	const struct event_head head = { event, len };
+
+	add(x, &head, sizeof(head));
+	add(x, data, len);
 }
 
 static void XMLCALL start_element(void *arg, const XML_Char *name,
 				  const XML_Char **attributes)
 {
-	struct xml_parser *p = arg;
+	struct xml *x = arg;
+	size_t at = x->events.len;
+	struct event_head head = { .event = XML_BEGIN };
 
-	if (++p->depth > XML_DEPTH_MAX)
-		stop_at(p, EXTRACT_LIMIT);
-	else if (!p->status && p->events->start)
-		stop_at(p,
-			p->events->start(p->arg, local_name(name), attributes));
+	if (++x->depth > DEPTH_MAX)
+		stop(x, EXTRACT_LIMIT);
+	name = local_name(name);
+	add_event(x, XML_BEGIN, name, strlen(name) + 1);
+	for (; *attributes; attributes += 2) {
+		name = local_name(attributes[0]);
+		add(x, name, strlen(name) + 1);
+		add(x, attributes[1], strlen(attributes[1]) + 1);
+	}
+	add(x, "", 1);
+	if (x->status)
+		return;
+	head.len = x->events.len - at - sizeof(head);
+	memcpy(x->events.data + at, &head, sizeof(head));
 }
 
 static void XMLCALL end_element(void *arg, const XML_Char *name)
 {
-	struct xml_parser *p = arg;
+	struct xml *x = arg;
 
-	p->depth--;
-	if (!p->status && p->events->end)
-		stop_at(p, p->events->end(p->arg, local_name(name)));
+	x->depth--;
+	name = local_name(name);
+	add_event(x, XML_END, name, strlen(name) + 1);
 }
 
 static void XMLCALL characters(void *arg, const XML_Char *text, int len)
 {
-	struct xml_parser *p = arg;
-
-	if (!p->status && p->events->text)
-		stop_at(p, p->events->text(p->arg, text, (size_t)len));
+	add_event(arg, XML_TEXT, text, (size_t)len);
 }
 
 static void XMLCALL start_doctype(void *arg, const XML_Char *name,
@@ -69,52 +90,101 @@ static void XMLCALL start_doctype(void *arg, const XML_Char *name,
 	(void)system;
 	(void)public_id;
 	(void)internal;
-	stop_at(arg, EXTRACT_DAMAGED);
+	stop(arg, EXTRACT_DAMAGED);
 }
 
-enum extract_status xml_parse(const struct buf *xml,
-			      const struct xml_events *events, void *arg)
+void xml_begin(struct xml *x, const struct buf *source)
 {
-	struct xml_parser p = { .events = events, .arg = arg };
-	enum XML_Status result = XML_STATUS_OK;
-	size_t at = 0, part;
-
-	p.expat = XML_ParserCreate(NULL);
-	if (!p.expat)
-		return EXTRACT_LIMIT;
-	XML_SetUserData(p.expat, &p);
-	XML_SetElementHandler(p.expat, start_element, end_element);
-	XML_SetCharacterDataHandler(p.expat, characters);
-	XML_SetStartDoctypeDeclHandler(p.expat, start_doctype);
-	do {
-		part = xml->len - at < XML_PIECE ? xml->len - at : XML_PIECE;
-		result = XML_Parse(p.expat, xml->data + at, (int)part,
-				   at + part == xml->len);
-		at += part;
-	} while (result == XML_STATUS_OK && at < xml->len);
-	if (result != XML_STATUS_OK && !p.status)
-		p.status = XML_GetErrorCode(p.expat) == XML_ERROR_NO_MEMORY ?
-				   EXTRACT_LIMIT :
-				   EXTRACT_DAMAGED;
-	XML_ParserFree(p.expat);
-	return p.status;
+	*x = (struct xml){ .source = source };
+	x->expat = XML_ParserCreate(NULL);
+	if (!x->expat) {
+		x->status = EXTRACT_LIMIT;
+		return;
+	}
+	XML_SetUserData(x->expat, x);
+	XML_SetElementHandler(x->expat, start_element, end_element);
+	XML_SetCharacterDataHandler(x->expat, characters);
+	XML_SetStartDoctypeDeclHandler(x->expat, start_doctype);
 }
 
-const char *xml_attribute(const char **attributes, const char *name)
+static void parse_more(struct xml *x)
 {
-	for (; *attributes; attributes += 2)
-		if (!strcmp(local_name(attributes[0]), name))
-			return attributes[1];
+	size_t left = x->source->len - x->at,
+	       part = left < PIECE ? left : PIECE;
+
+	buf_clear(&x->events);
+	x->taken = 0;
+	x->is_over = part == left;
+	if (XML_Parse(x->expat, x->source->data + x->at, (int)part,
+		      x->is_over) != XML_STATUS_OK &&
+	    !x->status)
+		x->status = XML_GetErrorCode(x->expat) == XML_ERROR_NO_MEMORY ?
+				    EXTRACT_LIMIT :
+				    EXTRACT_DAMAGED;
+	x->at += part;
+}
+
+bool xml_next(struct xml *x)
+{
+	struct event_head head;
+
+	while (x->taken == x->events.len) {
+		if (x->status || x->is_over)
+			return false;
+		parse_more(x);
+	}
+	if (x->status == EXTRACT_LIMIT)
+		return false; /* the last event may be cut off */
+	memcpy(&head, x->events.data + x->taken, sizeof(head));
+	x->event = head.event;
+	x->data = x->events.data + x->taken + sizeof(head);
+	x->len = head.len;
+	x->taken += sizeof(head) + head.len;
+	return true;
+}
+
+enum extract_status xml_end(struct xml *x, enum extract_status status)
+{
+	XML_ParserFree(x->expat);
+	buf_release(&x->events);
+	return status ? status : x->status;
+}
+
+bool xml_is(const struct xml *x, enum xml_event event, const char *name)
+{
+	return x->event == event && !strcmp(x->data, name);
+}
+
+const char *xml_attribute(const struct xml *x, const char *name)
+{
+	const char *at = x->data + strlen(x->data) + 1, *value;
+
+	for (; *at; at = value + strlen(value) + 1) {
+		value = at + strlen(at) + 1;
+		if (!strcmp(at, name))
+			return value;
+	}
 	return NULL;
 }
 
-/* ---- text by rules ---- */
+char *xml_find(const struct buf *source, const char *name)
+{
+	struct buf value = { 0 };
+	bool is_open = false;
+	struct xml x;
 
-struct xml_text {
-	struct document *d;
-	const struct xml_rule *rules;
-	unsigned collecting, skipping; /* elements that are open */
-};
+	xml_begin(&x, source);
+	while (xml_next(&x) && !xml_is(&x, XML_END, name)) {
+		if (x.event == XML_TEXT && is_open &&
+		    buf_append(&value, x.data, x.len))
+			break;
+		is_open |= xml_is(&x, XML_BEGIN, name);
+	}
+	(void)xml_end(&x, EXTRACT_OK);
+	return buf_take(&value);
+}
+
+/* ---- text by rules ---- */
 
 static unsigned rule_of(const struct xml_rule *rules, const char *name)
 {
@@ -124,96 +194,33 @@ static unsigned rule_of(const struct xml_rule *rules, const char *name)
 	return 0;
 }
 
-static enum extract_status text_start(void *arg, const char *name,
-				      const char **attributes)
-{
-	struct xml_text *t = arg;
-	unsigned what = rule_of(t->rules, name);
-
-	(void)attributes;
-	if (t->skipping || (what & XML_SKIP)) {
-		t->skipping++;
-		return EXTRACT_OK;
-	}
-	t->collecting += (what & XML_COLLECT) != 0;
-	if (what & XML_TAB)
-		return document_text(t->d, "\t", 1);
-	return what & XML_HYPHEN ? document_text(t->d, "-", 1) : EXTRACT_OK;
-}
-
-static enum extract_status text_end(void *arg, const char *name)
-{
-	struct xml_text *t = arg;
-	unsigned what = rule_of(t->rules, name);
-
-	if (t->skipping) {
-		t->skipping--;
-		return EXTRACT_OK;
-	}
-	t->collecting -= (what & XML_COLLECT) != 0;
-	return what & XML_LINE ? document_text(t->d, "\n", 1) : EXTRACT_OK;
-}
-
-static enum extract_status text_characters(void *arg, const char *text,
-					   size_t len)
-{
-	const struct xml_text *t = arg;
-
-	return t->collecting && !t->skipping ? document_text(t->d, text, len) :
-					       EXTRACT_OK;
-}
-
-enum extract_status xml_read_text(struct document *d, const struct buf *xml,
+enum extract_status xml_read_text(struct document *d, const struct buf *source,
 				  const struct xml_rule *rules)
 {
-	static const struct xml_events events = { text_start, text_characters,
-						  text_end };
-	struct xml_text t = { .d = d, .rules = rules };
+	enum extract_status status = EXTRACT_OK;
+	unsigned collecting = 0, skipping = 0; /* elements that are open */
+	unsigned what;
+	struct xml x;
 
-	return xml_parse(xml, &events, &t);
-}
-
-/* ---- one value ---- */
-
-struct xml_value {
-	const char *name;
-	bool is_open;
-	struct buf value;
-};
-
-static enum extract_status value_start(void *arg, const char *name,
-				       const char **attributes)
-{
-	struct xml_value *v = arg;
-
-	(void)attributes;
-	v->is_open |= !strcmp(name, v->name);
-	return EXTRACT_OK;
-}
-
-static enum extract_status value_characters(void *arg, const char *text,
-					    size_t len)
-{
-	struct xml_value *v = arg;
-
-	return v->is_open && buf_append(&v->value, text, len) ? EXTRACT_LIMIT :
-								EXTRACT_OK;
-}
-
-/* Stops the parser, too. */
-static enum extract_status value_end(void *arg, const char *name)
-{
-	const struct xml_value *v = arg;
-
-	return strcmp(name, v->name) ? EXTRACT_OK : EXTRACT_NO_TEXT;
-}
-
-char *xml_find(const struct buf *xml, const char *name)
-{
-	static const struct xml_events events = { value_start, value_characters,
-						  value_end };
-	struct xml_value v = { .name = name };
-
-	(void)xml_parse(xml, &events, &v);
-	return buf_take(&v.value);
+	xml_begin(&x, source);
+	while (!status && xml_next(&x)) {
+		what = x.event == XML_TEXT ? 0 : rule_of(rules, x.data);
+		if (skipping || (what & XML_SKIP)) {
+			skipping += x.event == XML_BEGIN;
+			skipping -= x.event == XML_END;
+		} else if (x.event == XML_TEXT) {
+			if (collecting)
+				status = document_text(d, x.data, x.len);
+		} else if (x.event == XML_BEGIN) {
+			collecting += (what & XML_COLLECT) != 0;
+			if (what & (XML_TAB | XML_HYPHEN))
+				status = document_text(
+					d, what & XML_TAB ? "\t" : "-", 1);
+		} else {
+			collecting -= (what & XML_COLLECT) != 0;
+			if (what & XML_LINE)
+				status = document_text(d, "\n", 1);
+		}
+	}
+	return xml_end(&x, status);
 }

@@ -5,10 +5,51 @@
 #include "core/extract/parsers.h"
 
 /*
- * XML of Office files.  Names are local ones, without their namespace.  Depth
- * is bounded, and a document type, which none of these formats has, is
- * EXTRACT_DAMAGED: no entity is ever defined.
+ * XML of Office files, an event at a time:
+ *
+ *	xml_begin(&x, source);
+ *	while (!status && xml_next(&x))
+ *		status = ...;
+ *	return xml_end(&x, status);
+ *
+ * Names are local ones, without their namespace.  Depth is bounded, and a
+ * document type, which none of these formats has, is EXTRACT_DAMAGED: no entity
+ * is ever defined.
  */
+enum xml_event { XML_BEGIN, XML_TEXT, XML_END };
+
+struct xml {
+	enum xml_event event;
+	const char *data; /* the name, or text without an end; until the next */
+	size_t len;       /* of the text */
+
+	/* private */
+	struct XML_ParserStruct *expat; /* owned */
+	const struct buf *source;
+	struct buf events; /* that were parsed, one after the other */
+	size_t taken;      /* of them */
+	size_t at;         /* in the source */
+	unsigned depth;
+	bool is_over;
+	enum extract_status status;
+};
+
+void xml_begin(struct xml *x, const struct buf *source);
+
+/* False: it is over, or xml_end() says why not. */
+bool xml_next(struct xml *x);
+
+/* Frees; the status, or if that is EXTRACT_OK what ended the events. */
+enum extract_status xml_end(struct xml *x, enum extract_status status);
+
+/* Whether the event is the begin or the end of that element. */
+bool xml_is(const struct xml *x, enum xml_event event, const char *name);
+
+/* Of XML_BEGIN: the value of an attribute; NULL. */
+const char *xml_attribute(const struct xml *x, const char *name);
+
+/* The content of the first element of that name, to be freed; NULL. */
+char *xml_find(const struct buf *source, const char *name);
 
 /* What an element does. */
 enum {
@@ -26,24 +67,7 @@ struct xml_rule {
 };
 
 /* The text of an element and all in it, in the order in which it comes. */
-enum extract_status xml_read_text(struct document *d, const struct buf *xml,
+enum extract_status xml_read_text(struct document *d, const struct buf *source,
 				  const struct xml_rule *rules);
-
-/* For other things than text: an element at a time, a reader's own. */
-struct xml_events {
-	enum extract_status (*start)(void *arg, const char *name,
-				     const char **attributes);
-	enum extract_status (*text)(void *arg, const char *text, size_t len);
-	enum extract_status (*end)(void *arg, const char *name);
-};
-
-enum extract_status xml_parse(const struct buf *xml,
-			      const struct xml_events *events, void *arg);
-
-/* The value of an attribute, by its local name; NULL. */
-const char *xml_attribute(const char **attributes, const char *name);
-
-/* The content of the first element of that name, to be freed; NULL. */
-char *xml_find(const struct buf *xml, const char *name);
 
 #endif
