@@ -81,7 +81,7 @@ const char *path_below(const char *path, const char *prefix)
 {
 	size_t len = strlen(prefix);
 
-	if (len == 1)
+	if (!strcmp(prefix, "/"))
 		return path + 1;
 	if (strncmp(path, prefix, len) != 0)
 		return NULL;

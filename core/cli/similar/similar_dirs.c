@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 
 #include "core/base/text.h"
-#include "core/cli/record.h"
 #include "core/cli/similar/link_list.h"
 #include "core/cli/similar/similar_tree.h"
 
@@ -15,69 +14,60 @@ enum { NO_SCORE = -1 };
 
 /* ---- counting ---- */
 
-struct sum {
-	size_t files;
-	uint64_t bytes;
+enum kind {
+	SAME,  /* both have the content */
+	PAIR,  /* "~": a file here and one there */
+	ALONE, /* "<", ">" */
+	KINDS,
 };
+
+/* What the file counts as; side: 0: here.  Of a pair the file here is printed,
+ * but not if its content is there, too. */
+static enum kind kind_of(const struct tree_file *f, int side)
+{
+	if (f->same)
+		return side ? KINDS : SAME;
+	if (f->other)
+		return side && !f->other->same ? KINDS : PAIR;
+	return ALONE;
+}
 
 struct tree_sums {
-	struct sum same, similar, here, there;
-	double shared;   /* bytes, similar ones by their scores */
-	uint64_t larger; /* bytes of the larger tree */
+	struct {
+		int64_t files, bytes;
+	} of[KINDS][2]; /* here, there */
+	double shared;  /* bytes, similar ones by their scores */
+	double larger;  /* bytes of the larger tree */
 };
 
-static void sum_add(struct sum *s, const struct tree_file *file)
+static void sums_take(const struct tree *const trees[2], struct tree_sums *out)
 {
-	s->files++;
-	s->bytes += file->size;
-}
+	struct tree_sums s = { .shared = 0 };
+	const struct tree_file *f;
+	double bytes;
+	int side;
 
-static uint64_t tree_bytes(const struct tree *t)
-{
-	uint64_t bytes = 0;
-	size_t i;
+	for (side = 0; side < 2; side++) {
+		bytes = 0;
+		for (f = trees[side]->files;
+		     f < trees[side]->files + trees[side]->count; f++) {
+			const enum kind kind = kind_of(f, side);
+			const int percent = f->same ? 100 : f->score;
 
-	for (i = 0; i < t->count; i++)
-		bytes += t->files[i].size;
-	return bytes;
-}
-
-/* Of a pair the file here is printed, but not if its content is there, too. */
-static bool is_pair_of_there(const struct tree_file *there)
-{
-	return !there->same && there->other && there->other->same;
-}
-
-static void sums_take(const struct tree *a, const struct tree *b,
-		      struct tree_sums *out)
-{
-	size_t i;
-
-	*out = (struct tree_sums){ .larger = tree_bytes(a) };
-	if (out->larger < tree_bytes(b))
-		out->larger = tree_bytes(b);
-	for (i = 0; i < a->count; i++) {
-		const struct tree_file *f = &a->files[i];
-
-		sum_add(f->same  ? &out->same :
-			f->other ? &out->similar :
-				   &out->here,
-			f);
+			bytes += (double)f->size;
+			if (kind < KINDS) {
+				s.of[kind][side].files++;
+				s.of[kind][side].bytes += (int64_t)f->size;
+			}
+			if (!side && percent > 0)
+				s.shared += (double)f->size * percent / 100;
+		}
+		s.larger = bytes > s.larger ? bytes : s.larger;
 	}
-	for (i = 0; i < b->count; i++) {
-		const struct tree_file *f = &b->files[i];
-
-		if (is_pair_of_there(f))
-			sum_add(&out->similar, f);
-		else if (!f->same && !f->other)
-			sum_add(&out->there, f);
-	}
-	for (i = 0; i < a->count; i++) {
-		int percent = a->files[i].same ? 100 : a->files[i].score;
-
-		if (percent > 0)
-			out->shared += (double)a->files[i].size * percent / 100;
-	}
+	/* Pairs count once. */
+	s.of[PAIR][0].files += s.of[PAIR][1].files;
+	s.of[PAIR][0].bytes += s.of[PAIR][1].bytes;
+	*out = s;
 }
 
 /* The score of two that were named: the mount has it only of those it lists. */
@@ -85,11 +75,10 @@ static int estimate(const struct tree_sums *s)
 {
 	double percent;
 
-	if (!s->similar.files && !s->here.files && !s->there.files)
+	if (!s->of[PAIR][0].files && !s->of[ALONE][0].files &&
+	    !s->of[ALONE][1].files)
 		return 100;
-	if (!s->larger)
-		return 0;
-	percent = 100 * s->shared / (double)s->larger;
+	percent = s->larger > 0 ? 100 * s->shared / s->larger : 0;
 	return percent < 99 ? (int)(percent + 0.5) : 99;
 }
 
@@ -119,14 +108,14 @@ static int print_sums(struct similar_job *job, int score,
 		cell_number(score),
 		cell_word(similar_relation_names[similar_relation_of(
 			INDEX_ALIKE, score, 0)]),
-		cell_number((int64_t)s->same.files),
-		cell_number((int64_t)s->same.bytes),
-		cell_number((int64_t)s->similar.files),
-		cell_number((int64_t)s->similar.bytes),
-		cell_number((int64_t)s->here.files),
-		cell_number((int64_t)s->here.bytes),
-		cell_number((int64_t)s->there.files),
-		cell_number((int64_t)s->there.bytes),
+		cell_number(s->of[SAME][0].files),
+		cell_number(s->of[SAME][0].bytes),
+		cell_number(s->of[PAIR][0].files),
+		cell_number(s->of[PAIR][0].bytes),
+		cell_number(s->of[ALONE][0].files),
+		cell_number(s->of[ALONE][0].bytes),
+		cell_number(s->of[ALONE][1].files),
+		cell_number(s->of[ALONE][1].bytes),
 		cell_path(rel, job->mount.root),
 	};
 
@@ -135,24 +124,24 @@ static int print_sums(struct similar_job *job, int score,
 	return table_row(&job->table, cells) ? 1 : 0;
 }
 
-/* "~" and the score: both have it; "<", ">": one has it alone. */
+/* A file that is here or there, or a pair with its score. */
 static int print_difference(const struct similar_job *job,
 			    const struct tree_file *f, const char *here,
 			    const char *there)
 {
 	char size[TEXT_SIZE_ROOM], score[8] = "   ";
-	struct record r;
+	json_t *line;
 
 	if (job->output.json) {
-		record_begin(&r);
+		line = json_pack("{s:I}", "size", (json_int_t)f->size);
 		if (here)
-			record_path(&r, "here", here);
+			(void)cli_set_json_path(line, "here", here);
 		if (there)
-			record_path(&r, "there", there);
+			(void)cli_set_json_path(line, "there", there);
 		if (here && there && f->score >= 0)
-			record_number(&r, "score", f->score);
-		record_number(&r, "size", (int64_t)f->size);
-		return record_print(&r) ? 1 : 0;
+			(void)json_object_set_new(line, "score",
+						  json_integer(f->score));
+		return cli_print_json(line) ? 1 : 0;
 	}
 	if (here && there)
 		(void)snprintf(score, sizeof(score),
@@ -174,41 +163,29 @@ static int print_difference(const struct similar_job *job,
 
 /* Pairs first, then the files of one tree alone. */
 static int print_differences(const struct similar_job *job,
-			     const struct tree *a, const struct tree *b)
+			     const struct tree *const trees[2])
 {
 	const struct tree_file *f;
-	int err = 0;
+	const char *names[2];
+	int pass, side, err = 0;
 
-	for (f = a->files; f < a->files + a->count && !err; f++)
-		if (!f->same && f->other)
-			err = print_difference(job, f, tree_name(a, f),
-					       tree_name(b, f->other));
-	for (f = b->files; f < b->files + b->count && !err; f++)
-		if (is_pair_of_there(f))
-			err = print_difference(job, f, tree_name(a, f->other),
-					       tree_name(b, f));
-	for (f = a->files; f < a->files + a->count && !err; f++)
-		if (!f->same && !f->other)
-			err = print_difference(job, f, tree_name(a, f), NULL);
-	for (f = b->files; f < b->files + b->count && !err; f++)
-		if (!f->same && !f->other)
-			err = print_difference(job, f, NULL, tree_name(b, f));
+	for (pass = 2; pass < 6; pass++) {
+		side = pass & 1;
+		for (f = trees[side]->files;
+		     f < trees[side]->files + trees[side]->count && !err; f++) {
+			if ((int)kind_of(f, side) != pass / 2)
+				continue;
+			names[side] = tree_name(trees[side], f);
+			names[!side] =
+				f->other ? tree_name(trees[!side], f->other) :
+					   NULL;
+			err = print_difference(job, f, names[0], names[1]);
+		}
+	}
 	return err;
 }
 
 /* ---- the directories ---- */
-
-static int list(struct similar_job *job, struct link_list *hits)
-{
-	int err = link_list_read(job->listings, job->mount.rel, ".dirs", hits,
-				 job->reason);
-
-	if (!strncmp(job->reason, "cut", 3)) {
-		job->cut = true;
-		job->reason[0] = '\0';
-	}
-	return err;
-}
 
 /* A file without digests counts as one that the other tree lacks. */
 static void note_unknown(struct similar_job *job, const struct tree *t)
@@ -223,13 +200,14 @@ static int show(struct similar_job *job, struct tree_table *table,
 		struct tree *a, const char *rel, int score)
 {
 	struct tree b = tree_below(table, rel);
+	const struct tree *const trees[] = { a, &b };
 	struct tree_sums sums;
 	int err = tree_compare(table, a, &b);
 
 	note_unknown(job, &b);
 	if (err)
 		return err;
-	sums_take(a, &b, &sums);
+	sums_take(trees, &sums);
 	if (score == NO_SCORE)
 		score = estimate(&sums);
 	else if (score < job->best.threshold ||
@@ -238,19 +216,10 @@ static int show(struct similar_job *job, struct tree_table *table,
 	err = print_sums(job, score, &sums, rel);
 	if (err || !job->other || job->output.nul)
 		return err;
-	return print_differences(job, a, &b);
+	return print_differences(job, trees);
 }
 
 /* ---- two of them ---- */
-
-static bool is_inside(const char *path, const char *of)
-{
-	size_t len = strlen(of);
-
-	if (!*of)
-		return true;
-	return !strncmp(path, of, len) && (!path[len] || path[len] == '/');
-}
 
 /* Its path below the root of the mount.  1 after a message. */
 static int find_other(const struct similar_job *job, char **other_out)
@@ -266,7 +235,8 @@ static int find_other(const struct similar_job *job, char **other_out)
 		wrong = "in another mount";
 	else if (stat(job->other, &st) || !S_ISDIR(st.st_mode))
 		wrong = "not a directory";
-	else if (is_inside(mount.rel, rel) || is_inside(rel, mount.rel))
+	else if (!*mount.rel || path_below(mount.rel, rel) ||
+		 path_below(rel, mount.rel))
 		wrong = "one of the directories is inside of the other";
 	if (wrong) {
 		cli_complain(job->other, "%s", wrong);
@@ -284,12 +254,19 @@ static int collect(struct similar_job *job, struct link_list *hits)
 	char *other = NULL;
 	int err;
 
-	if (!job->other)
-		return list(job, hits);
-	err = find_other(job, &other);
-	if (!err)
-		err = link_list_add(hits, NO_SCORE, other);
-	free(other);
+	if (job->other) {
+		err = find_other(job, &other);
+		if (!err)
+			err = link_list_add(hits, NO_SCORE, other);
+		free(other);
+		return err;
+	}
+	err = link_list_read(job->listings, job->mount.rel, ".dirs", hits,
+			     job->reason);
+	if (!strncmp(job->reason, "cut", 3)) {
+		job->cut = true;
+		job->reason[0] = '\0';
+	}
 	return err;
 }
 

@@ -29,135 +29,114 @@ static int add_file(struct tree_table *t, const char *path, size_t content,
 	return files[t->count].path ? (int)(t->count++, 0) : -ENOMEM;
 }
 
+static int add_content(struct tree_table *t, uint64_t size, json_t *told)
+{
+	struct tree_content *contents = array_with_room(
+		t->contents, t->content_count, sizeof(*contents));
+
+	if (!contents)
+		return -ENOMEM;
+	t->contents = contents;
+	contents[t->content_count++] =
+		(struct tree_content){ .size = size, .told = told };
+	return 0;
+}
+
 /* A group is one content. */
 static int take_content(struct tree_table *t, const struct found_group *group)
 {
 	struct found_member *m = &group->members[0];
-	struct tree_content *contents;
 	size_t i;
-	int err = 0;
+	int err = add_content(t, m->size, m->digests);
 
-	contents = array_with_room(t->contents, t->content_count,
-				   sizeof(*contents));
-	if (!contents)
-		return -ENOMEM;
-	t->contents = contents;
-	contents[t->content_count] =
-		(struct tree_content){ .size = m->size, .told = m->digests };
-	m->digests = NULL;
+	if (!err)
+		m->digests = NULL;
 	for (i = 0; i < m->file_count && !err; i++)
-		err = add_file(t, m->files[i].path, t->content_count, m->size);
-	t->content_count++;
+		err = add_file(t, m->files[i].path, t->content_count - 1,
+			       m->size);
 	return err;
 }
 
+/* Of two that are equal the one with a content comes first. */
 static int by_path(const void *a, const void *b)
 {
 	const struct tree_file *x = a, *y = b;
+	int order = strcmp(x->path, y->path);
 
-	return strcmp(x->path, y->path);
+	return order ? order :
+		       (x->content == TREE_UNKNOWN) -
+			       (y->content == TREE_UNKNOWN);
 }
 
-static struct tree_file *find_path(const struct tree_file *files, size_t count,
-				   const char *path)
-{
-	struct tree_file key = { .path = (char *)(uintptr_t)path };
-
-	return count ? bsearch(&key, files, count, sizeof(key), by_path) : NULL;
-}
-
-static int add_empty(struct tree_table *t, const char *path)
-{
-	struct tree_content *contents;
-	size_t i = 0;
-
-	while (i < t->content_count && t->contents[i].size)
-		i++;
-	if (i == t->content_count) {
-		contents = array_with_room(t->contents, i, sizeof(*contents));
-		if (!contents)
-			return -ENOMEM;
-		t->contents = contents;
-		contents[t->content_count++] = (struct tree_content){ 0 };
-	}
-	return add_file(t, path, i, 0);
-}
-
-struct walk {
+struct tree_walk {
 	struct tree_table *t;
-	size_t known; /* files that have a content, sorted */
-	size_t skip;  /* of a path: the root of the mount */
-	const struct filter *filter;
+	size_t skip; /* of a path: the root of the mount */
 };
 
 static int walk_entry(void *arg, FTS *fts, FTSENT *entry)
 {
-	struct walk *w = arg;
-	const char *path = entry->fts_path + w->skip;
-	struct stat st;
+	struct tree_walk *w = arg;
 
 	(void)fts;
-	switch (entry->fts_info) {
-	case FTS_F:
-	case FTS_NSOK:
-		if (find_path(w->t->files, w->known, path) ||
-		    lstat(entry->fts_path, &st) || !S_ISREG(st.st_mode) ||
-		    !filter_takes(w->filter, path, (uint64_t)st.st_size))
-			return 0;
-		return st.st_size ? add_file(w->t, path, TREE_UNKNOWN,
-					     (uint64_t)st.st_size) :
-				    add_empty(w->t, path);
-	case FTS_DNR:
-	case FTS_ERR:
-	case FTS_NS:
+	if (entry->fts_info == FTS_F || entry->fts_info == FTS_NSOK)
+		return add_file(w->t, entry->fts_path + w->skip, TREE_UNKNOWN,
+				0);
+	if (cli_walk_failed(entry) && entry->fts_errno != ENOENT)
 		cli_complain_errno(entry->fts_path, -entry->fts_errno);
-		return 0;
-	default:
-		return 0;
-	}
+	return 0;
 }
 
-/* One directory may be below another, and its files are found twice then. */
-static void drop_doubles(struct tree_table *t)
+/* A file that the walk alone has found: one without digests, or empty.  False:
+ * it does not count. */
+static bool look_at(const struct similar_job *job, struct tree_table *t,
+		    struct tree_file *f)
 {
-	size_t i, kept = 0;
+	char *path = path_shown(job->mount.root, f->path, NULL);
+	struct stat st;
+	bool counts = path && !lstat(path, &st) && S_ISREG(st.st_mode) &&
+		      filter_takes(&job->filter, f->path, (uint64_t)st.st_size);
 
-	for (i = 0; i < t->count; i++)
-		if (kept && !by_path(&t->files[kept - 1], &t->files[i]))
-			free(t->files[i].path);
-		else
-			t->files[kept++] = t->files[i];
-	t->count = kept;
+	free(path);
+	f->size = counts ? (uint64_t)st.st_size : 0;
+	if (counts && !st.st_size)
+		f->content = t->content_count - 1;
+	return counts;
 }
 
-static void sort(struct tree_table *t)
-{
-	if (t->count)
-		qsort(t->files, t->count, sizeof(*t->files), by_path);
-}
-
-/* The files that have no digests are not in the answer. */
+/* The files that have no digests are not in the answer.  One directory may be
+ * below another, and its files are found twice then. */
 static int walk_roots(struct similar_job *job, const char *const *roots,
 		      size_t root_count, struct tree_table *t)
 {
 	const char *mount = job->mount.root;
-	struct walk w = { t, t->count,
-			  strcmp(mount, "/") ? strlen(mount) + 1 : 1,
-			  &job->filter };
-	size_t i;
+	struct tree_walk w = { t, strcmp(mount, "/") ? strlen(mount) + 1 : 1 };
+	size_t i, kept = 0;
 	int err = 0;
 
-	sort(t);
 	for (i = 0; i < root_count && !err; i++) {
-		char *path = path_shown(job->mount.root, roots[i], NULL);
+		char *path = path_shown(mount, roots[i], NULL);
 
 		err = path ? cli_walk(path, FTS_XDEV | FTS_NOSTAT, NULL,
 				      walk_entry, &w) :
 			     -ENOMEM;
 		free(path);
 	}
-	sort(t);
-	drop_doubles(t);
+	if (!err) /* of all empty files */
+		err = add_content(t, 0, NULL);
+	if (t->count)
+		qsort(t->files, t->count, sizeof(*t->files), by_path);
+	for (i = 0; i < t->count; i++) {
+		struct tree_file *f = &t->files[i];
+		const bool again =
+			kept && !strcmp(t->files[kept - 1].path, f->path);
+
+		if (!again && !err &&
+		    (f->content != TREE_UNKNOWN || look_at(job, t, f)))
+			t->files[kept++] = *f;
+		else
+			free(f->path);
+	}
+	t->count = kept;
 	return err;
 }
 
@@ -230,25 +209,22 @@ static void mark_same(const struct tree_table *t, const struct tree *a,
 {
 	const struct tree *const trees[] = { a, b };
 	struct tree_content *c;
+	struct tree_file *f;
 	size_t i;
-	int side;
+	unsigned pass;
 
 	for (i = 0; i < t->content_count; i++)
 		t->contents[i].seen = 0;
-	for (side = 0; side < 2; side++)
-		for (i = 0; i < trees[side]->count; i++) {
-			c = content_of(t, &trees[side]->files[i]);
-			if (c)
-				c->seen |= 1U << side;
-		}
-	for (side = 0; side < 2; side++)
-		for (i = 0; i < trees[side]->count; i++) {
-			struct tree_file *file = &trees[side]->files[i];
-
-			c = content_of(t, file);
-			file->same = c && c->seen == 3;
-			file->other = NULL;
-			file->score = 0;
+	/* Twice over both: what there is, and what that means. */
+	for (pass = 0; pass < 4; pass++)
+		for (f = trees[pass & 1]->files;
+		     f < trees[pass & 1]->files + trees[pass & 1]->count; f++) {
+			c = content_of(t, f);
+			if (c && pass < 2)
+				c->seen |= 1U << pass;
+			f->same = c && c->seen == 3;
+			f->other = NULL;
+			f->score = 0;
 		}
 }
 
@@ -313,24 +289,12 @@ static int pair_by_path(const struct tree_table *t, struct tree *a,
 	return err;
 }
 
-static bool is_alone(const struct tree_file *file)
-{
-	return !file->same && !file->other;
-}
-
 /* ---- by likeness ---- */
 
 struct likeness {
 	int score;
 	bool same_name;
 	struct tree_file *a, *b;
-};
-
-struct likenesses {
-	struct near_index near;
-	struct tree_file **files; /* what near has */
-	struct likeness *all;
-	size_t count;
 };
 
 /* The best first; of two that are as good the one with equal names. */
@@ -347,93 +311,83 @@ static int by_likeness(const void *x, const void *y)
 	return order ? order : strcmp(p->b->path, q->b->path);
 }
 
-static int collect(const struct tree_table *t, struct likenesses *l,
-		   const struct tree *b)
+static bool is_alone(const struct tree_file *file)
+{
+	return !file->same && !file->other;
+}
+
+/* The digests of the files that one of the trees has alone; files: of each. */
+static int collect(const struct tree_table *t, struct near_index *near,
+		   const struct tree *b, struct tree_file **files)
 {
 	const struct digests *d;
 	size_t i;
 	int err = 0;
 
-	l->files = calloc(b->count + 1, sizeof(struct tree_file *));
-	if (!l->files)
-		return -ENOMEM;
 	for (i = 0; i < b->count && !err; i++) {
 		if (!is_alone(&b->files[i]))
 			continue;
 		err = digests_of(t, &b->files[i], &d);
 		if (err || !d)
 			continue;
-		l->files[l->near.count] = &b->files[i];
-		err = near_add(&l->near, d);
+		files[near->count] = &b->files[i];
+		err = near_add(near, d);
 	}
-	return err ? err : near_begin(&l->near);
-}
-
-static int search(const struct tree_table *t, struct likenesses *l,
-		  struct tree_file *file)
-{
-	const struct digests *d;
-	struct likeness *all;
-	size_t count = 0, i;
-	int err = digests_of(t, file, &d);
-
-	if (!err && d)
-		err = near_search(&l->near, d, t->threshold, &count);
-	for (i = 0; i < count && !err; i++) {
-		struct tree_file *b = l->files[l->near.matches[i].content - 1];
-
-		all = array_with_room(l->all, l->count, sizeof(*all));
-		if (!all)
-			return -ENOMEM;
-		l->all = all;
-		all[l->count++] = (struct likeness){
-			.score = l->near.matches[i].verdict.score,
-			.same_name = !strcmp(cli_base_name(file->path),
-					     cli_base_name(b->path)),
-			.a = file,
-			.b = b,
-		};
-	}
-	return err;
-}
-
-static void take_best(struct likenesses *l)
-{
-	size_t i;
-
-	if (l->count)
-		qsort(l->all, l->count, sizeof(*l->all), by_likeness);
-	for (i = 0; i < l->count; i++) {
-		struct tree_file *a = l->all[i].a, *b = l->all[i].b;
-
-		if (a->other || b->other)
-			continue;
-		a->other = b;
-		b->other = a;
-		a->score = b->score = l->all[i].score;
-	}
+	return err ? err : near_begin(near);
 }
 
 static int pair_by_likeness(const struct tree_table *t, struct tree *a,
 			    struct tree *b)
 {
-	struct likenesses *l = calloc(1, sizeof(*l));
-	size_t i;
-	int err = l ? collect(t, l, b) : -ENOMEM;
+	struct near_index *near = calloc(1, sizeof(*near));
+	struct tree_file **files = calloc(b->count + 1, sizeof(*files)), *f;
+	struct likeness *all = NULL, *more;
+	size_t count = 0, found, i, k;
+	const struct digests *d;
+	int err = near && files ? collect(t, near, b, files) : -ENOMEM;
 
 	for (i = 0; i < a->count && !err; i++) {
+		f = &a->files[i];
 		progress_show("comparing", (double)i / (double)a->count);
-		if (is_alone(&a->files[i]))
-			err = search(t, l, &a->files[i]);
+		if (!is_alone(f) || (err = digests_of(t, f, &d)) || !d)
+			continue;
+		found = 0;
+		err = near_search(near, d, t->threshold, &found);
+		for (k = 0; k < found && !err; k++) {
+			const struct index_match *m = &near->matches[k];
+			struct tree_file *other = files[m->content - 1];
+
+			more = array_with_room(all, count, sizeof(*all));
+			err = more ? 0 : -ENOMEM;
+			if (!more)
+				break;
+			all = more;
+			all[count++] = (struct likeness){
+				.score = m->verdict.score,
+				.same_name =
+					!strcmp(cli_base_name(f->path),
+						cli_base_name(other->path)),
+				.a = f,
+				.b = other,
+			};
+		}
 	}
-	if (!err)
-		take_best(l);
-	if (l) {
-		near_release(&l->near);
-		free(l->files);
-		free(l->all);
+	if (count)
+		qsort(all, count, sizeof(*all), by_likeness);
+	for (i = 0; i < count && !err; i++) {
+		struct tree_file *x = all[i].a, *y = all[i].b;
+
+		if (x->other || y->other)
+			continue;
+		x->other = y;
+		y->other = x;
+		x->score = y->score = all[i].score;
 	}
-	free(l);
+	if (near)
+		near_release(near);
+	free(near);
+	free(files);
+	free(all);
 	progress_clear();
 	return err;
 }
