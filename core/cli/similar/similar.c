@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "core/base/text.h"
-#include "core/cli/record.h"
 
 /* ---- the columns of files ---- */
 
@@ -37,48 +36,32 @@ static const struct column columns[] = {
 
 /* ---- the end of an operand ---- */
 
+static bool is_a(const char *path, mode_t type)
+{
+	struct stat st;
+
+	return !stat(path, &st) && (st.st_mode & S_IFMT) == type;
+}
+
 static bool is_directory(const char *path)
 {
-	struct stat st;
-
-	return !stat(path, &st) && S_ISDIR(st.st_mode);
-}
-
-static bool is_regular(const char *path)
-{
-	struct stat st;
-
-	return !stat(path, &st) && S_ISREG(st.st_mode);
-}
-
-static void complain_cut(const struct similar_job *job, const char *path)
-{
-	if (!job->of && job->path && is_directory(job->path))
-		cli_complain(path, "other directories have content in common "
-				   "with it, too; only the best are listed");
-	else
-		cli_complain(path, "there are more than the mount's limit; "
-				   "see --limit");
+	return is_a(path, S_IFDIR);
 }
 
 static void complain_incomplete(const struct similar_job *job, const char *path)
 {
-	const char *state = job->reason;
+	static const char *const texts[][2] = {
+		{ "busy", "not known yet: a program has it open for writing" },
+		{ "pending", "not known yet: it is not hashed" },
+		{ "skipped:",
+		  "not known: it is not hashed because of the mount's "
+		  "options" },
+		{ "error:", "not known: it could not be read" },
+	};
+	const char *text = "the answer is not complete";
+	size_t i;
 
-	if (!strcmp(state, "busy"))
-		cli_complain(path, "not known yet: a program has it open for "
-				   "writing (busy)");
-	else if (!strcmp(state, "pending"))
-		cli_complain(path, "not known yet: it is not hashed (pending)");
-	else if (!strncmp(state, "skipped:", 8))
-		cli_complain(path,
-			     "not known: it is not hashed because of the "
-			     "mount's options (%s)",
-			     state);
-	else if (!strncmp(state, "error:", 6))
-		cli_complain(path, "not known: it could not be read (%s)",
-			     state);
-	else if (job->unknown)
+	if (job->unknown) {
 		cli_complain(path,
 			     "%zu %s as different; "
 			     "kin status --failed --skipped lists them",
@@ -86,8 +69,12 @@ static void complain_incomplete(const struct similar_job *job, const char *path)
 			     text_plural(job->unknown,
 					 "file has no digests and counts",
 					 "files have no digests and count"));
-	else
-		cli_complain(path, "the answer is not complete (%s)", state);
+		return;
+	}
+	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (!strncmp(job->reason, texts[i][0], strlen(texts[i][0])))
+			text = texts[i][1];
+	cli_complain(path, "%s (%s)", text, job->reason);
 }
 
 /* Says what is missing, and forgets the operand. */
@@ -100,7 +87,12 @@ static int finish(struct similar_job *job)
 		complain_incomplete(job, path);
 		code = EXIT_INCOMPLETE;
 	} else if (job->cut && !job->best.limit) {
-		complain_cut(job, path);
+		cli_complain(path, "%s",
+			     !job->of && job->path && is_directory(job->path) ?
+				     "other directories have content in common "
+				     "with it, too; only the best are listed" :
+				     "there are more than the mount's limit; "
+				     "see --limit");
 	}
 	job->any_cut |= job->cut;
 	if (*job->reason && !*job->doubt)
@@ -118,28 +110,7 @@ static int finish(struct similar_job *job)
 	return code;
 }
 
-static int print_totals(const struct similar_job *job)
-{
-	struct record r;
-
-	record_totals(&r);
-	record_number(&r, "files", (int64_t)job->found);
-	record_flag(&r, "cut", job->any_cut);
-	record_complete(&r, !*job->doubt, job->doubt);
-	return record_print(&r);
-}
-
 /* ---- one operand ---- */
-
-static int find_listings(struct similar_job *job)
-{
-	int code = mount_find_or_complain(job->path, &job->mount);
-
-	if (code)
-		return code;
-	job->listings = mount_listings_or_complain(job->mount.root);
-	return job->listings ? EXIT_OK : EXIT_FAILED;
-}
 
 /* Whether what was asked for goes with what the paths are. */
 static int check_kind(const struct similar_job *job)
@@ -148,7 +119,7 @@ static int check_kind(const struct similar_job *job)
 
 	if (is_directory(job->path) && job->relation)
 		wrong = "a directory; --relation is that of files";
-	else if (!is_directory(job->path) && !is_regular(job->path))
+	else if (!is_directory(job->path) && !is_a(job->path, S_IFREG))
 		wrong = "neither a file nor a directory";
 	else if (job->why && is_directory(job->path))
 		wrong = "a directory; --why is about two files";
@@ -160,28 +131,22 @@ static int check_kind(const struct similar_job *job)
 	return EXIT_FAILED;
 }
 
-/* A file of elsewhere, in a database alone. */
-static int ask_elsewhere(struct similar_job *job)
-{
-	int err = similar_digest(job, job->of);
-
-	if (!err)
-		err = similar_everywhere(job);
-	return err ? err : similar_print(job);
-}
-
 static int ask(struct similar_job *job)
 {
-	int code;
+	int err, code;
 
 	if (job->in)
 		return similar_in(job);
-	if (!job->path)
-		return ask_elsewhere(job);
-	code = find_listings(job);
-	if (!code && !job->of)
-		code = check_kind(job);
-	if (code)
+	if (!job->path) { /* a file of elsewhere, in a database alone */
+		err = similar_digest(job, job->of);
+		if (!err)
+			err = similar_everywhere(job);
+		return err ? err : similar_print(job);
+	}
+	code = mount_find_or_complain(job->path, &job->mount);
+	if (!code)
+		job->listings = mount_listings_or_complain(job->mount.root);
+	if (code || !job->listings || (!job->of && check_kind(job)))
 		return 1;
 	if (job->of) {
 		job->within = *job->mount.rel && is_directory(job->path) ?
@@ -295,7 +260,10 @@ static int run(int argc, char **argv)
 	if (!code) {
 		code = run_all(&job, argv + optind);
 		if (job.output.json && !job.why && code != EXIT_FAILED) {
-			printed = print_totals(&job);
+			printed = table_totals(json_pack("{s:I, s:b}", "files",
+							 (json_int_t)job.found,
+							 "cut", job.any_cut),
+					       !*job.doubt, job.doubt);
 			code = printed ? printed : code;
 		}
 	}

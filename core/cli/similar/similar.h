@@ -96,6 +96,10 @@ struct similar_job {
 	size_t unknown;   /* files of directories without digests */
 };
 
+/* What the options say, else the mount, else what kinfs takes by itself. */
+int similar_threshold(const struct similar_job *job);
+uint64_t similar_share_min(const struct similar_job *job);
+
 /* ---- similar_hit.c ---- */
 
 /* The relations that are asked for, in turn from 0; false: no more. */

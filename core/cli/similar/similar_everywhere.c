@@ -10,8 +10,6 @@
 
 /* kin similar --everywhere: what other hosts have, among what the mount has. */
 
-enum { THRESHOLD = 60 };
-
 static int add_copies(struct similar_job *job, const json_t *line,
 		      const struct digests *d)
 {
@@ -57,20 +55,16 @@ static int take_line(void *arg, json_t *line)
 int similar_everywhere(struct similar_job *job)
 {
 	struct everywhere e = { .mount = &job->mount, .db = job->db };
-	const char *root = job->mount.root;
-	int threshold = job->best.threshold, err;
+	int err;
 
-	if (!threshold)
-		threshold = root ? (int)mount_get_number(root, "threshold",
-							 THRESHOLD) :
-				   THRESHOLD;
 	/* A file that is not hashed has no digests to ask with. */
 	if (!(job->digests.set & DIGEST_BIT(DIGEST_XXH128)) ||
 	    !job->digests.size)
 		return 0;
-	err = everywhere_ask(
-		&e, similar_request_new(&job->digests, threshold, false),
-		take_line, job);
+	err = everywhere_ask(&e,
+			     similar_request_new(&job->digests,
+						 similar_threshold(job), false),
+			     take_line, job);
 	if (!err && *e.reason && !*job->reason)
 		(void)snprintf(job->reason, sizeof(job->reason),
 			       "elsewhere: %s", e.reason);

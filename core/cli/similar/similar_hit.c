@@ -8,7 +8,6 @@
 #include "core/base/array.h"
 #include "core/base/clock.h"
 #include "core/base/text.h"
-#include "core/cli/record.h"
 
 const char *const similar_relation_names[SIMILAR_RELATIONS] = {
 	[SIMILAR_COPY] = "copy",         [SIMILAR_VERSION] = "version",
@@ -127,13 +126,6 @@ static int by_score(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-static bool is_below(const char *path, const char *directory)
-{
-	size_t len = directory ? strlen(directory) : 0;
-
-	return !len || (!strncmp(path, directory, len) && path[len] == '/');
-}
-
 /* What the file system knows of it.  False: it is the file itself. */
 static bool look_at(const struct similar_job *job, struct similar_hit *hit)
 {
@@ -164,9 +156,10 @@ static bool look_at(const struct similar_job *job, struct similar_hit *hit)
 
 static bool is_listed(const struct similar_job *job, struct similar_hit *hit)
 {
+	const char *within = hit->root && !job->in ? job->within : NULL;
+
 	return is_wanted(job, hit->relation) &&
-	       is_below(hit->path,
-			hit->root && !job->in ? job->within : NULL) &&
+	       (!within || path_below(hit->path, within)) &&
 	       look_at(job, hit) &&
 	       filter_takes(&job->filter, hit->path,
 			    hit->size < 0 ? UINT64_MAX : (uint64_t)hit->size);
@@ -260,45 +253,24 @@ int similar_print(struct similar_job *job)
 
 /* ---- nothing was found ---- */
 
-static int64_t mount_number(const struct similar_job *job, const char *key,
-			    int64_t otherwise)
+static uint64_t setting(const struct similar_job *job, uint64_t wish,
+			const char *key, json_int_t otherwise)
 {
-	return job->mount.root ?
-		       mount_get_number(job->mount.root, key, otherwise) :
-		       otherwise;
+	return wish            ? wish :
+	       job->mount.root ? (uint64_t)mount_get_number(job->mount.root,
+							    key, otherwise) :
+				 (uint64_t)otherwise;
 }
 
-/* As the user sees a path below the root. */
-static char *shown(const struct similar_job *job, const char *rel)
+int similar_threshold(const struct similar_job *job)
 {
-	return path_shown(job->mount.root, rel, job->table.base);
+	return (int)setting(job, (uint64_t)job->best.threshold, "threshold",
+			    60);
 }
 
-static void append_nearest(const struct similar_job *job,
-			   const struct similar_near *near, struct buf *out)
+uint64_t similar_share_min(const struct similar_job *job)
 {
-	char *path = near->path ? shown(job, near->path) : NULL;
-	const char *name = path ? path : "";
-	int threshold = job->best.threshold;
-
-	if (!threshold)
-		threshold = (int)mount_number(job, "threshold", 60);
-	if (!near->score)
-		(void)buf_append_text(out, "nothing resembles it");
-	else if (near->boilerplate && near->score >= threshold)
-		(void)buf_append_format(out,
-					"nearest: %d, but mere boilerplate "
-					"(--relation boilerplate), %s",
-					near->score, name);
-	else if (near->score < threshold)
-		(void)buf_append_format(out, "nearest: %d, threshold %d, %s",
-					near->score, threshold, name);
-	else
-		(void)buf_append_format(out,
-					"nearest: %d, which an option leaves "
-					"out, %s",
-					near->score, name);
-	free(path);
+	return setting(job, job->share_min, "share_min", INDEX_SHARE_MIN);
 }
 
 static void append_passage(const struct similar_job *job,
@@ -306,13 +278,13 @@ static void append_passage(const struct similar_job *job,
 {
 	char size[TEXT_SIZE_ROOM], least[TEXT_SIZE_ROOM];
 	struct sketch *sketch = malloc(sizeof(*sketch));
-	char *path = near->shared_path ? shown(job, near->shared_path) : NULL;
-	uint64_t share_min = job->share_min;
+	char *path = near->shared_path ?
+			     path_shown(job->mount.root, near->shared_path,
+					job->table.base) :
+			     NULL;
 
-	if (!share_min)
-		share_min = (uint64_t)mount_number(job, "share_min",
-						   INDEX_SHARE_MIN);
-	(void)text_format_size((double)share_min, TEXT_UNITS_BRIEF, least);
+	(void)text_format_size((double)similar_share_min(job), TEXT_UNITS_BRIEF,
+			       least);
 	if (near->shared)
 		(void)buf_append_format(
 			out, "; longest passage: %s, --share-min %s, %s",
@@ -332,13 +304,30 @@ static void append_passage(const struct similar_job *job,
 void similar_complain_near(struct similar_job *job,
 			   const struct similar_near *near)
 {
+	char *path = near->path ? path_shown(job->mount.root, near->path,
+					     job->table.base) :
+				  NULL;
+	const int threshold = similar_threshold(job);
 	struct buf text = { 0 };
 
-	append_nearest(job, near, &text);
+	if (!near->score)
+		(void)buf_append_text(&text, "nothing resembles it");
+	else if (near->score < threshold)
+		(void)buf_append_format(&text, "nearest: %d, threshold %d, %s",
+					near->score, threshold,
+					path ? path : "");
+	else
+		(void)buf_append_format(
+			&text, "nearest: %d, %s, %s", near->score,
+			near->boilerplate ? "but mere boilerplate "
+					    "(--relation boilerplate)" :
+					    "which an option leaves out",
+			path ? path : "");
 	if (!job->relation ||
 	    !strcmp(job->relation, similar_relation_names[SIMILAR_SHARES]))
 		append_passage(job, near, &text);
 	cli_complain(job->of ? job->of : job->path, "%s",
 		     text.data ? text.data : "nothing resembles it");
 	buf_release(&text);
+	free(path);
 }

@@ -11,7 +11,6 @@
  * kin similar --in: what of an export resembles a file.  The export is read
  * once, and each of its contents is compared with the file.
  */
-enum { THRESHOLD = 60 };
 
 struct in_search {
 	struct similar_job *job;
@@ -71,9 +70,8 @@ static int compare_content(struct in_search *in, const struct export_reader *r)
 {
 	struct similar_job *job = in->job;
 	struct judge_rules rules = {
-		.threshold =
-			job->best.threshold ? job->best.threshold : THRESHOLD,
-		.share_min = job->share_min ? job->share_min : INDEX_SHARE_MIN,
+		.threshold = similar_threshold(job),
+		.share_min = similar_share_min(job),
 	};
 	struct verdict v;
 	int at = 0, err = 0;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/base/text.h"
-#include "core/cli/record.h"
 #include "core/index/judge.h"
 
 /*
@@ -27,20 +26,15 @@ struct why {
 	uint64_t share_min;
 };
 
-static bool is_pair(const struct why *w, const struct similar_hit *hit)
-{
-	return !strcmp(hit->path, w->rel);
-}
-
 /* The first relation is told. */
 static int find_listed(void *arg, const struct similar_hit *hit)
 {
 	struct why *w = arg;
 
-	if (!is_pair(w, hit) || w->is_listed)
-		return 0;
-	w->is_listed = true;
-	w->listed = *hit;
+	if (!strcmp(hit->path, w->rel) && !w->is_listed) {
+		w->is_listed = true;
+		w->listed = *hit;
+	}
 	return 0;
 }
 
@@ -48,9 +42,11 @@ static int find_known(void *arg, const struct similar_hit *hit)
 {
 	struct why *w = arg;
 
-	if (is_pair(w, hit) && hit->shared >= 0) {
+	if (strcmp(hit->path, w->rel) != 0)
+		return 0;
+	if (hit->shared >= 0) {
 		w->shared = hit->shared;
-	} else if (is_pair(w, hit)) {
+	} else {
 		w->is_known = true;
 		w->known = *hit;
 	}
@@ -101,82 +97,78 @@ static int ask(struct similar_job *job, struct why *w)
 
 /* ---- the answer ---- */
 
-/* "short", "below", "boilerplate", "cut", "ignored"; NULL: it is listed. */
-static const char *reason_of(const struct similar_job *job, const struct why *w)
+enum why_not { LISTED, SHORT, BELOW, BOILERPLATE, CUT, IGNORED };
+
+static const char *const texts[][2] = {
+	[LISTED] = { "listed", "" },
+	[SHORT] = { "short", "the passages in common are too short" },
+	[BELOW] = { "below", "the score is below the threshold" },
+	[BOILERPLATE] = { "boilerplate", "mere boilerplate" },
+	[CUT] = { "cut", "more files are alike than the mount's limit" },
+	[IGNORED] = { "ignored", "the pair is ignored, see kin ignore --list" },
+};
+
+static enum why_not reason_of(const struct similar_job *job,
+			      const struct why *w)
 {
 	const bool passages =
 		job->relation &&
 		!strcmp(job->relation, similar_relation_names[SIMILAR_SHARES]);
-	const bool is_far = w->known.score < w->threshold;
 
 	if (w->is_listed)
-		return NULL;
-	if (passages && w->shared < (int64_t)w->share_min)
-		return "short";
-	if (!passages && is_far)
-		return "below";
-	if (!passages &&
-	    (!w->is_known || w->known.relation == SIMILAR_BOILERPLATE))
-		return "boilerplate";
-	return w->is_cut ? "cut" : "ignored";
+		return LISTED;
+	if (passages)
+		return w->shared < (int64_t)w->share_min ? SHORT :
+		       w->is_cut                         ? CUT :
+							   IGNORED;
+	if (w->known.score < w->threshold)
+		return BELOW;
+	if (!w->is_known || w->known.relation == SIMILAR_BOILERPLATE)
+		return BOILERPLATE;
+	return w->is_cut ? CUT : IGNORED;
 }
 
-static bool is_by_text(const struct why *w)
+/* 1 after a message. */
+static int answer(const struct similar_job *job, const struct why *w)
 {
-	return w->is_listed ? w->listed.by_text : w->known.by_text;
-}
-
-static int print_json(const struct similar_job *job, const struct why *w)
-{
-	const char *reason = reason_of(job, w);
-	struct record r;
-
-	record_begin(&r);
-	record_path(&r, "of", job->path);
-	record_number(&r, "score",
-		      w->is_listed ? w->listed.score : w->known.score);
-	if (w->is_listed)
-		record_text(&r, "relation",
-			    similar_relation_names[w->listed.relation]);
-	if (w->known.distinctive >= 0 && w->is_known)
-		record_number(&r, "distinctive", w->known.distinctive);
-	if (is_by_text(w))
-		record_text(&r, "by", "text");
-	if (w->shared >= 0)
-		record_number(&r, "shared", w->shared);
-	record_number(&r, "threshold", w->threshold);
-	record_number(&r, "share_min", (int64_t)w->share_min);
-	record_text(&r, "reason", reason ? reason : "listed");
-	record_path(&r, "root", job->mount.root);
-	record_path(&r, "path", w->rel);
-	return record_print(&r);
-}
-
-static void print_text(const struct similar_job *job, const struct why *w)
-{
-	static const char *const texts[][2] = {
-		{ "short", "the passages in common are too short" },
-		{ "below", "the score is below the threshold" },
-		{ "boilerplate", "mere boilerplate" },
-		{ "cut", "more files are alike than the mount's limit" },
-		{ "ignored", "the pair is ignored, see kin ignore --list" },
-	};
-	const char *reason = reason_of(job, w);
+	const enum why_not reason = reason_of(job, w);
+	const char *relation = similar_relation_names[w->listed.relation];
+	const int score = w->is_listed ? w->listed.score : w->known.score;
+	const int distinctive = w->is_known ? w->known.distinctive : -1;
+	const bool by_text =
+		w->is_listed ? w->listed.by_text : w->known.by_text;
 	char size[TEXT_SIZE_ROOM];
-	size_t i;
+	json_t *line;
 
-	if (w->is_listed)
-		printf("listed: %s",
-		       similar_relation_names[w->listed.relation]);
-	for (i = 0; reason && i < sizeof(texts) / sizeof(texts[0]); i++)
-		if (!strcmp(reason, texts[i][0]))
-			printf("not listed: %s", texts[i][1]);
-	printf("; score %d, threshold %d",
-	       w->is_listed ? w->listed.score : w->known.score, w->threshold);
-	if (is_by_text(w))
+	if (job->output.json) {
+		line = json_pack("{s:i, s:i, s:I, s:s}", "score", score,
+				 "threshold", w->threshold, "share_min",
+				 (json_int_t)w->share_min, "reason",
+				 texts[reason][0]);
+		(void)cli_set_json_path(line, "of", job->path);
+		(void)cli_set_json_path(line, "root", job->mount.root);
+		(void)cli_set_json_path(line, "path", w->rel);
+		if (w->is_listed)
+			(void)json_object_set_new(line, "relation",
+						  json_string(relation));
+		if (distinctive >= 0)
+			(void)json_object_set_new(line, "distinctive",
+						  json_integer(distinctive));
+		if (by_text)
+			(void)json_object_set_new(line, "by",
+						  json_string("text"));
+		if (w->shared >= 0)
+			(void)json_object_set_new(line, "shared",
+						  json_integer(w->shared));
+		return cli_print_json(line) ? 1 : 0;
+	}
+	printf("%slisted: %s; score %d, threshold %d",
+	       w->is_listed ? "" : "not ",
+	       w->is_listed ? relation : texts[reason][1], score, w->threshold);
+	if (by_text)
 		fputs(", by text", stdout);
-	if (w->is_known && w->known.distinctive >= 0)
-		printf(", distinctive %d", w->known.distinctive);
+	if (distinctive >= 0)
+		printf(", distinctive %d", distinctive);
 	if (w->shared > 0)
 		printf("; passages of about %s",
 		       text_format_size((double)w->shared, TEXT_UNITS_BRIEF,
@@ -185,21 +177,16 @@ static void print_text(const struct similar_job *job, const struct why *w)
 		fputs("; no passage that can be told", stdout);
 	printf(", share_min %s\n",
 	       text_format_size((double)w->share_min, TEXT_UNITS_BRIEF, size));
+	return 0;
 }
 
 static int explain(struct similar_job *job, const char *file, const char *other,
 		   struct why *w)
 {
-	const char *root = job->mount.root;
 	int err;
 
-	w->threshold = job->best.threshold;
-	if (!w->threshold)
-		w->threshold = (int)mount_get_number(root, "threshold", 60);
-	w->share_min = job->share_min;
-	if (!w->share_min)
-		w->share_min = (uint64_t)mount_get_number(root, "share_min",
-							  INDEX_SHARE_MIN);
+	w->threshold = similar_threshold(job);
+	w->share_min = similar_share_min(job);
 	similar_digests(file, &job->digests);
 	similar_look_file(job, file);
 	if (!*job->reason)
@@ -209,26 +196,7 @@ static int explain(struct similar_job *job, const char *file, const char *other,
 	err = ask(job, w);
 	if (!err && (!w->is_known || w->shared < 0))
 		err = compare(job, other, w);
-	if (err)
-		return err;
-	if (job->output.json)
-		return print_json(job, w) ? 1 : 0;
-	print_text(job, w);
-	return 0;
-}
-
-/* 1 after a message. */
-static int find_other(const struct similar_job *job, struct mount *out)
-{
-	struct stat st;
-
-	if (mount_find_or_complain(job->other, out))
-		return 1;
-	if (!strcmp(out->root, job->mount.root) && !stat(job->other, &st) &&
-	    S_ISREG(st.st_mode))
-		return 0;
-	cli_complain(job->other, "not a file of the mount %s", job->mount.root);
-	return 1;
+	return err ? err : answer(job, w);
 }
 
 int similar_why(struct similar_job *job)
@@ -236,8 +204,15 @@ int similar_why(struct similar_job *job)
 	struct mount mount = { 0 };
 	struct why w = { .shared = -1 };
 	char *file = NULL, *other = NULL;
-	int err = find_other(job, &mount);
+	struct stat st;
+	int err = mount_find_or_complain(job->other, &mount) ? 1 : 0;
 
+	if (!err && (strcmp(mount.root, job->mount.root) != 0 ||
+		     stat(job->other, &st) || !S_ISREG(st.st_mode))) {
+		cli_complain(job->other, "not a file of the mount %s",
+			     job->mount.root);
+		err = 1;
+	}
 	if (!err) {
 		w.rel = mount.rel;
 		file = path_shown(job->mount.root, job->mount.rel, NULL);
