@@ -30,32 +30,27 @@ static int take_how(void *arg, const char *text)
 			       text);
 }
 
-static int add_directory(struct dedup_job *job, const char *text)
-{
-	size_t count = job->rules.directory_count;
-	const char **directories =
-		array_with_room(job->directories, count, sizeof(*directories));
-	char *path = directories ? realpath(text, NULL) : NULL;
-
-	if (directories)
-		job->directories = directories;
-	if (!path) {
-		cli_complain_errno(text, directories ? -errno : -ENOMEM);
-		return EXIT_FAILED;
-	}
-	directories[count] = path;
-	job->rules.directories = directories;
-	job->rules.directory_count++;
-	return EXIT_OK;
-}
-
 static int take_keep(void *arg, const char *text)
 {
 	struct dedup_job *job = arg;
+	const size_t count = job->rules.directory_count;
+	const char **directories;
+	char *path;
 
 	if (keep_order_parse(text, &job->rules.keep))
 		return EXIT_OK;
-	return add_directory(job, text);
+	path = realpath(text, NULL);
+	directories = path ? array_with_room(job->directories, count,
+					     sizeof(*directories)) :
+			     NULL;
+	if (!directories) {
+		cli_complain_errno(text, path ? -ENOMEM : -errno);
+		free(path);
+		return EXIT_FAILED;
+	}
+	job->rules.directories = job->directories = directories;
+	directories[job->rules.directory_count++] = path;
+	return EXIT_OK;
 }
 
 static int take_root(void *arg, const char *text)
@@ -68,15 +63,6 @@ static int take_root(void *arg, const char *text)
 		return EXIT_OK;
 	cli_complain_errno(text, -errno);
 	return EXIT_FAILED;
-}
-
-static int take_journal(void *arg, const char *text)
-{
-	struct dedup_job *job = arg;
-
-	free(job->journal);
-	job->journal = strdup(text);
-	return job->journal ? EXIT_OK : EXIT_FAILED;
 }
 
 static int parse_dedup(struct dedup_job *job, int argc, char **argv)
@@ -123,73 +109,46 @@ int dedup_plan_group(struct dedup_job *job, const struct dedup_set *sets,
 	return err;
 }
 
-/* The user's own word: links on the way to it are followed. */
-static char *real_operand(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	char *directory =
-		slash ? strndup(path, (size_t)(slash - path + 1)) : strdup(".");
-	char *real = directory ? realpath(directory, NULL) : NULL;
-	char *out = NULL;
-
-	if (real && asprintf(&out, "%s/%s", strcmp(real, "/") ? real : "",
-			     slash ? slash + 1 : path) < 0)
-		out = NULL;
-	if (!real)
-		cli_complain_errno(path, -errno);
-	free(directory);
-	free(real);
-	return out;
-}
-
 /* Files that are named one by one are a group of contents. */
 static int take_operands(struct dedup_job *job, char **operands, size_t count)
 {
-	char **paths = calloc(count, sizeof(*paths));
+	const char **paths = calloc(count, sizeof(*paths));
 	struct dedup_set *sets = calloc(count, sizeof(*sets));
-	int code = paths && sets ? EXIT_OK : EXIT_FAILED;
+	int err = paths && sets ? 0 : -ENOMEM;
 	size_t i;
 
-	for (i = 0; i < count && !code; i++) {
-		paths[i] = real_operand(operands[i]);
-		sets[i] = (struct dedup_set){
-			.paths = (const char *const *)&paths[i], .count = 1
-		};
-		code = paths[i] ? EXIT_OK : EXIT_FAILED;
+	for (i = 0; i < count && !err; i++) {
+		/* The user's own word: links on the way to it are followed. */
+		paths[i] = cli_absolute_path(operands[i]);
+		sets[i] = (struct dedup_set){ .paths = &paths[i], .count = 1 };
+		err = paths[i] ? 0 : -errno;
 	}
-	if (!code && dedup_plan_group(job, sets, count)) {
-		cli_complain_errno(NULL, -ENOMEM);
-		code = EXIT_FAILED;
-	}
+	if (err)
+		cli_complain_errno(i ? operands[i - 1] : NULL, err);
+	else if ((err = dedup_plan_group(job, sets, count)))
+		cli_complain_errno(NULL, err);
 	for (i = 0; paths && i < count; i++)
-		free(paths[i]);
+		free((char *)paths[i]);
 	free(paths);
 	free(sets);
-	return code;
-}
-
-static bool has_name_below(const struct dedup_file *f, const char *directory)
-{
-	size_t i;
-
-	for (i = 0; i < f->path_count; i++)
-		if (dedup_is_below(f->paths[i], directory))
-			return true;
-	return false;
+	return err ? EXIT_FAILED : EXIT_OK;
 }
 
 /* A directory that protects nothing is a mistake: that of another mount, or the
  * tree below this one. */
 static int check_directories(const struct dedup_job *job)
 {
-	size_t i, j;
+	const struct dedup_file *f,
+		*end = job->plan.files + job->plan.file_count;
+	size_t i, k;
+	bool used;
 
 	for (i = 0; i < job->rules.directory_count; i++) {
-		bool used = !job->plan.file_count;
-
-		for (j = 0; j < job->plan.file_count && !used; j++)
-			used = has_name_below(&job->plan.files[j],
-					      job->directories[i]);
+		used = !job->plan.file_count;
+		for (f = job->plan.files; f < end && !used; f++)
+			for (k = 0; k < f->path_count && !used; k++)
+				used = dedup_is_below(f->paths[k],
+						      job->directories[i]);
 		if (used)
 			continue;
 		cli_complain(job->directories[i],
@@ -293,7 +252,7 @@ static const struct option_row options[] = {
 	  OPTION_FLAG(struct dedup_job, apply) },
 	{ "journal", 0, "FILE",
 	  "where to note what is done (in the state directory)",
-	  OPTION_TAKE(take_journal) },
+	  OPTION_TEXT(struct dedup_job, wanted_journal) },
 	{ "undo", 0, "JOURNAL", "take back what a journal says",
 	  OPTION_TEXT(struct dedup_job, undo) },
 	{ "json", 0, NULL, "an object a line",

@@ -128,14 +128,9 @@ static void explain(const struct dedup_job *job, const char *path, int err,
 			     "line %zu of %s: not a plain path; nothing was "
 			     "changed",
 			     line, path);
-	else if (err == -EINVAL)
-		cli_complain(
-			path,
-			"line %zu is not a group as kin groups --json prints "
-			"it; nothing was changed",
-			line);
 	else
-		cli_complain_errno(path, err);
+		(void)groups_file_failed(path, from, err,
+					 "nothing was changed");
 }
 
 /* A negative errno, or the end. */
@@ -156,22 +151,16 @@ static int take_groups(struct dedup_job *job, struct groups *from,
 
 static int read_file(struct dedup_job *job, const char *path)
 {
-	FILE *file = strcmp(path, "-") ? fopen(path, "re") : stdin;
 	const char *outside = NULL;
 	struct groups from;
-	int err;
+	FILE *file;
+	int err = groups_file_open(path, &from, &file);
 
-	if (!file) {
-		cli_complain_errno(path, -errno);
-		return EXIT_FAILED;
-	}
-	groups_read(&from, file);
-	err = take_groups(job, &from, &outside);
+	if (!err)
+		err = take_groups(job, &from, &outside);
 	if (err)
 		explain(job, path, err, &from, outside);
-	groups_close(&from);
-	if (file != stdin)
-		fclose(file);
+	groups_file_close(&from, file);
 	return err ? EXIT_FAILED : EXIT_OK;
 }
 

@@ -19,7 +19,8 @@ struct dedup_job {
 	const char **directories; /* of --keep; owned, and the strings */
 	char *root;               /* of --root; owned */
 	const char *undo;         /* a journal */
-	char *journal;            /* owned */
+	const char *wanted_journal;
+	char *journal; /* owned; the one that is written */
 	struct filter filter;
 	int threshold; /* of --blocks; 0: the mount's */
 	bool apply, json, blocks, has_method, vcs;

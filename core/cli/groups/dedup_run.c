@@ -13,7 +13,7 @@
 #include "core/catalog/catalog.h"
 #include "core/cli/cli.h"
 #include "core/cli/groups/dedup_job.h"
-#include "core/cli/record.h"
+#include "core/cli/table.h"
 
 static bool is_sharing(const struct dedup_job *job)
 {
@@ -31,12 +31,9 @@ void dedup_tell_skipped(void *arg, const char *path, const char *reason)
 	job->left++;
 }
 
-static void print_size(int width, uint64_t bytes)
+static const char *size_of(uint64_t bytes, char room[TEXT_SIZE_ROOM])
 {
-	char text[TEXT_SIZE_ROOM];
-
-	printf("%*s", width,
-	       text_format_size((double)bytes, TEXT_UNITS_BRIEF, text));
+	return text_format_size((double)bytes, TEXT_UNITS_BRIEF, room);
 }
 
 static int print_json(const struct dedup_job *job,
@@ -45,42 +42,32 @@ static int print_json(const struct dedup_job *job,
 {
 	const struct dedup_file *f = &job->plan.files[step->replace];
 	const struct dedup_sharing *s = &r->sharing;
-	struct record o;
+	json_t *links = f->path_count > 1 ? json_array() : NULL, *link;
+	json_t *line = json_pack("{s:s, s:b, s:I, s:o*}", "method",
+				 dedup_method_names[job->rules.method], "done",
+				 job->apply && r->outcome == DEDUP_DONE,
+				 "bytes", (json_int_t)bytes, "links", links);
 	size_t i;
 
-	record_begin(&o);
-	record_text(&o, "method", dedup_method_names[job->rules.method]);
-	record_flag(&o, "done", job->apply && r->outcome == DEDUP_DONE);
-	record_number(&o, "bytes", (int64_t)bytes);
-	record_path(&o, "path", f->paths[0]);
-	if (f->path_count > 1) {
-		record_list(&o, "links");
-		for (i = 1; i < f->path_count; i++) {
-			record_object(&o, NULL);
-			record_path(&o, "path", f->paths[i]);
-			record_close(&o);
-		}
-		record_close(&o);
+	(void)cli_set_json_path(line, "path", f->paths[0]);
+	(void)cli_set_json_path(line, "kept",
+				job->plan.files[r->keep].paths[0]);
+	for (i = 1; i < f->path_count; i++) {
+		link = json_object();
+		(void)cli_set_json_path(link, "path", f->paths[i]);
+		(void)json_array_append_new(links, link);
 	}
-	record_path(&o, "kept", job->plan.files[r->keep].paths[0]);
-	if (is_sharing(job)) {
-		record_number(&o, "ranges", (int64_t)s->ranges);
-		record_number(&o, "equal_bytes", (int64_t)s->equal);
-		record_number(&o, "shared_before", (int64_t)s->shared);
-		record_number(&o, "newly_shared", (int64_t)s->newly_shared);
-	}
+	if (is_sharing(job))
+		(void)json_object_update_new(
+			line, json_pack("{s:I, s:I, s:I, s:I}", "ranges",
+					(json_int_t)s->ranges, "equal_bytes",
+					(json_int_t)s->equal, "shared_before",
+					(json_int_t)s->shared, "newly_shared",
+					(json_int_t)s->newly_shared));
 	if (r->outcome != DEDUP_DONE)
-		record_text(&o, "reason", r->reason);
-	return record_print(&o);
-}
-
-static void print_sharing(const struct dedup_sharing *s)
-{
-	fputs("    equal ", stdout);
-	print_size(0, s->equal);
-	printf(" in %llu ranges; ", (unsigned long long)s->ranges);
-	print_size(0, s->shared);
-	puts(" shared already");
+		(void)json_object_set_new(line, "reason",
+					  json_string(r->reason));
+	return cli_print_json(line);
 }
 
 static void print_step(const struct dedup_job *job,
@@ -88,36 +75,23 @@ static void print_step(const struct dedup_job *job,
 		       const struct dedup_result *r, uint64_t bytes)
 {
 	const struct dedup_file *f = &job->plan.files[step->replace];
+	const struct dedup_sharing *s = &r->sharing;
+	char size[TEXT_SIZE_ROOM], shared[TEXT_SIZE_ROOM];
 	size_t i;
 
-	printf("%-8s ", dedup_method_names[job->rules.method]);
-	print_size(10, bytes);
+	printf("%-8s %6s", dedup_method_names[job->rules.method],
+	       size_of(bytes, size));
 	for (i = 0; i < f->path_count; i++) {
-		fputs(i ? "\n    also             " : "  ", stdout);
+		fputs(i ? "\n    also         " : "  ", stdout);
 		cli_print_escaped(f->paths[i], ESCAPE_TERMINAL);
 	}
-	fputs("\n    keep             ", stdout);
+	fputs("\n    keep         ", stdout);
 	cli_print_escaped(job->plan.files[r->keep].paths[0], ESCAPE_TERMINAL);
 	putchar('\n');
 	if (is_sharing(job))
-		print_sharing(&r->sharing);
-}
-
-static int print_totals(const struct dedup_job *job)
-{
-	struct record o;
-
-	record_totals(&o);
-	record_text(&o, "method", dedup_method_names[job->rules.method]);
-	record_flag(&o, "applied", job->apply);
-	record_number(&o, "files", (int64_t)job->done);
-	record_number(&o, "bytes", (int64_t)job->bytes);
-	record_number(&o, "left_alone", (int64_t)job->left);
-	record_number(&o, "linked_before", (int64_t)job->plan.linked_count);
-	if (job->apply)
-		record_path(&o, "journal", job->journal);
-	record_complete(&o, !job->left, NULL);
-	return record_print(&o);
+		printf("    equal %s in %llu ranges; %s shared already\n",
+		       size_of(s->equal, size), (unsigned long long)s->ranges,
+		       size_of(s->shared, shared));
 }
 
 /* ---- the plan ---- */
@@ -157,82 +131,78 @@ static int do_step(struct dedup_job *job, const struct dedup_step *step,
 /* ---- carrying it out ---- */
 
 /* DIRECTORY/dedup/DATE-PID.journal */
-static char *default_journal(void)
+static int default_journal(struct buf *path)
 {
-	struct buf path = { 0 };
 	char date[32];
 	struct tm tm;
 	time_t now = time(NULL);
-	int err = catalog_state_directory(&path);
+	int err = catalog_state_directory(path);
 
 	if (!err)
-		err = buf_append_text(&path, "/dedup");
+		err = buf_append_text(path, "/dedup");
 	if (!err)
-		err = catalog_make_directories(path.data);
+		err = catalog_make_directories(path->data);
 	if (!err && localtime_r(&now, &tm) &&
 	    strftime(date, sizeof(date), "%Y-%m-%d-%H%M%S", &tm))
-		err = buf_append_format(&path, "/%s-%d.journal", date,
+		err = buf_append_format(path, "/%s-%d.journal", date,
 					(int)getpid());
-	if (err) {
-		cli_complain(path.data,
-			     "no place for the journal: %s; name one "
-			     "with --journal",
-			     err_text(err));
-		buf_release(&path);
-	}
-	return buf_take(&path);
+	return err;
 }
 
 /* Runs that were killed may have left a temporary name each. */
 static void settle_journals(const char *journal)
 {
-	const char *slash = strrchr(journal, '/');
-	char *directory =
-		slash ? strndup(journal, (size_t)(slash - journal + 1)) :
-			strdup("./");
-	DIR *dir = directory ? opendir(directory) : NULL;
-	struct dirent *d;
-	char *path;
+	static const char end[] = ".journal";
+	const int len = (int)(cli_base_name(journal) - journal);
+	struct dirent **all = NULL;
+	char *directory = NULL, *path;
 	bool settled;
+	int i, count;
 
-	while (dir && (d = readdir(dir)) != NULL) {
-		size_t len = strlen(d->d_name);
+	if (asprintf(&directory, "%.*s", len ? len : 2, len ? journal : "./") <
+	    0)
+		return;
+	count = scandir(directory, &all, NULL, alphasort);
+	for (i = 0; i < count; i++) {
+		const size_t name = strlen(all[i]->d_name);
 
-		if (len < 8 || strcmp(d->d_name + len - 8, ".journal") != 0 ||
-		    asprintf(&path, "%s%s", directory, d->d_name) < 0)
-			continue;
-		if (!dedup_settle(path, &settled) && settled)
-			cli_complain(path,
-				     "this run was stopped in a step: the "
-				     "temporary file it left was removed");
-		free(path);
+		if (name >= sizeof(end) - 1 &&
+		    !strcmp(all[i]->d_name + name - (sizeof(end) - 1), end) &&
+		    asprintf(&path, "%s%s", directory, all[i]->d_name) >= 0) {
+			if (!dedup_settle(path, &settled) && settled)
+				cli_complain(path, "this run was stopped in a "
+						   "step: the temporary file "
+						   "it left was removed");
+			free(path);
+		}
+		free(all[i]);
 	}
-	if (dir)
-		closedir(dir);
+	free(all);
 	free(directory);
 }
 
 static int create_journal(struct dedup_job *job, struct dedup_journal **out)
 {
-	int err;
+	struct buf path = { 0 };
+	const char *text = "the journal cannot be written: %s; nothing was "
+			   "changed";
+	int err = job->wanted_journal ?
+			  buf_append_text(&path, job->wanted_journal) :
+			  default_journal(&path);
 
-	if (!job->journal)
-		job->journal = default_journal();
-	if (!job->journal)
-		return EXIT_FAILED;
-	settle_journals(job->journal);
-	err = dedup_journal_create(job->journal, out);
+	job->journal = buf_take(&path);
+	if (err)
+		text = "no place for the journal: %s; name one with --journal";
+	if (!err) {
+		settle_journals(job->journal);
+		err = dedup_journal_create(job->journal, out);
+	}
 	if (err == -EPERM)
-		cli_complain(
-			job->journal,
-			"the directory of the journal belongs to another user, "
-			"or others may write to the directory, and so replace "
-			"it; nothing was changed");
-	else if (err)
-		cli_complain(job->journal,
-			     "the journal cannot be written: %s; nothing was "
-			     "changed",
-			     err_text(err));
+		text = "the directory of the journal belongs to another user, "
+		       "or others may write to the directory, and so replace "
+		       "it; nothing was changed";
+	if (err)
+		cli_complain(job->journal, text, err_text(err));
 	return err ? EXIT_FAILED : EXIT_OK;
 }
 
@@ -255,11 +225,26 @@ static void catch_interrupts(void)
 	(void)sigaction(SIGTERM, &action, NULL);
 }
 
-static void print_end(const struct dedup_job *job)
+static int print_end(const struct dedup_job *job)
 {
-	bool sharing = is_sharing(job);
+	const char *method = dedup_method_names[job->rules.method];
+	const bool sharing = is_sharing(job);
+	char size[TEXT_SIZE_ROOM];
+	json_t *totals;
 
-	printf("%zu %s %s, %s", job->done,
+	if (job->json) {
+		totals = json_pack("{s:s, s:b, s:I, s:I, s:I, s:I}", "method",
+				   method, "applied", job->apply, "files",
+				   (json_int_t)job->done, "bytes",
+				   (json_int_t)job->bytes, "left_alone",
+				   (json_int_t)job->left, "linked_before",
+				   (json_int_t)job->plan.linked_count);
+		if (job->apply)
+			(void)cli_set_json_path(totals, "journal",
+						job->journal);
+		return table_totals(totals, !job->left, NULL);
+	}
+	printf("%zu %s %s, %s%s", job->done,
 	       text_plural(job->done, "file", "files"),
 	       !job->apply ?
 		       sharing ? "would share blocks" : "would be replaced" :
@@ -268,8 +253,8 @@ static void print_end(const struct dedup_job *job)
 				"share blocks",
 	       job->apply ? "" :
 	       sharing    ? "which frees at least " :
-			    "which frees ");
-	print_size(0, job->bytes);
+			    "which frees ",
+	       size_of(job->bytes, size));
 	if (job->apply)
 		printf(" freed, %zu left alone.\n", job->left);
 	else
@@ -281,14 +266,15 @@ static void print_end(const struct dedup_job *job)
 				   "path is a hard link",
 				   "paths are hard links"));
 	if (!job->apply || !job->done)
-		return;
+		return EXIT_OK;
 	if (sharing) {
 		puts("No content was changed, so there is nothing to undo.");
-		return;
+		return EXIT_OK;
 	}
 	fputs("kin dedup --undo ", stdout);
 	cli_print_escaped(job->journal, ESCAPE_TERMINAL);
 	puts("   takes it back");
+	return EXIT_OK;
 }
 
 int dedup_run_plan(struct dedup_job *job)
@@ -312,11 +298,7 @@ int dedup_run_plan(struct dedup_job *job)
 		job->left += count - i;
 	}
 	dedup_journal_free(j);
-	if (!code && job->json)
-		code = print_totals(job);
-	else if (!code)
-		print_end(job);
-	return code;
+	return code ? code : print_end(job);
 }
 
 /* ---- taking it back ---- */
@@ -327,52 +309,40 @@ static void tell_undo(void *arg, const char *path, const char *reason)
 	cli_complain(path, "not restored: %s", reason);
 }
 
-static int explain_undo(const char *journal, int err)
-{
-	if (err == -EINVAL)
-		cli_complain(journal, "is not a journal of kin dedup; nothing "
-				      "was changed");
-	else if (err == -EPERM)
-		cli_complain(journal,
-			     "another user may have written it; nothing "
-			     "was changed");
-	else if (err == -EBUSY)
-		cli_complain(journal,
-			     "kin dedup is still writing it; nothing was "
-			     "changed");
-	else
-		cli_complain_errno(journal, err);
-	return EXIT_FAILED;
-}
-
 int dedup_take_back(const struct dedup_job *job)
 {
-	struct dedup_undo_counts counts;
-	int err = dedup_undo(job->undo, job->rules.force_metadata, tell_undo,
-			     NULL, &counts),
-	    code;
+	struct dedup_undo_counts n;
+	int code, err = dedup_undo(job->undo, job->rules.force_metadata,
+				   tell_undo, NULL, &n);
 
+	if (err == -EINVAL)
+		cli_complain(job->undo, "is not a journal of kin dedup; "
+					"nothing was changed");
+	else if (err == -EPERM)
+		cli_complain(job->undo, "another user may have written it; "
+					"nothing was changed");
+	else if (err == -EBUSY)
+		cli_complain(job->undo, "kin dedup is still writing it; "
+					"nothing was changed");
+	else if (err)
+		cli_complain_errno(job->undo, err);
 	if (err)
-		return explain_undo(job->undo, err);
-	code = counts.failed ? EXIT_FAILED : EXIT_OK;
+		return EXIT_FAILED;
 	if (job->json) {
-		struct record o;
-
-		record_totals(&o);
-		record_number(&o, "restored", (int64_t)counts.restored);
-		record_number(&o, "failed", (int64_t)counts.failed);
-		record_number(&o, "nothing_to_do", (int64_t)counts.nothing);
-		record_number(&o, "keep_sharing", (int64_t)counts.sharing);
-		record_complete(&o, !counts.failed, NULL);
-		err = record_print(&o);
-		return err ? err : code;
+		code = table_totals(
+			json_pack("{s:I, s:I, s:I, s:I}", "restored",
+				  (json_int_t)n.restored, "failed",
+				  (json_int_t)n.failed, "nothing_to_do",
+				  (json_int_t)n.nothing, "keep_sharing",
+				  (json_int_t)n.sharing),
+			!n.failed, NULL);
+		return code || n.failed ? EXIT_FAILED : EXIT_OK;
 	}
-	printf("%zu %s restored, %zu not, %zu needed nothing\n",
-	       counts.restored, text_plural(counts.restored, "file", "files"),
-	       counts.failed, counts.nothing);
-	if (counts.sharing)
+	printf("%zu %s restored, %zu not, %zu needed nothing\n", n.restored,
+	       text_plural(n.restored, "file", "files"), n.failed, n.nothing);
+	if (n.sharing)
 		printf("%zu %s sharing blocks, which changed no content\n",
-		       counts.sharing,
-		       text_plural(counts.sharing, "file keeps", "files keep"));
-	return code;
+		       n.sharing,
+		       text_plural(n.sharing, "file keeps", "files keep"));
+	return n.failed ? EXIT_FAILED : EXIT_OK;
 }

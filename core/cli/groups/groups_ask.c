@@ -144,6 +144,38 @@ int groups_asking_failed(const struct groups_asking *a, int err)
 	return EXIT_FAILED;
 }
 
+int groups_file_open(const char *path, struct groups *g, FILE **file_out)
+{
+	FILE *file = strcmp(path, "-") ? fopen(path, "re") : stdin;
+
+	*g = (struct groups){ 0 };
+	*file_out = file;
+	if (!file)
+		return -errno;
+	groups_read(g, file);
+	return 0;
+}
+
+void groups_file_close(struct groups *g, FILE *file)
+{
+	groups_close(g);
+	if (file && file != stdin)
+		(void)fclose(file);
+}
+
+int groups_file_failed(const char *path, const struct groups *g, int err,
+		       const char *then)
+{
+	if (err == -EINVAL)
+		cli_complain(path,
+			     "line %zu is not a group as kin groups --json "
+			     "prints it; %s",
+			     g->file.number, then);
+	else
+		cli_complain_errno(path, err);
+	return EXIT_FAILED;
+}
+
 void groups_asking_release(struct groups_asking *a)
 {
 	filter_release(&a->wish.filter);

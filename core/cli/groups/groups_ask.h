@@ -51,7 +51,17 @@ int groups_asking_operands(struct groups_asking *a,
  * before. */
 int groups_asking_begin(struct groups_asking *a, struct groups *g);
 
-/* A message for an error of groups_next().  EXIT_FAILED. */
+/* What kin groups --json printed, in a file or on standard input ("-").  0 or a
+ * negative errno; to be closed in any case. */
+int groups_file_open(const char *path, struct groups *g, FILE **file_out);
+void groups_file_close(struct groups *g, FILE *file);
+
+/* A message for an error of groups_next(), and what did not happen then.
+ * EXIT_FAILED. */
+int groups_file_failed(const char *path, const struct groups *g, int err,
+		       const char *then);
+
+/* The same of a mount. */
 int groups_asking_failed(const struct groups_asking *a, int err);
 void groups_asking_release(struct groups_asking *a);
 

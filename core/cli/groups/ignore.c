@@ -7,8 +7,8 @@
 
 #include "core/base/hex.h"
 #include "core/cli/cli.h"
-#include "core/cli/record.h"
-#include "core/act/groups/groups.h"
+#include "core/cli/groups/groups_ask.h"
+#include "core/cli/table.h"
 #include "core/ignore/ignore.h"
 
 struct ignore_job {
@@ -20,26 +20,23 @@ struct ignore_job {
 
 /* ---- the mount ---- */
 
-static int find_directory(struct ignore_job *job, const struct mount *mount)
-{
-	job->directory = mount_get_place(mount, "catalog", "path");
-	if (job->directory)
-		return EXIT_OK;
-	cli_complain(mount->root,
-		     mount->is_trusted ?
-			     "only root and the owner of the mount may ignore "
-			     "pairs of it" :
-			     "another user mounted it: only that user may "
-			     "ignore pairs of it");
-	return EXIT_FAILED;
-}
-
 static int find_mount(struct ignore_job *job, const char *path,
 		      struct mount *out)
 {
 	int code = mount_find_or_complain(path, out);
 
-	return code ? code : find_directory(job, out);
+	if (code)
+		return code;
+	job->directory = mount_get_place(out, "catalog", "path");
+	if (job->directory)
+		return EXIT_OK;
+	cli_complain(out->root,
+		     out->is_trusted ?
+			     "only root and the owner of the mount may ignore "
+			     "pairs of it" :
+			     "another user mounted it: only that user may "
+			     "ignore pairs of it");
+	return EXIT_FAILED;
 }
 
 /* ---- contents ---- */
@@ -138,14 +135,9 @@ static int change_groups(struct ignore_job *job)
 		if (err)
 			break;
 	}
-	if (err == -EINVAL)
-		cli_complain(
-			"standard input",
-			"line %zu is not a group as kin groups --json prints "
-			"it; nothing was changed",
-			g.file.number);
-	else if (err)
-		cli_complain_errno("standard input", err);
+	if (err)
+		(void)groups_file_failed("standard input", &g, err,
+					 "nothing was changed");
 	groups_close(&g);
 	return err ? EXIT_FAILED : EXIT_OK;
 }
@@ -177,97 +169,41 @@ static int report_damage(const struct ignore_job *job)
 	return job->set.damaged_count ? EXIT_FAILED : EXIT_OK;
 }
 
-static void record_content(struct record *r, const char *key,
-			   const struct ignore_content *c)
+static json_t *content_json(const struct ignore_content *c)
 {
 	char hex[2 * sizeof(c->xxh128) + 1];
 
 	hex_encode(c->xxh128, sizeof(c->xxh128), hex);
-	record_object(r, key);
-	record_text(r, "xxh128", hex);
-	record_number(r, "size", (int64_t)c->size);
-	record_close(r);
-}
-
-static int print_json(const struct ignore_job *job)
-{
-	const struct ignore_line *line = job->set.pairs;
-	const char *remark;
-	struct record r;
-	int code = EXIT_OK;
-
-	for (; line < job->set.pairs + job->set.pair_count && !code; line++) {
-		remark = strstr(line->text, " # ");
-		record_begin(&r);
-		record_content(&r, "a", &line->pair.a);
-		record_content(&r, "b", &line->pair.b);
-		if (remark)
-			record_path(&r, "remark", remark + strlen(" # "));
-		code = record_print(&r);
-	}
-	record_totals(&r);
-	record_number(&r, "pairs", (int64_t)job->set.pair_count);
-	record_complete(&r, !job->set.damaged_count, NULL);
-	code = code ? code : record_print(&r);
-	return code ? code : report_damage(job);
+	return json_pack("{s:s, s:I}", "xxh128", hex, "size",
+			 (json_int_t)c->size);
 }
 
 static int print_pairs(const struct ignore_job *job)
 {
-	size_t i;
+	const struct ignore_line *l = job->set.pairs;
+	const char *remark;
+	json_t *line;
+	int code = EXIT_OK;
 
-	if (job->json)
-		return print_json(job);
-	for (i = 0; i < job->set.pair_count; i++) {
-		cli_print_escaped(job->set.pairs[i].text, ESCAPE_TERMINAL);
-		putchar('\n');
+	for (; l < job->set.pairs + job->set.pair_count && !code; l++) {
+		if (!job->json) {
+			cli_print_escaped(l->text, ESCAPE_TERMINAL);
+			putchar('\n');
+			continue;
+		}
+		line = json_pack("{s:o, s:o}", "a", content_json(&l->pair.a),
+				 "b", content_json(&l->pair.b));
+		remark = strstr(l->text, " # ");
+		if (remark)
+			(void)cli_set_json_path(line, "remark",
+						remark + strlen(" # "));
+		code = cli_print_json(line);
 	}
-	return report_damage(job);
-}
-
-static int list_pairs(struct ignore_job *job, const char *path)
-{
-	struct mount mount = { 0 };
-	int code = find_mount(job, path, &mount), err;
-
-	if (!code) {
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): freed at last */
-		err = ignore_load(job->directory, &job->set, NULL);
-		code = err ? complain_file(job, err) : print_pairs(job);
-	}
-	mount_release(&mount);
-	return code;
-}
-
-/* With the lock. */
-static int change_file(struct ignore_job *job, char **paths,
-		       const struct ignore_content contents[2])
-{
-	int err, code;
-
-	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): freed at last */
-	err = ignore_load(job->directory, &job->set, NULL);
-	if (err)
-		return complain_file(job, err);
-	(void)report_damage(job);
-	if (job->group) {
-		code = change_groups(job);
-		if (code)
-			return code;
-	} else {
-		err = change(job, &contents[0], &contents[1], paths[0],
-			     paths[1]);
-	}
-	if (!err && job->changed)
-		err = ignore_save(job->directory, &job->set);
-	if (err)
-		return complain_file(job, err);
-	if (job->forget && !job->changed) {
-		cli_complain(job->group ? NULL : paths[0],
-			     "the pair was not ignored");
-		return EXIT_FAILED;
-	}
-	return EXIT_OK;
+	if (!code && job->json)
+		code = table_totals(json_pack("{s:I}", "pairs",
+					      (json_int_t)job->set.pair_count),
+				    !job->set.damaged_count, NULL);
+	return code ? code : report_damage(job);
 }
 
 /* Both files lie in one mount. */
@@ -287,22 +223,43 @@ static int check_pair(char **paths, const struct mount *mount,
 	return code ? code : content_of(paths[1], &contents[1]);
 }
 
-static int change_pairs(struct ignore_job *job, char **paths)
+static int run_paths(struct ignore_job *job, char **paths)
 {
 	struct ignore_content contents[2] = { 0 };
 	struct mount mount = { 0 };
-	int code = find_mount(job, paths[0], &mount), fd, err;
+	int code = find_mount(job, paths[0], &mount), fd = -1, err = 0;
 
-	if (!code && !job->group)
+	if (!code && !job->group && !job->list)
 		code = check_pair(paths, &mount, contents);
-	if (!code) {
-		err = ignore_lock(job->directory, &fd);
-		code = err ? complain_file(job, err) :
-			     change_file(job, paths, contents);
-		if (!err)
-			close(fd);
-	}
 	mount_release(&mount);
+	if (code)
+		return code;
+	if (!job->list)
+		err = ignore_lock(job->directory, &fd);
+	if (!err)
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): freed at last */
+		err = ignore_load(job->directory, &job->set, NULL);
+	if (!err && job->list) {
+		code = print_pairs(job);
+	} else if (!err) {
+		(void)report_damage(job);
+		if (job->group)
+			code = change_groups(job);
+		else
+			err = change(job, &contents[0], &contents[1], paths[0],
+				     paths[1]);
+		if (!err && !code && job->changed)
+			err = ignore_save(job->directory, &job->set);
+	}
+	if (!err && !code && job->forget && !job->changed) {
+		cli_complain(job->group ? NULL : paths[0],
+			     "the pair was not ignored");
+		code = EXIT_FAILED;
+	}
+	if (err)
+		code = complain_file(job, err);
+	if (fd >= 0)
+		close(fd);
 	return code;
 }
 
@@ -333,8 +290,7 @@ static int run_ignore(int argc, char **argv)
 	int code = parse(&job, argc, argv);
 
 	if (!code)
-		code = job.list ? list_pairs(&job, argv[optind]) :
-				  change_pairs(&job, argv + optind);
+		code = run_paths(&job, argv + optind);
 	ignore_set_release(&job.set);
 	free(job.directory);
 	return code;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/act/report/report.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +84,7 @@ static int ask_directory(struct report *report, const char *listings,
 	return err;
 }
 
-static int ask_pairs(struct report *report, const struct mount *mount, bool bar)
+static int ask_pairs(struct report *report, const struct mount *mount)
 {
 	struct buf path = { 0 };
 	char *listings = NULL;
@@ -97,8 +96,7 @@ static int ask_pairs(struct report *report, const struct mount *mount, bool bar)
 		err = report_next_directory(report, &path);
 		if (err <= 0)
 			break;
-		if (bar)
-			fprintf(stderr, "\rcomparing directories, %d\033[K", i);
+		progress_show("comparing directories", (double)i / ASKED);
 		err = ask_directory(report, listings, path.data);
 	}
 	buf_release(&path);
@@ -108,69 +106,33 @@ static int ask_pairs(struct report *report, const struct mount *mount, bool bar)
 
 /* ---- files without digests ---- */
 
-struct report_unread {
-	struct report *report;
-	const struct mount *mount;
-};
-
 static int take_unread(void *arg, const char *state, const char *path)
 {
-	struct report_unread *u = arg;
+	struct report_job *job = arg;
 
-	return report_add_unread(u->report, path_below(path, u->mount->root),
-				 state);
+	return report_add_unread(
+		job->report, path_below(path, job->asking.mount.root), state);
 }
 
-static int ask_unread(struct report *report, const struct mount *mount)
+static int ask_mount(struct report_job *job)
 {
+	const struct mount *mount = &job->asking.mount;
 	const struct mount all = { .root = mount->root, .rel = "" };
-	struct report_unread u = { report, mount };
 	struct status_list list = {
-		.failed = true, .skipped = true, .take = take_unread, .arg = &u
+		.failed = true, .skipped = true, .take = take_unread, .arg = job
 	};
+	int err = ask_pairs(job->report, mount);
 
-	return status_list_each(&list, &all);
-}
-
-static int ask_mount(struct report *report, const struct mount *mount)
-{
-	bool bar = isatty(STDERR_FILENO);
-	int err = ask_pairs(report, mount, bar);
-
-	if (!err && bar)
-		fputs("\rlooking for files without digests\033[K", stderr);
+	progress_show("looking for files without digests", 1);
 	if (!err)
-		err = ask_unread(report, mount);
-	if (bar)
-		fputs("\r\033[K", stderr);
-	if (!err)
-		return EXIT_OK;
-	cli_complain_errno(mount->root, err);
-	return EXIT_FAILED;
+		err = status_list_each(&list, &all);
+	progress_clear();
+	if (err)
+		cli_complain_errno(mount->root, err);
+	return err ? EXIT_FAILED : EXIT_OK;
 }
 
 /* ---- groups ---- */
-
-static int explain_file(const struct report_job *job, int err)
-{
-	size_t line = job->groups.file.number;
-
-	if (err == -EINVAL)
-		cli_complain(
-			job->from,
-			"line %zu is not a group as kin groups --json prints "
-			"it; no report was written",
-			line);
-	else if (err == -ENODEV)
-		cli_complain(
-			job->from,
-			"line %zu: its groups are of another mount than %s; "
-			"no report was written",
-			line, report_root(job->report));
-	else
-		cli_complain_errno(job->from, err);
-	return EXIT_FAILED;
-}
 
 /* A negative errno, or the end. */
 static int take_groups(struct report_job *job)
@@ -192,16 +154,23 @@ static int take_groups(struct report_job *job)
 
 static int read_file(struct report_job *job)
 {
-	FILE *in = strcmp(job->from, "-") ? fopen(job->from, "re") : stdin;
-	int err = -errno;
+	FILE *in;
+	int err = groups_file_open(job->from, &job->groups, &in);
 
-	if (in) {
-		groups_read(&job->groups, in);
+	if (!err)
 		err = take_groups(job);
-	}
+	if (err == -ENODEV)
+		cli_complain(
+			job->from,
+			"line %zu: its groups are of another mount than %s; "
+			"no report was written",
+			job->groups.file.number, report_root(job->report));
+	else if (err)
+		(void)groups_file_failed(job->from, &job->groups, err,
+					 "no report was written");
 	if (in && in != stdin)
-		fclose(in);
-	return err ? explain_file(job, err) : EXIT_OK;
+		(void)fclose(in);
+	return err ? EXIT_FAILED : EXIT_OK;
 }
 
 static int read_mount(struct report_job *job)
@@ -215,7 +184,7 @@ static int read_mount(struct report_job *job)
 		return groups_asking_failed(&job->asking, err);
 	if (job->groups.totals.incomplete)
 		cli_complain_incomplete(job->asking.mount.root);
-	return ask_mount(job->report, &job->asking.mount);
+	return ask_mount(job);
 }
 
 /* ---- the page ---- */
@@ -225,11 +194,10 @@ static const char incomplete[] =
 	"meanwhile: there may be more near-duplicates. kin wait MOUNT waits "
 	"until all are hashed, and says how many could not be.";
 
-static struct report_about about_page(const struct report_job *job)
+static int write_page(struct report_job *job)
 {
 	const struct groups_totals *t = &job->groups.totals;
-
-	return (struct report_about){
+	const struct report_about about = {
 		.root = job->from ? report_root(job->report) :
 				    job->asking.mount.root,
 		.notice = t->incomplete ? incomplete : NULL,
@@ -238,41 +206,30 @@ static struct report_about about_page(const struct report_job *job)
 		.made = time(NULL),
 		.from_mount = !job->from,
 	};
-}
-
-static int write_page(struct report_job *job)
-{
-	const struct report_about about = about_page(job);
 	int err;
 
 	if (strcmp(job->out, "-") != 0)
 		return report_save(job->report, &about, job->out);
 	err = report_write(job->report, &about, stdout);
-	if (!err && fflush(stdout))
-		err = -errno;
-	return err;
+	return !err && fflush(stdout) ? -errno : err;
 }
 
 static int make(struct report_job *job)
 {
-	int code, err = 0;
+	int code = EXIT_OK,
+	    err = strcmp(job->out, "-") ? report_check_place(job->out) : 0;
 
-	assert(job->out);
-	if (strcmp(job->out, "-") != 0)
-		err = report_check_place(job->out);
 	if (!err && !(job->report = report_new()))
 		err = -ENOMEM;
-	if (!err) {
+	if (!err)
 		code = job->from ? read_file(job) : read_mount(job);
-		if (code)
-			return code;
+	if (!err && !code)
 		err = write_page(job);
-	}
-	if (err) {
+	if (err)
 		cli_complain_errno(job->out, err);
-		return EXIT_FAILED;
-	}
-	return job->groups.totals.incomplete ? EXIT_INCOMPLETE : EXIT_OK;
+	return err || code                   ? EXIT_FAILED :
+	       job->groups.totals.incomplete ? EXIT_INCOMPLETE :
+					       EXIT_OK;
 }
 
 static int run(int argc, char **argv)
