@@ -78,35 +78,15 @@ static int unknown_command(const char *name)
 	return EXIT_USAGE;
 }
 
-static int run_help(int argc, char **argv)
-{
-	const struct command *command;
-
-	if (argc < 2) {
-		print_overview(stdout);
-		return EXIT_OK;
-	}
-	command = command_find(argv[1]);
-	if (!command)
-		return unknown_command(argv[1]);
-	print_help(command);
-	return EXIT_OK;
-}
-
-static bool is_help(const char *arg)
-{
-	return !strcmp(arg, "--help") || !strcmp(arg, "-h");
-}
-
-/* Wherever it stands among the options and operands. */
-static bool asks_for_help(int argc, char **argv)
+/* The first that asks for help among options and operands; 0: none. */
+static int find_help(int argc, char **argv)
 {
 	int i;
 
 	for (i = 1; i < argc && strcmp(argv[i], "--"); i++)
-		if (is_help(argv[i]))
-			return true;
-	return false;
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+			return i;
+	return 0;
 }
 
 /* word: the argument that a command found wrong, which may be no option. */
@@ -139,43 +119,34 @@ static int run_command(const struct command *command, int argc, char **argv)
 	return code;
 }
 
-static int unknown_kernel(const char *name)
-{
-	const struct kernel_ops *all;
-	struct buf names = { 0 };
-	size_t i, count;
-
-	all = kernel_all(&count);
-	for (i = 0; i < count; i++)
-		(void)buf_append_format(&names, "%s%s", i ? ", " : "",
-					all[i].name);
-	cli_complain(NULL, KERNEL_VARIABLE " is '%s'; this machine runs %s",
-		     name, names.data);
-	buf_release(&names);
-	return EXIT_USAGE;
-}
-
 /* The slower variants of the inner loops, so that they can be compared. */
 static int choose_kernel(void)
 {
 	const char *name = getenv(KERNEL_VARIABLE);
 	const struct kernel_ops *all;
+	struct buf names = { 0 };
 	size_t i, count;
 
 	if (!name || !*name)
 		return EXIT_OK;
 	all = kernel_all(&count);
-	for (i = 0; i < count; i++)
-		if (!strcmp(all[i].name, name)) {
-			kernel_use(&all[i]);
-			return EXIT_OK;
-		}
-	return unknown_kernel(name);
+	for (i = 0; i < count && strcmp(all[i].name, name) != 0; i++)
+		(void)buf_append_format(&names, "%s%s", i ? ", " : "",
+					all[i].name);
+	if (i < count)
+		kernel_use(&all[i]);
+	else
+		cli_complain(NULL,
+			     KERNEL_VARIABLE " is '%s'; this machine runs %s",
+			     name, names.data);
+	buf_release(&names);
+	return i < count ? EXIT_OK : EXIT_USAGE;
 }
 
 static int run(int argc, char **argv)
 {
 	const struct command *command;
+	bool help;
 
 	if (argc < 2) {
 		print_overview(stderr);
@@ -185,18 +156,18 @@ static int run(int argc, char **argv)
 		puts("kin " KINFS_VERSION);
 		return EXIT_OK;
 	}
-	if (!strcmp(argv[1], "help"))
-		return run_help(argc - 1, argv + 1);
-	if (is_help(argv[1]))
-		return run_help(1, argv);
-	command = command_find(argv[1]);
-	if (!command)
-		return unknown_command(argv[1]);
-	if (asks_for_help(argc - 1, argv + 1)) {
-		print_help(command);
+	help = !strcmp(argv[1], "help");
+	if (find_help(argc, argv) == 1 || (help && argc < 3)) {
+		print_overview(stdout);
 		return EXIT_OK;
 	}
-	return run_command(command, argc - 1, argv + 1);
+	command = command_find(argv[1 + help]);
+	if (!command)
+		return unknown_command(argv[1 + help]);
+	if (!help && !find_help(argc, argv))
+		return run_command(command, argc - 1, argv + 1);
+	print_help(command);
+	return EXIT_OK;
 }
 
 int main(int argc, char **argv)

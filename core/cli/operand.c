@@ -44,7 +44,7 @@ struct list {
 	const struct foreign *format; /* NULL: as getfattr prints them */
 	struct operands *out;
 	struct buf segments; /* of the sdhash at hand */
-	size_t prefix;       /* what these lines have in common */
+	size_t prefix;       /* how much of these lines is in common; 0: none */
 };
 
 static int add_operand(struct operands *o, const char *name, size_t len)
@@ -106,20 +106,10 @@ static int end_segments(struct list *l)
 	return err;
 }
 
-/* The length of what the lines of one file have in common: sdbf:03:, the
- * name's length, and the name without the number of its segment.  0 when the
- * line is no first segment. */
-static size_t segment_prefix(const char *line)
-{
-	const char *end = strstr(line, ".0000M:");
-
-	return end ? (size_t)(end - line) + 1 : 0;
-}
-
 /* A large file has a line for each of its segments.  sdbf:03:LENGTH:NAME: */
 static int take_sdhash(struct list *l, const char *line)
 {
-	const char *name = strchr(line, ':');
+	const char *name = strchr(line, ':'), *segment;
 	size_t len = 0;
 	int i, err;
 
@@ -129,7 +119,10 @@ static int take_sdhash(struct list *l, const char *line)
 		return err ? err : buf_append_text(&l->segments, line);
 	}
 	err = end_segments(l);
-	l->prefix = segment_prefix(line);
+	/* What the lines of one file have in common: sdbf:03:, the name's length,
+	 * and the name without the number of its segment. */
+	segment = strstr(line, ".0000M:");
+	l->prefix = segment ? (size_t)(segment - line) + 1 : 0;
 	for (i = 0; name && i < 2; i++) {
 		len = strtoul(name + 1, NULL, 10);
 		name = strchr(name + 1, ':');
@@ -141,35 +134,12 @@ static int take_sdhash(struct list *l, const char *line)
 	return err ? err : buf_append_text(&l->segments, line);
 }
 
-static int take_any(struct list *l, char *line)
-{
-	if (!*line)
-		return 0;
-	if (!l->format)
-		return take_attribute(l, line);
-	if (l->format->id == DIGEST_SDHASH)
-		return take_sdhash(l, line);
-	/* Its title; of several lists in one file, too. */
-	return foreign_by_line(line) ? 0 : take_line(l, line);
-}
-
-/* Files that have other attributes alone. */
-static void drop_empty(struct operands *o)
-{
-	size_t i, kept = 0;
-
-	for (i = 0; i < o->count; i++)
-		if (o->all[i].digests.set)
-			o->all[kept++] = o->all[i];
-		else
-			free(o->all[i].name);
-	o->count = kept;
-}
-
 /* Splits the text.  -EINVAL: the line of that number is malformed. */
 static int take_lines(struct list *l, const struct buf *lines, size_t *line_out)
 {
+	struct operands *o = l->out;
 	char *text = lines->data, *end;
+	size_t i, kept = 0;
 	int err = strlen(text) == lines->len ? 0 : -EINVAL;
 
 	for (*line_out = 0; text && !err; text = end) {
@@ -178,15 +148,26 @@ static int take_lines(struct list *l, const struct buf *lines, size_t *line_out)
 			*end++ = '\0';
 		text[strcspn(text, "\r")] = '\0';
 		++*line_out;
-		err = take_any(l, text);
+		if (*text && !l->format)
+			err = take_attribute(l, text);
+		else if (*text && l->format->id == DIGEST_SDHASH)
+			err = take_sdhash(l, text);
+		/* Its title; of several lists in one file, too. */
+		else if (*text && !foreign_by_line(text))
+			err = take_line(l, text);
 	}
 	if (!err)
 		err = end_segments(l);
-	if (!err)
-		drop_empty(l->out);
-	if (!err && !l->out->count)
-		err = l->format ? -EINVAL : -ENODATA;
-	return err;
+	if (err)
+		return err;
+	/* Without files that have other attributes alone. */
+	for (i = 0; i < o->count; i++)
+		if (o->all[i].digests.set)
+			o->all[kept++] = o->all[i];
+		else
+			free(o->all[i].name);
+	o->count = kept;
+	return kept ? 0 : l->format ? -EINVAL : -ENODATA;
 }
 
 /* A list that lost its title: the first line is a digest and a name. */

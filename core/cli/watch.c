@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -25,13 +26,6 @@ struct watch_job {
 
 /* ---- when to end ---- */
 
-static bool is_mounted(const char *root, dev_t device)
-{
-	struct stat st;
-
-	return !stat(root, &st) && st.st_dev == device;
-}
-
 /*
  * The main thread waits for the next change, which may never come.  This one
  * ends the program when nobody reads the output any more, or when the mount was
@@ -45,28 +39,15 @@ static void *end_when_done(void *arg)
 		{ .fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC),
 		  .events = POLLPRI },
 	};
-	struct stat st;
+	struct stat st, now;
 
 	if (stat(root, &st))
 		return NULL;
-	while (poll(watched, 2, -1) >= 0) {
-		if (watched[0].revents & (POLLERR | POLLHUP))
+	while (poll(watched, 2, -1) >= 0)
+		if ((watched[0].revents & (POLLERR | POLLHUP)) ||
+		    stat(root, &now) || now.st_dev != st.st_dev)
 			_exit(EXIT_OK);
-		if (!is_mounted(root, st.st_dev))
-			_exit(EXIT_OK);
-	}
 	return NULL;
-}
-
-static int start_end_thread(struct watch_job *job)
-{
-	pthread_t thread;
-	int err =
-		-pthread_create(&thread, NULL, end_when_done, job->mount.root);
-
-	if (!err)
-		pthread_detach(thread);
-	return err;
 }
 
 /* ---- changes ---- */
@@ -138,32 +119,28 @@ static int show_change(struct watch_job *job, json_t *line)
 	return err;
 }
 
-static int show_changes(struct watch_job *job, struct client_query *c)
-{
-	int more = 1, err = 0;
-
-	while (!err && (more = client_next(c)) > 0) {
-		if (json_object_get(c->line, "watching"))
-			fprintf(stderr, "watching %s\n", job->mount.root);
-		else
-			err = show_change(job, c->line);
-	}
-	return err ? err : more;
-}
-
 static int watch(struct watch_job *job, json_t *within)
 {
 	const char *root = job->mount.root;
 	struct client_query c;
-	int err = client_ask(&c, job->listings,
-			     json_pack("{s:s, s:o}", "relation", "changes",
-				       "within", within));
+	pthread_t thread;
+	int more = 1, err = client_ask(&c, job->listings,
+				       json_pack("{s:s, s:o}", "relation",
+						 "changes", "within", within));
 
 	if (!err)
-		err = start_end_thread(job);
+		err = -pthread_create(&thread, NULL, end_when_done,
+				      job->mount.root);
 	if (!err)
-		err = show_changes(job, &c);
+		pthread_detach(thread);
+	while (!err && (more = client_next(&c)) > 0) {
+		if (json_object_get(c.line, "watching"))
+			fprintf(stderr, "watching %s\n", root);
+		else
+			err = show_change(job, c.line);
+	}
 	client_close(&c);
+	err = err ? err : more;
 	if (err == -EBUSY)
 		cli_complain(root, "you watch it already; a user can do that "
 				   "once at a time");
@@ -213,8 +190,6 @@ static int run_watch(int argc, char **argv)
 	int code = options_parse(&command_watch, &job, argc, argv);
 	json_t *within = json_array();
 
-	if (!code && optind == argc)
-		code = cli_usage_error(&command_watch, "which mount?");
 	for (; !code && optind < argc; optind++)
 		code = add_operand(&job, argv[optind], within);
 	if (!code) {
@@ -238,6 +213,8 @@ static const struct option_row options[] = {
 
 const struct command command_watch = {
 	.name = "watch",
+	.operands = { 1, INT_MAX },
+	.lacking = "which mount?",
 	.synopsis = "watch [--alike] MOUNT [PATH...]",
 	.summary = "Tell which contents change, as it happens",
 	.help = "A JSON object a line: path, event (new, changed, moved, removed), and for a\n"
