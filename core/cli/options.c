@@ -28,33 +28,13 @@ static bool read_number(const char *text, uint64_t most, uint64_t *out)
 	return text_number(&at, end, out) && at == end && *out && *out <= most;
 }
 
-static int take_threshold(const struct command *command, const char *text,
-			  int *out)
-{
-	uint64_t value;
-
-	if (!read_number(text, 100, &value))
-		return cli_usage_error(
-			command,
-			"--threshold: '%s' is not a number from 1 to 100",
-			text);
-	*out = (int)value;
-	return EXIT_OK;
-}
-
-static int take_glob(struct glob_list *list, const char *glob)
-{
-	int err = glob_list_add(list, glob);
-
-	if (err)
-		cli_complain_errno(NULL, err);
-	return err ? EXIT_FAILED : EXIT_OK;
-}
-
 static int take(const struct command *command, const struct option_row *row,
 		void *object, const char *argument)
 {
 	void *place = (char *)object + row->place;
+	const char *wrong = NULL;
+	uint64_t value;
+	int err;
 
 	switch (row->kind) {
 	case OPTION_IS_FLAG:
@@ -65,27 +45,29 @@ static int take(const struct command *command, const struct option_row *row,
 		break;
 	case OPTION_IS_SIZE:
 		if (text_parse_size(argument, place))
-			return cli_usage_error(
-				command,
-				"--%s: '%s' is not a number of bytes, or of "
-				"k, M, G, T",
-				row->name, argument);
+			wrong = "a number of bytes, or of k, M, G, T";
 		break;
 	case OPTION_IS_THRESHOLD:
-		return take_threshold(command, argument, place);
+		if (read_number(argument, 100, &value))
+			*(int *)place = (int)value;
+		else
+			wrong = "a number from 1 to 100";
+		break;
 	case OPTION_IS_NUMBER:
 		if (!read_number(argument, UINT64_MAX, place))
-			return cli_usage_error(command,
-					       "--%s: '%s' is not a number "
-					       "from 1",
-					       row->name, argument);
+			wrong = "a number from 1";
 		break;
 	case OPTION_IS_GLOB:
-		return take_glob(place, argument);
+		err = glob_list_add(place, argument);
+		if (err)
+			cli_complain_errno(NULL, err);
+		return err ? EXIT_FAILED : EXIT_OK;
 	case OPTION_IS_TAKEN:
 		return row->take(object, argument);
 	}
-	return EXIT_OK;
+	return wrong ? cli_usage_error(command, "--%s: '%s' is not %s",
+				       row->name, argument, wrong) :
+		       EXIT_OK;
 }
 
 /* The row of what getopt_long() returned; NULL: it has complained. */

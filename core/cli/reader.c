@@ -55,139 +55,106 @@ int reader_each(struct reader *r, int fd,
 	}
 }
 
-/* The bytes that a part of a file still has. */
-struct reader_part {
-	int fd;
-	uint64_t left;
-};
-
-static ssize_t fill(struct reader_part *p, void *buffer, size_t len)
+/* Feeds what comes next of fd, most bytes or to its end. */
+static int feed(struct reader *r, int fd, uint64_t most, uint64_t *got_out)
 {
-	ssize_t got;
+	uint64_t got = 0;
+	ssize_t n = 1;
+	int err = 0;
 
-	if (p->left < len)
-		len = (size_t)p->left;
-	do {
-		got = read(p->fd, buffer, len);
-	} while (got < 0 && errno == EINTR);
-	if (got > 0)
-		p->left -= (uint64_t)got;
-	return got < 0 ? -errno : got;
+	while (!err && n && got < most) {
+		do {
+			n = read(fd, r->buffer,
+				 most - got < BUFFER_BYTES ?
+					 (size_t)(most - got) :
+					 BUFFER_BYTES);
+		} while (n < 0 && errno == EINTR);
+		if (n < 0)
+			return -errno;
+		got += (uint64_t)n;
+		err = fingerprint_update(r->fp, r->buffer, (size_t)n);
+	}
+	*got_out = got;
+	return err;
 }
 
-/* The part of a file that is not read yet. */
+/* The part of a file that is not read yet, up to what was the end when it was
+ * looked at. */
 struct reader_extent {
-	uint64_t at;
-	uint64_t end;
+	uint64_t at, end;
 	bool known; /* it is a regular file */
 };
 
-static void find_extent(int fd, struct reader_extent *out)
+static struct reader_extent find_extent(int fd)
 {
 	struct stat st;
 	off_t at;
 
-	*out = (struct reader_extent){ 0 };
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
-		return;
+		return (struct reader_extent){ 0 };
 	at = lseek(fd, 0, SEEK_CUR);
 	if (at < 0 || at > st.st_size)
-		return;
-	*out = (struct reader_extent){ (uint64_t)at, (uint64_t)st.st_size,
+		return (struct reader_extent){ 0 };
+	return (struct reader_extent){ (uint64_t)at, (uint64_t)st.st_size,
 				       true };
 }
 
-static int digest_part(struct reader *r, struct reader_part *p)
-{
-	ssize_t got;
-	int err = 0;
-
-	while (!err && (got = fill(p, r->buffer, BUFFER_BYTES)) != 0)
-		err = got < 0 ?
-			      (int)got :
-			      fingerprint_update(r->fp, r->buffer, (size_t)got);
-	return err;
-}
-
-/* Up to what was the end when it was looked at. */
+/* Holes are not read. */
 static int digest_extent(struct reader *r, int fd,
 			 const struct reader_extent *e)
 {
 	struct hole_part found;
-	uint64_t at = e->at;
+	uint64_t at = e->at, len, got = 0;
 	int err = 0;
 
-	while (!err && at < e->end) {
-		struct reader_part p = { .fd = fd };
-
+	for (; !err && at < e->end; at = found.end) {
 		hole_find(fd, at, e->end, &found);
+		len = found.end - at;
 		if (lseek(fd, (off_t)(found.hole ? found.end : at), SEEK_SET) <
 		    0)
 			return -errno;
-		p.left = found.end - at;
-		at = found.end;
-		err = found.hole ? fingerprint_update_zeros(r->fp, p.left) :
-				   digest_part(r, &p);
-		if (!found.hole && p.left > 0)
+		if (found.hole)
+			err = fingerprint_update_zeros(r->fp, len);
+		else
+			err = feed(r, fd, len, &got);
+		if (!found.hole && got < len)
 			break; /* it was cut short */
 	}
 	return err;
-}
-
-static int digest_rest(struct reader *r, int fd, const struct reader_extent *e)
-{
-	struct reader_part rest = { .fd = fd, .left = UINT64_MAX };
-	int err = e->known ? digest_extent(r, fd, e) : 0;
-
-	return err ? err : digest_part(r, &rest);
-}
-
-/* A file that tells a size of 0 may have no end (/proc/self/pagemap). */
-static int digest_untold(struct reader *r, struct reader_part *rest)
-{
-	int err;
-
-	rest->left = UNTOLD_BYTES;
-	err = digest_part(r, rest);
-	return err || rest->left ? err : -EFBIG;
-}
-
-/* A file that fits the buffer.  One that has ended ends a read early: to read
- * on would tell nothing more. */
-static int digest_small(struct reader *r, int fd, const struct reader_extent *e)
-{
-	struct reader_part rest = { .fd = fd, .left = UINT64_MAX };
-	ssize_t got = fill(&rest, r->buffer, BUFFER_BYTES);
-	int err;
-
-	if (got < 0)
-		return (int)got;
-	err = fingerprint_update(r->fp, r->buffer, (size_t)got);
-	if (err || (uint64_t)got == e->end - e->at)
-		return err;
-	return e->end ? digest_part(r, &rest) : digest_untold(r, &rest);
 }
 
 /* size: what the digests are told of it. */
 static int digest_as(struct reader *r, int fd, const char *name, uint64_t size,
 		     const struct reader_extent *e, struct digests *out)
 {
+	const uint64_t len = e->end - e->at;
+	uint64_t got = 0;
 	int err = fingerprint_begin_file(r->fp, name, size, SIZE_MAX);
 
-	if (!err && e->known && e->end - e->at < BUFFER_BYTES)
-		err = digest_small(r, fd, e);
-	else if (!err)
-		err = digest_rest(r, fd, e);
+	if (!err && e->known && !e->end) {
+		/* A file that tells a size of 0 may have no end
+		 * (/proc/self/pagemap). */
+		err = feed(r, fd, UNTOLD_BYTES, &got);
+		if (!err && got == UNTOLD_BYTES)
+			err = -EFBIG;
+	} else if (!err && e->known && len < BUFFER_BYTES) {
+		/* One read, without another one that finds the end. */
+		err = feed(r, fd, len, &got);
+	} else {
+		if (!err && e->known)
+			err = digest_extent(r, fd, e);
+		if (!err)
+			err = feed(r, fd, UINT64_MAX, &got);
+	}
 	return err ? err : fingerprint_final(r->fp, out);
 }
 
 int reader_digest_fd(struct reader *r, int fd, const char *name,
 		     struct digests *out)
 {
-	struct reader_extent e;
+	const struct reader_extent e = find_extent(fd);
 	int err;
 
-	find_extent(fd, &e);
 	err = digest_as(r, fd, name, e.known ? e.end - e.at : SDHASH_UNKNOWN,
 			&e, out);
 	/* It grew, as logs do. */

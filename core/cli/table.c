@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cli/table.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,6 @@
 
 #include "core/base/text.h"
 #include "core/cli/cli.h"
-#include "core/cli/record.h"
 
 /* ---- paths ---- */
 
@@ -168,67 +168,63 @@ void table_titles(struct table *t)
 	putchar('\n');
 }
 
-static void print_text(struct table *t, const struct cell *cells)
-{
-	const struct column *c;
-
-	table_titles(t);
-	for (c = t->columns; c->key; c++)
-		if (is_shown(t, c))
-			print_cell(t, c, &cells[c - t->columns]);
-	putchar('\n');
-}
-
 /* ---- all forms ---- */
 
-static void add_fields(const struct table *t, const struct cell *cells,
-		       struct record *r)
+static json_t *json_of(const struct column *c, const struct cell *cell)
 {
-	const struct cell *cell = cells;
-	const struct column *c;
-
-	for (c = t->columns; c->key; c++, cell++) {
-		if (!cell->is_set)
-			continue;
-		switch (c->kind) {
-		case COLUMN_DATE:
-			record_time(r, c->key, cell->number);
-			break;
-		case COLUMN_WORD:
-			record_text(r, c->key, cell->text);
-			break;
-		case COLUMN_PATH:
-			if (cell->root)
-				record_path(r, "root", cell->root);
-			record_path(r, c->key, cell->text);
-			break;
-		case COLUMN_NOTE:
-			record_path(r, c->key, cell->text);
-			break;
-		default:
-			record_number(r, c->key, cell->number);
-		}
+	switch (c->kind) {
+	case COLUMN_DATE:
+		return json_real((double)cell->number / 1e9);
+	case COLUMN_WORD:
+		return json_string(cell->text);
+	default:
+		return json_integer(cell->number);
 	}
+}
+
+static int print_json(const struct table *t, const struct cell *cells)
+{
+	json_t *line = json_object();
+	const struct column *c;
+	int err = 0;
+
+	for (c = t->columns; c->key && !err; c++, cells++) {
+		if (!cells->is_set)
+			continue;
+		if (c->kind == COLUMN_PATH && cells->root)
+			err = cli_set_json_path(line, "root", cells->root);
+		if (!err && (c->kind == COLUMN_PATH || c->kind == COLUMN_NOTE))
+			err = cli_set_json_path(line, c->key, cells->text);
+		else if (!err &&
+			 json_object_set_new(line, c->key, json_of(c, cells)))
+			err = -ENOMEM;
+	}
+	if (!err)
+		return cli_print_json(line);
+	json_decref(line);
+	cli_complain_errno(NULL, err);
+	return EXIT_FAILED;
 }
 
 int table_row(struct table *t, const struct cell *cells)
 {
 	const struct column *c;
-	struct record r;
 
 	t->rows++;
-	if (t->output.json) {
-		record_begin(&r);
-		add_fields(t, cells, &r);
-		return record_print(&r);
+	if (t->output.json)
+		return print_json(t, cells);
+	if (!t->output.nul)
+		table_titles(t);
+	for (c = t->columns; c->key; c++) {
+		const struct cell *cell = &cells[c - t->columns];
+
+		if (t->output.nul && c->kind == COLUMN_PATH)
+			print_path(t, cell);
+		else if (!t->output.nul && is_shown(t, c))
+			print_cell(t, c, cell);
 	}
-	if (!t->output.nul) {
-		print_text(t, cells);
-		return EXIT_OK;
-	}
-	for (c = t->columns; c->key; c++)
-		if (c->kind == COLUMN_PATH)
-			print_path(t, &cells[c - t->columns]);
+	if (!t->output.nul)
+		putchar('\n');
 	return EXIT_OK;
 }
 
