@@ -142,6 +142,8 @@ static void print_cell(const struct table *t, const struct column *c,
 
 	if (c->kind == COLUMN_PATH) {
 		print_path(t, cell);
+		if (c[1].key && c[1].kind == COLUMN_PATH)
+			fputs("  ", stdout);
 		return;
 	}
 	if (c->kind == COLUMN_NOTE) {
@@ -164,7 +166,7 @@ void table_titles(struct table *t)
 	for (c = t->columns; c->key; c++)
 		if (is_shown(t, c) && c->kind != COLUMN_NOTE)
 			printf("%*s%s", width_of(c), c->title,
-			       c->kind == COLUMN_PATH ? "" : "  ");
+			       c[1].key ? "  " : "");
 	putchar('\n');
 }
 

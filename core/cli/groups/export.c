@@ -134,47 +134,36 @@ void export_side_release(struct export_side *s)
 
 /* ---- the command ---- */
 
-static int write_out(const struct export_job *job)
+static int run(int argc, char **argv)
 {
-	FILE *out = job->plain ? stdout : export_compress(stdout);
+	struct export_job job = { .plain = false };
 	bool incomplete = false;
-	int code;
+	FILE *out = NULL;
+	int code = options_parse(&command_export, &job, argc, argv);
 
-	if (!out) {
+	if (!code && isatty(STDOUT_FILENO) && !job.plain)
+		code = cli_usage_error(
+			&command_export,
+			"standard output is a terminal; write to a "
+			"file, or give --plain");
+	if (!code)
+		code = mount_find_or_complain(argv[optind], &job.mount);
+	if (!code && !(out = job.plain ? stdout : export_compress(stdout))) {
 		cli_complain_errno(NULL, -ENOMEM);
-		return EXIT_FAILED;
+		code = EXIT_FAILED;
 	}
-	code = export_mount(&job->mount, &job->filter, out, job->seeds,
-			    &incomplete);
+	if (!code)
+		code = export_mount(&job.mount, &job.filter, out, job.seeds,
+				    &incomplete);
 	/* An unfinished export has no last line, so it is not taken for one. */
-	if ((job->plain ? fflush(out) : fclose(out)) && !code) {
+	if (out && (job.plain ? fflush(out) : fclose(out)) && !code) {
 		cli_complain_errno("standard output", errno ? -errno : -EIO);
 		code = EXIT_FAILED;
 	}
 	if (!code && incomplete) {
-		cli_complain_incomplete(job->mount.root);
+		cli_complain_incomplete(job.mount.root);
 		code = EXIT_INCOMPLETE;
 	}
-	return code;
-}
-
-static int run(int argc, char **argv)
-{
-	struct export_job job = { .plain = false };
-	int code = options_parse(&command_export, &job, argc, argv);
-
-	if (code)
-		return code;
-	if (argc - optind != 1)
-		return cli_usage_error(&command_export, "which mount?");
-	if (isatty(STDOUT_FILENO) && !job.plain)
-		return cli_usage_error(
-			&command_export,
-			"standard output is a terminal; write to a "
-			"file, or give --plain");
-	code = mount_find_or_complain(argv[optind], &job.mount);
-	if (!code)
-		code = write_out(&job);
 	mount_release(&job.mount);
 	filter_release(&job.filter);
 	return code;
@@ -192,6 +181,8 @@ static const struct option_row options[] = {
 
 const struct command command_export = {
 	.name = "export",
+	.operands = { 1, 1 },
+	.lacking = "which mount?",
 	.synopsis = "export [OPTION]... MOUNT >FILE",
 	.summary = "Write what is known about the files of a mount to a file",
 	.help = "The contents that you may read, with size, digests and the "

@@ -8,7 +8,6 @@
 #include "core/base/text.h"
 #include "core/cli/cli.h"
 #include "core/cli/groups/export_mount.h"
-#include "core/cli/record.h"
 #include "core/cli/table.h"
 
 enum { DEFAULT_THRESHOLD = 60 };
@@ -23,7 +22,6 @@ struct missing_file {
 
 struct missing_command {
 	struct export_side one, other;
-	struct output output;
 	struct filter filter;
 	struct best best;
 	bool exact;
@@ -97,44 +95,30 @@ static int by_path(const void *a, const void *b)
 
 /* ---- output ---- */
 
-static bool begins_with(const char *path, const char *directory, size_t len)
-{
-	return !strncmp(path, directory, len);
-}
-
-/* How many files from the i-th on are all that is below a directory, of which
- * the name ends at len, and all missing; 0: some are there. */
-static size_t count_whole(const struct missing_command *c, size_t i, size_t len)
-{
-	const char *directory = c->files[i].path;
-	size_t end = i;
-
-	if (i && begins_with(c->files[i - 1].path, directory, len))
-		return 0;
-	while (end < c->count &&
-	       begins_with(c->files[end].path, directory, len)) {
-		if (c->files[end].is_there || c->files[end].near)
-			return 0;
-		end++;
-	}
-	return end - i;
-}
-
 /* The directory that is missing as a whole from the i-th file on: the number of
- * its files, and the length of its name with the slash; 0: there is none. */
+ * its files, and the length of its name with the slash; 1: there is none, or the
+ * file is alone in it. */
 static size_t find_whole(const struct missing_command *c, size_t i,
 			 size_t *len_out)
 {
-	const char *path = c->files[i].path, *slash;
-	size_t count;
+	const char *path = c->files[i].path, *slash = path;
+	size_t len, end;
 
-	for (slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*len_out = (size_t)(slash - path) + 1;
-		count = count_whole(c, i, *len_out);
-		if (count > 1)
-			return count;
+	while ((slash = strchr(slash, '/'))) {
+		len = (size_t)(++slash - path);
+		if (i && !strncmp(c->files[i - 1].path, path, len))
+			continue;
+		for (end = i; end < c->count; end++)
+			if (strncmp(c->files[end].path, path, len) != 0 ||
+			    c->files[end].is_there || c->files[end].near)
+				break;
+		*len_out = len;
+		if (end > i + 1 &&
+		    (end == c->count ||
+		     strncmp(c->files[end].path, path, len) != 0))
+			return end - i;
 	}
-	return 0;
+	return 1;
 }
 
 static int print_row(struct missing_command *c, const struct missing_file *f,
@@ -147,79 +131,58 @@ static int print_row(struct missing_command *c, const struct missing_file *f,
 		cell_number(size),
 		files ? cell_none() : cell_time(f->mtime_ns),
 		/* Paths of an export lead nowhere here. */
-		cell_path(path, c->one.copy || c->output.json ? c->root : NULL),
+		cell_path(path,
+			  c->one.copy || c->table.output.json ? c->root : NULL),
 		cell_path(f->near, NULL),
 	};
 
 	return table_row(&c->table, cells);
 }
 
-/* A whole directory is a row of the text. */
-static int print_directory(struct missing_command *c, size_t i, size_t count,
-			   size_t len)
-{
-	char *path = strndup(c->files[i].path, len);
-	int64_t size = 0;
-	size_t k;
-	int code = EXIT_FAILED;
-
-	for (k = 0; k < count; k++)
-		size += c->files[i + k].size;
-	if (path)
-		code = print_row(c, &c->files[i], count, size, path);
-	else
-		cli_complain_errno(NULL, -ENOMEM);
-	free(path);
-	return code;
-}
-
 static int print_totals(const struct missing_command *c)
 {
 	char size[TEXT_SIZE_ROOM];
-	struct record r;
 
-	if (!c->output.json) {
-		fprintf(stderr, "%llu %s, %s, not in %s\n",
-			(unsigned long long)c->missing,
-			text_plural(c->missing, "file", "files"),
-			text_format_size((double)c->bytes, TEXT_UNITS_BRIEF,
-					 size),
-			c->other.path);
-		return EXIT_OK;
-	}
-	record_totals(&r);
-	record_number(&r, "files", (int64_t)c->missing);
-	record_number(&r, "bytes", (int64_t)c->bytes);
-	record_complete(&r, !c->job.incomplete, "incomplete");
-	return record_print(&r);
+	if (c->table.output.json)
+		return table_totals(json_pack("{s:I, s:I}", "files",
+					      (json_int_t)c->missing, "bytes",
+					      (json_int_t)c->bytes),
+				    !c->job.incomplete, "incomplete");
+	fprintf(stderr, "%llu %s, %s, not in %s\n",
+		(unsigned long long)c->missing,
+		text_plural(c->missing, "file", "files"),
+		text_format_size((double)c->bytes, TEXT_UNITS_BRIEF, size),
+		c->other.path);
+	return EXIT_OK;
 }
 
+/* A whole directory is a row of the text. */
 static int print_all(struct missing_command *c)
 {
-	const bool whole = !c->output.json && !c->output.nul;
-	size_t i, len = 0, count, rows = 0;
+	const bool whole = !c->table.output.json && !c->table.output.nul;
+	size_t i, k, len = 0, count;
 	int code = EXIT_OK;
 
 	if (c->count)
 		qsort(c->files, c->count, sizeof(*c->files), by_path);
-	for (i = 0; i < c->count; i++) {
-		c->missing += !c->files[i].is_there;
-		c->bytes +=
-			c->files[i].is_there ? 0 : (uint64_t)c->files[i].size;
-	}
 	for (i = 0; i < c->count && !code; i += count) {
-		const struct missing_file *f = &c->files[i];
+		struct missing_file *f = &c->files[i];
+		int64_t size = 0;
 
-		count = 1;
-		if (f->is_there || (c->best.limit && rows == c->best.limit))
+		count = whole && !f->near && !f->is_there ?
+				find_whole(c, i, &len) :
+				1;
+		if (f->is_there)
 			continue;
-		rows++;
-		if (whole && !f->near && (count = find_whole(c, i, &len)) > 1) {
-			code = print_directory(c, i, count, len);
-			continue;
-		}
-		count = 1;
-		code = print_row(c, f, 0, f->size, f->path);
+		for (k = 0; k < count; k++)
+			size += c->files[i + k].size;
+		c->missing += count;
+		c->bytes += (uint64_t)size;
+		if (count > 1)
+			f->path[len] = '\0';
+		if (!c->best.limit || c->table.rows < c->best.limit)
+			code = print_row(c, f, count > 1 ? count : 0, size,
+					 f->path);
 	}
 	return code ? code : print_totals(c);
 }
@@ -256,12 +219,7 @@ static int parse(struct missing_command *c, int argc, char **argv)
 	int code = options_parse(&command_missing, c, argc, argv);
 
 	if (!code)
-		code = output_check(&command_missing, &c->output);
-	if (!code && argc - optind != 2)
-		code = cli_usage_error(
-			&command_missing,
-			"which two trees, of which the second may "
-			"lack files?");
+		code = output_check(&command_missing, &c->table.output);
 	if (code)
 		return code;
 	c->one.path = argv[optind];
@@ -295,7 +253,6 @@ static int run(int argc, char **argv)
 	int code = parse(&c, argc, argv);
 
 	c.job.arg = &c;
-	c.table.output = c.output;
 	if (!code)
 		c.table.base = path_base_of(c.one.path);
 	if (!code)
@@ -313,12 +270,14 @@ static const struct option_row options[] = {
 	  OPTION_FLAG(struct missing_command, exact) },
 	BEST_OPTIONS(struct missing_command, best),
 	FILTER_OPTIONS(struct missing_command, filter),
-	OUTPUT_OPTIONS(struct missing_command, output),
+	OUTPUT_OPTIONS(struct missing_command, table.output),
 	{ 0 },
 };
 
 const struct command command_missing = {
 	.name = "missing",
+	.operands = { 2, 2 },
+	.lacking = "which two trees, of which the second may lack files?",
 	.synopsis = "missing [OPTION]... TREE OTHER",
 	.summary = "List the files of a tree that another tree does not have",
 	.help = "TREE and OTHER are mounts, directories of mounts, or files of "

@@ -9,10 +9,9 @@
 #include <unistd.h>
 
 #include "core/base/text.h"
-#include "core/base/utf8.h"
 #include "core/cli/cli.h"
 #include "core/cli/groups/export_mount.h"
-#include "core/cli/record.h"
+#include "core/cli/table.h"
 #include "core/act/export/seeds.h"
 #include "core/source/file.h"
 
@@ -26,35 +25,17 @@ struct seed_command {
 	struct export_side sender, here;
 	const char *into; /* NULL: the map is printed */
 	const char *base_of;
-	bool json, nul, reflink;
+	struct output output;
+	bool reflink;
+	struct table table;
 
 	struct seeds seeds;
 	char *source; /* of the mount: owned */
 	int source_fd, into_fd;
 	uint64_t files, equal, near, none, refused;
-	bool stopped; /* after a message */
 };
 
 /* ---- seeds as files ---- */
-
-/* A path of another machine must stay below the directory. */
-static bool is_below(const char *path)
-{
-	const char *part = path;
-	size_t len;
-
-	if (!*path || *path == '/')
-		return false;
-	for (;;) {
-		len = strcspn(part, "/");
-		if (!len || (len == 1 && *part == '.') ||
-		    (len == 2 && !strncmp(part, "..", 2)))
-			return false;
-		if (!part[len])
-			return true;
-		part += len + 1;
-	}
-}
 
 /* A descriptor of the directory of the path in the new tree, which nobody else
  * writes to; directories that are missing are made. */
@@ -82,13 +63,10 @@ static int open_directory_of(const struct seed_command *c, const char *path)
 
 static int clone_file(int from, int directory, const char *name)
 {
-	char path[48];
-	int in, out, err = 0;
+	int in = file_reopen(from), out, err = 0;
 
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", from);
-	in = open(path, O_RDONLY | O_CLOEXEC);
 	if (in < 0)
-		return -errno;
+		return in;
 	out = openat(directory, name,
 		     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 		     0600);
@@ -102,21 +80,27 @@ static int clone_file(int from, int directory, const char *name)
 	return err;
 }
 
+/* A hard link to the base, or a copy that shares blocks, at a path of another machine, which must stay below
+ * the directory. */
 static int make_seed(const struct seed_command *c, const char *path,
 		     const struct seed_file *base)
 {
-	const char *slash = strrchr(path, '/');
-	int from = file_open_beneath(c->source_fd, base->path, O_PATH);
-	int directory = from < 0 ? -1 : open_directory_of(c, path);
+	int from = -1, directory = -1, err = -EINVAL;
 	struct stat st;
-	int err = from < 0 ? from : directory < 0 ? -errno : 0;
 
+	if (text_is_plain_path(path))
+		err = from =
+			file_open_beneath(c->source_fd, base->path, O_PATH);
+	if (from >= 0) {
+		directory = open_directory_of(c, path);
+		err = directory < 0 ? -errno : 0;
+	}
 	/* The file may be another one by now. */
 	if (!err && (fstat(from, &st) || !S_ISREG(st.st_mode)))
 		err = -ENOENT;
 	if (!err)
 		err = (c->reflink ? clone_file : file_link)(
-			from, directory, slash ? slash + 1 : path);
+			from, directory, cli_base_name(path));
 	if (directory >= 0)
 		close(directory);
 	if (from >= 0)
@@ -124,49 +108,17 @@ static int make_seed(const struct seed_command *c, const char *path,
 	return err;
 }
 
-/* A base that is gone or unreadable meanwhile is none.  What would be so for
- * all files ends the command. */
-static int put_seed(struct seed_command *c, const char *path,
-		    const struct seed_file *base)
-{
-	int err = is_below(path) ? make_seed(c, path, base) : -EINVAL;
-
-	if (err == -EXDEV)
-		cli_complain(c->into,
-			     "not on the filesystem of '%s': hard links need "
-			     "that, choose another directory",
-			     c->source);
-	else if (c->reflink && (err == -EOPNOTSUPP || err == -ENOTTY))
-		cli_complain(c->into, "this filesystem cannot share blocks; "
-				      "leave out --reflink");
-	else if (err == -ENOSPC || err == -EROFS || err == -EDQUOT)
-		cli_complain_errno(c->into, err);
-	else
-		return err;
-	c->stopped = true;
-	return err;
-}
-
 /* ---- one file that is to come ---- */
 
-static void print_map(const struct seed_command *c, const char *path,
-		      const struct seed_base *base)
-{
-	struct record r;
+static const struct column columns[] = {
+	{ "score", "SCORE", COLUMN_NUMBER, COLUMN_SHOWN },
+	{ "path", "PATH", COLUMN_PATH, COLUMN_SHOWN },
+	{ "base", "BASE", COLUMN_PATH, COLUMN_SHOWN },
+	{ 0 },
+};
 
-	if (c->nul) {
-		(void)fwrite(path, 1, strlen(path) + 1, stdout);
-		(void)fwrite(base->file->path, 1, strlen(base->file->path) + 1,
-			     stdout);
-		return;
-	}
-	record_begin(&r);
-	record_number(&r, "score", base->score);
-	record_path(&r, "path", path);
-	record_path(&r, "base", base->file->path);
-	(void)record_print(&r);
-}
-
+/* A base that is gone or unreadable meanwhile is none.  What would be so for
+ * all files ends the command: 1 after a message. */
 static int take_file(struct seed_command *c, const struct seed_content *wanted,
 		     const struct found_file *file)
 {
@@ -182,21 +134,35 @@ static int take_file(struct seed_command *c, const struct seed_content *wanted,
 		return 0;
 	}
 	if (c->into) {
-		err = put_seed(c, file->path, base.file);
-		if (c->stopped)
-			return err;
-		if (err) {
-			c->refused++;
-			return 0;
-		}
+		err = make_seed(c, file->path, base.file);
 	} else {
-		print_map(c, file->path, &base);
+		const struct cell cells[] = {
+			cell_number(base.score),
+			cell_path(file->path, NULL),
+			cell_path(base.file->path, NULL),
+		};
+
+		err = table_row(&c->table, cells);
 	}
-	if (base.score == 100)
+	if (!err && base.score == 100)
 		c->equal++;
-	else
+	else if (!err)
 		c->near++;
-	return 0;
+	else if (err == -EXDEV)
+		cli_complain(c->into,
+			     "not on the filesystem of '%s': hard links need "
+			     "that, choose another directory",
+			     c->source);
+	else if (c->reflink && (err == -EOPNOTSUPP || err == -ENOTTY))
+		cli_complain(c->into, "the filesystem shares no blocks; leave "
+				      "out --reflink");
+	else if (err == -ENOSPC || err == -EROFS || err == -EDQUOT)
+		cli_complain_errno(c->into, err);
+	else if (err < 0)
+		c->refused++;
+	return err > 0 || err == -EXDEV || err == -ENOSPC || err == -EROFS ||
+	       err == -EDQUOT ||
+	       (c->reflink && (err == -EOPNOTSUPP || err == -ENOTTY));
 }
 
 static int take_all(struct seed_command *c, struct export_reader *r)
@@ -247,23 +213,25 @@ static int print_base(struct seed_command *c)
 	}
 	if (!base.file)
 		return EXIT_FAILED;
-	printf("%s/%s%c", c->here.path, base.file->path, c->nul ? '\0' : '\n');
+	printf("%s/%s%c", c->here.path, base.file->path,
+	       c->output.nul ? '\0' : '\n');
 	return EXIT_OK;
 }
 
 /* ---- all of it ---- */
 
-/* The tree that the links are made from: that below the mount, because a link
+/* The tree that the links are made from is that below the mount, because a link
  * cannot lead from one filesystem into another. */
-static int open_source(struct seed_command *c)
+static int make_into(struct seed_command *c)
 {
 	struct mount mount = { 0 };
 	int code = mount_find_or_complain(c->here.path, &mount);
 
+	if (!code)
+		c->source = mount_get_place(&mount, NULL, "source");
+	mount_release(&mount);
 	if (code)
 		return code;
-	c->source = mount_get_place(&mount, NULL, "source");
-	mount_release(&mount);
 	if (!c->source) {
 		cli_complain(c->here.path,
 			     "the mount of another user: its files are not "
@@ -271,18 +239,10 @@ static int open_source(struct seed_command *c)
 		return EXIT_FAILED;
 	}
 	c->source_fd = open(c->source, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (c->source_fd >= 0)
-		return EXIT_OK;
-	cli_complain_errno(c->source, -errno);
-	return EXIT_FAILED;
-}
-
-static int make_into(struct seed_command *c)
-{
-	int code = open_source(c);
-
-	if (code)
-		return code;
+	if (c->source_fd < 0) {
+		cli_complain_errno(c->source, -errno);
+		return EXIT_FAILED;
+	}
 	if (!mkdir(c->into, 0700))
 		c->into_fd = open(c->into, O_PATH | O_DIRECTORY | O_NOFOLLOW |
 						   O_CLOEXEC);
@@ -347,26 +307,23 @@ static void print_totals(const struct seed_command *c, const char *root)
 static int match(struct seed_command *c)
 {
 	struct export_reader r;
-	struct record totals;
 	bool complete;
 	int err = export_side_open(&c->sender, &r), code = EXIT_OK;
 
 	if (!err)
 		err = take_all(c, &r);
 	complete = r.is_complete;
-	if (c->stopped)
-		code = EXIT_FAILED;
-	else if (err)
-		code = export_complain(c->sender.path, r.lines.number, err);
+	if (err)
+		code = err > 0 ? EXIT_FAILED :
+				 export_complain(c->sender.path, r.lines.number,
+						 err);
 	else
 		print_totals(c, r.root);
 	export_close(&r);
-	if (!code && c->json) {
-		record_totals(&totals);
-		record_number(&totals, "files", (int64_t)c->files);
-		record_complete(&totals, complete, NULL);
-		code = record_print(&totals);
-	}
+	if (!code && c->output.json)
+		code = table_totals(
+			json_pack("{s:I}", "files", (json_int_t)c->files),
+			complete, NULL);
 	if (code || complete)
 		return code;
 	cli_complain_incomplete(c->sender.path);
@@ -393,13 +350,13 @@ static int parse(struct seed_command *c, int argc, char **argv)
 
 	if (code)
 		return code;
-	if (c->json && c->nul)
+	code = output_check(&command_seed, &c->output);
+	if (!code && c->into && (c->base_of || c->output.json || c->output.nul))
 		return cli_usage_error(&command_seed,
-				       "--json and -0 exclude one another");
-	if (!!c->into + !!c->base_of + (!c->base_of && (c->json || c->nul)) !=
-	    1)
-		return cli_usage_error(&command_seed,
-				       "one of --into, --base, --json, -0");
+				       "--into prints the command for rsync "
+				       "alone");
+	if (code)
+		return code;
 	if (argc - optind != operands)
 		return cli_usage_error(&command_seed,
 				       c->base_of ?
@@ -417,9 +374,11 @@ static int run(int argc, char **argv)
 	struct seed_command c = { .sender.seeds = true,
 				  .here.seeds = true,
 				  .source_fd = -1,
-				  .into_fd = -1 };
+				  .into_fd = -1,
+				  .table.columns = columns };
 	int code = parse(&c, argc, argv);
 
+	c.table.output = c.output;
 	if (!code && !c.base_of)
 		code = export_side_prepare(&c.sender);
 	if (!code)
@@ -450,15 +409,15 @@ static const struct option_row options[] = {
 	{ "base", 0, "FILE", "print the best base of one file",
 	  OPTION_TEXT(struct seed_command, base_of) },
 	{ "json", 0, NULL, "an object a line: path, base, score",
-	  OPTION_FLAG(struct seed_command, json) },
+	  OPTION_FLAG(struct seed_command, output.json) },
 	{ "null", '0', NULL, "path and base, each ended by NUL",
-	  OPTION_FLAG(struct seed_command, nul) },
+	  OPTION_FLAG(struct seed_command, output.nul) },
 	{ 0 },
 };
 
 const struct command command_seed = {
 	.name = "seed",
-	.synopsis = "seed (--into DIR [--reflink]|--json|-0) FILE MOUNT\n"
+	.synopsis = "seed [--into DIR [--reflink]|--json|-0] FILE MOUNT\n"
 		    "       kin seed --base FILE [-0] MOUNT",
 	.summary = "Find bases here for files that another machine sends",
 	.help = "FILE is what kin export --seeds wrote on the other machine.  "

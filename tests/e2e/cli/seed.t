@@ -117,5 +117,8 @@ refused "one that was cut" 'damaged or cut' \
 	"$KIN" seed --json "$T/cut" "$T/mnt"
 refused "something else" 'not a file as kin export' \
 	"$KIN" seed --json "$old/src/part1.c" "$T/mnt"
-refused "nothing to be done" 'one of' "$KIN" seed "$T/new.seeds" "$T/mnt"
+like "$("$KIN" seed "$T/new.seeds" "$T/mnt" 2>"$T/errors")" \
+	' 100 +moved.c  src/part1.c' "without an option the bases are listed"
+refused "a list and a tree" 'rsync' \
+	"$KIN" seed --json --into "$T/both" "$T/new.seeds" "$T/mnt"
 finish
