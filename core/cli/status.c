@@ -91,13 +91,14 @@ static void say_activity(const json_t *status, const struct progress *p)
 		return;
 	say("files", "%lld: %lld fresh, %lld pending, %lld failed", p->files,
 	    number(status, "fresh"), p->left, p->failed);
-	say("pending",
-	    "%s; %lld in the queue, %lld being hashed, %lld uncommitted, "
-	    "%lld waited for",
-	    text_format_size((double)number(status, "pending_bytes"),
-			     TEXT_UNITS_BRIEF, size),
-	    number(status, "queue"), number(status, "hashing"),
-	    number(status, "uncommitted"), number(status, "waiting"));
+	if (!p->idle || p->left)
+		say("pending",
+		    "%s; %lld in the queue, %lld being hashed, %lld uncommitted, "
+		    "%lld waited for",
+		    text_format_size((double)number(status, "pending_bytes"),
+				     TEXT_UNITS_BRIEF, size),
+		    number(status, "queue"), number(status, "hashing"),
+		    number(status, "uncommitted"), number(status, "waiting"));
 	say("contents", "%lld different ones", number(status, "contents"));
 }
 

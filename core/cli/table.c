@@ -166,7 +166,8 @@ void table_titles(struct table *t)
 	for (c = t->columns; c->key; c++)
 		if (is_shown(t, c) && c->kind != COLUMN_NOTE)
 			printf("%*s%s", width_of(c), c->title,
-			       c[1].key ? "  " : "");
+			       c[1].key && c[1].kind != COLUMN_NOTE ? "  " :
+								      "");
 	putchar('\n');
 }
 

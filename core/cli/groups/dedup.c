@@ -185,6 +185,7 @@ static void job_release(struct dedup_job *job)
 	for (i = 0; i < job->rules.directory_count; i++)
 		free((char *)job->directories[i]);
 	free(job->directories);
+	free(job->base);
 	free(job->journal);
 	free(job->root);
 	dedup_blocks_free(job->rules.blocks);

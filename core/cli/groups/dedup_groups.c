@@ -13,6 +13,7 @@
 #include "core/cli/cli.h"
 #include "core/cli/groups/groups_ask.h"
 #include "core/cli/progress.h"
+#include "core/cli/table.h"
 
 /* Makes a path of a group absolute, in place.  -EXDEV: it leads outside of root,
  * or is not plain. */
@@ -177,6 +178,7 @@ int dedup_groups_read(struct dedup_job *job, char *path)
 
 	if (!strcmp(path, "-") || stat(path, &st) || !S_ISDIR(st.st_mode))
 		return read_file(job, path);
+	job->base = path_base_of(path);
 	code = groups_asking_operands(&asking, &command_dedup, operands);
 	if (!code)
 		code = groups_asking_begin(&asking, &from);

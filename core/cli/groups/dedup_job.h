@@ -19,6 +19,7 @@ struct dedup_job {
 	const char **directories; /* of --keep; owned, and the strings */
 	char *root;               /* of --root; owned */
 	const char *undo;         /* a journal */
+	char *base; /* owned; paths are shown relative to it; or NULL */
 	const char *wanted_journal;
 	char *journal; /* owned; the one that is written */
 	struct filter filter;

@@ -70,6 +70,16 @@ static int print_json(const struct dedup_job *job,
 	return cli_print_json(line);
 }
 
+static void print_path(const struct dedup_job *job, const char *before,
+		       const char *path)
+{
+	char *shown = path_shown("/", path + 1, job->base);
+
+	fputs(before, stdout);
+	cli_print_escaped(shown ? shown : path, ESCAPE_TERMINAL);
+	free(shown);
+}
+
 static void print_step(const struct dedup_job *job,
 		       const struct dedup_step *step,
 		       const struct dedup_result *r, uint64_t bytes)
@@ -81,12 +91,10 @@ static void print_step(const struct dedup_job *job,
 
 	printf("%-8s %6s", dedup_method_names[job->rules.method],
 	       size_of(bytes, size));
-	for (i = 0; i < f->path_count; i++) {
-		fputs(i ? "\n    also         " : "  ", stdout);
-		cli_print_escaped(f->paths[i], ESCAPE_TERMINAL);
-	}
-	fputs("\n    keep         ", stdout);
-	cli_print_escaped(job->plan.files[r->keep].paths[0], ESCAPE_TERMINAL);
+	for (i = 0; i < f->path_count; i++)
+		print_path(job, i ? "\n    also         " : "  ", f->paths[i]);
+	print_path(job, "\n    keep         ",
+		   job->plan.files[r->keep].paths[0]);
 	putchar('\n');
 	if (is_sharing(job))
 		printf("    equal %s in %llu ranges; %s shared already\n",

@@ -114,6 +114,8 @@ int export_side_prepare(struct export_side *s)
 	code = mount_find_or_complain(s->path, &mount);
 	if (!code)
 		code = copy_mount(s, &mount);
+	s->root = mount.root;
+	mount.root = NULL;
 	mount_release(&mount);
 	return code;
 }
@@ -130,6 +132,7 @@ void export_side_release(struct export_side *s)
 {
 	if (s->copy)
 		(void)fclose(s->copy);
+	free(s->root);
 }
 
 /* ---- the command ---- */

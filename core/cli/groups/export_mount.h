@@ -23,6 +23,7 @@ struct export_side {
 	const char *path; /* as given */
 	bool seeds;       /* what seeds_read() needs of a mount is enough */
 	FILE *copy;       /* of a mount: an unnamed file; else NULL */
+	char *root;       /* owned; of the mount */
 };
 
 /* EXIT_OK, or EXIT_FAILED and a message. */

@@ -133,7 +133,7 @@ static int print_row(struct missing_command *c, const struct missing_file *f,
 		/* Paths of an export lead nowhere here. */
 		cell_path(path,
 			  c->one.copy || c->table.output.json ? c->root : NULL),
-		cell_path(f->near, NULL),
+		cell_path(f->near, c->other.root),
 	};
 
 	return table_row(&c->table, cells);

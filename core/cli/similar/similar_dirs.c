@@ -302,7 +302,8 @@ int similar_directories(struct similar_job *job)
 
 	if (!*job->mount.rel) {
 		cli_complain(job->path,
-			     "the whole mount; nothing is beside it");
+			     "the whole mount, which nothing is beside; kin "
+			     "groups lists what is alike in it");
 		return 1;
 	}
 	err = collect(job, &hits);

@@ -295,7 +295,7 @@ static void append_passage(const struct similar_job *job,
 		(void)buf_append_format(
 			out, "; no passage of %s or more, --share-min %s",
 			text_format_size((double)judge_least_passage(sketch),
-					 TEXT_UNITS_BRIEF, size),
+					 TEXT_UNITS_FULL, size),
 			least);
 	free(sketch);
 	free(path);

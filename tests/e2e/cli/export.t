@@ -22,7 +22,8 @@ export_to() { # MOUNT FILE
 }
 missing() { # ARGUMENT...: in order, without titles, sizes and dates
 	"$KIN" missing "$@" 2>"$T/errors" |
-		sed -E "1d; s#^ *([0-9-]+) +([0-9-]+) +[0-9.]+K? +[0-9-]+ +($mnt/)?#\1 \2 #"
+		sed -E "1d; s#^ *([0-9-]+) +([0-9-]+) +[0-9.]+K? +[0-9-]+ +($mnt/)?#\1 \2 #
+			s#  ~  $oldmnt/#  ~  #"
 }
 
 mkdir -p "$src/dir" "$old"
@@ -87,6 +88,10 @@ is "$(printf '%s\n' "$have" | sed 's/^9[0-9]/9x/')" "9x - changed  ~  before
 - - \\377\\012" "what the old tree has not, or in another version, by path"
 is "$(missing "$mnt" "$oldmnt")" "$have" "the same of mounts"
 is "$(missing "$T/plain" "$oldmnt")" "$have" "and of a file and a mount"
+is "$("$KIN" missing "$mnt" "$oldmnt" 2>"$T/errors" | sed -n 's/.*  ~  //p')" \
+	"$oldmnt/before" "the other version is named as it can be opened"
+is "$(cd "$T" && "$KIN" missing mnt oldmnt 2>"$T/errors" |
+	sed -n 's/.*mnt.changed  ~  //p')" oldmnt/before "... from where the user is"
 is "$(missing --exact "$T/src.kin" "$T/old.kin" | grep -c '^- - changed$')" 1 \
 	"--exact: a version counts as missing"
 is "$(missing --threshold 100 "$T/src.kin" "$T/old.kin" | grep -c '~')" 0 \

@@ -131,7 +131,7 @@ test_near() {
 	like "$(similar --share-min 500 "$mnt/near/quoting")" near/a \
 		"a quotation of 800 bytes is found"
 	similar "$mnt/near/alone" >/dev/null
-	like "$(<"$T/err")" "nothing resembles it; no passage of [0-9.]+K? or more" \
+	like "$(<"$T/err")" "nothing resembles it; no passage of [0-9.]+ (bytes|KiB) or more" \
 		"of a file on its own, what its sketch would have told"
 	is "$(json 'print "$t->{files} $t->{complete}"' "$mnt/near/alone")" \
 		"0 1" "--json: no item and totals"
