@@ -70,17 +70,12 @@ void similar_look_file(struct similar_job *job, const char *file)
 
 /* ---- the query ---- */
 
-static void add_number(json_t *query, const char *key, uint64_t value)
-{
-	if (value)
-		(void)json_object_set_new(query, key,
-					  json_integer((json_int_t)value));
-}
-
 /* NULL without memory. */
 static json_t *make_query(const struct similar_job *job,
 			  const struct similar_question *q)
 {
+	const uint64_t limit =
+		q->limit < LIMIT_OF_FILTERS ? q->limit : LIMIT_OF_FILTERS;
 	json_t *query = json_pack("{s:s, s:I, s:o}", "relation",
 				  index_relation_names[q->relation], "size",
 				  (json_int_t)job->digests.size, "digests",
@@ -88,25 +83,20 @@ static json_t *make_query(const struct similar_job *job,
 
 	if (!job->of && !q->all)
 		(void)json_object_set_new(query, "ignore", json_true());
-	add_number(query, "threshold", (uint64_t)q->threshold);
-	add_number(query, "share_min", q->share_min);
-	add_number(query, "limit",
-		   q->limit < LIMIT_OF_FILTERS ? q->limit : LIMIT_OF_FILTERS);
+	if (q->threshold)
+		(void)json_object_set_new(query, "threshold",
+					  json_integer(q->threshold));
+	if (q->share_min)
+		(void)json_object_set_new(
+			query, "share_min",
+			json_integer((json_int_t)q->share_min));
+	if (limit)
+		(void)json_object_set_new(query, "limit",
+					  json_integer((json_int_t)limit));
 	return query;
 }
 
 /* ---- the answer ---- */
-
-static enum verdict_reason reason_of(const json_t *line)
-{
-	const char *name = json_string_value(json_object_get(line, "reason"));
-	int reason = VERDICT_REASONS;
-
-	while (name && --reason > 0 &&
-	       strcmp(name, verdict_reason_names[reason]) != 0)
-		;
-	return name ? (enum verdict_reason)reason : 0;
-}
 
 static int64_t number_of(const json_t *line, const char *key)
 {
@@ -121,8 +111,11 @@ static int64_t number_of(const json_t *line, const char *key)
 static int take_line(struct similar_job *job, enum index_relation relation,
 		     const json_t *line, similar_take_fn *take, void *arg)
 {
+	const char *name = json_string_value(json_object_get(line, "reason"));
+	const int64_t score = number_of(line, "score");
+	int reason = name ? VERDICT_REASONS - 1 : 0, err = -EBADMSG;
 	struct similar_hit hit = {
-		.score = (int)number_of(line, "score"),
+		.score = (int)score,
 		.distinctive = (int)number_of(line, "distinctive"),
 		.shared = number_of(line, "bytes"),
 		.by_text = json_object_get(line, "by") != NULL,
@@ -131,23 +124,16 @@ static int take_line(struct similar_job *job, enum index_relation relation,
 		.size = -1,
 		.on_disk = -1,
 	};
-	int err = -EBADMSG;
 
-	hit.relation =
-		similar_relation_of(relation, hit.score, reason_of(line));
-	if (hit.path && text_is_plain_path(hit.path) &&
-	    number_of(line, "score") >= 0 && number_of(line, "score") <= 100)
+	while (reason > 0 && strcmp(name, verdict_reason_names[reason]) != 0)
+		reason--;
+	hit.relation = similar_relation_of(relation, hit.score,
+					   (enum verdict_reason)reason);
+	if (hit.path && text_is_plain_path(hit.path) && score >= 0 &&
+	    score <= 100)
 		err = take(arg, &hit);
 	free(hit.path);
 	return err;
-}
-
-static void look_end(struct similar_job *job, const json_t *end)
-{
-	if (!json_is_true(json_object_get(end, "complete")))
-		(void)snprintf(job->reason, sizeof(job->reason), "incomplete");
-	else if (json_is_true(json_object_get(end, "cut")))
-		job->cut = true;
 }
 
 int similar_ask(struct similar_job *job, const struct similar_question *q,
@@ -160,8 +146,10 @@ int similar_ask(struct similar_job *job, const struct similar_question *q,
 		err = take_line(job, q->relation, c.line, take, arg);
 	if (!err)
 		err = more;
-	if (!err)
-		look_end(job, c.line);
+	if (!err && !json_is_true(json_object_get(c.line, "complete")))
+		(void)snprintf(job->reason, sizeof(job->reason), "incomplete");
+	else if (!err && json_is_true(json_object_get(c.line, "cut")))
+		job->cut = true;
 	client_close(&c);
 	if (err != -ENOENT && err != -EISDIR && err != -EINVAL)
 		return err;
@@ -231,26 +219,6 @@ static int keep_hit(void *hits, const struct similar_hit *hit)
 	return similar_hits_add(hits, hit);
 }
 
-static int ask_all(struct similar_job *job)
-{
-	const struct filter *f = &job->filter;
-	const bool filters = f->include.count || f->exclude.count ||
-			     f->min_size || job->within;
-	struct similar_question q = {
-		.threshold = job->best.threshold,
-		.share_min = job->share_min,
-		/* One more may be the file itself. */
-		.limit = filters         ? LIMIT_OF_FILTERS :
-			 job->best.limit ? job->best.limit + 1 :
-					   0,
-	};
-	int at = 0, err = 0;
-
-	while (!err && similar_next(job, &at, &q.relation))
-		err = similar_ask(job, &q, keep_hit, &job->hits);
-	return err;
-}
-
 /* Sets what the file is, and its digests. */
 static int look_at(struct similar_job *job)
 {
@@ -271,12 +239,19 @@ static int look_at(struct similar_job *job)
 
 int similar_file(struct similar_job *job)
 {
-	int err = look_at(job);
+	const struct filter *f = &job->filter;
+	struct similar_question q = { .threshold = job->best.threshold,
+				      .share_min = job->share_min };
+	int at = 0, err = look_at(job);
 	const bool is_known =
 		!err && !*job->reason && job->digests.size && job->digests.set;
 
-	if (is_known)
-		err = ask_all(job);
+	if (f->include.count || f->exclude.count || f->min_size || job->within)
+		q.limit = LIMIT_OF_FILTERS;
+	else if (job->best.limit) /* one more may be the file itself */
+		q.limit = job->best.limit + 1;
+	while (is_known && !err && similar_next(job, &at, &q.relation))
+		err = similar_ask(job, &q, keep_hit, &job->hits);
 	if (!err && job->everywhere)
 		err = similar_everywhere(job);
 	if (!err)
