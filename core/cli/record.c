@@ -12,7 +12,7 @@ void record_begin(struct record *r)
 	r->failed = !r->open[0];
 }
 
-void record_value(struct record *r, const char *key, json_t *value)
+static void record_value(struct record *r, const char *key, json_t *value)
 {
 	json_t *to = r->open[r->depth - 1];
 
@@ -24,11 +24,6 @@ void record_value(struct record *r, const char *key, json_t *value)
 void record_number(struct record *r, const char *key, int64_t value)
 {
 	record_value(r, key, json_integer(value));
-}
-
-void record_score(struct record *r, const char *key, int value)
-{
-	record_value(r, key, value < 0 ? json_null() : json_integer(value));
 }
 
 void record_time(struct record *r, const char *key, int64_t ns)
@@ -89,21 +84,12 @@ void record_complete(struct record *r, bool complete, const char *reason)
 	record_close(r);
 }
 
-json_t *record_end(struct record *r)
+int record_print(struct record *r)
 {
 	assert(r->depth == 1);
 	if (!r->failed)
-		return r->open[0];
+		return cli_print_json(r->open[0]);
 	json_decref(r->open[0]);
-	return NULL;
-}
-
-int record_print(struct record *r)
-{
-	json_t *all = record_end(r);
-
-	if (all)
-		return cli_print_json(all);
 	cli_complain_errno(NULL, -ENOMEM);
 	return EXIT_FAILED;
 }

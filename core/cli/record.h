@@ -30,13 +30,9 @@ void record_begin(struct record *r);
 
 /* key: NULL in a list. */
 void record_number(struct record *r, const char *key, int64_t value);
-void record_score(struct record *r, const char *key, int value); /* < 0: null */
 void record_time(struct record *r, const char *key, int64_t ns); /* seconds */
 void record_flag(struct record *r, const char *key, bool value);
 void record_text(struct record *r, const char *key, const char *value);
-
-/* Takes value; NULL: a failure. */
-void record_value(struct record *r, const char *key, json_t *value);
 
 /* Bytes that are not UTF-8 become U+FFFD, and "<key>_hex" has all of them. */
 void record_path(struct record *r, const char *key, const char *path);
@@ -46,13 +42,9 @@ void record_object(struct record *r, const char *key);
 void record_list(struct record *r, const char *key);
 void record_close(struct record *r);
 
-/* The last line of a command: {"totals":{...}}, and its end.  reason: if it is
- * not complete; or NULL. */
+/* {"totals":{...}} as table_totals() prints it. */
 void record_totals(struct record *r);
 void record_complete(struct record *r, bool complete, const char *reason);
-
-/* All of it; NULL without memory. */
-json_t *record_end(struct record *r);
 
 /* Prints all of it as a line.  EXIT_OK, or EXIT_FAILED and a message. */
 int record_print(struct record *r);

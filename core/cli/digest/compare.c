@@ -20,63 +20,44 @@ struct compare_job {
 	bool by_text;
 };
 
-static bool is_empty(const struct operand *o)
-{
-	return o->is_content && !o->digests.size;
-}
-
-/* Two empty contents are identical.  Their digests say less: each is that of
- * a content too small for it. */
-static void measures_identical(struct compare_job *job)
-{
-	struct measures *m = &job->measures;
-	int id;
-
-	job->score = 100;
-	for (id = 0; id < DIGEST_COUNT; id++)
-		if (m->by_digest[id] >= 0)
-			m->by_digest[id] = 100;
-}
-
-/* Digests alone do not tell the size: it is taken from the other side, and
- * two such sides are taken as equally large. */
-static void sizes_guess(struct compare_job *job)
-{
-	struct operand *a = &job->sides[0], *b = &job->sides[1];
-
-	if (!a->is_content && !b->is_content)
-		a->digests.size = b->digests.size = 1 << 20;
-	else if (!a->is_content)
-		a->digests.size = b->digests.size;
-	else if (!b->is_content)
-		b->digests.size = a->digests.size;
-}
-
 static int job_compute(struct compare_job *job)
 {
 	const struct judge_rules rules = { .relation = INDEX_ALIKE };
+	const bool known[] = { job->sides[0].is_content,
+			       job->sides[1].is_content };
 	struct digests *a = &job->sides[0].digests;
 	struct digests *b = &job->sides[1].digests;
+	int *scores = job->measures.by_digest;
 	struct verdict v;
-	int err;
+	int id, err;
 
-	sizes_guess(job);
+	/* Digests alone do not tell the size: it is taken from the other side,
+	 * and two such sides are taken as equally large. */
+	if (!known[0] && !known[1])
+		a->size = b->size = 1 << 20;
+	else if (!known[0])
+		a->size = b->size;
+	else if (!known[1])
+		b->size = a->size;
 	err = measures_take(a, b, &job->measures);
 	if (err)
 		return err;
 	job->score = -1;
-	if (is_empty(&job->sides[0]) && is_empty(&job->sides[1])) {
-		measures_identical(job);
+	if (known[0] && known[1] && !a->size && !b->size) {
+		/* Two empty contents are identical.  Their digests say less:
+		 * each is that of a content too small for it. */
+		job->score = 100;
+		for (id = 0; id < DIGEST_COUNT; id++)
+			scores[id] = scores[id] >= 0 ? 100 : scores[id];
 		return 0;
 	}
 	err = judge_digests(a, b, &rules, &v);
 	if (!err)
 		job->score = v.score;
 	job->by_text = !err && v.by_text;
-	if ((!err || err == -ENODATA) &&
-	    job->measures.by_digest[DIGEST_SISE] >= 0)
+	if ((!err || err == -ENODATA) && scores[DIGEST_SISE] >= 0)
 		err = compare_by_sise(&job->reader, job->sides, job->paths,
-				      &job->measures.by_digest[DIGEST_SISE]);
+				      &scores[DIGEST_SISE]);
 	return err == -ENODATA ? 0 : err;
 }
 

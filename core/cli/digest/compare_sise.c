@@ -38,61 +38,37 @@ static int read_from(struct reader *r, const char *path, uint64_t block_size,
 	return err;
 }
 
-/* The side that is cut anew, -1: none is. */
-static int side_to_cut(const struct operand sides[2], const char *const *paths)
-{
-	const struct digests *a = &sides[0].digests, *b = &sides[1].digests;
-	int side;
-
-	if (sides[0].is_content && sides[1].is_content)
-		side = a->size > b->size ? 0 : 1;
-	else if (sides[0].is_content || sides[1].is_content)
-		side = sides[0].is_content ? 0 : 1;
-	else
-		return -1;
-	/* A content that came through a pipe is gone. */
-	return strcmp(paths[side], "-") ? side : -1;
-}
-
-static int unpack(const struct operand *side, struct sise_signature *out)
-{
-	struct digest_value v = digest_value_of(&side->digests, DIGEST_SISE);
-
-	return v.bytes ? sise_unpack(v, out) : -ENODATA;
-}
-
-static int compare(struct reader *r, const struct operand sides[2],
-		   const char *const paths[2], int cut,
-		   struct sise_signature signatures[2], int *score_out)
-{
-	uint64_t block_size;
-	int err = unpack(&sides[0], &signatures[0]);
-
-	if (!err)
-		err = unpack(&sides[1], &signatures[1]);
-	if (err)
-		return err;
-	block_size = signatures[!cut].leading.block_size;
-	if (signatures[cut].leading.block_size != block_size)
-		err = read_from(r, paths[cut], block_size, &signatures[cut]);
-	if (!err)
-		*score_out = sise_score(&signatures[0], &signatures[1]);
-	return err;
-}
-
 int compare_by_sise(struct reader *r, const struct operand sides[2],
 		    const char *const paths[2], int *score_out)
 {
-	int cut = side_to_cut(sides, paths), err;
-	struct sise_signature *signatures;
+	const uint64_t sizes[] = { sides[0].digests.size,
+				   sides[1].digests.size };
+	const bool both = sides[0].is_content && sides[1].is_content;
+	/* The side that is cut anew. */
+	const int cut = both ? sizes[0] <= sizes[1] : !sides[0].is_content;
+	struct sise_signature *s;
+	struct digest_value v;
+	uint64_t block_size;
+	int side, err = 0;
 
-	if (cut < 0)
+	/* A content that came through a pipe is gone. */
+	if (!sides[cut].is_content || !strcmp(paths[cut], "-"))
 		return -ENODATA;
-	signatures = malloc(2 * sizeof(*signatures));
-	if (!signatures)
+	s = malloc(2 * sizeof(*s));
+	if (!s)
 		return -ENOMEM;
-	err = compare(r, sides, paths, cut, signatures, score_out);
-	free(signatures);
+	for (side = 0; side < 2 && !err; side++) {
+		v = digest_value_of(&sides[side].digests, DIGEST_SISE);
+		err = v.bytes ? sise_unpack(v, &s[side]) : -ENODATA;
+	}
+	if (!err) {
+		block_size = s[!cut].leading.block_size;
+		if (s[cut].leading.block_size != block_size)
+			err = read_from(r, paths[cut], block_size, &s[cut]);
+	}
+	if (!err)
+		*score_out = sise_score(&s[0], &s[1]);
+	free(s);
 	/* The block size is one of a foreign signature that we cannot make. */
 	return err == -EINVAL ? -ENODATA : err;
 }
