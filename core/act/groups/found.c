@@ -137,21 +137,13 @@ static bool is_below(const char *path, const char *directory)
 			(path[len] == '/' || !path[len]));
 }
 
-/* The name of a file after the one before, from the path on; NULL: no more. */
-static const char *next_name(const struct found_file *f, size_t *at_io)
-{
-	size_t at = (*at_io)++;
-
-	return !at ? f->path : at <= f->link_count ? f->links[at - 1] : NULL;
-}
-
 static bool has_name_below(const struct found_file *f, const char *const *paths,
 			   size_t count)
 {
 	const char *name;
 	size_t i, at = 0;
 
-	while ((name = next_name(f, &at)))
+	while ((name = found_file_name(f, at++)))
 		for (i = 0; i < count; i++)
 			if (is_below(name, paths[i]))
 				return true;
@@ -181,8 +173,8 @@ static bool spans_two(const struct found_group *group,
 	for (i = 0; i < group->count; i++)
 		for (k = 0; k < group->members[i].file_count; k++) {
 			next = 0;
-			while ((name = next_name(&group->members[i].files[k],
-						 &next))) {
+			while ((name = found_file_name(
+					&group->members[i].files[k], next++))) {
 				at = innermost(name, wish->across,
 					       wish->across_count);
 				if (at != SIZE_MAX && first != SIZE_MAX &&

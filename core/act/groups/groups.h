@@ -67,18 +67,26 @@ struct found_file {
 	bool goes; /* a copy of one that stays, of which all names are seen */
 };
 
+/* The names of a file one after the other, the path first; NULL: no more. */
+static inline const char *found_file_name(const struct found_file *f, size_t at)
+{
+	return !at ? f->path : at <= f->link_count ? f->links[at - 1] : NULL;
+}
+
 /* One content.  Files in byte order of the paths. */
 struct found_member {
 	int score; /* with the head; 100: the head */
 	uint64_t size;
-	bool has_size;   /* a mount always tells it, a line may not */
-	char xxh128[33]; /* "": a line did not tell it */
-	json_t *digests; /* with every: names and texts; else NULL */
+	bool has_size;         /* a mount always tells it, a line may not */
+	char xxh128[33];       /* "": a line did not tell it */
+	int64_t document_date; /* that the content has, in seconds; 0: none */
+	json_t *digests;       /* with every: names and texts; else NULL */
 	struct found_file *files;
 	size_t file_count;
 };
 
-/* Members: head first, then best score first, then by path. */
+/* Members: head first, then best score first, then by path; those of a file as
+ * they are in it, but for the head. */
 struct found_group {
 	struct found_member *members;
 	size_t count;
@@ -152,6 +160,21 @@ bool found_group_finish(struct found_group *group,
 
 /* Sets goes of the files: of all but those with keep and the best one. */
 void found_member_choose(struct found_member *m, enum keep_order order);
+
+/* ---- order.c: which member is the newest ---- */
+
+/* What tells it, for all members of a group: a criterion that all of them have,
+ * and not all equal; those above first. */
+enum found_order {
+	FOUND_BY_NOTHING,
+	FOUND_BY_DOCUMENT_DATE,
+	FOUND_BY_NAME, /* all are names of versions of one thing (version.h) */
+	FOUND_BY_MTIME,
+};
+
+/* Puts the members in order from new to old; the head, the one with score 100,
+ * is where its age puts it.  -ENOMEM, and the group is as before. */
+int found_group_order(struct found_group *group, enum found_order *out);
 
 /* ---- line.c: what kin groups --json prints ---- */
 

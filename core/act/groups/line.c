@@ -24,6 +24,14 @@ static int64_t time_of(const json_t *value)
 	return seconds <= -9.2e9 ? INT64_MIN : (int64_t)(seconds * 1e9);
 }
 
+/* Seconds; a date that nanoseconds cannot hold is none. */
+static int64_t date_of(const json_t *value)
+{
+	int64_t seconds = json_integer_value(value);
+
+	return seconds > -9200000000 && seconds < 9200000000 ? seconds : 0;
+}
+
 /* ---- a group ---- */
 
 static int64_t mtime_of(const json_t *object)
@@ -70,6 +78,7 @@ static int take_content(struct found_member *m, const json_t *object)
 	int err = json_get_number(object, "size", INT64_MAX, &m->size);
 
 	m->has_size = json_object_get(object, "size") != NULL;
+	m->document_date = date_of(json_object_get(object, "document_date"));
 	if (!err)
 		err = json_get_number(object, "score", 100, &score);
 	m->score = (int)score;
@@ -126,6 +135,16 @@ int groups_line_file(const json_t *object, struct found_member *out)
 	return err;
 }
 
+/* The last member becomes the first. */
+static void head_first(struct found_group *group)
+{
+	struct found_member head = group->members[--group->count];
+
+	memmove(group->members + 1, group->members,
+		group->count++ * sizeof(head));
+	group->members[0] = head;
+}
+
 static int take_group(const json_t *object, struct groups_line *line)
 {
 	const json_t *members = json_object_get(object, "members");
@@ -146,8 +165,13 @@ static int take_group(const json_t *object, struct groups_line *line)
 	if (!err)
 		err = json_get_number(object, "saved_near", INT64_MAX,
 				      &line->group.saved_near);
-	for (i = 0; !err && i < json_array_size(members); i++)
-		err = add_member(&line->group, json_array_get(members, i));
+	for (i = 0; !err && i < json_array_size(members); i++) {
+		const json_t *member = json_array_get(members, i);
+
+		err = add_member(&line->group, member);
+		if (!err && json_is_true(json_object_get(member, "head")))
+			head_first(&line->group);
+	}
 	return err;
 }
 

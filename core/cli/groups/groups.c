@@ -134,9 +134,9 @@ const struct command command_groups = {
 		"groups [OPTION]... MOUNT [PATH]...\n"
 		"       kin groups --everywhere [--min-size N] [--json] {MOUNT | --db DB}",
 	.summary = "List the near-duplicates of a mount in groups",
-	.help = "Each group has a head, which comes first; the score of each other member is that\n"
-		"with the head; = marks one more copy of the file above.  Groups come in\n"
-		"descending order of the space that could be saved.  kin dedup reads --json.\n",
+	.help = "Each group has a head, of score 100; the scores of the others are those with the\n"
+		"head; = marks one more copy of the file above.  Members come from new to old,\n"
+		"groups by the space that could be saved.  kin dedup reads --json.\n",
 	.options = options,
 	.notes =
 		"Exit status: 0 ok; 1 failed; 2 usage; 3 the groups are not complete.\n",

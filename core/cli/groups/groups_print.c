@@ -40,8 +40,16 @@ void groups_printer_init(struct groups_printer *p, const struct output *output,
 	p->table.output = *output;
 }
 
+static const struct {
+	const char *key, *text;
+} orders[] = {
+	[FOUND_BY_DOCUMENT_DATE] = { "document_date", "date in the document" },
+	[FOUND_BY_NAME] = { "name", "name" },
+	[FOUND_BY_MTIME] = { "mtime", "time of change" },
+};
+
 static void print_title(const struct groups_printer *p,
-			const struct found_group *group)
+			const struct found_group *group, enum found_order order)
 {
 	char exact[TEXT_SIZE_ROOM], near[TEXT_SIZE_ROOM];
 
@@ -53,20 +61,25 @@ static void print_title(const struct groups_printer *p,
 		       size_of(group->saved_exact, exact));
 	if (group->saved_near)
 		printf(", %s in near copies", size_of(group->saved_near, near));
+	if (order)
+		printf("; newest first, by %s", orders[order].text);
 	puts(p->terminal ? "\033[0m" : "");
 }
 
 /* "=" in place of the score: another copy of the file above; "+": another name
  * of it. */
 static int print_file(struct groups_printer *p, const struct found_member *m,
-		      size_t i)
+		      size_t i, enum found_order order)
 {
 	const struct found_file *f = &m->files[i];
+	const int64_t date_ns = order == FOUND_BY_DOCUMENT_DATE ?
+					m->document_date * 1000000000 :
+					f->mtime_ns;
 	struct cell cells[] = {
 		cell_number(m->score),
 		cell_number((int64_t)m->size),
 		cell_number((int64_t)f->disk),
-		f->mtime_ns ? cell_time(f->mtime_ns) : cell_none(),
+		date_ns ? cell_time(date_ns) : cell_none(),
 		cell_word(m->xxh128),
 		cell_word(f->keep ? "keep" : NULL),
 		cell_path(f->path, p->root),
@@ -87,16 +100,17 @@ static int print_file(struct groups_printer *p, const struct found_member *m,
 	return code;
 }
 
-static int print_text(struct groups_printer *p, const struct found_group *group)
+static int print_text(struct groups_printer *p, const struct found_group *group,
+		      enum found_order order)
 {
 	size_t i, k;
 	int code = EXIT_OK;
 
 	table_titles(&p->table);
-	print_title(p, group);
+	print_title(p, group, order);
 	for (i = 0; i < group->count; i++)
 		for (k = 0; k < group->members[i].file_count && !code; k++)
-			code = print_file(p, &group->members[i], k);
+			code = print_file(p, &group->members[i], k, order);
 	return code ? -EIO : 0;
 }
 
@@ -128,17 +142,18 @@ static void record_file(struct record *r, const struct found_file *f)
 	record_close(r);
 }
 
-static void record_member(struct record *r, const struct found_member *m,
-			  bool head)
+static void record_member(struct record *r, const struct found_member *m)
 {
 	size_t i;
 
 	record_object(r, NULL);
 	record_number(r, "score", m->score);
-	if (head)
+	if (m->score == 100)
 		record_flag(r, "head", true);
 	record_number(r, "size", (int64_t)m->size);
 	record_text(r, "xxh128", m->xxh128);
+	if (m->document_date)
+		record_number(r, "document_date", m->document_date);
 	record_list(r, "files");
 	for (i = 0; i < m->file_count; i++)
 		record_file(r, &m->files[i]);
@@ -147,7 +162,8 @@ static void record_member(struct record *r, const struct found_member *m,
 }
 
 static int print_group_json(const struct groups_printer *p,
-			    const struct found_group *group, int threshold)
+			    const struct found_group *group, int threshold,
+			    enum found_order order)
 {
 	struct record r;
 	size_t i;
@@ -158,9 +174,11 @@ static int print_group_json(const struct groups_printer *p,
 	record_number(&r, "threshold", threshold);
 	record_number(&r, "saved_exact", (int64_t)group->saved_exact);
 	record_number(&r, "saved_near", (int64_t)group->saved_near);
+	if (order)
+		record_text(&r, "order", orders[order].key);
 	record_list(&r, "members");
 	for (i = 0; i < group->count; i++)
-		record_member(&r, &group->members[i], !i);
+		record_member(&r, &group->members[i]);
 	record_close(&r);
 	return record_print(&r) ? -EIO : 0;
 }
@@ -203,13 +221,21 @@ static int print_nul(struct groups_printer *p, const struct found_group *group)
 
 /* ---- all ---- */
 
-int groups_print(struct groups_printer *p, const struct found_group *group,
+int groups_print(struct groups_printer *p, struct found_group *group,
 		 int threshold)
 {
+	enum found_order order;
+	int err;
+
 	p->printed++;
-	if (p->table.output.json)
-		return print_group_json(p, group, threshold);
-	return p->table.output.nul ? print_nul(p, group) : print_text(p, group);
+	if (p->table.output.nul)
+		return print_nul(p, group);
+	err = found_group_order(group, &order);
+	if (err)
+		return err;
+	return p->table.output.json ?
+		       print_group_json(p, group, threshold, order) :
+		       print_text(p, group, order);
 }
 
 int groups_print_totals(struct groups_printer *p, const struct groups_totals *t)

@@ -20,8 +20,8 @@ struct groups_printer {
 void groups_printer_init(struct groups_printer *p, const struct output *output,
 			 bool keeps);
 
-/* 0, or a negative errno. */
-int groups_print(struct groups_printer *p, const struct found_group *group,
+/* 0, or a negative errno.  Puts the members in order from new to old. */
+int groups_print(struct groups_printer *p, struct found_group *group,
 		 int threshold);
 int groups_print_totals(struct groups_printer *p,
 			const struct groups_totals *totals);

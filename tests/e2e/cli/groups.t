@@ -116,6 +116,60 @@ is "$(brief --across "$mnt" --across "$mnt/small" "$mnt")" "" \
 like "$(brief --keep "$mnt/reference" "$mnt")" "reference/report:keep" \
 	"what is to be kept is marked"
 
+# ---- which is the newest ----
+
+# The names tell the opposite of the times.
+mkdir "$src/plans"
+versions=(plan_old "plan draft" plan "plan (1)" plan_v2 plan_v10 plan_final)
+for ((i = 0; i < ${#versions[@]}; i++)); do
+	{
+		echo "version $i"
+		gen_text 60 77
+	} >"$src/plans/${versions[i]}.txt"
+	touch -d "@$((1600000000 - i))" "$src/plans/${versions[i]}.txt"
+done
+"$KIN" rescan "$mnt" >/dev/null
+wait_idle "$mnt"
+newest=$(for ((i = ${#versions[@]} - 1; i >= 0; i--)); do
+	echo "${versions[i]}.txt"
+done)
+sorted() { # PATH: names in the order of kin groups, then what it says
+	groups --json "$1" | perl -MJSON::PP -ne '
+		my $g = decode_json($_);
+		next if $g->{totals};
+		print map({ my $m = $_; map {
+			substr($_->{path}, rindex($_->{path}, "/") + 1) . "\n"
+		} @{$m->{files}} } @{$g->{members}}), "by $g->{order}\n"'
+}
+is "$(sorted "$mnt/plans")" "$newest"$'\n'"by name" \
+	"versions come from new to old by their names"
+like "$(groups "$mnt/plans" | sed -n 3p)" "in near copies; newest first, by name" \
+	"which the text says"
+is "$(groups "$mnt/plans" | sed -n 's,.*/\(plan.*\),\1,p')" "$newest" \
+	"in the same order"
+is "$(groups --json "$mnt/plans" | grep -o '"head": *true' | wc -l)" 1 \
+	"one of them is the head"
+is "$(find "$mnt/.similar/plans/.groups" -type l -name '100_*' -printf '%f\n')" \
+	"100_$(field "$(groups --json "$mnt/plans" | sed -n 1p)" '
+		my ($head) = grep { $_->{head} } @{$o->{members}};
+		$head->{files}[0]{path} =~ s,.*/,,r')" \
+	"the same one as in the mount"
+groups --json "$mnt/plans" >"$T/plans"
+shares() { # GROUPS: what would share blocks with the head, or cannot here
+	"$KIN" dedup --blocks "$1" 2>&1 | grep "$mnt/plans/" | sort
+}
+is "$(shares "$T/plans")" "$(shares "$mnt/plans")" \
+	"and for kin dedup, which reads either"
+mv "$src/plans/plan draft.txt" "$src/plans/other words.txt"
+"$KIN" rescan "$mnt" >/dev/null
+wait_idle "$mnt"
+is "$(sorted "$mnt/plans" | sed -n '1p;$p' | tr '\n' ' ')" \
+	"plan_old.txt by mtime " "other names leave it to the time of change"
+unlike "$(groups --exact "$mnt")" "newest" "exact copies are as new as another"
+rm -r "$src/plans"
+"$KIN" rescan "$mnt" >/dev/null
+wait_idle "$mnt"
+
 # ---- other forms ----
 
 paths() {

@@ -112,8 +112,9 @@ keys strip totals strip --json "$T/other"
 
 # ---- and nothing else ----
 
-# These need XFS, other hosts, or a finding.
+# These need XFS, other hosts, a finding, or a document with a date.
 cat >>"$T/all" <<-'END'
+	document_date
 	ranges
 	equal_bytes
 	shared_before
