@@ -331,7 +331,7 @@ static void test_pairs_that_tell_nothing_new(void **state)
 		assert_int_equal(report_add_pair(r, 90, pairs[i].a, pairs[i].b),
 				 0);
 		known += pairs[i].is_news;
-		if (r->pair_scores.count != known)
+		if (r->columns[REPORT_PAIR_SCORES].count != known)
 			fail_msg("%s and %s", pairs[i].a, pairs[i].b);
 	}
 	report_free(r);

@@ -13,7 +13,7 @@
  *	version
  *	the numbers of directories, files, contents, groups, pairs, unread files,
  *	other names of files
- *	the columns in the order of write_columns(), the counts above long
+ *	the columns in the order of enum report_columns, the counts above long
  *	texts, each ended by a zero byte: names of directories, names of files,
  *	other names, name and state of each file without digests
  *
@@ -25,48 +25,30 @@ enum { VERSION = 2 };
 
 static int collect(const struct report *r, struct buf *out)
 {
+	/* The columns that are as long as there are such things. */
+	static const enum report_columns counted[] = {
+		REPORT_PLACES,      REPORT_SCORES,        REPORT_MEMBER_COUNTS,
+		REPORT_PAIR_SCORES, REPORT_UNREAD_PLACES, REPORT_LINK_PLACES,
+	};
 	const struct report_directories *d = &r->directories;
-	const uint64_t counts[] = {
-		VERSION,
-		d->count,
-		r->places.count,
-		r->scores.count,
-		r->member_counts.count,
-		r->pair_scores.count,
-		r->unread_places.count,
-		r->link_places.count,
-	};
-	const struct buf *columns[] = {
-		&r->member_counts.bytes,
-		&r->file_counts.bytes,
-		&r->scores.bytes,
-		&r->sizes.bytes,
-		&r->places.bytes,
-		&r->times.bytes,
-		&r->keeps.bytes,
-		&r->disks.bytes,
-		&r->link_counts.bytes,
-		&r->link_places.bytes,
-		&r->pair_scores.bytes,
-		&r->pair_as.bytes,
-		&r->pair_bs.bytes,
-		&r->unread_places.bytes,
-		&r->directories.names,
-		&r->names,
-		&r->links,
-		&r->unread,
-	};
 	struct report_column head = { 0 };
 	size_t i;
-	int err = 0;
+	int err = report_column_add(&head, VERSION);
 
-	for (i = 0; i < sizeof(counts) / sizeof(counts[0]) && !err; i++)
-		err = report_column_add(&head, counts[i]);
+	if (!err)
+		err = report_column_add(&head, d->count);
+	for (i = 0; i < sizeof(counted) / sizeof(counted[0]) && !err; i++)
+		err = report_column_add(&head, r->columns[counted[i]].count);
 	for (i = 0; i < d->count && !err; i++)
 		err = report_column_add(&head, d->all[i].parent);
 	*out = head.bytes;
-	for (i = 0; i < sizeof(columns) / sizeof(columns[0]) && !err; i++)
-		err = buf_append(out, columns[i]->data, columns[i]->len);
+	for (i = 0; i < REPORT_COLUMNS && !err; i++)
+		err = buf_append(out, r->columns[i].bytes.data,
+				 r->columns[i].bytes.len);
+	if (!err)
+		err = buf_append(out, d->names.data, d->names.len);
+	for (i = 0; i < REPORT_TEXTS && !err; i++)
+		err = buf_append(out, r->texts[i].data, r->texts[i].len);
 	return err;
 }
 

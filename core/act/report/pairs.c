@@ -44,14 +44,15 @@ static bool is_within(const struct report_directories *d, uint32_t number,
 	return number == outer;
 }
 
-static int add_directory(struct report *r, struct report_column *column,
-			 const char *path)
+static void add_directory(struct report *r, enum report_columns column,
+			  const char *path)
 {
-	uint32_t place;
-	int err = report_directories_find(&r->directories, path, strlen(path),
-					  &place);
+	uint32_t place = 0;
 
-	return err ? err : report_column_add(column, place);
+	if (!r->err)
+		r->err = report_directories_find(&r->directories, path,
+						 strlen(path), &place);
+	report_add(r, column, place);
 }
 
 int report_add_pair(struct report *r, int score, const char *a, const char *b)
@@ -65,12 +66,10 @@ int report_add_pair(struct report *r, int score, const char *a, const char *b)
 	if (err || is_within(d, first, second) || is_within(d, second, first))
 		return err;
 	d->all[second].alike = first;
-	err = report_column_add(&r->pair_scores, (uint64_t)score);
-	if (!err)
-		err = add_directory(r, &r->pair_as, a);
-	if (!err)
-		err = add_directory(r, &r->pair_bs, b);
-	return err;
+	report_add(r, REPORT_PAIR_SCORES, (uint64_t)score);
+	add_directory(r, REPORT_PAIR_AS, a);
+	add_directory(r, REPORT_PAIR_BS, b);
+	return r->err;
 }
 
 /* ---- the directories to ask about ---- */

@@ -22,23 +22,15 @@ struct report *report_new(void)
 
 void report_free(struct report *r)
 {
-	struct report_column *columns[] = {
-		&r->member_counts, &r->file_counts, &r->scores,
-		&r->sizes,         &r->places,      &r->times,
-		&r->keeps,         &r->disks,       &r->pair_scores,
-		&r->pair_as,       &r->pair_bs,     &r->unread_places,
-		&r->link_counts,   &r->link_places,
-	};
 	size_t i;
 
 	if (!r)
 		return;
-	for (i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
-		buf_release(&columns[i]->bytes);
+	for (i = 0; i < REPORT_COLUMNS; i++)
+		buf_release(&r->columns[i].bytes);
+	for (i = 0; i < REPORT_TEXTS; i++)
+		buf_release(&r->texts[i]);
 	report_directories_release(&r->directories);
-	buf_release(&r->names);
-	buf_release(&r->links);
-	buf_release(&r->unread);
 	free(r->root);
 	free(r->ranked);
 	free(r);
@@ -60,91 +52,92 @@ int report_column_add(struct report_column *c, uint64_t value)
 	return err;
 }
 
-/* ---- groups ---- */
+void report_add(struct report *r, enum report_columns column, uint64_t value)
+{
+	if (!r->err)
+		r->err = report_column_add(&r->columns[column], value);
+}
 
-/* The directory of a path, and the name in it. */
-static int split(struct report *r, const char *path, uint32_t *place_out,
-		 const char **name_out)
+static void add_text(struct report *r, enum report_texts texts,
+		     const char *text)
+{
+	if (!r->err)
+		r->err = buf_append(&r->texts[texts], text, strlen(text) + 1);
+}
+
+/* Adds the directory of a path, and its name in that.  The directory. */
+static uint32_t add_path(struct report *r, enum report_columns column,
+			 enum report_texts texts, const char *path)
 {
 	const char *slash = strrchr(path, '/');
+	uint32_t place = 0;
 
-	*name_out = slash ? slash + 1 : path;
-	return report_directories_find(&r->directories, path,
-				       slash ? (size_t)(slash - path) : 0,
-				       place_out);
+	if (!r->err)
+		r->err = report_directories_find(
+			&r->directories, path,
+			slash ? (size_t)(slash - path) : 0, &place);
+	report_add(r, column, place);
+	add_text(r, texts, slash ? slash + 1 : path);
+	return place;
 }
 
-/* In whole seconds; 0: not known. */
-static uint64_t seconds_of(int64_t ns)
-{
-	return ns > 0 ? (uint64_t)(ns / 1000000000) : 0;
-}
+/* ---- groups ---- */
 
-/* *place_out: the directory of the file. */
-static int add_file(struct report *r, const struct found_file *file,
-		    uint32_t *place_out)
+/* Returns the directory of the file. */
+static uint32_t add_file(struct report *r, const struct found_file *file)
 {
-	const char *name;
-	uint32_t place;
+	uint32_t place = add_path(r, REPORT_PLACES, REPORT_NAMES, file->path);
 	size_t i;
-	int err = split(r, file->path, place_out, &name);
 
-	if (err || (err = report_column_add(&r->places, *place_out)) != 0 ||
-	    (err = report_column_add(&r->times, seconds_of(file->mtime_ns))) !=
-		    0 ||
-	    (err = report_column_add(&r->keeps,
-				     file->keep + 2U * file->goes)) != 0 ||
-	    (err = report_column_add(&r->disks, file->disk)) != 0 ||
-	    (err = report_column_add(&r->link_counts, file->link_count)) != 0)
-		return err;
-	err = buf_append(&r->names, name, strlen(name) + 1);
-	for (i = 0; i < file->link_count && !err; i++) {
-		err = split(r, file->links[i], &place, &name);
-		if (!err)
-			err = report_column_add(&r->link_places, place);
-		if (!err)
-			err = buf_append(&r->links, name, strlen(name) + 1);
-	}
-	return err;
+	/* In whole seconds; 0: not known. */
+	report_add(r, REPORT_TIMES,
+		   file->mtime_ns > 0 ?
+			   (uint64_t)(file->mtime_ns / 1000000000) :
+			   0);
+	report_add(r, REPORT_KEEPS, file->keep + 2U * file->goes);
+	report_add(r, REPORT_DISKS, file->disk);
+	report_add(r, REPORT_LINK_COUNTS, file->link_count);
+	for (i = 0; i < file->link_count; i++)
+		(void)add_path(r, REPORT_LINK_PLACES, REPORT_LINKS,
+			       file->links[i]);
+	return place;
 }
 
 /* Files that go are exact copies; the first of those that stay is a near copy,
  * unless it is the head. */
-static int add_member(struct report *r, const struct found_member *m, bool head)
+static void add_member(struct report *r, const struct found_member *m,
+		       bool head)
 {
 	size_t kept = 0, i;
 	uint32_t place;
-	int err = report_column_add(&r->file_counts, m->file_count);
 
-	if (!err)
-		err = report_column_add(&r->scores, (uint64_t)m->score);
-	if (!err)
-		err = report_column_add(&r->sizes, m->size);
+	report_add(r, REPORT_FILE_COUNTS, m->file_count);
+	report_add(r, REPORT_SCORES, (uint64_t)m->score);
+	report_add(r, REPORT_SIZES, m->size);
 	while (kept + 1 < m->file_count && m->files[kept].goes)
 		kept++;
-	for (i = 0; i < m->file_count && !err; i++) {
+	for (i = 0; i < m->file_count; i++) {
 		const struct found_file *f = &m->files[i];
 
-		err = add_file(r, f, &place);
-		if (err || (!f->goes && (i != kept || head)))
+		place = add_file(r, f);
+		if (r->err || (!f->goes && (i != kept || head)))
 			continue;
 		r->directories.all[place].own += f->disk;
 		*(f->goes ? &r->exact_bytes : &r->near_bytes) += f->disk;
 	}
-	return err;
 }
 
 /* Every content in the page has a file, and every group a content. */
 int report_add_group(struct report *r, const struct found_group *group)
 {
 	size_t count = 0, i;
-	int err = 0;
 
-	for (i = 0; i < group->count && !err; i++)
+	for (i = 0; i < group->count; i++)
 		if (group->members[i].file_count)
-			err = add_member(r, &group->members[i], !count++);
-	return err || !count ? err :
-			       report_column_add(&r->member_counts, count);
+			add_member(r, &group->members[i], !count++);
+	if (count)
+		report_add(r, REPORT_MEMBER_COUNTS, count);
+	return r->err;
 }
 
 int report_take(struct report *r, const struct groups *g)
@@ -168,15 +161,7 @@ const char *report_root(const struct report *r)
 
 int report_add_unread(struct report *r, const char *path, const char *state)
 {
-	const char *name;
-	uint32_t place;
-	int err = split(r, path, &place, &name);
-
-	if (!err)
-		err = report_column_add(&r->unread_places, place);
-	if (!err)
-		err = buf_append(&r->unread, name, strlen(name) + 1);
-	if (!err)
-		err = buf_append(&r->unread, state, strlen(state) + 1);
-	return err;
+	(void)add_path(r, REPORT_UNREAD_PLACES, REPORT_UNREAD, path);
+	add_text(r, REPORT_UNREAD, state);
+	return r->err;
 }

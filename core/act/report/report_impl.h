@@ -49,25 +49,47 @@ struct report_column {
 	size_t count;
 };
 
+/* The columns in the order of the page. */
+enum report_columns {
+	REPORT_MEMBER_COUNTS, /* of each group */
+	REPORT_FILE_COUNTS,   /* of each member, and the next two */
+	REPORT_SCORES,
+	REPORT_SIZES,
+	REPORT_PLACES, /* of each file, and the next four */
+	REPORT_TIMES,
+	REPORT_KEEPS, /* 1 if it is to be kept, 2 if it could go */
+	REPORT_DISKS,
+	REPORT_LINK_COUNTS, /* other names of each file */
+	REPORT_LINK_PLACES, /* of each of them */
+	REPORT_PAIR_SCORES,
+	REPORT_PAIR_AS,
+	REPORT_PAIR_BS,
+	REPORT_UNREAD_PLACES,
+	REPORT_COLUMNS
+};
+
+/* The texts behind them, each with its NUL. */
+enum report_texts {
+	REPORT_NAMES,  /* of files */
+	REPORT_LINKS,  /* other names of files */
+	REPORT_UNREAD, /* name and state of each */
+	REPORT_TEXTS
+};
+
 struct report {
 	struct report_directories directories;
-	struct report_column member_counts;              /* of each group */
-	struct report_column file_counts, scores, sizes; /* of each member */
-	/* Of each file; keeps: 1 if it is to be kept, 2 if it could go. */
-	struct report_column places, times, keeps, disks;
-	struct report_column link_counts; /* other names of each file */
-	struct report_column link_places; /* of each of them */
-	struct report_column pair_scores, pair_as, pair_bs;
-	struct report_column unread_places;
-	struct buf names;  /* of files, each with its NUL */
-	struct buf links;  /* other names of files, likewise */
-	struct buf unread; /* name and state of each, each with its NUL */
+	struct report_column columns[REPORT_COLUMNS];
+	struct buf texts[REPORT_TEXTS];
+	int err; /* the first one */
 	uint64_t exact_bytes, near_bytes;
 	char *root; /* of the groups; or NULL */
 	/* For report_next_directory(): owned. */
 	struct report_ranked *ranked;
 	size_t ranked_count, ranked_at;
 };
+
+/* Adds a number to a column.  Sets r->err, does nothing after it. */
+void report_add(struct report *r, enum report_columns column, uint64_t value);
 
 /* Seven bits a byte, the least first; the top bit tells that more follow. */
 int report_column_add(struct report_column *c, uint64_t value);
