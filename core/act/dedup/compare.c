@@ -2,15 +2,13 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/limits.h>
-#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include "core/base/hex.h"
-#include "core/base/xxh3.h"
-#include "core/digest/digest.h"
+#include "core/digest/fingerprint.h"
 #include "core/act/dedup/blocks_impl.h"
 #include "core/act/dedup/dedup_impl.h"
 
@@ -18,27 +16,27 @@ enum { CHUNK = 1 << 20 };
 
 /* ---- content ---- */
 
-/* NULL without memory. */
-static EVP_MD_CTX *sha256_new(void)
+static int hashes_begin(bool sha256, struct fingerprint **out)
 {
-	EVP_MD_CTX *sha = EVP_MD_CTX_new();
+	int err = fingerprint_new(sha256 ? DIGEST_BIT(DIGEST_SHA256) : 0, out);
 
-	if (sha && EVP_DigestInit_ex(sha, EVP_sha256(), NULL))
-		return sha;
-	EVP_MD_CTX_free(sha);
-	return NULL;
+	return err ? err : fingerprint_begin(*out);
 }
 
-/* Frees it. */
-static int sha256_end(EVP_MD_CTX *sha, char out[65])
+/* In hex; "" for a SHA-256 that was not wanted. */
+static int hashes_end(struct fingerprint *fp, char xxh128[33], char sha256[65])
 {
-	uint8_t digest[EVP_MAX_MD_SIZE];
-	bool done = EVP_DigestFinal_ex(sha, digest, NULL) == 1;
+	struct digest_value sha;
+	struct digests d;
+	int err = fingerprint_final(fp, &d);
 
-	EVP_MD_CTX_free(sha);
-	if (done)
-		hex_encode(digest, 32, out);
-	return done ? 0 : -ENOMEM;
+	if (err)
+		return err;
+	sha = digest_value_of(&d, DIGEST_SHA256);
+	hex_encode(d.xxh128, sizeof(d.xxh128), xxh128);
+	hex_encode(sha.bytes, sha.len, sha256);
+	digests_release(&d);
+	return 0;
 }
 
 /* XXH128 is what the groups have; SHA-256 is what another user cannot forge. */
@@ -46,16 +44,12 @@ int dedup_compare_content(struct dedup_pair *p, bool sha256)
 {
 	const int keep = dedup_side_view(&p->keep)->fd;
 	const int replace = dedup_side_view(&p->replace)->fd;
-	XXH3_state_t *xxh = XXH3_createState();
-	EVP_MD_CTX *sha = sha256 ? sha256_new() : NULL;
+	struct fingerprint *fp = NULL;
 	char *a = malloc(CHUNK), *b = malloc(CHUNK);
-	XXH128_canonical_t digest;
 	int64_t n = CHUNK, m;
 	uint64_t at;
-	int err = xxh && a && b && (sha || !sha256) ? 0 : -ENOMEM;
+	int err = a && b ? hashes_begin(sha256, &fp) : -ENOMEM;
 
-	if (!err)
-		(void)XXH3_128bits_reset(xxh);
 	for (at = 0; !err && n == CHUNK; at += CHUNK) {
 		n = block_read(keep, a, CHUNK, at);
 		m = block_read(replace, b, CHUNK, at);
@@ -65,48 +59,36 @@ int dedup_compare_content(struct dedup_pair *p, bool sha256)
 			err = -ETXTBSY;
 		else if (n != m || memcmp(a, b, (size_t)n) != 0)
 			err = -EILSEQ;
-		else if (sha && !EVP_DigestUpdate(sha, a, (size_t)n))
-			err = -ENOMEM;
 		else
-			(void)XXH3_128bits_update(xxh, a, (size_t)n);
+			err = fingerprint_update(fp, a, (size_t)n);
 	}
-	if (!err) {
-		XXH128_canonicalFromHash(&digest, XXH3_128bits_digest(xxh));
-		hex_encode(digest.digest, sizeof(digest.digest), p->xxh128);
-	}
-	if (sha && !err)
-		err = sha256_end(sha, p->sha256);
-	else
-		EVP_MD_CTX_free(sha);
+	if (!err)
+		err = hashes_end(fp, p->xxh128, p->sha256);
 	free(a);
 	free(b);
-	(void)XXH3_freeState(xxh);
+	fingerprint_free(fp);
 	return err ? err : dedup_pair_check(p, false);
 }
 
 int dedup_copy(int from, int to, const char sha256[65])
 {
-	EVP_MD_CTX *sha = sha256_new();
-	char *buffer = malloc(CHUNK), found[65];
+	struct fingerprint *fp = NULL;
+	char *buffer = malloc(CHUNK), xxh128[33], found[65];
 	uint64_t at = 0;
 	int64_t n = 1;
-	int err = sha && buffer ? 0 : -ENOMEM;
+	int err = buffer ? hashes_begin(true, &fp) : -ENOMEM;
 
 	for (; !err && n; at += (uint64_t)n) {
 		n = block_read(from, buffer, CHUNK, at);
-		if (n < 0)
-			err = (int)n;
-		else if (!EVP_DigestUpdate(sha, buffer, (size_t)n))
-			err = -ENOMEM;
-		else
+		err = n < 0 ? (int)n :
+			      fingerprint_update(fp, buffer, (size_t)n);
+		if (!err)
 			err = block_write(to, buffer, (size_t)n, at);
 	}
+	if (!err)
+		err = hashes_end(fp, xxh128, found);
 	free(buffer);
-	if (err) {
-		EVP_MD_CTX_free(sha);
-		return err;
-	}
-	err = sha256_end(sha, found);
+	fingerprint_free(fp);
 	return !err && strcmp(found, sha256) != 0 ? -ESTALE : err;
 }
 
