@@ -98,3 +98,15 @@ int json_append_line(struct buf *out, json_t *value)
 	json_decref(value);
 	return err;
 }
+
+int json_write_line(FILE *out, json_t *value)
+{
+	struct buf line = { 0 };
+	int err = json_append_line(&line, value);
+
+	errno = 0;
+	if (!err && fwrite(line.data, 1, line.len, out) != line.len)
+		err = errno ? -errno : -EIO;
+	buf_release(&line);
+	return err;
+}

@@ -3,6 +3,7 @@
 #define CORE_BASE_JSON_H
 
 #include <stdint.h>
+#include <stdio.h>
 
 /* A new JSON string of bytes that need not be UTF-8, as in a path: when they
  * are not, each byte above 127 becomes U+FFFD.  NULL without memory. */
@@ -24,5 +25,8 @@ int json_get_number(const struct json_t *object, const char *key, uint64_t most,
 
 /* Appends a value, which it takes, as a line.  -ENOMEM; NULL: -ENOMEM. */
 int json_append_line(struct buf *out, struct json_t *value);
+
+/* Writes it, likewise; without fflush().  -ENOMEM, or the error of the file. */
+int json_write_line(FILE *out, struct json_t *value);
 
 #endif

@@ -25,7 +25,7 @@ static int take_file(void *arg, const struct missing *m)
 /* A tree has all that it has itself. */
 static void compare(FILE *in, uint64_t contents)
 {
-	struct missing_job job = { .rules = { .threshold = 60 },
+	struct missing_job job = { .threshold = 60,
 				   .reopen = open_again,
 				   .found = take_file,
 				   .arg = in };

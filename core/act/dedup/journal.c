@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "core/base/array.h"
-#include "core/base/buf.h"
 #include "core/base/json.h"
 #include "core/act/dedup/dedup_impl.h"
 
@@ -29,14 +28,9 @@ struct dedup_journal {
 /* Takes the object. */
 static int write_line(struct dedup_journal *j, json_t *object)
 {
-	struct buf line = { 0 };
-	int err = json_append_line(&line, object);
+	int err = json_write_line(j->file, object);
 
-	if (!err && (fwrite(line.data, 1, line.len, j->file) != line.len ||
-		     fflush(j->file)))
-		err = errno ? -errno : -EIO;
-	buf_release(&line);
-	return err;
+	return !err && fflush(j->file) ? -errno : err;
 }
 
 /* The path is the user's own: links on it are followed. */

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "core/base/buf.h"
@@ -80,6 +81,14 @@ int export_open(struct export_reader *r, FILE *in);
 int export_next(struct export_reader *r);
 void export_close(struct export_reader *r);
 
+/* The order of contents in a file: negative, 0, positive. */
+static inline int export_order(const struct digests *a, const struct digests *b)
+{
+	int order = memcmp(a->xxh128, b->xxh128, sizeof(a->xxh128));
+
+	return order ? order : (a->size > b->size) - (a->size < b->size);
+}
+
 static inline const struct found_member *export_member(
 	const struct export_reader *r)
 {
@@ -87,10 +96,6 @@ static inline const struct found_member *export_member(
 }
 
 /* ---- comparing ---- */
-
-struct missing_rules {
-	int threshold; /* of near-duplicates, 1..100; 0: they are not looked for */
-};
 
 /* One content of the one tree. */
 struct missing {
@@ -103,7 +108,7 @@ struct missing {
 };
 
 struct missing_job {
-	struct missing_rules rules;
+	int threshold; /* of near-duplicates, 1..100; 0: none are looked for */
 	/* Opens the other export again, from its begin; not 0 ends it. */
 	int (*reopen)(void *arg, struct export_reader *out);
 	/* Called for each content; not 0 ends it. */

@@ -58,8 +58,7 @@ static int search_content(struct batch *b, const struct export_reader *r)
 {
 	const char *path = export_member(r)->files[0].path;
 	size_t count = 0, i;
-	int err = near_search(&b->near, &r->digests, b->job->rules.threshold,
-			      &count);
+	int err = near_search(&b->near, &r->digests, b->job->threshold, &count);
 
 	for (i = 0; i < count && !err; i++) {
 		const struct index_match *match = &b->near.matches[i];
@@ -111,7 +110,7 @@ static int finish_batch(struct batch *b)
 	size_t i;
 	int err = 0;
 
-	if (job->rules.threshold && b->count)
+	if (job->threshold && b->count)
 		err = search_other(b);
 	near_release(&b->near);
 	for (i = 0; i < b->count && !err; i++) {
@@ -132,15 +131,6 @@ static int finish_batch(struct batch *b)
 
 /* ---- equal contents ---- */
 
-static int order_of(const struct digests *a, const struct digests *b)
-{
-	int order = memcmp(a->xxh128, b->xxh128, sizeof(a->xxh128));
-
-	if (order)
-		return order;
-	return a->size < b->size ? -1 : a->size > b->size;
-}
-
 /* The other tree has the content at hand. */
 static int report_there(struct missing_job *job, struct export_reader *r)
 {
@@ -160,9 +150,10 @@ static int compare(struct batch *b, struct export_reader *one,
 	int more = export_next(other), next = 1, err = 0;
 
 	while (!err && more >= 0 && (next = export_next(one)) > 0) {
-		while (more > 0 && order_of(&other->digests, &one->digests) < 0)
+		while (more > 0 &&
+		       export_order(&other->digests, &one->digests) < 0)
 			more = export_next(other);
-		if (more > 0 && !order_of(&other->digests, &one->digests))
+		if (more > 0 && !export_order(&other->digests, &one->digests))
 			err = report_there(b->job, one);
 		else if (more >= 0)
 			err = batch_add(b, one);

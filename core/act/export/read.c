@@ -63,13 +63,6 @@ void export_close(struct export_reader *r)
 
 /* ---- a content ---- */
 
-static bool comes_before(const struct digests *a, const struct digests *b)
-{
-	int order = memcmp(a->xxh128, b->xxh128, sizeof(a->xxh128));
-
-	return order ? order < 0 : a->size < b->size;
-}
-
 static int take_content(struct export_reader *r)
 {
 	const struct found_group *group = &r->content.group;
@@ -85,7 +78,7 @@ static int take_content(struct export_reader *r)
 	if (err == -EINVAL)
 		err = -EBADMSG;
 	if (!err && (hex_decode(m->xxh128, 32, d.xxh128, 16) ||
-		     (r->contents && !comes_before(&r->digests, &d))))
+		     (r->contents && export_order(&r->digests, &d) >= 0)))
 		err = -EBADMSG;
 	d.set |= DIGEST_BIT(DIGEST_XXH128);
 	digests_release(&r->digests);

@@ -10,19 +10,6 @@
 #include "core/act/export/export.h"
 #include "core/act/export/seeds.h"
 
-/* Takes the object. */
-static int write_line(FILE *out, json_t *object)
-{
-	struct buf line = { 0 };
-	int err = json_append_line(&line, object);
-
-	errno = 0;
-	if (!err && fwrite(line.data, 1, line.len, out) != line.len)
-		err = errno ? -errno : -EIO;
-	buf_release(&line);
-	return err;
-}
-
 static int write_content(FILE *out, const struct found_member *m)
 {
 	json_t *files = json_array(), *file;
@@ -43,11 +30,11 @@ static int write_content(FILE *out, const struct found_member *m)
 		json_decref(files);
 		return err;
 	}
-	return write_line(out,
-			  json_pack("{s:[{s:I, s:s, s:i, s:o, s:O*}]}",
-				    "members", "size", (json_int_t)m->size,
-				    "xxh128", m->xxh128, "score", 100, "files",
-				    files, "digests", m->digests));
+	return json_write_line(
+		out,
+		json_pack("{s:[{s:I, s:s, s:i, s:o, s:O*}]}", "members", "size",
+			  (json_int_t)m->size, "xxh128", m->xxh128, "score",
+			  100, "files", files, "digests", m->digests));
 }
 
 /* In place of all digests, the sketch cut to a few values. */
@@ -87,7 +74,7 @@ int export_write(FILE *out, struct groups *g, bool seeds)
 	if (err)
 		json_decref(head);
 	else
-		err = write_line(out, head);
+		err = json_write_line(out, head);
 	while (!err && (event = groups_next(g)) != GROUPS_END) {
 		err = event < 0 ? event : 0;
 		if (event == GROUPS_GROUP && seeds)
@@ -96,10 +83,10 @@ int export_write(FILE *out, struct groups *g, bool seeds)
 			err = write_content(out, &g->group.members[0]);
 	}
 	return err ? err :
-		     write_line(out,
-				json_pack("{s:{s:I, s:I, s:b}}", "totals",
-					  "groups",
-					  (json_int_t)g->totals.groups, "files",
-					  (json_int_t)g->totals.files,
-					  "complete", !g->totals.incomplete));
+		     json_write_line(
+			     out,
+			     json_pack("{s:{s:I, s:I, s:b}}", "totals",
+				       "groups", (json_int_t)g->totals.groups,
+				       "files", (json_int_t)g->totals.files,
+				       "complete", !g->totals.incomplete));
 }

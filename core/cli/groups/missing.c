@@ -224,9 +224,9 @@ static int parse(struct missing_command *c, int argc, char **argv)
 		return code;
 	c->one.path = argv[optind];
 	c->other.path = argv[optind + 1];
-	c->job.rules.threshold = c->exact          ? 0 :
-				 c->best.threshold ? c->best.threshold :
-						     DEFAULT_THRESHOLD;
+	c->job.threshold = c->exact          ? 0 :
+			   c->best.threshold ? c->best.threshold :
+					       DEFAULT_THRESHOLD;
 	return EXIT_OK;
 }
 
