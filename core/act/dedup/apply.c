@@ -101,17 +101,17 @@ static int sync_kept(const struct dedup_pair *p)
 
 /* ---- one step ---- */
 
-static int share(const struct dedup_rules *rules, size_t keep,
-		 const struct dedup_pair *pair, bool apply,
+static int share(struct dedup_plan *p, const struct dedup_rules *rules,
+		 size_t keep, const struct dedup_pair *pair, bool apply,
 		 struct dedup_result *r)
 {
 	return dedup_share(pair,
-			   rules->method == DEDUP_BLOCKS ? rules->blocks : NULL,
+			   rules->method == DEDUP_BLOCKS ? &p->blocks : NULL,
 			   keep, apply, &r->sharing);
 }
 
 /* Writes down what undo needs, then does it. */
-static int carry_out(const struct dedup_plan *p, const struct dedup_step *step,
+static int carry_out(struct dedup_plan *p, const struct dedup_step *step,
 		     const struct dedup_rules *rules,
 		     const struct dedup_pair *pair, struct dedup_journal *j,
 		     struct dedup_result *r)
@@ -154,7 +154,7 @@ static int carry_out(const struct dedup_plan *p, const struct dedup_step *step,
 					 "the journal cannot be written: %s",
 					 err_text(err));
 		else if (sharing)
-			err = share(rules, step->keep, pair, true, r);
+			err = share(p, rules, step->keep, pair, true, r);
 		else
 			err = sync_kept(pair);
 		if (!err && !sharing)
@@ -199,7 +199,7 @@ void dedup_apply(struct dedup_plan *p, const struct dedup_step *step,
 	if (!err && j)
 		err = carry_out(p, &s, rules, &pair, j, out);
 	else if (!err && dedup_is_sharing(rules->method))
-		err = share(rules, s.keep, &pair, false, out);
+		err = share(p, rules, s.keep, &pair, false, out);
 	if (err == -EMLINK) {
 		keep->successor = s.replace;
 		out->outcome = DEDUP_KEPT;

@@ -80,6 +80,8 @@ int block_table_fill(struct block_table *t, int fd, uint64_t size,
 				  (at + offset) / BLOCK_BYTES);
 	}
 	free(chunk);
+	if (err)
+		block_table_release(t);
 	return err;
 }
 

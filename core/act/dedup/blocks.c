@@ -25,28 +25,14 @@
  * refer to after, less what btrfs made us write again (leftover.c).
  */
 struct dedup_blocks {
-	size_t slots_most;
-	size_t keep; /* index of the plan's file that the table is of */
-	bool is_filled;
-	struct block_table table;
+	size_t keep;              /* index of the plan's file, */
+	struct block_table table; /* ... that this is of; slots NULL: not yet */
 };
-
-int dedup_blocks_new(size_t slots_most, struct dedup_blocks **out)
-{
-	struct dedup_blocks *b = calloc(1, sizeof(*b));
-
-	if (!b)
-		return -ENOMEM;
-	b->slots_most = slots_most ? slots_most : BLOCK_TABLE_SLOTS;
-	*out = b;
-	return 0;
-}
 
 void dedup_blocks_free(struct dedup_blocks *b)
 {
-	if (!b)
-		return;
-	block_table_release(&b->table);
+	if (b)
+		block_table_release(&b->table);
 	free(b);
 }
 
@@ -104,13 +90,12 @@ static int find_block(struct matcher *m, uint64_t at, uint64_t len,
 	}
 	if (is_equal(m, at, block, len))
 		return 1;
-	if (!b->is_filled) {
-		err = block_table_fill(&b->table, m->pair->keep.view[0].fd,
-				       m->keep_size, b->slots_most);
-		if (err)
-			return err;
-		b->is_filled = true;
-	}
+	err = b->table.slots ?
+		      0 :
+		      block_table_fill(&b->table, m->pair->keep.view[0].fd,
+				       m->keep_size, BLOCK_TABLE_SLOTS);
+	if (err)
+		return err;
 	if (!block_table_find(&b->table, block, &number))
 		return 0;
 	*from_out = number * BLOCK_BYTES;
@@ -249,22 +234,27 @@ static int share_runs(struct matcher *m, struct dedup_sharing *counts)
 	return err;
 }
 
-int dedup_share(const struct dedup_pair *pair, struct dedup_blocks *b,
+int dedup_share(const struct dedup_pair *pair, struct dedup_blocks **blocks_io,
 		size_t keep, bool apply, struct dedup_sharing *counts)
 {
 	struct matcher m = {
 		.pair = pair,
-		.blocks = b,
 		.keep_size = (uint64_t)pair->keep.view[0].st.st_size,
 		.replace_size = (uint64_t)pair->replace.view[0].st.st_size,
 	};
-	int err = extent_map_read(pair->keep.view[0].fd, m.keep_size,
-				  &m.keep_map);
+	int err;
 
-	if (b && b->keep != keep)
-		b->is_filled = false;
-	if (b)
-		b->keep = keep;
+	if (blocks_io) {
+		if (!*blocks_io)
+			*blocks_io = calloc(1, sizeof(**blocks_io));
+		m.blocks = *blocks_io;
+		if (!m.blocks)
+			return -ENOMEM;
+		if (m.blocks->keep != keep)
+			block_table_release(&m.blocks->table);
+		m.blocks->keep = keep;
+	}
+	err = extent_map_read(pair->keep.view[0].fd, m.keep_size, &m.keep_map);
 	if (!err)
 		err = extent_map_read(pair->replace.view[0].fd, m.replace_size,
 				      &m.replace_map);

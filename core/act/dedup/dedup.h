@@ -78,9 +78,8 @@ struct dedup_rules {
 	const char *const *directories;
 	size_t directory_count;
 	uint64_t min_size;
-	bool force_metadata;         /* also if owners or metadata differ */
-	struct dedup_blocks *blocks; /* DEDUP_BLOCKS; borrowed */
-	struct dedup_mount *mount;   /* borrowed; NULL: no path is in one */
+	bool force_metadata;       /* also if owners or metadata differ */
+	struct dedup_mount *mount; /* borrowed; NULL: no path is in one */
 };
 
 /* ---- plan.c ---- */
@@ -121,6 +120,9 @@ struct dedup_plan {
 	size_t step_count;
 	size_t linked_count; /* paths that are links of the kept file already */
 	void *known;         /* owned; the files by inode: tsearch(3) */
+	/* Owned: of the blocks of the file that the last step kept, so steps
+	 * with one kept file come one after the other. */
+	struct dedup_blocks *blocks;
 	/* A path that is left alone, and why; may be NULL. */
 	void (*skip)(void *arg, const char *path, const char *reason);
 	void *arg;
@@ -151,16 +153,6 @@ struct dedup_journal;
  * written. */
 int dedup_journal_create(const char *path, struct dedup_journal **out);
 void dedup_journal_free(struct dedup_journal *j);
-
-/* ---- blocks.c ---- */
-
-/* What the steps with one kept file have in common: fingerprints of its
- * blocks.  So steps with one kept file come one after the other. */
-struct dedup_blocks;
-
-/* slots_most: of the table of fingerprints; 0: as many as is good. */
-int dedup_blocks_new(size_t slots_most, struct dedup_blocks **out);
-void dedup_blocks_free(struct dedup_blocks *b);
 
 /* ---- apply.c ---- */
 

@@ -168,10 +168,12 @@ void dedup_record_release(struct dedup_record *r);
 /* ---- blocks.c ---- */
 
 /* Shares the equal blocks of two files; keep: the number of the kept one.
- * b NULL: they are equal, and -EILSEQ when they are not.  apply: else it is
- * only counted. */
-int dedup_share(const struct dedup_pair *pair, struct dedup_blocks *b,
+ * blocks_io: what is known of its blocks, made when it is NULL; blocks_io NULL:
+ * the files are equal, and -EILSEQ when they are not.  apply: else it is only
+ * counted. */
+int dedup_share(const struct dedup_pair *pair, struct dedup_blocks **blocks_io,
 		size_t keep, bool apply, struct dedup_sharing *counts);
+void dedup_blocks_free(struct dedup_blocks *b);
 
 /* ---- extent.c ---- */
 

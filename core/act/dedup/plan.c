@@ -378,5 +378,6 @@ void dedup_plan_release(struct dedup_plan *p)
 	free(p->files);
 	free(p->steps);
 	tdestroy(p->known, free);
+	dedup_blocks_free(p->blocks);
 	*p = (struct dedup_plan){ .skip = p->skip, .arg = p->arg };
 }

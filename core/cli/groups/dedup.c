@@ -188,7 +188,6 @@ static void job_release(struct dedup_job *job)
 	free(job->base);
 	free(job->journal);
 	free(job->root);
-	dedup_blocks_free(job->rules.blocks);
 	filter_release(&job->filter);
 	dedup_mount_release(&job->mount);
 }
@@ -201,10 +200,6 @@ static int run_plan(struct dedup_job *job, char **operands, size_t count)
 	code = make_plan(job, operands, count);
 	if (code)
 		return code;
-	if (job->blocks && dedup_blocks_new(0, &job->rules.blocks)) {
-		cli_complain_errno(NULL, -ENOMEM);
-		return EXIT_FAILED;
-	}
 	code = dedup_run_plan(job);
 	return !code && job->left ? EXIT_FAILED : code;
 }
