@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 "use strict";
 
-// The data of the report: the columns of core/act/report/data.c as arrays.  There is
+// The data of the report: the columns of core/act/report/report.c as arrays.  There is
 // no object for a group, a content or a file, only its number: with 100,000
 // groups the page must be there at once.
 

@@ -19,10 +19,9 @@
  * and report_write() writes the page.  Nothing here asks a mount.  One thread
  * uses a report at a time.
  *
- *	report.c       groups and files as columns
+ *	report.c       groups and files as columns: deflate, then base64
  *	pairs.c        directories that are alike
  *	directories.c  the tree of directories, and the space that could be saved
- *	data.c         the columns for the page: deflate, then base64
  *	page.c         template.html with everything put in
  *	save.c         the file that the page is written to
  *	asset.c        the files of the page, which the build puts into the
@@ -36,7 +35,7 @@
  * Policy names the page's own scripts and style by their hashes, so that the
  * browser runs nothing else and loads nothing.
  *
- * The format of the data is told in data.c and read in model.js.
+ * The format of the data is told in report.c and read in model.js.
  */
 struct report;
 

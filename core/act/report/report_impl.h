@@ -91,12 +91,7 @@ struct report {
 /* Adds a number to a column.  Sets r->err, does nothing after it. */
 void report_add(struct report *r, enum report_columns column, uint64_t value);
 
-/* Seven bits a byte, the least first; the top bit tells that more follow. */
-int report_column_add(struct report_column *c, uint64_t value);
-
-/* ---- data.c ---- */
-
-/* Writes all of it as base64.  -ENOMEM, or as report_put(). */
+/* Writes the data as base64.  -ENOMEM, or as report_put(). */
 int report_write_data(const struct report *r, FILE *out);
 
 /* ---- page.c ---- */
