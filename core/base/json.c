@@ -69,6 +69,23 @@ char *json_get_path(const json_t *object, const char *key)
 	return path;
 }
 
+json_t *json_paths(const char *const *paths, size_t count)
+{
+	json_t *list = json_array(), *item;
+	size_t i;
+
+	for (i = 0; list && i < count; i++) {
+		item = json_object();
+		if (!item || json_set_path(item, "path", paths[i]) ||
+		    json_array_append(list, item)) {
+			json_decref(list);
+			list = NULL;
+		}
+		json_decref(item);
+	}
+	return list;
+}
+
 int json_get_number(const json_t *object, const char *key, uint64_t most,
 		    uint64_t *out)
 {

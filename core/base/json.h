@@ -18,6 +18,9 @@ int json_set_path(struct json_t *object, const char *key, const char *path);
  * damaged, or there is no memory. */
 char *json_get_path(const struct json_t *object, const char *key);
 
+/* A list of objects that have a path each.  NULL without memory. */
+struct json_t *json_paths(const char *const *paths, size_t count);
+
 /* A number from 0 to most.  -EINVAL: the value is no such number; where there
  * is none, *out stays as it is. */
 int json_get_number(const struct json_t *object, const char *key, uint64_t most,

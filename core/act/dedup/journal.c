@@ -105,23 +105,6 @@ void dedup_journal_free(struct dedup_journal *j)
 
 /* ---- writing steps ---- */
 
-static json_t *names_to_json(const struct dedup_record *r)
-{
-	json_t *names = json_array(), *name;
-	size_t i;
-
-	for (i = 0; names && i < r->path_count; i++) {
-		name = json_object();
-		if (!name || json_set_path(name, "path", r->paths[i]) ||
-		    json_array_append(names, name)) {
-			json_decref(names);
-			names = NULL;
-		}
-		json_decref(name);
-	}
-	return names;
-}
-
 static json_t *record_to_json(const struct dedup_record *r)
 {
 	const struct stat *st = &r->st;
@@ -137,7 +120,7 @@ static json_t *record_to_json(const struct dedup_record *r)
 		"mode", (int)(st->st_mode & 07777), "uid",
 		(json_int_t)st->st_uid, "gid", (json_int_t)st->st_gid, "sha256",
 		r->sha256, "attributes", r->attributes, "names",
-		names_to_json(r));
+		json_paths((const char *const *)r->paths, r->path_count));
 
 	if (o &&
 	    (json_set_path(o, "keep", r->keep) ||

@@ -11,23 +11,6 @@
 
 /* ---- the query ---- */
 
-static int add_within(json_t *query, const struct groups_wish *wish)
-{
-	json_t *paths = json_array();
-	size_t i;
-	int err = json_object_set_new(query, "within", paths) ? -ENOMEM : 0;
-
-	for (i = 0; i < wish->within_count && !err; i++) {
-		json_t *item = json_object();
-
-		if (!item || json_set_path(item, "path", wish->within[i]) ||
-		    json_array_append(paths, item))
-			err = -ENOMEM;
-		json_decref(item);
-	}
-	return err;
-}
-
 /* NULL without memory.  No file is as large as a number of JSON can be. */
 static json_t *make_query(const struct groups_wish *wish)
 {
@@ -38,7 +21,11 @@ static json_t *make_query(const struct groups_wish *wish)
 				  "exact", wish->exact, "every", wish->every,
 				  "min_size", (json_int_t)min_size);
 
-	if (query && !(wish->within_count && add_within(query, wish)) &&
+	if (query &&
+	    !(wish->within_count &&
+	      json_object_set_new(
+		      query, "within",
+		      json_paths(wish->within, wish->within_count))) &&
 	    !(wish->threshold &&
 	      json_object_set_new(query, "threshold",
 				  json_integer(wish->threshold))))
