@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
 
 #include "core/base/array.h"
 #include "core/act/dedup/blocks_impl.h"
@@ -22,7 +26,7 @@
  *
  * The bytes freed are worked out from where the bytes are on the disk before and
  * after: places that no other file referred to before, and this one does not
- * refer to after, less what btrfs made us write again (leftover.c).
+ * refer to after, less what btrfs made us write again.
  */
 struct dedup_blocks {
 	size_t keep;              /* index of the plan's file, */
@@ -35,6 +39,11 @@ void dedup_blocks_free(struct dedup_blocks *b)
 		block_table_release(&b->table);
 	free(b);
 }
+
+/* len bytes at from in the kept file are those at to in the second one. */
+struct block_run {
+	uint64_t from, to, len;
+};
 
 struct matcher {
 	const struct dedup_pair *pair;
@@ -202,14 +211,125 @@ static int find_runs(struct matcher *m, struct dedup_sharing *counts)
 	return err;
 }
 
+/* ---- what is left of extents ---- */
+
+/*
+ * btrfs frees an extent when nothing refers to any of its blocks.  A file that
+ * shares 99 per cent of an extent of 128 MiB with another one keeps all of it
+ * allocated for the last per cent.  So what is left of such an extent is
+ * written to a new file without a name, and the old file is made to share the
+ * blocks of that one.  The kernel compares once more; a kill leaves nothing
+ * behind.
+ */
+enum {
+	COPY = 1 << 20,
+	COST_MOST = 7, /* bytes that are written for one that gets free */
+};
+
+/* The next part of an extent behind *at that no run covers; false: no more.
+ * *run: the first one that may be behind *at. */
+static bool next_gap(const struct matcher *m, const struct extent *e,
+		     size_t *run, uint64_t *at, uint64_t *end_out)
+{
+	while (*at < e->end) {
+		const struct block_run *r =
+			*run < m->run_count ? &m->runs[*run] : NULL;
+
+		if (!r || r->to > *at) {
+			*end_out = r && r->to < e->end ? r->to : e->end;
+			return true;
+		}
+		if (r->to + r->len > *at)
+			*at = r->to + r->len;
+		if (*at < e->end)
+			++*run;
+	}
+	return false;
+}
+
+/* Copies a part of the file to the end of the nameless one, which is *size
+ * long, and shares it. */
+static int move_part(int fd, uint64_t start, uint64_t end, int to,
+		     uint64_t *size, uint64_t *used)
+{
+	char *buffer = malloc(COPY);
+	uint64_t at = start, moved = 0;
+	int64_t n;
+	int err = buffer ? 0 : -ENOMEM;
+
+	while (!err && at < end) {
+		n = block_read(fd, buffer, end - at < COPY ? end - at : COPY,
+			       at);
+		if (n <= 0)
+			err = n ? (int)n : -ESTALE;
+		else
+			err = block_write(to, buffer, (size_t)n,
+					  *size + (at - start));
+		at += err ? 0 : (uint64_t)n;
+	}
+	if (!err)
+		err = extent_share(to, *size, fd, start, end - start, &moved);
+	*used += moved;
+	*size += end - start;
+	free(buffer);
+	return err;
+}
+
+/* After the runs were shared: moves what is left of the extents of the second
+ * file, where the filesystem frees whole ones only and it is worth it.  The bytes
+ * that are used in place of those that were shared: they have a new place, or
+ * stay allocated nevertheless.  Failures cost space and nothing else. */
+static uint64_t rewrite_leftovers(const struct matcher *m)
+{
+	const int fd = m->pair->replace.view[0].fd;
+	uint64_t used = 0;
+	const struct extent *e;
+	uint64_t at, end, left, covered, size = 0;
+	size_t first = 0, run;
+	struct statfs fs;
+	int to = -1, err = 0;
+
+	if (fstatfs(fd, &fs) || fs.f_type != BTRFS_SUPER_MAGIC)
+		return 0;
+	for (e = m->replace_map.extents;
+	     e < m->replace_map.extents + m->replace_map.count; e++) {
+		while (first < m->run_count &&
+		       m->runs[first].to + m->runs[first].len <= e->start)
+			first++;
+		left = 0;
+		for (at = e->start, run = first;
+		     next_gap(m, e, &run, &at, &end); at = end)
+			left += end - at;
+		covered = e->end - e->start - left;
+		if (e->shared || !left || !covered)
+			continue;
+		if (to < 0 && !err) {
+			to = openat(m->pair->replace.directory, ".",
+				    O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+			err = to < 0 ? -errno : 0;
+		}
+		for (at = e->start, run = first;
+		     !err && left / COST_MOST <= covered &&
+		     next_gap(m, e, &run, &at, &end);
+		     at = end)
+			err = move_part(fd, at, end, to, &size, &used);
+		if (err || left / COST_MOST > covered)
+			used += covered;
+	}
+	if (to >= 0)
+		close(to);
+	return used;
+}
+
+/* ---- sharing ---- */
+
 /* A range that changed since it was compared is left as it is; in files that
  * are to be equal it is an error. */
 static int share_runs(struct matcher *m, struct dedup_sharing *counts)
 {
 	const struct dedup_side *to = &m->pair->replace;
 	struct extent_map after = { 0 };
-	struct leftover left = { 0 };
-	uint64_t done, freed, used;
+	uint64_t done, freed, used = 0;
 	size_t i;
 	int err = 0;
 
@@ -222,12 +342,10 @@ static int share_runs(struct matcher *m, struct dedup_sharing *counts)
 			err = 0;
 	}
 	if (!err)
-		leftover_rewrite(to->directory, to->view[0].fd, &m->replace_map,
-				 m->runs, m->run_count, &left);
+		used = rewrite_leftovers(m);
 	if (m->run_count &&
 	    !extent_map_read(to->view[0].fd, m->replace_size, &after)) {
 		freed = extent_map_missing(&m->replace_map, &after);
-		used = left.moved + left.pinned;
 		counts->freed = freed > used ? freed - used : 0;
 	}
 	extent_map_release(&after);

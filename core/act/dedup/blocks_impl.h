@@ -11,7 +11,6 @@
  *
  *   extent.c       where the bytes of a file are on the disk; sharing them
  *   block_table.c  fingerprints of the blocks of one file
- *   leftover.c     what is left of an extent that is not needed any more
  *
  * A block is what the filesystem can share: BLOCK_BYTES bytes at a multiple of
  * it.  The last block of a file may be shorter, and is shared only with the
@@ -83,25 +82,5 @@ void block_table_release(struct block_table *t);
 /* A block that may be equal; only a comparison tells. */
 bool block_table_find(const struct block_table *t, const void *block,
 		      uint64_t *number_out);
-
-/* ---- leftover.c ---- */
-
-/* len bytes at from in the kept file are those at to in the replaced one. */
-struct block_run {
-	uint64_t from, to, len;
-};
-
-struct leftover {
-	uint64_t moved;  /* bytes that have a new place */
-	uint64_t pinned; /* shared bytes that stay allocated nevertheless */
-};
-
-/* After runs of a file were shared, which are in order of to: moves what is
- * left of its extents, where the filesystem frees whole ones only and it is
- * worth it.  directory: that the file is in.  Failures cost space and nothing
- * else. */
-void leftover_rewrite(int directory, int fd, const struct extent_map *before,
-		      const struct block_run *runs, size_t run_count,
-		      struct leftover *out);
 
 #endif
