@@ -14,8 +14,8 @@
  * into nothing; makes near-duplicates share the blocks that are equal.
  *
  *   plan.c         sets of paths that are said to be equal or alike -> steps
- *   open.c         opens files without following symbolic links
- *   mount.c        finds the file below a kinfs mount
+ *   open.c         opens files without following symbolic links; finds the
+ *                  file below a kinfs mount
  *   pair.c         the two files of a step, open and watched
  *   compare.c      are two files equal, in bytes and in metadata?
  *   reasons.c      why a step must not be done: asked for a plan and the deed

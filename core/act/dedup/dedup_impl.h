@@ -12,12 +12,10 @@ static inline bool dedup_is_sharing(enum dedup_method method)
 	return method == DEDUP_REFLINK || method == DEDUP_BLOCKS;
 }
 
-/* ---- mount.c ---- */
+/* ---- open.c ---- */
 
 /* The path of the file below the mount, to be freed; NULL: it is in none. */
 char *dedup_real_path(struct dedup_mount *m, const char *path);
-
-/* ---- open.c ---- */
 
 /* Absolute, without "", "." or ".." between the slashes. */
 bool dedup_is_plain_path(const char *path);
