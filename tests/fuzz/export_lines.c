@@ -17,7 +17,7 @@ static int open_again(void *arg, struct export_reader *out)
 static int take_file(void *arg, const struct missing *m)
 {
 	(void)arg;
-	assert_true(m->file_count > 0);
+	assert_true(m->member->file_count > 0);
 	assert_true(m->is_there);
 	return 0;
 }

@@ -99,9 +99,7 @@ static inline const struct found_member *export_member(
 
 /* One content of the one tree. */
 struct missing {
-	const struct found_file *files; /* of the one tree */
-	size_t file_count;
-	uint64_t size;
+	const struct found_member *member; /* its files, of the one tree */
 	bool is_there;    /* the other tree has it, under whatever name */
 	int score;        /* of the best near-duplicate; 0: there is none */
 	const char *near; /* its path in the other tree, or NULL */

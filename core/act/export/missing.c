@@ -115,10 +115,7 @@ static int finish_batch(struct batch *b)
 	near_release(&b->near);
 	for (i = 0; i < b->count && !err; i++) {
 		const struct candidate *c = &b->all[i];
-		const struct found_member *member = &c->group.members[0];
-		const struct missing m = { .files = member->files,
-					   .file_count = member->file_count,
-					   .size = member->size,
+		const struct missing m = { .member = &c->group.members[0],
 					   .score = c->score,
 					   .near = c->near };
 
@@ -134,10 +131,7 @@ static int finish_batch(struct batch *b)
 /* The other tree has the content at hand. */
 static int report_there(struct missing_job *job, struct export_reader *r)
 {
-	const struct found_member *member = export_member(r);
-	const struct missing m = { .files = member->files,
-				   .file_count = member->file_count,
-				   .size = member->size,
+	const struct missing m = { .member = export_member(r),
 				   .is_there = true };
 
 	return job->found(job->arg, &m);

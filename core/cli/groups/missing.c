@@ -68,10 +68,10 @@ static int add(struct missing_command *c, const struct missing *m,
 		.path = strdup(file->path),
 		.near = m->near ? strdup(m->near) : NULL,
 		.score = m->score,
-		.size = (int64_t)m->size,
+		.size = (int64_t)m->member->size,
 		.mtime_ns = file->mtime_ns,
-		.is_there = m->is_there ||
-			    !filter_takes(&c->filter, file->path, m->size),
+		.is_there = m->is_there || !filter_takes(&c->filter, file->path,
+							 m->member->size),
 	};
 	return f->path && (f->near || !m->near) ? 0 : -ENOMEM;
 }
@@ -81,8 +81,8 @@ static int keep(void *arg, const struct missing *m)
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i < m->file_count && !err; i++)
-		err = add(arg, m, &m->files[i]);
+	for (i = 0; i < m->member->file_count && !err; i++)
+		err = add(arg, m, &m->member->files[i]);
 	return err;
 }
 
