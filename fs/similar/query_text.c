@@ -257,12 +257,12 @@ static int add_file(const struct search_group_hit *file,
 			 (json_int_t)hit->disk, "xxh128", hex, "mtime_ns",
 			 (json_int_t)time_in_order(hit->identity.mtime_ns),
 			 "nlink", (json_int_t)hit->nlink);
-	if (line &&
-	    ((file->digests &&
-	      json_object_set_new(line, "digests",
-				  digests_object(file->digests))) ||
-	     (file->date != TEXT_NO_DATE &&
-	      json_object_set_new(line, "date", json_integer(file->date))))) {
+	if (line && ((file->digests &&
+		      json_object_set_new(line, "digests",
+					  digests_object(file->digests))) ||
+		     (file->date != TEXT_NO_DATE &&
+		      json_object_set_new(line, "document_date",
+					  json_integer(file->date))))) {
 		json_decref(line);
 		line = NULL;
 	}

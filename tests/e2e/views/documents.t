@@ -81,12 +81,25 @@ mount_kinfs "$T/old" "$T/oldmnt"
 wait_idle oldmnt
 like "$("$KIN" similar --of src/report.pdf oldmnt)" '8[0-9] +version.*later.docx' \
 	"kin similar --of a document that is not there"
-like "$("$KIN" missing mnt oldmnt)" '8[0-9].*report.odt  ~  later.docx' \
+like "$("$KIN" missing mnt oldmnt)" '8[0-9].*report.odt  ~  oldmnt/later.docx' \
 	"kin missing finds the near one by its text"
 "$KIN" export oldmnt >exported
 like "$("$KIN" similar --in exported src/report.txt)" '8[0-9] +version.*later.docx' \
 	"... and kin similar --in an export"
 ok "unmounted" unmount "$T/oldmnt"
+
+# ---- which is the newest ----
+
+mkdir mnt/dated
+cp src/report.docx mnt/dated/b.docx
+cp src/later.docx mnt/dated/a.docx
+touch -d 2020-01-01 mnt/dated/a.docx
+wait_idle mnt
+is "$("$KIN" groups --json mnt/dated | jq -r 'select(.group == 1) |
+	.order, (.members[] | .files[0].path, .document_date)' | tr '\n' ' ')" \
+	'document_date dated/a.docx 1646370367 dated/b.docx 1614834367 ' \
+	"kin groups goes by the dates in the documents"
+rm -r mnt/dated
 
 # ---- changes ----
 
