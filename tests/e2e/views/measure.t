@@ -81,4 +81,10 @@ with_measure -o measure=ssdeep,digests=ssdeep:sif,threshold=20 \
 	-o "db=$T/db-two"
 is "$(listed edited)" "$(compared ssdeep edited)" \
 	"with another one that finds what is to be scored"
+for measure in simhash rdc; do
+	with_measure -o "measure=$measure,digests=$measure,threshold=20" \
+		-o "db=$T/db-$measure"
+	is "$(listed edited)" "$(compared "$measure" edited)" \
+		"$measure finds by itself what it scores"
+done
 finish

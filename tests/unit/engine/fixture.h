@@ -198,7 +198,6 @@ struct outcome {
 	int calls;
 	int result;
 	struct search_hits hits;
-	struct search_entries entries;
 	struct file_digests answer;
 };
 
@@ -233,16 +232,6 @@ static inline void on_hits(void *arg, int result, struct search_hits *hits)
 
 	pthread_mutex_lock(&o->lock);
 	o->hits = *hits;
-	outcome_set(o, result);
-}
-
-static inline void on_entries(void *arg, int result,
-			      struct search_entries *entries)
-{
-	struct outcome *o = arg;
-
-	pthread_mutex_lock(&o->lock);
-	o->entries = *entries;
 	outcome_set(o, result);
 }
 
@@ -407,14 +396,12 @@ static inline void assert_digests_of(const struct digests *have,
 	digests_release(&want);
 }
 
-static inline void find_related(struct fixture *f, const char *path,
-				enum index_relation relation,
+static inline void find_similar(struct fixture *f, const char *path,
 				struct search_hits *out)
 {
 	struct search_caller caller = { .trusted = true };
 	struct outcome o = OUTCOME_INIT;
 	struct search_file_query q = { .fd = open_file(f, path),
-				       .relation = relation,
 				       .timeout_ms = DEADLINE_S * 1000 };
 
 	assert_int_equal(search_file(engine_searcher(f->engine), &q, &caller,
@@ -422,34 +409,6 @@ static inline void find_related(struct fixture *f, const char *path,
 			 0);
 	assert_int_equal(outcome_wait(&o), 0);
 	close(q.fd);
-	*out = o.hits;
-}
-
-static inline void find_similar(struct fixture *f, const char *path,
-				struct search_hits *out)
-{
-	find_related(f, path, INDEX_ALIKE, out);
-}
-
-/* What is related to bytes that need not be in the tree. */
-static inline void find_related_to(struct fixture *f, const char *data,
-				   size_t len, enum index_relation relation,
-				   struct search_hits *out)
-{
-	struct search_caller caller = { .trusted = true };
-	struct outcome o = OUTCOME_INIT;
-	struct digests d;
-
-	digest_bytes(data, len, &d);
-	assert_int_equal(
-		search_content(engine_searcher(f->engine),
-			       &(struct search_content_query){
-				       .digests = &d,
-				       .rules = { .relation = relation } },
-			       &caller, on_hits, &o),
-		0);
-	digests_release(&d);
-	assert_int_equal(outcome_wait(&o), 0);
 	*out = o.hits;
 }
 
