@@ -8,6 +8,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+/* Room for one descriptor is aligned to that for two. */
+#define FDS_ROOM ((CMSG_SPACE(sizeof(int)) - CMSG_LEN(0)) / sizeof(int))
+
 int datagram_send(int directory, const char *path, const void *data, size_t len,
 		  int fd)
 {
@@ -39,4 +42,37 @@ int datagram_send(int directory, const char *path, const void *data, size_t len,
 		err = -errno;
 	(void)close(s);
 	return err;
+}
+
+ssize_t datagram_receive(int socket, void *data, size_t room, int flags,
+			 int *fd_out)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec part = { data, room };
+	struct msghdr message = { .msg_iov = &part,
+				  .msg_iovlen = 1,
+				  .msg_control = &control,
+				  .msg_controllen = sizeof(control) };
+	ssize_t len = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | flags);
+	struct cmsghdr *head = len > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+	int fds[FDS_ROOM];
+	size_t count;
+
+	if (len < 0)
+		return -errno;
+	if (!head || head->cmsg_level != SOL_SOCKET ||
+	    head->cmsg_type != SCM_RIGHTS)
+		return -EINVAL;
+	count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	memcpy(fds, CMSG_DATA(head), count * sizeof(int));
+	if (count == 1) {
+		*fd_out = fds[0];
+		return len;
+	}
+	while (count)
+		(void)close(fds[--count]);
+	return -EINVAL;
 }

@@ -3,6 +3,7 @@
 #define CORE_BASE_DATAGRAM_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 /* Sends one datagram and a descriptor with it to the unix socket at a path
  * below a directory, without waiting.  Needs no connect(), which the daemon's
@@ -10,5 +11,10 @@
  * listens there. */
 int datagram_send(int directory, const char *path, const void *data, size_t len,
 		  int fd);
+
+/* Receives one, and the descriptor that came with it: its length.  -EINVAL: there
+ * was none, or more than one, which are closed.  flags: of recvmsg(). */
+ssize_t datagram_receive(int socket, void *data, size_t room, int flags,
+			 int *fd_out);
 
 #endif

@@ -2,38 +2,13 @@
 #include <locale.h>
 #include <malloc.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/datagram.h"
 #include "core/extract/reader.h"
-
-/* A request and its descriptor.  Whether there was one. */
-static bool receive(struct extract_request *request, int *fd_out)
-{
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct iovec part = { request, sizeof(*request) };
-	struct msghdr message = { .msg_iov = &part,
-				  .msg_iovlen = 1,
-				  .msg_control = &control,
-				  .msg_controllen = sizeof(control) };
-	const struct cmsghdr *c;
-
-	if (recvmsg(EXTRACT_REQUEST_FD, &message, 0) != sizeof(*request))
-		return false;
-	c = CMSG_FIRSTHDR(&message);
-	if (!c || c->cmsg_type != SCM_RIGHTS ||
-	    c->cmsg_len != CMSG_LEN(sizeof(int)))
-		return false;
-	memcpy(fd_out, CMSG_DATA(c), sizeof(int));
-	return true;
-}
 
 int serve_requests(void)
 {
@@ -55,7 +30,8 @@ int serve_requests(void)
 		return 1;
 	out.fd = EXTRACT_ANSWER_FD;
 	output_ready(out.fd);
-	while (receive(&request, &in.fd)) {
+	while (datagram_receive(EXTRACT_REQUEST_FD, &request, sizeof(request),
+				0, &in.fd) == sizeof(request)) {
 		out.limits = request.limits;
 		out.inflated = out.members = 0;
 		in.size = request.size;

@@ -12,14 +12,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "core/base/datagram.h"
 #include "core/base/json.h"
 #include "core/share/ask.h"
 #include "core/share/share.h"
 
 /* Requests that are answered at a time; the others get no answer. */
 enum { CLIENTS_MAX = 8, LOOK_MS = 100, CLIENT_S = 10 };
-/* Room for one descriptor is aligned to that for two. */
-#define FDS_ROOM ((CMSG_SPACE(sizeof(int)) - CMSG_LEN(0)) / sizeof(int))
 
 struct serve {
 	struct share_daemon *daemon;
@@ -112,37 +111,14 @@ static void *run_client(void *arg)
 	return NULL;
 }
 
-/* A request, and the descriptor that came with it.  More than one: none, and all
- * are closed. */
 static bool receive(struct client *c, int socket)
 {
 	const struct timeval limit = { .tv_sec = CLIENT_S };
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct iovec data = { c->request, sizeof(c->request) };
-	struct msghdr message = { .msg_iov = &data,
-				  .msg_iovlen = 1,
-				  .msg_control = &control,
-				  .msg_controllen = sizeof(control) };
-	ssize_t len =
-		recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	struct cmsghdr *head = len > 0 ? CMSG_FIRSTHDR(&message) : NULL;
-	int fds[FDS_ROOM];
-	size_t count;
+	ssize_t len = datagram_receive(socket, c->request, sizeof(c->request),
+				       MSG_DONTWAIT, &c->fd);
 
-	if (!head || head->cmsg_level != SOL_SOCKET ||
-	    head->cmsg_type != SCM_RIGHTS)
+	if (len < 0)
 		return false;
-	count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-	memcpy(fds, CMSG_DATA(head), count * sizeof(int));
-	if (count != 1) {
-		while (count)
-			(void)close(fds[--count]);
-		return false;
-	}
-	c->fd = fds[0];
 	c->len = (size_t)len;
 	/* A reader that does not read has its answer cut: of a connection after
 	 * a while, of a pipe when it is full. */
