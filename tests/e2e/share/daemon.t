@@ -69,7 +69,7 @@ is "$("$KIN" similar --json --everywhere "$T/m1/f0" | jq -r \
 	"two:$T/two/f0"$'\n'"f0.v2"$'\n'"two:$T/two/f0.v2" \
 	"hits are in order of their scores, wherever they are"
 is "$("$KIN" similar -v --everywhere "$T/m1/f0" |
-	awk '{ print NF - (NR == 1) }' | sort -u)" 13 "each has all columns"
+	awk '{ print NF - (NR == 1) }' | sort -u)" 14 "each has all columns"
 like "$("$KIN" groups --everywhere "$T/m1")" "two:$T/two/f0" "groups, too"
 unlike "$("$KIN" similar --json "$T/m1/f0")" 'two:' \
 	"without --everywhere there is nothing of others"
