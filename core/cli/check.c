@@ -337,31 +337,24 @@ static uint64_t number(const json_t *o, const char *key)
 	return (uint64_t)json_integer_value(json_object_get(o, key));
 }
 
-static uint32_t digests_of(const json_t *status)
+static int check_mount(struct check *c, const struct mount *mount)
 {
+	json_t *status = NULL, *catalog, *name;
 	const struct digest_ops *ops;
-	const json_t *name;
+	const char *path;
 	uint32_t set = 0;
 	size_t i;
+	int code = EXIT_OK, err = get_status(mount->root, &status);
 
-	json_array_foreach(json_object_get(status, "digests"), i, name)
-	{
-		ops = digest_find(json_string_value(name));
-		set |= ops ? DIGEST_BIT(ops->id) : 0;
-	}
-	return set;
-}
-
-static int adopt_status(struct check *c, const json_t *status)
-{
-	const json_t *catalog = json_object_get(status, "catalog");
-	const char *path = json_string_value(json_object_get(catalog, "path"));
-
-	if (!path || !json_object_get(status, "files"))
-		return -EPERM;
-	c->directory = strdup(path);
-	if (!c->directory)
-		return -ENOMEM;
+	catalog = json_object_get(status, "catalog");
+	path = json_string_value(json_object_get(catalog, "path"));
+	if (!err && (!path || !json_object_get(status, "files")))
+		err = -EPERM;
+	if (!err)
+		err = mount_find_listings(mount->root, &c->listings);
+	if (!err && (!(c->directory = strdup(path)) ||
+		     !(c->root = strdup(mount->root))))
+		err = -ENOMEM;
 	c->counts = (struct catalog_counts){
 		.files = number(status, "files"),
 		.directories = number(status, "directories"),
@@ -369,28 +362,17 @@ static int adopt_status(struct check *c, const json_t *status)
 		.pending = number(status, "pending"),
 		.failed = number(status, "failed"),
 	};
-	return 0;
-}
-
-static int check_mount(struct check *c, const struct mount *mount)
-{
-	json_t *status = NULL;
-	int code = EXIT_OK, err = get_status(mount->root, &status);
-
-	if (!err)
-		err = adopt_status(c, status);
-	if (!err)
-		err = mount_find_listings(mount->root, &c->listings);
-	c->root = err ? NULL : strdup(mount->root);
-	if (!err && !c->root)
-		err = -ENOMEM;
+	json_array_foreach(json_object_get(status, "digests"), i, name)
+	{
+		ops = digest_find(json_string_value(name));
+		set |= ops ? DIGEST_BIT(ops->id) : 0;
+	}
 	if (err)
 		cli_complain_errno(mount->root, err);
-	else if (json_is_string(json_object_get(
-			 json_object_get(status, "catalog"), "error")))
+	else if (json_is_string(json_object_get(catalog, "error")))
 		add_damage(c);
 	else if (c->read)
-		code = read_all(c, digests_of(status));
+		code = read_all(c, set);
 	json_decref(status);
 	return err ? EXIT_FAILED : code ? code : print_answer(c);
 }
@@ -438,18 +420,6 @@ static int complain_open(const struct check *c, int err)
 		cli_complain_errno(c->directory, err);
 	buf_release(&holder);
 	return EXIT_FAILED;
-}
-
-/* A kinfs that was unmounted a moment ago still writes what it has. */
-static int open_when_free(struct check *c)
-{
-	const struct catalog_options options = { .directory = c->directory,
-						 .existing = true };
-	int looks = BUSY_WAIT_MS / BUSY_LOOK_MS, err;
-
-	while ((err = catalog_open(&options, &c->catalog)) == -EBUSY && looks--)
-		cli_pause_ms(BUSY_LOOK_MS);
-	return err;
 }
 
 /* A mount with db= keeps its own catalog; the one at the usual place is of an
@@ -533,21 +503,21 @@ static int check_opened(struct check *c)
 
 static int check_catalog(struct check *c)
 {
-	int err, code = find_directory(c);
+	struct catalog_options options = { .existing = true };
+	int looks = BUSY_WAIT_MS / BUSY_LOOK_MS, err, code = find_directory(c);
 
 	if (code)
 		return code;
 	(void)catalog_last_written(c->directory, &c->written);
-	err = open_when_free(c);
-	if (err == -EBUSY)
-		return complain_open(c, err);
-	code = refuse_other_catalog(c);
-	if (!code && err && err != -EUCLEAN)
-		code = complain_open(c, err);
-	else if (!code && err)
+	options.directory = c->directory;
+	/* A kinfs that was unmounted a moment ago still writes what it has. */
+	while ((err = catalog_open(&options, &c->catalog)) == -EBUSY && looks--)
+		cli_pause_ms(BUSY_LOOK_MS);
+	code = err == -EBUSY ? EXIT_OK : refuse_other_catalog(c);
+	if (!code && err == -EUCLEAN)
 		add_damage(c);
 	else if (!code)
-		code = check_opened(c);
+		code = err ? complain_open(c, err) : check_opened(c);
 	catalog_free(c->catalog);
 	return code ? code : print_answer(c);
 }

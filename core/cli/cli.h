@@ -16,25 +16,14 @@
 #include "core/digest/fingerprint.h"
 
 /*
- * kin: one program, a table of commands.
- *
- * main() in kin.c finds the command by its name in the table commands[] and
- * calls run().  A command parses its options by a table (options.h), prints its
- * results on standard output and its messages on standard error
- * (cli_complain()), and returns the exit code.  help and --version are handled
- * by kin.c.  A command that can print JSON does so with --json.
- *
- * kin is never linked to libfuse.  It finds the mount that a path is in
- * (mount_find()) and talks to the daemon through extended attributes of the
- * mount's root: it reads user.kinfs.status and user.kinfs.wait, and sets
- * user.kinfs.control.  Near-duplicates are read from the directory .similar, as
- * any program can; a file outside the mount is searched for by writing its
- * digests to .similar/.query (core/client).  Only kin check of a tree that is
- * not mounted opens a catalog.
+ * kin: one program, a table of commands (kin.c).  A command parses its options
+ * by a table (options.h), asks a mount through core/client or core/act, prints
+ * rows (table.h) on standard output and messages on standard error, and returns
+ * the exit code.  kin is never linked to libfuse, and only kin check of a tree
+ * that is not mounted opens a catalog.
  *
  * To add a command: a file with a struct command, its declaration here, a line
- * in commands[] of kin.c, a section in kin.1 and a test
- * tests/e2e/cli/NAME.t.
+ * in commands[] of kin.c, a section in kin.1 and a test tests/e2e/cli/NAME.t.
  *
  * This header declares what several commands use.
  */
