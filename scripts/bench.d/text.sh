@@ -64,16 +64,16 @@ text_poppler()
 # text_tree NAME: files that say different things in many words.
 text_tree()
 {
-	python3 - "$1" "$top/text/made/book.docx" <<'END'
+	python3 - "$1" "$top/text/made/book.docx" "$documents" <<'END'
 import os, random, sys, zipfile
-kind, made = sys.argv[1:]
+kind, made, count = sys.argv[1:]
 old = zipfile.ZipFile(made)
 parts = [(n, old.read(n)) for n in old.namelist()
          if n != "word/document.xml" and not n.startswith("word/media")]
 words = ["".join(random.Random(i).choices("aeioulnrstdm", k=7))
          for i in range(5000)]
 os.makedirs("text/" + kind)
-for i in range(10000):
+for i in range(int(count)):
     text = " ".join(random.Random(-i).choices(words, k=600))
     if kind == "txt":
         with open("text/txt/%d.txt" % i, "w") as f:
@@ -129,13 +129,13 @@ bench_text()
 	note text pdftotext rate "$(awk "BEGIN { print $size / $each }")" MB/s
 
 	echo
-	echo 'text: seconds until 10,000 files are known, without and with it'
+	echo "text: seconds until $documents files are known, without and with it"
 	for kind in docx txt; do
 		text_tree "$kind"
 		without=$(text_scan "$kind" text=no)
 		with=$(text_scan "$kind" text=yes)
 		printf '%-12s%10.1f%10.1f\n' "$kind" "$without" "$with"
-		note text "10000 $kind" without "$without" s
-		note text "10000 $kind" with "$with" s
+		note text "$documents $kind" without "$without" s
+		note text "$documents $kind" with "$with" s
 	done
 }
