@@ -368,7 +368,7 @@ static void groups_end(struct search_query *q, int err)
 		g->watch->done(g->watch->arg, err, NULL);
 		return;
 	}
-	groups->incomplete = q->hits.incomplete;
+	atomic_store(&groups->incomplete, q->hits.incomplete || q->missed);
 	g->groups = NULL;
 	g->watch->done(g->watch->arg, 0, groups);
 }
@@ -565,6 +565,8 @@ static int group_files_answer(struct search_query *q)
 			};
 		at->copies = (struct copy_cursor){ 0 };
 	}
+	if (q->missed)
+		atomic_store(&g->groups->incomplete, true);
 	return err < 0 ? err : 0;
 }
 

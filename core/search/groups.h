@@ -53,8 +53,8 @@ struct file_groups {
 	atomic_uint refs;
 	struct group_set *set;
 	struct search_paths within;
-	/* Files of the scan were still to be hashed. */
-	bool incomplete;
+	/* Files of the scan were still to be hashed, or have changed since. */
+	atomic_bool incomplete;
 };
 
 struct file_groups *file_groups_ref(struct file_groups *groups);

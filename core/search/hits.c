@@ -25,6 +25,7 @@ struct probe {
 	size_t found;                  /* names that lead to the file */
 	uint64_t nlink, disk;          /* of the file, at the last of them */
 	bool stale;                    /* the identity differs from rec's */
+	bool missed;                   /* ... of a file that the caller sees */
 	struct file_identity identity; /* the present one */
 };
 
@@ -85,7 +86,9 @@ static bool path_leads_there(struct search_query *q, struct probe *p,
 	if (fd < 0)
 		return false;
 	p->stale = !is_unchanged(p, &st);
-	leads = !p->stale && caller_can_read(&q->caller, fd);
+	leads = caller_can_read(&q->caller, fd);
+	p->missed |= leads && p->stale;
+	leads = leads && !p->stale;
 	close(fd);
 	return leads;
 }
@@ -219,6 +222,7 @@ int hits_add_file(struct search_query *q, const struct file_key *key,
 		err = add_names(q, &p, true);
 	if (!err && !p.found)
 		err = add_names(q, &p, false);
+	q->missed |= p.missed && !p.found;
 	if (p.stale)
 		(void)queue_push(context->hasher->context.queue, key,
 				 JOB_CLOSED, &p.identity);

@@ -89,6 +89,8 @@ struct search_query {
 	bool has_credentials;    /* the thread has the caller's */
 	size_t work_left;        /* of the turn */
 	bool ignores;            /* the user ignores some pairs of contents */
+	/* A file that the caller sees was left out, as it has changed. */
+	bool missed;
 	/* No scan is running, so that what is missing is on the pending
 	 * list. */
 	bool only_pending;

@@ -243,4 +243,15 @@ mount_kinfs "$src" "$mnt" -o ro
 wait_idle "$mnt"
 is "$(brief "$mnt" | grep -c .)" 3 "a mount that is read-only answers too"
 ok "it unmounts" unmount "$mnt"
+
+# Files that have changed are left out, and the answer says that some may be
+# missing.
+mount_kinfs "$src" "$mnt" -o watch=no
+wait_idle "$mnt"
+find "$src" -type f -exec chmod o+x {} + # their ctime, and nothing else
+groups --json "$mnt" >"$T/changed" 2>/dev/null
+is $? 3 "files that changed behind the mount are missed"
+is "$(field "$(tail -n 1 "$T/changed")" '$o->{totals}{reason}')" incomplete \
+	"... which is said"
+ok "it unmounts" unmount "$mnt"
 finish
