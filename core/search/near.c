@@ -202,7 +202,9 @@ static int search_digests(struct search_query *q,
 	if (!err && (text || (!q->self_content && digests->text.bytes)))
 		err = add_matches_of_text(q, &query, text, &matches, count_out);
 	if (!err)
-		err = text_merge_matches(q, matches, count_out);
+		err = text_merge_matches(
+			q, text || (!q->self_content && digests->text.bytes),
+			matches, count_out);
 	if (*count_out > query.most)
 		*count_out = query.most;
 	if (err)

@@ -238,9 +238,12 @@ int text_get_content(struct search_query *q, uint32_t id, uint32_t *out,
 		     bool *is_text_out);
 
 /* Makes matches of ids to matches of contents, each once, by its best verdict,
- * without q->self_content; best first. */
-int text_merge_matches(struct search_query *q, struct index_match *matches,
-		       size_t *count);
+ * without q->self_content; best first.  Those with verdict.by_text were found by
+ * the text of the content that is searched for, if it has one.  Two documents are
+ * as alike as their texts are, whatever their bytes say: those of two small .docx
+ * of one program are mostly its style sheets. */
+int text_merge_matches(struct search_query *q, bool has_text,
+		       struct index_match *matches, size_t *count);
 
 /* ---- near.c ---- */
 

@@ -37,10 +37,11 @@ static int by_content(const void *a, const void *b)
 	return index_match_order(a, b);
 }
 
-int text_merge_matches(struct search_query *q, struct index_match *matches,
-		       size_t *count)
+int text_merge_matches(struct search_query *q, bool has_text,
+		       struct index_match *matches, size_t *count)
 {
 	size_t kept = 0, i;
+	uint32_t text;
 	bool is_text;
 	int err;
 
@@ -50,8 +51,13 @@ int text_merge_matches(struct search_query *q, struct index_match *matches,
 		err = text_get_content(q, m.content, &m.content, &is_text);
 		if (err == -ENOENT || m.content == q->self_content)
 			continue;
+		text = is_text;
+		if (!err && has_text && !is_text)
+			err = text_of_content(q, m.content, &text);
 		if (err)
 			return err;
+		if (has_text && text && !(is_text && m.verdict.by_text))
+			continue;
 		m.verdict.by_text |= is_text;
 		matches[kept++] = m;
 	}

@@ -69,14 +69,25 @@ static int by_content(const void *a, const void *b)
 	return index_match_order(a, b);
 }
 
-/* Each content once, best first. */
-static void merge_matches(struct near_index *n, size_t *count)
+/* Each content once, best first; of two documents by their texts alone. */
+static void merge_matches(struct near_index *n, const struct digests *d,
+			  size_t *count)
 {
 	struct index_match *m = n->matches;
 	size_t kept = 0, i;
 
-	for (i = 0; i < *count; i++)
-		m[i].content = content_of(m[i].content) + 1;
+	for (i = 0; i < *count; i++) {
+		const uint32_t content = content_of(m[i].content);
+		const bool is_text = m[i].content % 2 == 0;
+
+		if (d->text.bytes && n->all[content]->text.bytes &&
+		    !(is_text && m[i].verdict.by_text))
+			continue;
+		m[kept] = m[i];
+		m[kept++].content = content + 1;
+	}
+	*count = kept;
+	kept = 0;
 	if (*count)
 		qsort(m, *count, sizeof(*m), by_content);
 	for (i = 0; i < *count; i++)
@@ -97,7 +108,7 @@ int near_search(struct near_index *n, const struct digests *d, int least,
 		.rules = { .relation = INDEX_ALIKE, .threshold = least },
 		.first_content = 1,
 	};
-	size_t found;
+	size_t found, i;
 	int text, err = 0;
 
 	*count_out = 0;
@@ -106,12 +117,14 @@ int near_search(struct near_index *n, const struct digests *d, int least,
 		if (!err)
 			err = index_search(n->index, &query, &store,
 					   n->matches + *count_out, &found);
+		for (i = 0; !err && i < found; i++)
+			n->matches[*count_out + i].verdict.by_text = text;
 		if (!err)
 			*count_out += found;
 		if (err == -ENOENT)
 			err = 0;
 	}
-	merge_matches(n, count_out);
+	merge_matches(n, d, count_out);
 	return err;
 }
 

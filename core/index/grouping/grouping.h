@@ -13,7 +13,7 @@
  *
  * A group has a head.  Every other member would be in a listing of the head:
  * its score is at least the threshold, and more than boilerplate is alike (of a
- * content with two sketches the better one counts).  So
+ * content with a text as well as bytes see judge.h).  So
  * no chain of small resemblances ties contents together.  A content is in one
  * group at most.  A content of several files is a group by itself if nothing
  * resembles it.

@@ -16,7 +16,8 @@ struct star {
 	uint32_t *head;   /* its rank, or NO_HEAD */
 	uint8_t *score;   /* with the head */
 	uint8_t *plain;   /* keys that it is entered under */
-	uint32_t *seen;   /* the last head, + 1, that met it */
+	uint32_t mark;    /* of the sketch of a head that is at hand */
+	uint32_t *seen;   /* the last mark that met it */
 	uint8_t *matches; /* ... and so many equal keys, or more */
 	uint32_t *met;    /* the candidates of the head at hand */
 	size_t met_count, met_room;
@@ -48,6 +49,7 @@ struct grouping {
 	struct sketch sketch, other;
 	struct weighed_sketch weighed; /* of the head, if is_weighed */
 	bool is_weighed;
+	int which; /* of the head's sketches g->sketch is */
 	struct sketch_keys sketch_keys;
 	struct group_set *set; /* owned until taken */
 };

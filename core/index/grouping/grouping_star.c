@@ -50,6 +50,7 @@ static void weigh_head(struct grouping *g)
 static int try_member(struct grouping *g, const struct index_store *store,
 		      uint32_t head, uint32_t rank)
 {
+	const bool texts = g->contents[head].text && g->contents[rank].text;
 	const struct weigher w = { .frequency = g->frequency };
 	const struct judge_rules rules = {
 		.relation = g->rules.all ? INDEX_ALL : INDEX_ALIKE,
@@ -60,6 +61,9 @@ static int try_member(struct grouping *g, const struct index_store *store,
 	int which, err, alike = 0;
 
 	for (which = 0; which < GROUPING_SKETCHES; which++) {
+		/* Two documents are as alike as their texts are. */
+		if (texts && !(g->which && which))
+			continue;
 		err = grouping_read(g, store, rank, which, &g->other);
 		if (err == -ENOENT) /* it is gone, or has none */
 			continue;
@@ -80,14 +84,14 @@ static int try_member(struct grouping *g, const struct index_store *store,
 
 /* ---- candidates ---- */
 
-static int meet(struct star *s, uint32_t head, uint32_t rank)
+static int meet(struct star *s, uint32_t rank)
 {
-	if (s->seen[rank] == head + 1) {
+	if (s->seen[rank] == s->mark) {
 		if (s->matches[rank] < UINT8_MAX)
 			s->matches[rank]++;
 		return 0;
 	}
-	s->seen[rank] = head + 1;
+	s->seen[rank] = s->mark;
 	s->matches[rank] = 1;
 	if (s->met_count == s->met_room) {
 		size_t room = 2 * s->met_room + 1024;
@@ -102,7 +106,7 @@ static int meet(struct star *s, uint32_t head, uint32_t rank)
 	return 0;
 }
 
-static int meet_by_plain_keys(struct grouping *g, uint32_t head)
+static int meet_by_plain_keys(struct grouping *g)
 {
 	const struct sketch_keys *keys = &g->sketch_keys;
 	const uint64_t *entries;
@@ -113,7 +117,7 @@ static int meet_by_plain_keys(struct grouping *g, uint32_t head)
 	for (i = 0; i < keys->plain; i++) {
 		count = key_table_find(&g->keys, keys->keys[i], &entries);
 		for (k = 0; k < count && !err; k++)
-			err = meet(&g->star, head, key_entry_rank(entries[k]));
+			err = meet(&g->star, key_entry_rank(entries[k]));
 	}
 	return err;
 }
@@ -166,7 +170,7 @@ static int try_bands(struct grouping *g, const struct index_store *store,
 				return 0;
 			passed++;
 			if (s->head[rank] != NO_HEAD ||
-			    (s->seen[rank] == head + 1 &&
+			    (s->seen[rank] == s->mark &&
 			     s->matches[rank] >= g->key_rules.least))
 				continue;
 			result = try_member(g, store, head, rank);
@@ -188,10 +192,12 @@ static int find_members(struct grouping *g, const struct index_store *store,
 
 	if (err)
 		return err == -ENOENT ? 0 : err;
+	g->which = which;
+	g->star.mark++;
 	sketch_keys_of(&g->sketch, g->frequency, g->key_rules.looked_up,
 		       &g->sketch_keys);
 	g->is_weighed = false;
-	err = meet_by_plain_keys(g, rank);
+	err = meet_by_plain_keys(g);
 	if (!err)
 		err = try_met(g, store, rank, work);
 	if (!err)

@@ -35,7 +35,7 @@ def zipped(entries):
     return out.getvalue()
 
 
-def docx(text, date='2021-03-04T05:06:07Z'):
+def docx(text, date='2021-03-04T05:06:07Z', styles=''):
     w = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
     body = ''.join(f'<w:p><w:r><w:t>{line}</w:t></w:r></w:p>' for line in text)
     return zipped([
@@ -43,6 +43,7 @@ def docx(text, date='2021-03-04T05:06:07Z'):
         ('docProps/core.xml', '<cp:coreProperties xmlns:cp="c" xmlns:dcterms='
          f'"d"><dcterms:modified>{date}</dcterms:modified>'
          '</cp:coreProperties>'),
+        ('word/styles.xml', styles),
         ('word/document.xml',
          f'<w:document {w}><w:body>{body}</w:body></w:document>')])
 
@@ -94,6 +95,9 @@ save('report.html', html(first))
 save('report.utf16', plain.encode('utf-16'))
 save('later.docx', docx(second, '2022-03-04T05:06:07Z'))
 save('other.docx', docx(lines(120)))
+styles = '<w:styles>' + ' '.join(chance.choices(words, k=4000)) + '</w:styles>'
+save('styled-1.docx', docx(lines(4), styles=styles))
+save('styled-2.docx', docx(lines(4), styles=styles))
 save('short.docx', docx(['Too few words.']))
 save('locked.docx', b'\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1' + bytes(1000) +
      'EncryptedPackage'.encode('utf-16-le') + bytes(100))

@@ -33,7 +33,7 @@ done
 is "$(text_of locked.docx)" encrypted "locked.docx"
 is "$(text_of cut.docx)" failed:damaged "cut.docx"
 is "$("$KIN" status --json mnt | jq -c .texts)" \
-	'{"made":9,"pending":0,"state":"on"}' "the status"
+	'{"made":11,"pending":0,"state":"on"}' "the status"
 
 # ---- listings ----
 
@@ -46,6 +46,13 @@ for file in report.docx report.odt report.pdf report.html report.txt \
 	like "$(listed $file)" '08[0-9]_later.docx' "... and the later version"
 done
 is "$(listed other.docx)" "" "other.docx: nothing"
+between "$("$KIN" compare -m sif src/styled-1.docx src/styled-2.docx)" 60 99 \
+	"two documents share most of their bytes"
+is "$(listed styled-1.docx)$(listed styled-2.docx)" "" \
+	"... and are not alike, as they say something else"
+unlike "$("$KIN" compare src/styled-1.docx src/styled-2.docx)" \
+	'score +[6-9][0-9]' "... nor to kin compare"
+unlike "$("$KIN" groups --json mnt)" styled-1.docx "... nor in a group"
 is "$(listed locked.docx)$(listed cut.docx)$(listed short.docx)" "" \
 	"... nor what has no text"
 for file in 0.txt 1.txt 2.txt 3.txt 4.txt inside.odt; do
