@@ -116,7 +116,7 @@ static int read_file(struct text_reader *t, const struct file_key *key,
 /* ---- one content ---- */
 
 /* The files with the content, and their identities: how many. */
-static int find_copies(struct text_reader *t, uint32_t *content,
+static int find_copies(struct text_reader *t, uint32_t content,
 		       struct file_key keys[COPIES_TRIED],
 		       struct file_identity identities[COPIES_TRIED])
 {
@@ -126,9 +126,8 @@ static int find_copies(struct text_reader *t, uint32_t *content,
 
 	if (err)
 		return err;
-	err = catalog_text_pending(txn, t->after, t->is_again, content);
 	while (!err && count < COPIES_TRIED &&
-	       !catalog_copy_after(txn, *content,
+	       !catalog_copy_after(txn, content,
 				   count ? &keys[count - 1] : NULL,
 				   &keys[count])) {
 		err = catalog_file_get(txn, &keys[count], &rec);
@@ -138,25 +137,100 @@ static int find_copies(struct text_reader *t, uint32_t *content,
 	return err ? err : count;
 }
 
+/* -EAGAIN: none of its files can be read now. */
+static int make_text(struct text_reader *t, uint32_t content)
+{
+	struct file_identity identities[COPIES_TRIED];
+	struct file_key keys[COPIES_TRIED];
+	int count = find_copies(t, content, keys, identities), i, err = -EAGAIN;
+
+	for (i = 0; i < count && err == -EAGAIN; i++)
+		err = read_file(t, &keys[i], &identities[i]);
+	if (err == -EIO && !t->is_broken)
+		logger_print(t->context.log,
+			     "kin-extract cannot be started; texts of "
+			     "documents have to wait");
+	t->is_broken = err == -EIO;
+	return count < 0 ? count : err;
+}
+
 /* Makes the next text.  0, -ENOENT: there is no other one; or why none can be
  * made. */
 static int make_next(struct text_reader *t)
 {
-	struct file_identity identities[COPIES_TRIED];
-	struct file_key keys[COPIES_TRIED];
+	struct catalog_txn *txn;
 	uint32_t content;
-	int count = find_copies(t, &content, keys, identities), i,
-	    err = -EAGAIN;
+	int err = catalog_read(t->context.catalog, &txn);
 
-	if (count < 0)
-		return count;
-	for (i = 0; i < count && err == -EAGAIN; i++)
-		err = read_file(t, &keys[i], &identities[i]);
+	if (err)
+		return err;
+	err = catalog_text_pending(txn, t->after, t->is_again, &content);
+	catalog_abort(txn);
+	if (!err)
+		err = make_text(t, content);
+	else
+		return err;
 	if (err == -EIO || err == -ECANCELED)
 		return err;
 	t->skipped += err != 0;
 	t->after = content;
 	return 0;
+}
+
+/* ---- those who wait ---- */
+
+enum { GIVEN_UP_MS = 100 }; /* how often it is looked whether one has */
+
+struct text_waiter {
+	struct text_waiter *next;
+	uint32_t content;
+	bool is_done;
+};
+
+void text_reader_wait(struct text_reader *t, uint32_t content,
+		      int64_t deadline_ms, const struct queue_ticket *ticket)
+{
+	struct text_waiter w = { .content = content }, **at;
+	int64_t now;
+
+	pthread_mutex_lock(&t->lock);
+	w.next = t->waiters;
+	t->waiters = &w;
+	pthread_cond_signal(&t->work);
+	crew_want(&t->crew);
+	while (!w.is_done && !t->stopped &&
+	       (now = clock_now_ms()) < deadline_ms &&
+	       !(ticket && atomic_load(&ticket->given_up)))
+		cond_wait_until(&t->made, &t->lock,
+				now + GIVEN_UP_MS < deadline_ms ?
+					now + GIVEN_UP_MS :
+					deadline_ms);
+	for (at = &t->waiters; *at != &w; at = &(*at)->next)
+		;
+	*at = w.next;
+	pthread_mutex_unlock(&t->lock);
+	if (w.is_done)
+		(void)t->context.up->settle(t->context.up->ctx);
+}
+
+/* Makes the text that somebody waits for.  False: nobody does. */
+static bool serve_waiter(struct text_reader *t)
+{
+	struct text_waiter *w = t->waiters;
+	uint32_t content;
+
+	while (w && w->is_done)
+		w = w->next;
+	if (!w)
+		return false;
+	content = w->content;
+	pthread_mutex_unlock(&t->lock);
+	(void)make_text(t, content);
+	pthread_mutex_lock(&t->lock);
+	for (w = t->waiters; w; w = w->next)
+		w->is_done |= w->content == content;
+	pthread_cond_broadcast(&t->made);
+	return true;
 }
 
 /* ---- the thread ---- */
@@ -199,11 +273,6 @@ static int64_t work(struct text_reader *t)
 	err = make_next(t);
 	if (err == -ENOENT)
 		return end_pass(t);
-	if (err == -EIO && !t->is_broken)
-		logger_print(t->context.log,
-			     "kin-extract cannot be started; texts of "
-			     "documents have to wait");
-	t->is_broken = err == -EIO;
 	/* Nobody shall wait for them. */
 	if (t->is_broken)
 		atomic_store(&t->passed_over,
@@ -221,6 +290,10 @@ static void *reader_run(void *arg)
 	t->sketch = extract_sketch_new();
 	pthread_mutex_lock(&t->lock);
 	while (!t->stopped && t->sketch) {
+		if (serve_waiter(t)) {
+			idle_ms = clock_now_ms();
+			continue;
+		}
 		if (t->wanted && due_ms > clock_now_ms() + BUSY_MS)
 			due_ms = clock_now_ms() + BUSY_MS;
 		t->wanted = false;
@@ -269,6 +342,8 @@ int text_reader_init(struct text_reader *t, const struct text_context *context)
 	t->is_again = true;
 	if (!err)
 		err = cond_init_monotonic(&t->work);
+	if (!err)
+		err = cond_init_monotonic(&t->made);
 	return err;
 }
 
@@ -299,6 +374,7 @@ void text_reader_stop(struct text_reader *t)
 	pthread_mutex_lock(&t->lock);
 	t->stopped = true;
 	pthread_cond_signal(&t->work);
+	pthread_cond_broadcast(&t->made);
 	pthread_mutex_unlock(&t->lock);
 	if (t->crew.lock)
 		crew_stop(&t->crew);
@@ -307,6 +383,7 @@ void text_reader_stop(struct text_reader *t)
 void text_reader_release(struct text_reader *t)
 {
 	crew_release(&t->crew);
+	pthread_cond_destroy(&t->made);
 	pthread_cond_destroy(&t->work);
 	pthread_mutex_destroy(&t->lock);
 }

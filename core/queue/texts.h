@@ -26,6 +26,8 @@
  * a sketch, and the sketch to the committer.  A content that changes meanwhile
  * has another id, so nothing is lost but the work.
  *
+ * A text that a query waits for is made first.
+ *
  * A content that cannot be read now (its file is open for writing, or gone) is
  * passed over, and tried again later.
  *
@@ -33,6 +35,7 @@
  * the text the only thing that is kept.
  */
 struct extract_client;
+struct text_waiter;
 struct extract_sketch;
 
 /* All pointers are borrowed. */
@@ -50,9 +53,10 @@ struct text_context {
 
 struct text_reader {
 	struct text_context context; /* constant */
-	pthread_mutex_t lock;        /* of wanted, stopped and crew */
-	pthread_cond_t work;
-	bool wanted; /* there may be pending texts */
+	pthread_mutex_t lock;        /* of these, down to crew */
+	pthread_cond_t work, made;
+	struct text_waiter *waiters; /* on the stacks of their threads */
+	bool wanted;                 /* there may be pending texts */
 	bool stopped;
 	struct crew crew;
 
@@ -78,6 +82,12 @@ void text_reader_release(struct text_reader *t);
 
 /* A commit may have added contents whose text is pending. */
 void text_reader_wake(struct text_reader *t);
+
+/* Has the text of a content made next, whatever is still to be hashed, and waits
+ * until the committer has it, or until deadline_ms, or until the ticket (NULL:
+ * none) is given up. */
+void text_reader_wait(struct text_reader *t, uint32_t content,
+		      int64_t deadline_ms, const struct queue_ticket *ticket);
 
 /* Whether texts are still to be made, but for what was passed over. */
 bool text_reader_is_busy(struct text_reader *t);

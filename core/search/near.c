@@ -369,6 +369,25 @@ static int add_near(struct search_query *q, const struct digests *d)
 	return added < 0 ? added : 0;
 }
 
+/* As for the digests of a file, a query waits for the text of a document. */
+static int settle_text(struct search_query *q)
+{
+	struct content_text text;
+	int err = -ENOENT;
+
+	if (q->context->texts && q->self_content)
+		err = catalog_text_get(q->txn, q->self_content, &text);
+	if (err || text.state != TEXT_PENDING)
+		return err == -ENOENT ? 0 : err;
+	if (q->wait.deadline_ms > clock_now_ms())
+		err = query_wait_for_text(q, q->self_content);
+	if (!err)
+		err = catalog_text_get(q->txn, q->self_content, &text);
+	if (!err && text.state == TEXT_PENDING)
+		q->hits.incomplete = true;
+	return err == -ENOENT ? 0 : err;
+}
+
 static int file_answer(struct search_query *q)
 {
 	const struct digests *d =
@@ -380,7 +399,9 @@ static int file_answer(struct search_query *q)
 	err = find_content(q, d);
 	if (err || q->hits.file.state != DIGESTS_FRESH || !d->size)
 		return err;
-	err = add_copies(q, d);
+	err = settle_text(q);
+	if (!err)
+		err = add_copies(q, d);
 	if (err >= 0)
 		err = add_near(q, d);
 	if (q->hits.count)
@@ -468,6 +489,7 @@ int search_content(struct searcher *s, const struct search_content_query *query,
 		return err;
 	}
 	q->ignore = query->ignore;
+	q->wait.deadline_ms = clock_now_ms() + query->timeout_ms;
 	q->rules.relation = query->rules.relation;
 	if (query->rules.threshold)
 		q->rules.threshold = query->rules.threshold;

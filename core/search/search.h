@@ -185,9 +185,9 @@ void search_entries_release(struct search_entries *entries);
 struct search_file_query {
 	int fd; /* of the file, O_PATH will do */
 	enum index_relation relation;
-	int threshold; /* 0: that of the mount */
-	unsigned timeout_ms;
-	/* To give up waiting for the file's digests; or NULL.  Borrowed until
+	int threshold;       /* 0: that of the mount */
+	unsigned timeout_ms; /* of waiting for the digests, and for the text */
+	/* To give up waiting for these; or NULL.  Borrowed until
 	 * done is called. */
 	const struct queue_ticket *ticket;
 };
@@ -197,8 +197,9 @@ struct search_content_query {
 	const struct digests *digests; /* borrowed during the call */
 	/* threshold, share_min: 0: those of the mount. */
 	struct judge_rules rules;
-	size_t limit; /* of hits; 0: that of the mount */
-	bool ignore;  /* leave out pairs that the user ignores */
+	size_t limit;        /* of hits; 0: that of the mount */
+	bool ignore;         /* leave out pairs that the user ignores */
+	unsigned timeout_ms; /* of waiting for the text of a document */
 };
 
 /* The callback releases the answer. */

@@ -143,6 +143,11 @@ void query_end_read(struct search_query *q);
  * error, -ECANCELED if the engine ends.
  */
 int query_yield(struct search_query *q);
+/*
+ * Waits for the text of the content until q->wait.deadline_ms, without a slot,
+ * and has another turn then; as query_yield().
+ */
+int query_wait_for_text(struct search_query *q, uint32_t content);
 /* Subtracts from work_left. */
 void query_count_work(struct search_query *q, size_t work);
 

@@ -175,7 +175,7 @@ void query_count_work(struct search_query *q, size_t work)
 	q->work_left -= work < q->work_left ? work : q->work_left;
 }
 
-/* -ECANCELED: the module stops. */
+/* -ECANCELED: the module stops.  q may have given its slot back already. */
 static int wait_for_turn(struct search_query *q)
 {
 	struct searcher *s = q->searcher;
@@ -186,7 +186,10 @@ static int wait_for_turn(struct search_query *q)
 	q->turns_done++;
 	q->turn = share_next_turn(&s->share, q->caller.credentials.uid);
 	add_ready(s, q);
-	slot_give(q);
+	if (q->slot)
+		slot_give(q);
+	else
+		choose(s);
 	wake(s);
 	while (!q->slot && !s->stopped)
 		pthread_cond_wait(&q->resume, &s->lock);
@@ -219,6 +222,26 @@ int query_yield(struct search_query *q)
 	if (!err && reads)
 		err = query_begin_read(q);
 	return err;
+}
+
+int query_wait_for_text(struct search_query *q, uint32_t content)
+{
+	struct searcher *s = q->searcher;
+	int err;
+
+	end_turn(q);
+	pthread_mutex_lock(&s->lock);
+	slot_give(q);
+	wake(s);
+	pthread_mutex_unlock(&s->lock);
+	text_reader_wait(s->context.texts, content, q->wait.deadline_ms,
+			 q->wait.ticket);
+	q->hits.incomplete =
+		search_is_incomplete(&s->context, &q->only_pending);
+	err = atomic_load(s->context.stopping) ? -ECANCELED : wait_for_turn(q);
+	if (!err)
+		err = begin_turn(q);
+	return err ? err : query_begin_read(q);
 }
 
 /* ---- threads ---- */

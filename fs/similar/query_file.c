@@ -333,13 +333,15 @@ static int answer_new(struct fs *fs, const struct search_caller *caller,
 		err = search_groups(engine_searcher(fs->engine), &query->groups,
 				    &a->caller, &a->watch);
 	else
-		err = search_content(engine_searcher(fs->engine),
-				     &(struct search_content_query){
-					     .digests = &query->digests,
-					     .rules = query->rules,
-					     .limit = query->limit,
-					     .ignore = query->ignore },
-				     &a->caller, on_hits, a);
+		err = search_content(
+			engine_searcher(fs->engine),
+			&(struct search_content_query){
+				.digests = &query->digests,
+				.rules = query->rules,
+				.limit = query->limit,
+				.ignore = query->ignore,
+				.timeout_ms = fs->options.wait_s * 1000 },
+			&a->caller, on_hits, a);
 	if (err) {
 		a->refs = 1;
 		answer_unref(a);

@@ -108,6 +108,22 @@ is "$("$KIN" groups --json mnt/dated | jq -r 'select(.group == 1) |
 	"kin groups goes by the dates in the documents"
 rm -r mnt/dated
 
+# ---- waiting ----
+
+ok "nothing is made in the background" "$KIN" pause mnt
+cp src/later.docx mnt/fresh.docx
+echo >>mnt/fresh.docx
+like "$(listed fresh.docx)" 082_report.docx \
+	"a listing waits for the text of its file"
+is "$(text_of fresh.docx)" yes "... which is made for it"
+cp src/report.odt mnt/fresh.odt
+echo >>mnt/fresh.odt
+like "$("$KIN" similar mnt/fresh.odt)" '99 +version.*report.pdf' \
+	"... and so does kin similar"
+"$KIN" resume mnt >/dev/null
+rm mnt/fresh.docx mnt/fresh.odt
+wait_idle mnt
+
 # ---- changes ----
 
 cp src/report.odt mnt/copy.odt
