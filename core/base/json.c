@@ -8,21 +8,24 @@
 
 #include "core/base/buf.h"
 #include "core/base/hex.h"
+#include "core/base/utf8.h"
 
 json_t *json_text(const char *bytes)
 {
-	json_t *text = json_string(bytes);
-	struct buf b = { 0 };
-	const char *p;
+	struct buf clean = { 0 };
+	json_t *text;
+	int len, err = 0;
 
-	if (text)
-		return text;
-	for (p = bytes; *p; p++)
-		if (buf_append(&b, (unsigned char)*p < 128 ? p : "\xef\xbf\xbd",
-			       (unsigned char)*p < 128 ? 1 : 3))
-			break;
-	text = json_string(b.data ? b.data : "");
-	buf_release(&b);
+	for (; *bytes && !err; bytes += len > 0 ? len : 1) {
+		len = (unsigned char)*bytes < 0x80 ?
+			      1 :
+			      utf8_check((const uint8_t *)bytes,
+					 strnlen(bytes, 4));
+		err = len > 0 ? buf_append(&clean, bytes, (size_t)len) :
+				buf_append_text(&clean, "\xef\xbf\xbd");
+	}
+	text = err ? NULL : json_string(clean.data ? clean.data : "");
+	buf_release(&clean);
 	return text;
 }
 
@@ -33,19 +36,22 @@ static void name_hex(const char *key, char out[32])
 
 int json_set_path(json_t *object, const char *key, const char *path)
 {
-	json_t *text = json_string(path);
+	json_t *text = json_string(path), *bytes;
 	char name[32], *hex;
 
-	if (text)
-		return json_object_set_new(object, key, text) ? -ENOMEM : 0;
-	hex = malloc(2 * strlen(path) + 1);
-	if (!hex)
-		return -ENOMEM;
-	hex_encode((const uint8_t *)path, strlen(path), hex);
-	name_hex(key, name);
-	text = json_string(hex);
-	free(hex);
-	return json_object_set_new(object, name, text) ? -ENOMEM : 0;
+	if (!text) {
+		hex = malloc(2 * strlen(path) + 1);
+		if (!hex)
+			return -ENOMEM;
+		hex_encode((const uint8_t *)path, strlen(path), hex);
+		name_hex(key, name);
+		bytes = json_string(hex);
+		free(hex);
+		if (json_object_set_new(object, name, bytes))
+			return -ENOMEM;
+		text = json_text(path);
+	}
+	return json_object_set_new(object, key, text) ? -ENOMEM : 0;
 }
 
 char *json_get_path(const json_t *object, const char *key)

@@ -5,14 +5,14 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* A new JSON string of bytes that need not be UTF-8, as in a path: when they
- * are not, each byte above 127 becomes U+FFFD.  NULL without memory. */
+/* A new JSON string of bytes that need not be UTF-8, as in a path: what is not
+ * becomes U+FFFD, byte by byte.  NULL without memory. */
 struct buf;
 struct json_t;
 struct json_t *json_text(const char *bytes);
 
-/* A path under a key, or where it is not UTF-8 its bytes as "KEY_hex".
- * -ENOMEM. */
+/* Sets a key to a path, as json_text() makes it; where the path is not UTF-8,
+ * "KEY_hex" has its bytes.  -ENOMEM. */
 int json_set_path(struct json_t *object, const char *key, const char *path);
 /* An owned path; the bytes, if both are there.  NULL: there is none, or it is
  * damaged, or there is no memory. */

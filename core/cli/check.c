@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/buf.h"
+#include "core/base/json.h"
 #include "core/catalog/catalog.h"
 #include "core/cli/cli.h"
 #include "core/cli/table.h"
@@ -308,7 +309,7 @@ static int print_answer(const struct check *c)
 		(json_int_t)c->read_again, "read_bytes",
 		(json_int_t)c->read_bytes, "unknown", (json_int_t)c->unknown,
 		"unread", (json_int_t)c->unread);
-	(void)cli_set_json_path(totals, "catalog", c->directory);
+	(void)json_set_path(totals, "catalog", c->directory);
 	code = table_totals(totals, !c->unread && !c->unknown, NULL);
 	return c->table.rows ? EXIT_FAILED : code;
 }

@@ -86,10 +86,6 @@ int cli_append_escaped(struct buf *out, const char *text, enum escape how);
  * name as it is, because a link keeps its name.  NULL: errno says why. */
 char *cli_absolute_path(const char *path);
 
-/* Sets key to text; what is not UTF-8 becomes U+FFFD, and "<key>_hex" has the
- * bytes. */
-int cli_set_json_path(json_t *object, const char *key, const char *text);
-
 /* For jansson: a terminal gets ASCII alone, which says the same. */
 size_t cli_json_flags(void);
 

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
-#include "core/base/hex.h"
 #include "core/base/utf8.h"
 #include "core/cli/cli.h"
 
@@ -139,61 +138,6 @@ int cli_usage_error(const struct command *command, const char *format, ...)
 	}
 	fprintf(stderr, "usage: kin %s\n", command->synopsis);
 	return EXIT_USAGE;
-}
-
-/* ---- JSON ---- */
-
-static int append_as_utf8(struct buf *out, const char *text)
-{
-	int len, err = 0;
-
-	for (; *text && !err; text += len > 0 ? len : 1) {
-		len = utf8_check((const uint8_t *)text, strnlen(text, 4));
-		if ((unsigned char)*text < 0x80)
-			err = buf_append(out, text, 1);
-		else if (len > 0)
-			err = buf_append(out, text, (size_t)len);
-		else
-			err = buf_append_text(out, "\xef\xbf\xbd");
-	}
-	return err;
-}
-
-static int set_hex(json_t *object, const char *key, const char *text)
-{
-	struct buf name = { 0 };
-	size_t len = strlen(text);
-	char *hex = malloc(2 * len + 1);
-	int err = -ENOMEM;
-
-	if (hex && !buf_append_format(&name, "%s_hex", key)) {
-		hex_encode((const uint8_t *)text, len, hex);
-		err = json_object_set_new(object, name.data, json_string(hex)) ?
-			      -ENOMEM :
-			      0;
-	}
-	buf_release(&name);
-	free(hex);
-	return err;
-}
-
-int cli_set_json_path(json_t *object, const char *key, const char *text)
-{
-	json_t *value = json_string(text);
-	struct buf clean = { 0 };
-	int err = 0;
-
-	if (!value) {
-		err = append_as_utf8(&clean, text);
-		if (!err)
-			err = set_hex(object, key, text);
-		if (!err)
-			value = json_string(clean.data);
-		buf_release(&clean);
-	}
-	if (err)
-		return err;
-	return json_object_set_new(object, key, value) ? -ENOMEM : 0;
 }
 
 char *cli_absolute_path(const char *path)

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "core/base/json.h"
 #include "core/cli/cli.h"
 
 void record_begin(struct record *r)
@@ -43,7 +44,7 @@ void record_text(struct record *r, const char *key, const char *value)
 
 void record_path(struct record *r, const char *key, const char *path)
 {
-	if (cli_set_json_path(r->open[r->depth - 1], key, path))
+	if (json_set_path(r->open[r->depth - 1], key, path))
 		r->failed = true;
 }
 

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/cli/cli.h"
 
@@ -195,9 +196,9 @@ static int print_json(const struct table *t, const struct cell *cells)
 		if (!cells->is_set)
 			continue;
 		if (c->kind == COLUMN_PATH && cells->root)
-			err = cli_set_json_path(line, "root", cells->root);
+			err = json_set_path(line, "root", cells->root);
 		if (!err && (c->kind == COLUMN_PATH || c->kind == COLUMN_NOTE))
-			err = cli_set_json_path(line, c->key, cells->text);
+			err = json_set_path(line, c->key, cells->text);
 		else if (!err &&
 			 json_object_set_new(line, c->key, json_of(c, cells)))
 			err = -ENOMEM;

@@ -66,7 +66,7 @@ static int set_alike(struct watch_job *job, json_t *line, const char *rel)
 	for (i = 0; i < list.count && i < ALIKE_MOST && !err; i++) {
 		item = json_pack("{s:i}", "score", list.all[i].score);
 		full = path_shown(job->mount.root, list.all[i].path, NULL);
-		if (!full || cli_set_json_path(item, "path", full) ||
+		if (!full || json_set_path(item, "path", full) ||
 		    json_array_append(array, item))
 			err = -ENOMEM;
 		json_decref(item);
@@ -94,7 +94,7 @@ static int set_full_path(struct watch_job *job, json_t *line, const char *key,
 	full = path_shown(job->mount.root, rel, NULL);
 	(void)snprintf(hex, sizeof(hex), "%s_hex", key);
 	(void)json_object_del(line, hex);
-	err = full ? cli_set_json_path(line, key, full) : -ENOMEM;
+	err = full ? json_set_path(line, key, full) : -ENOMEM;
 	free(full);
 	return err;
 }

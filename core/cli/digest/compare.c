@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/json.h"
 #include "core/cli/cli.h"
 #include "core/index/judge.h"
 
@@ -122,11 +123,11 @@ static void put_name(const struct compare_job *job, json_t *to, int side)
 	const size_t count = job->lists[side].count;
 
 	if (job->json)
-		(void)cli_set_json_path(to, side ? "b" : "a", job->paths[side]);
+		(void)json_set_path(to, side ? "b" : "a", job->paths[side]);
 	if (count < 2)
 		return;
 	if (job->json) {
-		(void)cli_set_json_path(to, side ? "b_best" : "a_best", name);
+		(void)json_set_path(to, side ? "b_best" : "a_best", name);
 		return;
 	}
 	printf("%-8s     ", side ? "b" : "a");

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/json.h"
 #include "core/cli/digest/digest_job.h"
 #include "core/cli/digest/foreign.h"
 
@@ -100,7 +101,7 @@ static int format_json(const struct digest_job *job, const struct digests *d,
 	const struct digest_ops *ops = NULL;
 	struct buf text = { 0 };
 	char *line = NULL;
-	int err = cli_set_json_path(object, "path", path);
+	int err = json_set_path(object, "path", path);
 
 	while (!err && (ops = next_told(job, d, ops))) {
 		buf_clear(&text);

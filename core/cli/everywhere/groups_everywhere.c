@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/json.h"
 #include "core/cli/cli.h"
 #include "core/cli/everywhere/everywhere.h"
 #include "core/cli/groups/groups_print.h"
@@ -20,7 +21,7 @@ static int name_files(json_t *line)
 		char *name = everywhere_name(file);
 
 		if (!err)
-			err = name ? cli_set_json_path(file, "path", name) :
+			err = name ? json_set_path(file, "path", name) :
 				     -ENOMEM;
 		free(name);
 	}

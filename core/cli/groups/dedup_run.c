@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
+#include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/catalog/catalog.h"
 #include "core/cli/cli.h"
@@ -49,12 +50,11 @@ static int print_json(const struct dedup_job *job,
 				 "bytes", (json_int_t)bytes, "links", links);
 	size_t i;
 
-	(void)cli_set_json_path(line, "path", f->paths[0]);
-	(void)cli_set_json_path(line, "kept",
-				job->plan.files[r->keep].paths[0]);
+	(void)json_set_path(line, "path", f->paths[0]);
+	(void)json_set_path(line, "kept", job->plan.files[r->keep].paths[0]);
 	for (i = 1; i < f->path_count; i++) {
 		link = json_object();
-		(void)cli_set_json_path(link, "path", f->paths[i]);
+		(void)json_set_path(link, "path", f->paths[i]);
 		(void)json_array_append_new(links, link);
 	}
 	if (is_sharing(job))
@@ -248,8 +248,7 @@ static int print_end(const struct dedup_job *job)
 				   (json_int_t)job->left, "linked_before",
 				   (json_int_t)job->plan.linked_count);
 		if (job->apply)
-			(void)cli_set_json_path(totals, "journal",
-						job->journal);
+			(void)json_set_path(totals, "journal", job->journal);
 		return table_totals(totals, !job->left, NULL);
 	}
 	printf("%zu %s %s, %s%s", job->done,

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/base/hex.h"
+#include "core/base/json.h"
 #include "core/cli/cli.h"
 #include "core/cli/groups/groups_ask.h"
 #include "core/cli/table.h"
@@ -195,8 +196,8 @@ static int print_pairs(const struct ignore_job *job)
 				 "b", content_json(&l->pair.b));
 		remark = strstr(l->text, " # ");
 		if (remark)
-			(void)cli_set_json_path(line, "remark",
-						remark + strlen(" # "));
+			(void)json_set_path(line, "remark",
+					    remark + strlen(" # "));
 		code = cli_print_json(line);
 	}
 	if (!code && job->json)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/cli/similar/link_list.h"
 #include "core/cli/similar/similar_tree.h"
@@ -135,9 +136,9 @@ static int print_difference(const struct similar_job *job,
 	if (job->output.json) {
 		line = json_pack("{s:I}", "size", (json_int_t)f->size);
 		if (here)
-			(void)cli_set_json_path(line, "here", here);
+			(void)json_set_path(line, "here", here);
 		if (there)
-			(void)cli_set_json_path(line, "there", there);
+			(void)json_set_path(line, "there", there);
 		if (here && there && f->score >= 0)
 			(void)json_object_set_new(line, "score",
 						  json_integer(f->score));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/index/judge.h"
 
@@ -145,9 +146,9 @@ static int answer(const struct similar_job *job, const struct why *w)
 				 "threshold", w->threshold, "share_min",
 				 (json_int_t)w->share_min, "reason",
 				 texts[reason][0]);
-		(void)cli_set_json_path(line, "of", job->path);
-		(void)cli_set_json_path(line, "root", job->mount.root);
-		(void)cli_set_json_path(line, "path", w->rel);
+		(void)json_set_path(line, "of", job->path);
+		(void)json_set_path(line, "root", job->mount.root);
+		(void)json_set_path(line, "path", w->rel);
 		if (w->is_listed)
 			(void)json_object_set_new(line, "relation",
 						  json_string(relation));

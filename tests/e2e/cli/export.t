@@ -62,6 +62,8 @@ is "$(lines "$T/src.kin" | jq -r '.members[]? | select(any(.files[]; .path == "n
 	"$(getfattr --only-values -n user.sif "$mnt/new")" "the sketch, too"
 is "$(lines "$T/src.kin" | jq -r '.members[]?.files[] | select(.path_hex) | .path_hex')" \
 	ff0a "a name that is not UTF-8"
+is "$(lines "$T/src.kin" | jq '.members[]?.files[] | select(.path_hex) | .path == "\ufffd\n"')" \
+	true "has a path, too"
 "$KIN" export --plain "$mnt" 2>"$T/errors" >"$T/plain"
 is "$(tail -n +2 "$T/plain")" "$(lines "$T/src.kin" | tail -n +2)" \
 	"--plain is the same without compression"
