@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/cli/cli.h"
-#include "core/cli/record.h"
 
 /* How kin groups prints a group. */
 
@@ -116,84 +116,75 @@ static int print_text(struct groups_printer *p, const struct found_group *group,
 
 /* ---- JSON ---- */
 
-static void record_file(struct record *r, const struct found_file *f)
+static json_t *file_json(const struct found_file *f)
 {
-	size_t i;
+	json_t *file = json_pack(
+		"{s:f, s:I, s:o*, s:o*, s:o*}", "mtime",
+		(double)f->mtime_ns / 1e9, "on_disk", (json_int_t)f->disk,
+		"removable", f->goes ? json_true() : NULL, "keep",
+		f->keep ? json_true() : NULL, "nlink",
+		f->nlink > 1 ? json_integer((json_int_t)f->nlink) : NULL);
 
-	record_object(r, NULL);
-	record_path(r, "path", f->path);
-	record_time(r, "mtime", f->mtime_ns);
-	record_number(r, "on_disk", (int64_t)f->disk);
-	if (f->goes)
-		record_flag(r, "removable", true);
-	if (f->keep)
-		record_flag(r, "keep", true);
-	if (f->nlink > 1)
-		record_number(r, "nlink", (int64_t)f->nlink);
-	if (f->link_count)
-		record_list(r, "links");
-	for (i = 0; i < f->link_count; i++) {
-		record_object(r, NULL);
-		record_path(r, "path", f->links[i]);
-		record_close(r);
-	}
-	if (f->link_count)
-		record_close(r);
-	record_close(r);
+	if (!json_set_path(file, "path", f->path) &&
+	    (!f->link_count ||
+	     !json_object_set_new(
+		     file, "links",
+		     json_paths((const char *const *)f->links, f->link_count))))
+		return file;
+	json_decref(file);
+	return NULL;
 }
 
-static void record_member(struct record *r, const struct found_member *m)
+static json_t *member_json(const struct found_member *m)
 {
+	json_t *files = json_array();
 	size_t i;
 
-	record_object(r, NULL);
-	record_number(r, "score", m->score);
-	if (m->score == 100)
-		record_flag(r, "head", true);
-	record_number(r, "size", (int64_t)m->size);
-	record_text(r, "xxh128", m->xxh128);
-	if (m->document_date)
-		record_number(r, "document_date", m->document_date);
-	record_list(r, "files");
 	for (i = 0; i < m->file_count; i++)
-		record_file(r, &m->files[i]);
-	record_close(r);
-	record_close(r);
+		if (json_array_append_new(files, file_json(&m->files[i]))) {
+			json_decref(files);
+			return NULL;
+		}
+	return json_pack(
+		"{s:i, s:o*, s:I, s:s, s:o*, s:o}", "score", m->score, "head",
+		m->score == 100 ? json_true() : NULL, "size",
+		(json_int_t)m->size, "xxh128", m->xxh128, "document_date",
+		m->document_date ? json_integer(m->document_date) : NULL,
+		"files", files);
 }
 
 static int print_group_json(const struct groups_printer *p,
 			    const struct found_group *group, int threshold,
 			    enum found_order order)
 {
-	struct record r;
+	json_t *members = json_array(), *line;
 	size_t i;
+	int err = 0;
 
-	record_begin(&r);
-	record_number(&r, "group", (int64_t)p->printed);
-	record_path(&r, "root", p->root);
-	record_number(&r, "threshold", threshold);
-	record_number(&r, "saved_exact", (int64_t)group->saved_exact);
-	record_number(&r, "saved_near", (int64_t)group->saved_near);
-	if (order)
-		record_text(&r, "order", orders[order].key);
-	record_list(&r, "members");
-	for (i = 0; i < group->count; i++)
-		record_member(&r, &group->members[i]);
-	record_close(&r);
-	return record_print(&r) ? -EIO : 0;
+	for (i = 0; i < group->count && !err; i++)
+		err = json_array_append_new(members,
+					    member_json(&group->members[i]));
+	line = json_pack("{s:I, s:i, s:I, s:I, s:s*, s:o}", "group",
+			 (json_int_t)p->printed, "threshold", threshold,
+			 "saved_exact", (json_int_t)group->saved_exact,
+			 "saved_near", (json_int_t)group->saved_near, "order",
+			 orders[order].key, "members", members);
+	if (!err && !json_set_path(line, "root", p->root))
+		return cli_print_json(line) ? -EIO : 0;
+	json_decref(line);
+	return -ENOMEM;
 }
 
 static int print_totals_json(const struct groups_totals *t)
 {
-	struct record r;
-
-	record_totals(&r);
-	record_number(&r, "groups", (int64_t)t->groups);
-	record_number(&r, "files", (int64_t)t->files);
-	record_number(&r, "exact_bytes", (int64_t)t->exact_bytes);
-	record_number(&r, "near_bytes", (int64_t)t->near_bytes);
-	record_complete(&r, !t->incomplete, "incomplete");
-	return record_print(&r) ? -EIO : 0;
+	return table_totals(json_pack("{s:I, s:I, s:I, s:I}", "groups",
+				      (json_int_t)t->groups, "files",
+				      (json_int_t)t->files, "exact_bytes",
+				      (json_int_t)t->exact_bytes, "near_bytes",
+				      (json_int_t)t->near_bytes),
+			    !t->incomplete, "incomplete") ?
+		       -EIO :
+		       0;
 }
 
 /* ---- paths ---- */
