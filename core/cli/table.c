@@ -58,7 +58,7 @@ char *path_shown(const char *root, const char *path, const char *base)
 		return strdup(path);
 	err = buf_append_format(&absolute, "%s%s%s",
 				!strcmp(root, "/") && *path ? "" : root,
-				*path ? "/" : "", path);
+				*path && *path != '/' ? "/" : "", path);
 	if (!err && base)
 		err = append_relative(&out, absolute.data, base);
 	if (!base) {
@@ -181,6 +181,8 @@ static json_t *json_of(const struct column *c, const struct cell *cell)
 		return json_real((double)cell->number / 1e9);
 	case COLUMN_WORD:
 		return json_string(cell->text);
+	case COLUMN_FLAG:
+		return json_boolean(cell->number);
 	default:
 		return json_integer(cell->number);
 	}
@@ -202,6 +204,12 @@ static int print_json(const struct table *t, const struct cell *cells)
 		else if (!err &&
 			 json_object_set_new(line, c->key, json_of(c, cells)))
 			err = -ENOMEM;
+		if (!err && cells->link_count &&
+		    json_object_set_new(
+			    line, "links",
+			    json_paths((const char *const *)cells->links,
+				       cells->link_count)))
+			err = -ENOMEM;
 	}
 	if (!err)
 		return cli_print_json(line);
@@ -210,25 +218,44 @@ static int print_json(const struct table *t, const struct cell *cells)
 	return EXIT_FAILED;
 }
 
+/* A row of text, or its paths.  other: another name of the file, or NULL. */
+static void print_row(const struct table *t, const struct cell *cells,
+		      const char *other)
+{
+	const struct column *c = t->columns;
+	struct cell cell;
+
+	for (; c->key; c++, cells++) {
+		cell = *cells;
+		if (other && c->kind == COLUMN_PATH)
+			cell.text = other;
+		else if (other && c->kind == COLUMN_NOTE)
+			cell = cell_none();
+		else if (other)
+			cell = cell_word(c == t->columns ? "+" : "");
+		if (t->output.nul && c->kind == COLUMN_PATH)
+			print_path(t, &cell);
+		else if (!t->output.nul && is_shown(t, c))
+			print_cell(t, c, &cell);
+	}
+	if (!t->output.nul)
+		putchar('\n');
+}
+
 int table_row(struct table *t, const struct cell *cells)
 {
+	const struct cell *cell = cells;
 	const struct column *c;
+	size_t i;
 
 	t->rows++;
 	if (t->output.json)
 		return print_json(t, cells);
-	if (!t->output.nul)
-		table_titles(t);
-	for (c = t->columns; c->key; c++) {
-		const struct cell *cell = &cells[c - t->columns];
-
-		if (t->output.nul && c->kind == COLUMN_PATH)
-			print_path(t, cell);
-		else if (!t->output.nul && is_shown(t, c))
-			print_cell(t, c, cell);
-	}
-	if (!t->output.nul)
-		putchar('\n');
+	table_titles(t);
+	print_row(t, cells, NULL);
+	for (c = t->columns; c->key; c++, cell++)
+		for (i = 0; i < cell->link_count; i++)
+			print_row(t, cells, cell->links[i]);
 	return EXIT_OK;
 }
 

@@ -35,6 +35,7 @@ enum column_kind {
 	COLUMN_SIZE,   /* bytes; in text as ls -h has them */
 	COLUMN_DATE,   /* nanoseconds; in JSON seconds, in text YYYY-MM-DD */
 	COLUMN_WORD,   /* text without spaces, to the left */
+	COLUMN_FLAG,   /* true or false; for JSON */
 	COLUMN_PATH,   /* "root" and "path" in JSON; the last in text */
 	COLUMN_NOTE,   /* another path behind the title, or nothing */
 };
@@ -57,6 +58,10 @@ struct cell {
 	const char *text; /* also in the place of a number, in text output */
 	const char *root; /* of a path: what it is relative to; NULL: it is as
 			   * it was given */
+	/* Other names of the file, likewise: in text a row each, that begins
+	 * with "+"; "links" in JSON. */
+	char *const *links;
+	size_t link_count;
 };
 
 static inline struct cell cell_none(void)
@@ -80,9 +85,25 @@ static inline struct cell cell_word(const char *text)
 	return (struct cell){ .is_set = text, .text = text };
 }
 
+static inline struct cell cell_flag(bool value)
+{
+	return (struct cell){ .is_set = true, .number = value };
+}
+
 static inline struct cell cell_path(const char *path, const char *root)
 {
 	return (struct cell){ .is_set = path, .text = path, .root = root };
+}
+
+/* A file of several names. */
+static inline struct cell cell_names(const char *path, const char *root,
+				     char *const *links, size_t link_count)
+{
+	return (struct cell){ .is_set = true,
+			      .text = path,
+			      .root = root,
+			      .links = links,
+			      .link_count = link_count };
 }
 
 struct table {

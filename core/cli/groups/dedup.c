@@ -185,7 +185,7 @@ static void job_release(struct dedup_job *job)
 	for (i = 0; i < job->rules.directory_count; i++)
 		free((char *)job->directories[i]);
 	free(job->directories);
-	free(job->base);
+	free((char *)job->table.base);
 	free(job->journal);
 	free(job->root);
 	filter_release(&job->filter);
@@ -252,7 +252,7 @@ static const struct option_row options[] = {
 	{ "undo", 0, "JOURNAL", "take back what a journal says",
 	  OPTION_TEXT(struct dedup_job, undo) },
 	{ "json", 0, NULL, "an object a line",
-	  OPTION_FLAG(struct dedup_job, json) },
+	  OPTION_FLAG(struct dedup_job, table.output.json) },
 	{ 0 },
 };
 

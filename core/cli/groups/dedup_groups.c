@@ -178,7 +178,7 @@ int dedup_groups_read(struct dedup_job *job, char *path)
 
 	if (!strcmp(path, "-") || stat(path, &st) || !S_ISDIR(st.st_mode))
 		return read_file(job, path);
-	job->base = path_base_of(path);
+	job->table.base = path_base_of(path);
 	code = groups_asking_operands(&asking, &command_dedup, operands);
 	if (!code)
 		code = groups_asking_begin(&asking, &from);

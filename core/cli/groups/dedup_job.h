@@ -8,6 +8,7 @@
 
 #include "core/act/dedup/dedup.h"
 #include "core/base/filter.h"
+#include "core/cli/table.h"
 
 /*
  * kin dedup.  dedup.c reads the options and makes the plan, dedup_groups.c
@@ -19,12 +20,12 @@ struct dedup_job {
 	const char **directories; /* of --keep; owned, and the strings */
 	char *root;               /* of --root; owned */
 	const char *undo;         /* a journal */
-	char *base; /* owned; paths are shown relative to it; or NULL */
 	const char *wanted_journal;
 	char *journal; /* owned; the one that is written */
 	struct filter filter;
-	int threshold; /* of --blocks; 0: the mount's */
-	bool apply, json, blocks, has_method, vcs;
+	struct table table; /* its base is owned */
+	int threshold;      /* of --blocks; 0: the mount's */
+	bool apply, blocks, has_method, vcs;
 	struct dedup_plan plan;
 	struct dedup_mount mount;
 	size_t done, left;

@@ -37,69 +37,42 @@ static const char *size_of(uint64_t bytes, char room[TEXT_SIZE_ROOM])
 	return text_format_size((double)bytes, TEXT_UNITS_BRIEF, room);
 }
 
-static int print_json(const struct dedup_job *job,
-		      const struct dedup_step *step,
+/* -v: of a method that shares blocks. */
+static const struct column columns[] = {
+	{ "method", "METHOD", COLUMN_WORD, COLUMN_SHOWN },
+	{ "done", "DONE", COLUMN_FLAG, COLUMN_JSON },
+	{ "bytes", "SAVED", COLUMN_SIZE, COLUMN_SHOWN },
+	{ "equal_bytes", "EQUAL", COLUMN_SIZE, COLUMN_VERBOSE },
+	{ "ranges", "RANGES", COLUMN_NUMBER, COLUMN_VERBOSE },
+	{ "shared_before", "SHARED", COLUMN_SIZE, COLUMN_VERBOSE },
+	{ "newly_shared", "NEWLY SHARED", COLUMN_SIZE, COLUMN_JSON },
+	{ "reason", "REASON", COLUMN_WORD, COLUMN_JSON },
+	{ "path", "PATH", COLUMN_PATH, COLUMN_SHOWN },
+	{ "kept", "keep", COLUMN_NOTE, COLUMN_SHOWN },
+	{ 0 },
+};
+
+static int print_step(struct dedup_job *job, const struct dedup_step *step,
 		      const struct dedup_result *r, uint64_t bytes)
 {
 	const struct dedup_file *f = &job->plan.files[step->replace];
 	const struct dedup_sharing *s = &r->sharing;
-	json_t *links = f->path_count > 1 ? json_array() : NULL, *link;
-	json_t *line = json_pack("{s:s, s:b, s:I, s:o*}", "method",
-				 dedup_method_names[job->rules.method], "done",
-				 job->apply && r->outcome == DEDUP_DONE,
-				 "bytes", (json_int_t)bytes, "links", links);
-	size_t i;
+	const char *root = job->table.output.json ? NULL : "/";
+	const bool sharing = is_sharing(job), done = r->outcome == DEDUP_DONE;
+	const struct cell cells[] = {
+		cell_word(dedup_method_names[job->rules.method]),
+		cell_flag(job->apply && done),
+		cell_number((int64_t)bytes),
+		cell_number(sharing ? (int64_t)s->equal : -1),
+		cell_number(sharing ? (int64_t)s->ranges : -1),
+		cell_number(sharing ? (int64_t)s->shared : -1),
+		cell_number(sharing ? (int64_t)s->newly_shared : -1),
+		cell_word(done ? NULL : r->reason),
+		cell_names(f->paths[0], root, f->paths + 1, f->path_count - 1),
+		cell_path(job->plan.files[r->keep].paths[0], root),
+	};
 
-	(void)json_set_path(line, "path", f->paths[0]);
-	(void)json_set_path(line, "kept", job->plan.files[r->keep].paths[0]);
-	for (i = 1; i < f->path_count; i++) {
-		link = json_object();
-		(void)json_set_path(link, "path", f->paths[i]);
-		(void)json_array_append_new(links, link);
-	}
-	if (is_sharing(job))
-		(void)json_object_update_new(
-			line, json_pack("{s:I, s:I, s:I, s:I}", "ranges",
-					(json_int_t)s->ranges, "equal_bytes",
-					(json_int_t)s->equal, "shared_before",
-					(json_int_t)s->shared, "newly_shared",
-					(json_int_t)s->newly_shared));
-	if (r->outcome != DEDUP_DONE)
-		(void)json_object_set_new(line, "reason",
-					  json_string(r->reason));
-	return cli_print_json(line);
-}
-
-static void print_path(const struct dedup_job *job, const char *before,
-		       const char *path)
-{
-	char *shown = path_shown("/", path + 1, job->base);
-
-	fputs(before, stdout);
-	cli_print_escaped(shown ? shown : path, ESCAPE_TERMINAL);
-	free(shown);
-}
-
-static void print_step(const struct dedup_job *job,
-		       const struct dedup_step *step,
-		       const struct dedup_result *r, uint64_t bytes)
-{
-	const struct dedup_file *f = &job->plan.files[step->replace];
-	const struct dedup_sharing *s = &r->sharing;
-	char size[TEXT_SIZE_ROOM], shared[TEXT_SIZE_ROOM];
-	size_t i;
-
-	printf("%-8s %6s", dedup_method_names[job->rules.method],
-	       size_of(bytes, size));
-	for (i = 0; i < f->path_count; i++)
-		print_path(job, i ? "\n    also         " : "  ", f->paths[i]);
-	print_path(job, "\n    keep         ",
-		   job->plan.files[r->keep].paths[0]);
-	putchar('\n');
-	if (is_sharing(job))
-		printf("    equal %s in %llu ranges; %s shared already\n",
-		       size_of(s->equal, size), (unsigned long long)s->ranges,
-		       size_of(s->shared, shared));
+	return table_row(&job->table, cells);
 }
 
 /* ---- the plan ---- */
@@ -125,14 +98,14 @@ static int do_step(struct dedup_job *job, const struct dedup_step *step,
 			       "kept, too: a file can have no more links");
 	else
 		job->left += r.outcome != DEDUP_DONE;
-	if (job->json)
-		return print_json(job, step, &r, bytes);
+	if (job->table.output.json)
+		return print_step(job, step, &r, bytes);
 	if (r.outcome == DEDUP_KEPT)
 		cli_complain(path, "%s", r.reason);
 	else if (r.outcome != DEDUP_DONE)
 		cli_complain(path, "left alone: %s", r.reason);
 	else if (!j)
-		print_step(job, step, &r, bytes);
+		return print_step(job, step, &r, bytes);
 	return EXIT_OK;
 }
 
@@ -240,7 +213,7 @@ static int print_end(const struct dedup_job *job)
 	char size[TEXT_SIZE_ROOM];
 	json_t *totals;
 
-	if (job->json) {
+	if (job->table.output.json) {
 		totals = json_pack("{s:s, s:b, s:I, s:I, s:I, s:I}", "method",
 				   method, "applied", job->apply, "files",
 				   (json_int_t)job->done, "bytes",
@@ -294,6 +267,8 @@ int dedup_run_plan(struct dedup_job *job)
 
 	if (code)
 		return code;
+	job->table.columns = columns;
+	job->table.output.verbose = is_sharing(job);
 	if (job->apply)
 		catch_interrupts();
 	for (i = 0; i < count && !code && !stopped && !interrupted; i++)
@@ -335,7 +310,7 @@ int dedup_take_back(const struct dedup_job *job)
 		cli_complain_errno(job->undo, err);
 	if (err)
 		return EXIT_FAILED;
-	if (job->json) {
+	if (job->table.output.json) {
 		code = table_totals(
 			json_pack("{s:I, s:I, s:I, s:I}", "restored",
 				  (json_int_t)n.restored, "failed",

@@ -17,7 +17,7 @@ static const char *size_of(uint64_t bytes, char out[TEXT_SIZE_ROOM])
 
 /* ---- text ---- */
 
-enum { KEEP = 5 };
+enum { KEEP = 5, PATH };
 
 static const struct column columns[] = {
 	{ "score", "SCORE", COLUMN_NUMBER, COLUMN_SHOWN },
@@ -66,8 +66,7 @@ static void print_title(const struct groups_printer *p,
 	puts(p->terminal ? "\033[0m" : "");
 }
 
-/* "=" in place of the score: another copy of the file above; "+": another name
- * of it. */
+/* "=" in place of the score: another copy of the file above. */
 static int print_file(struct groups_printer *p, const struct found_member *m,
 		      size_t i, enum found_order order)
 {
@@ -82,22 +81,12 @@ static int print_file(struct groups_printer *p, const struct found_member *m,
 		date_ns ? cell_time(date_ns) : cell_none(),
 		cell_word(m->xxh128),
 		cell_word(f->keep ? "keep" : NULL),
-		cell_path(f->path, p->root),
+		cell_names(f->path, p->root, f->links, f->link_count),
 	};
-	const size_t path = sizeof(cells) / sizeof(cells[0]) - 1;
-	size_t k;
-	int code;
 
 	if (i)
 		cells[0] = cell_word("=");
-	code = table_row(&p->table, cells);
-	for (k = 0; k < path; k++)
-		cells[k] = cell_word(k ? "" : "+");
-	for (k = 0; k < f->link_count && !code; k++) {
-		cells[path].text = f->links[k];
-		code = table_row(&p->table, cells);
-	}
-	return code;
+	return table_row(&p->table, cells);
 }
 
 static int print_text(struct groups_printer *p, const struct found_group *group,
@@ -192,20 +181,17 @@ static int print_totals_json(const struct groups_totals *t)
 /* All names of the exact copies that could go. */
 static int print_nul(struct groups_printer *p, const struct found_group *group)
 {
-	struct cell cells[sizeof(columns) / sizeof(columns[0])] = { 0 };
-	struct cell *path = &cells[sizeof(columns) / sizeof(columns[0]) - 2];
-	size_t i, k, n;
+	struct cell cells[PATH + 1] = { 0 };
+	const struct found_file *f;
+	size_t i, k;
 
 	for (i = 0; i < group->count; i++)
 		for (k = 0; k < group->members[i].file_count; k++) {
-			const struct found_file *f =
-				&group->members[i].files[k];
-
-			for (n = 0; f->goes && n <= f->link_count; n++) {
-				*path = cell_path(n ? f->links[n - 1] : f->path,
-						  p->root);
+			f = &group->members[i].files[k];
+			cells[PATH] = cell_names(f->path, p->root, f->links,
+						 f->link_count);
+			if (f->goes)
 				(void)table_row(&p->table, cells);
-			}
 		}
 	return 0;
 }
