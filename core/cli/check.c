@@ -393,12 +393,10 @@ static int find_directory(struct check *c)
 		buf_release(&b);
 	c->directory = buf_take(&b);
 	if (err == -ENOENT && c->root)
-		cli_complain(NULL,
-			     "neither XDG_STATE_HOME nor HOME is set; say "
-			     "where the catalog is with --db DIR");
-	else if (err)
-		cli_complain_errno(c->operand, err);
-	return err ? EXIT_FAILED : EXIT_OK;
+		return cli_complain(
+			NULL, "neither XDG_STATE_HOME nor HOME is set; say "
+			      "where the catalog is with --db DIR");
+	return err ? cli_complain_errno(c->operand, err) : EXIT_OK;
 }
 
 static int complain_open(const struct check *c, int err)

@@ -55,15 +55,15 @@ extern const struct command command_digest, command_compare, command_similar,
 
 /* ---- messages ---- */
 
-/* "kin: PATH: message" on standard error; path may be NULL. */
-void cli_complain(const char *path, const char *format, ...)
+/* "kin: PATH: message" on standard error; path may be NULL.  EXIT_FAILED. */
+int cli_complain(const char *path, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Prints what a negative errno means, and what to do about it. */
-void cli_complain_errno(const char *path, int err);
+/* Prints what a negative errno means, and what to do about it.  EXIT_FAILED. */
+int cli_complain_errno(const char *path, int err);
 
-/* Of an answer that has not all files of a mount. */
-void cli_complain_incomplete(const char *path);
+/* Of an answer that has not all files of a mount.  EXIT_INCOMPLETE. */
+int cli_complain_incomplete(const char *path);
 
 /* After getopt or by itself: points to the help.  EXIT_USAGE. */
 int cli_usage_error(const struct command *command, const char *format, ...)

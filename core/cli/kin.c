@@ -178,9 +178,7 @@ int main(int argc, char **argv)
 	code = choose_kernel();
 	if (!code)
 		code = run(argc, argv);
-	if (fflush(stdout) || ferror(stdout)) {
-		cli_complain(NULL, "cannot write the output: %m");
-		code = EXIT_FAILED;
-	}
+	if (fflush(stdout) || ferror(stdout))
+		code = cli_complain(NULL, "cannot write the output: %m");
 	return code;
 }

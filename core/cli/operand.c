@@ -30,11 +30,8 @@ static const struct digest_ops *prefix_of(const char *arg,
 
 static int complain_operand(const char *arg, int err)
 {
-	if (err == -EINVAL)
-		cli_complain(arg, "malformed digest");
-	else
-		cli_complain_errno(arg, err);
-	return EXIT_FAILED;
+	return err == -EINVAL ? cli_complain(arg, "malformed digest") :
+				cli_complain_errno(arg, err);
 }
 
 /* ---- lists of digests ---- */
@@ -245,10 +242,8 @@ static int list_read(const char *path, struct operands *out)
 		err = take_lines(&l, &text, &line);
 	buf_release(&text);
 	buf_release(&l.segments);
-	if (err == -EINVAL) {
-		cli_complain(path, "line %zu: malformed digest", line);
-		return EXIT_FAILED;
-	}
+	if (err == -EINVAL)
+		return cli_complain(path, "line %zu: malformed digest", line);
 	return err && err != -ENODATA ? complain_operand(path, err) : err;
 }
 

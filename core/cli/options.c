@@ -59,9 +59,7 @@ static int take(const struct command *command, const struct option_row *row,
 		break;
 	case OPTION_IS_GLOB:
 		err = glob_list_add(place, argument);
-		if (err)
-			cli_complain_errno(NULL, err);
-		return err ? EXIT_FAILED : EXIT_OK;
+		return err ? cli_complain_errno(NULL, err) : EXIT_OK;
 	case OPTION_IS_TAKEN:
 		return row->take(object, argument);
 	}

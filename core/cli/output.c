@@ -71,13 +71,14 @@ static void complain_args(const char *path, const char *format, va_list args)
 		free(message);
 }
 
-void cli_complain(const char *path, const char *format, ...)
+int cli_complain(const char *path, const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
 	complain_args(path, format, args);
 	va_end(args);
+	return EXIT_FAILED;
 }
 
 static const char *advice(int err)
@@ -115,16 +116,17 @@ static const char *meaning(int err)
 	}
 }
 
-void cli_complain_errno(const char *path, int err)
+int cli_complain_errno(const char *path, int err)
 {
-	cli_complain(path, "%s%s", meaning(err), advice(err));
+	return cli_complain(path, "%s%s", meaning(err), advice(err));
 }
 
-void cli_complain_incomplete(const char *path)
+int cli_complain_incomplete(const char *path)
 {
 	cli_complain(path, "not complete: not all files are hashed, or some "
 			   "changed (incomplete); kin wait waits for that, and "
 			   "says how many could not be hashed");
+	return EXIT_INCOMPLETE;
 }
 
 int cli_usage_error(const struct command *command, const char *format, ...)
@@ -185,10 +187,7 @@ int mount_find_or_complain(const char *path, struct mount *out)
 {
 	int err = mount_find(path, out);
 
-	if (!err)
-		return EXIT_OK;
-	cli_complain_errno(path, err);
-	return EXIT_FAILED;
+	return err ? cli_complain_errno(path, err) : EXIT_OK;
 }
 
 char *mount_listings_or_complain(const char *root)

@@ -187,10 +187,8 @@ static int show_status(const struct mount *mount, bool as_json)
 	struct progress p;
 	int err = mount_get_status(mount->root, &status);
 
-	if (err) {
-		cli_complain_errno(mount->root, err);
-		return EXIT_FAILED;
-	}
+	if (err)
+		return cli_complain_errno(mount->root, err);
 	share = everywhere_status(mount);
 	if (share)
 		(void)json_object_set_new(status, "share", share);
@@ -401,14 +399,11 @@ static int send_word(const struct command *command, int argc, char **argv)
 	if (!code)
 		code = mount_find_or_complain(argv[optind], &mount);
 	if (!code &&
-	    setxattr(mount.root, CONTROL_ATTRIBUTE, word, strlen(word), 0)) {
-		if (errno == EINVAL)
-			cli_complain(mount.root,
-				     "its kinfs is too old for that");
-		else
-			cli_complain_errno(mount.root, -errno);
-		code = EXIT_FAILED;
-	}
+	    setxattr(mount.root, CONTROL_ATTRIBUTE, word, strlen(word), 0))
+		code = errno == EINVAL ?
+			       cli_complain(mount.root,
+					    "its kinfs is too old for that") :
+			       cli_complain_errno(mount.root, -errno);
 	mount_release(&mount);
 	return code;
 }

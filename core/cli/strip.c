@@ -85,11 +85,9 @@ static int refuse_mount(const char *path)
 	if (err == -ENODEV)
 		return EXIT_OK;
 	if (err && err != -EXDEV)
-		cli_complain_errno(path, err);
-	else
-		cli_complain(path, "is in a kinfs mount, where digests are not "
-				   "stored: there is nothing to remove");
-	return EXIT_FAILED;
+		return cli_complain_errno(path, err);
+	return cli_complain(path, "is in a kinfs mount, where digests are not "
+				  "stored: there is nothing to remove");
 }
 
 static int print_result(const struct strip *s)

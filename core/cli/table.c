@@ -214,8 +214,7 @@ static int print_json(const struct table *t, const struct cell *cells)
 	if (!err)
 		return cli_print_json(line);
 	json_decref(line);
-	cli_complain_errno(NULL, err);
-	return EXIT_FAILED;
+	return cli_complain_errno(NULL, err);
 }
 
 /* A row of text, or its paths.  other: another name of the file, or NULL. */

@@ -181,9 +181,9 @@ static int wait_until_idle(struct wait_job *job)
 		left = job->timeout < 0 ? POLL_MOST_MS : 1000 * (end - now());
 		if (left <= 0) {
 			progress_clear();
-			cli_complain(job->mount.root, "still busy after %g s",
-				     job->timeout);
-			return EXIT_FAILED;
+			return cli_complain(job->mount.root,
+					    "still busy after %g s",
+					    job->timeout);
 		}
 		cli_pause_ms((long)ceil(fmin(ms, left)));
 		ms = fmin(2 * ms, POLL_MOST_MS);

@@ -171,14 +171,12 @@ static int add_operand(struct watch_job *job, const char *path, json_t *within)
 		job->mount = m;
 		m = (struct mount){ .rel = strdup(m.rel) };
 	} else if (strcmp(m.root, job->mount.root) != 0) {
-		cli_complain(path, "not in the mount %s", job->mount.root);
-		code = EXIT_FAILED;
+		code = cli_complain(path, "not in the mount %s",
+				    job->mount.root);
 	}
 	if (!code && (!m.rel || json_set_path(item, "path", m.rel) ||
-		      (*m.rel && json_array_append(within, item)))) {
-		cli_complain_errno(path, -ENOMEM);
-		code = EXIT_FAILED;
-	}
+		      (*m.rel && json_array_append(within, item))))
+		code = cli_complain_errno(path, -ENOMEM);
 	json_decref(item);
 	mount_release(&m);
 	return code;

@@ -184,10 +184,8 @@ static int print_one(const struct compare_job *job)
 		value = job->only->id == DIGEST_TLSH ?
 				job->measures.tlsh :
 				job->measures.by_digest[job->only->id];
-	if (value < 0) {
-		cli_complain(NULL, "no %s on both sides", job->measure);
-		return EXIT_FAILED;
-	}
+	if (value < 0)
+		return cli_complain(NULL, "no %s on both sides", job->measure);
 	printf("%d\n", value);
 	return EXIT_OK;
 }
@@ -223,8 +221,7 @@ static int job_run(struct compare_job *job)
 	err = job_compute_best(job);
 	if (!err)
 		return job->measure ? print_one(job) : print_measures(job);
-	cli_complain_errno(NULL, err);
-	return EXIT_FAILED;
+	return cli_complain_errno(NULL, err);
 }
 
 static int parse(struct compare_job *job, int argc, char **argv)

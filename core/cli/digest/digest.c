@@ -153,10 +153,8 @@ static int job_run(struct digest_job *job, int argc, char **argv)
 	if (!job->recursive && job->threads > (uint64_t)argc)
 		job->threads = (uint64_t)argc;
 	err = pool_new(job, &w.pool);
-	if (err) {
-		cli_complain_errno(NULL, err);
-		return EXIT_FAILED;
-	}
+	if (err)
+		return cli_complain_errno(NULL, err);
 	fputs(job->style->begin ? job->style->begin : "", stdout);
 	fputs(job->foreign ? job->foreign->header : "", stdout);
 	for (i = 0; i < argc; i++)

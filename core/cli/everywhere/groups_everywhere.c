@@ -66,10 +66,8 @@ int everywhere_groups(const struct mount *mount, const char *db,
 			     json_pack("{s:{s:I}}", "groups", "min_size",
 				       (json_int_t)min_size),
 			     take_line, &p);
-	if (err) {
-		cli_complain_errno(mount->root, err);
-		return EXIT_FAILED;
-	}
+	if (err)
+		return cli_complain_errno(mount->root, err);
 	if (!*e.reason)
 		return EXIT_OK;
 	cli_complain(mount->root, "the groups are not complete: %s", e.reason);

@@ -61,8 +61,7 @@ static int take_root(void *arg, const char *text)
 	job->root = realpath(text, NULL);
 	if (job->root)
 		return EXIT_OK;
-	cli_complain_errno(text, -errno);
-	return EXIT_FAILED;
+	return cli_complain_errno(text, -errno);
 }
 
 static int parse_dedup(struct dedup_job *job, int argc, char **argv)
@@ -151,10 +150,10 @@ static int check_directories(const struct dedup_job *job)
 						      job->directories[i]);
 		if (used)
 			continue;
-		cli_complain(job->directories[i],
-			     "--keep: no file of the groups is below this "
-			     "directory; nothing was changed");
-		return EXIT_FAILED;
+		return cli_complain(
+			job->directories[i],
+			"--keep: no file of the groups is below this "
+			"directory; nothing was changed");
 	}
 	return EXIT_OK;
 }
@@ -171,10 +170,10 @@ static int make_plan(struct dedup_job *job, char **operands, size_t count)
 		code = check_directories(job);
 	if (code || job->plan.file_count || !job->left)
 		return code;
-	cli_complain(count > 1 ? NULL : operands[0],
-		     "none of the files can be used; were the groups made of "
-		     "another mount?  (see --root)  Nothing was changed");
-	return EXIT_FAILED;
+	return cli_complain(
+		count > 1 ? NULL : operands[0],
+		"none of the files can be used; were the groups made of "
+		"another mount?  (see --root)  Nothing was changed");
 }
 
 static void job_release(struct dedup_job *job)

@@ -185,9 +185,9 @@ int dedup_groups_read(struct dedup_job *job, char *path)
 	if (!code)
 		err = take_groups(job, &from, &outside);
 	if (err == -ENODEV) {
-		cli_complain(from.root, "not the mount %s; nothing was changed",
-			     job->root);
-		code = EXIT_FAILED;
+		code = cli_complain(from.root,
+				    "not the mount %s; nothing was changed",
+				    job->root);
 	} else if (err) {
 		code = groups_asking_failed(&asking, err);
 	} else if (!code && from.totals.incomplete) {

@@ -182,9 +182,7 @@ static int create_journal(struct dedup_job *job, struct dedup_journal **out)
 		text = "the directory of the journal belongs to another user, "
 		       "or others may write to the directory, and so replace "
 		       "it; nothing was changed";
-	if (err)
-		cli_complain(job->journal, text, err_text(err));
-	return err ? EXIT_FAILED : EXIT_OK;
+	return err ? cli_complain(job->journal, text, err_text(err)) : EXIT_OK;
 }
 
 static volatile sig_atomic_t interrupted;
@@ -298,18 +296,17 @@ int dedup_take_back(const struct dedup_job *job)
 				   tell_undo, NULL, &n);
 
 	if (err == -EINVAL)
-		cli_complain(job->undo, "is not a journal of kin dedup; "
-					"nothing was changed");
-	else if (err == -EPERM)
-		cli_complain(job->undo, "another user may have written it; "
-					"nothing was changed");
-	else if (err == -EBUSY)
-		cli_complain(job->undo, "kin dedup is still writing it; "
-					"nothing was changed");
-	else if (err)
-		cli_complain_errno(job->undo, err);
+		return cli_complain(job->undo, "is not a journal of kin dedup; "
+					       "nothing was changed");
+	if (err == -EPERM)
+		return cli_complain(job->undo,
+				    "another user may have written it; "
+				    "nothing was changed");
+	if (err == -EBUSY)
+		return cli_complain(job->undo, "kin dedup is still writing it; "
+					       "nothing was changed");
 	if (err)
-		return EXIT_FAILED;
+		return cli_complain_errno(job->undo, err);
 	if (job->table.output.json) {
 		code = table_totals(
 			json_pack("{s:I, s:I, s:I, s:I}", "restored",

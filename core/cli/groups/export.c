@@ -35,10 +35,8 @@ int export_mount(const struct mount *mount, const struct filter *filter,
 	groups_close(&g);
 	free(listings);
 	if (err == -EINVAL)
-		cli_complain(root, "its kinfs is too old to export");
-	else if (err)
-		cli_complain_errno(root, err);
-	return err ? EXIT_FAILED : EXIT_OK;
+		return cli_complain(root, "its kinfs is too old to export");
+	return err ? cli_complain_errno(root, err) : EXIT_OK;
 }
 
 /* ---- files ---- */
@@ -59,20 +57,19 @@ int export_open_path(const char *path, struct export_reader *out)
 int export_complain(const char *path, size_t line, int err)
 {
 	if (err == -EMEDIUMTYPE)
-		cli_complain(path, "not a file as kin export writes it");
-	else if (err == -EPROTONOSUPPORT)
-		cli_complain(path, "written by another version of kin export; "
-				   "export it anew");
-	else if (err == -EBADMSG)
-		cli_complain(path, "line %zu is damaged", line);
-	else if (err == -EFBIG)
-		cli_complain(path, "line %zu is longer than %zu MiB", line + 1,
-			     EXPORT_LINE_MAX >> 20);
-	else if (err == -ENODATA)
-		cli_complain(path, "damaged or cut: it has no end");
-	else
-		cli_complain_errno(path, err);
-	return EXIT_FAILED;
+		return cli_complain(path, "not a file as kin export writes it");
+	if (err == -EPROTONOSUPPORT)
+		return cli_complain(path,
+				    "written by another version of kin export; "
+				    "export it anew");
+	if (err == -EBADMSG)
+		return cli_complain(path, "line %zu is damaged", line);
+	if (err == -EFBIG)
+		return cli_complain(path, "line %zu is longer than %zu MiB",
+				    line + 1, EXPORT_LINE_MAX >> 20);
+	return err == -ENODATA ?
+		       cli_complain(path, "damaged or cut: it has no end") :
+		       cli_complain_errno(path, err);
 }
 
 /* ---- a file, or a mount as a file ---- */
@@ -87,15 +84,11 @@ static int copy_mount(struct export_side *s, const struct mount *mount)
 
 	s->copy = tmpfile();
 	stream = s->copy ? export_compress(s->copy) : NULL;
-	if (!stream) {
-		cli_complain_errno("temporary file", -errno);
-		return EXIT_FAILED;
-	}
+	if (!stream)
+		return cli_complain_errno("temporary file", -errno);
 	code = export_mount(mount, &all, stream, s->seeds, &incomplete);
-	if (fclose(stream) && !code) {
-		cli_complain_errno("temporary file", -errno);
-		code = EXIT_FAILED;
-	}
+	if (fclose(stream) && !code)
+		code = cli_complain_errno("temporary file", -errno);
 	return code;
 }
 
@@ -105,10 +98,8 @@ int export_side_prepare(struct export_side *s)
 	struct stat st;
 	int code;
 
-	if (stat(s->path, &st)) {
-		cli_complain_errno(s->path, -errno);
-		return EXIT_FAILED;
-	}
+	if (stat(s->path, &st))
+		return cli_complain_errno(s->path, -errno);
 	if (!S_ISDIR(st.st_mode))
 		return EXIT_OK;
 	code = mount_find_or_complain(s->path, &mount);
@@ -151,22 +142,17 @@ static int run(int argc, char **argv)
 			"file, or give --plain");
 	if (!code)
 		code = mount_find_or_complain(argv[optind], &job.mount);
-	if (!code && !(out = job.plain ? stdout : export_compress(stdout))) {
-		cli_complain_errno(NULL, -ENOMEM);
-		code = EXIT_FAILED;
-	}
+	if (!code && !(out = job.plain ? stdout : export_compress(stdout)))
+		code = cli_complain_errno(NULL, -ENOMEM);
 	if (!code)
 		code = export_mount(&job.mount, &job.filter, out, job.seeds,
 				    &incomplete);
 	/* An unfinished export has no last line, so it is not taken for one. */
-	if (out && (job.plain ? fflush(out) : fclose(out)) && !code) {
-		cli_complain_errno("standard output", errno ? -errno : -EIO);
-		code = EXIT_FAILED;
-	}
-	if (!code && incomplete) {
-		cli_complain_incomplete(job.mount.root);
-		code = EXIT_INCOMPLETE;
-	}
+	if (out && (job.plain ? fflush(out) : fclose(out)) && !code)
+		code = cli_complain_errno("standard output",
+					  errno ? -errno : -EIO);
+	if (!code && incomplete)
+		code = cli_complain_incomplete(job.mount.root);
 	mount_release(&job.mount);
 	filter_release(&job.filter);
 	return code;

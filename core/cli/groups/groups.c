@@ -78,8 +78,7 @@ static int list(struct groups_job *job, struct groups *g)
 		return groups_asking_failed(&job->asking, event);
 	if (!g->totals.incomplete)
 		return EXIT_OK;
-	cli_complain_incomplete(job->asking.mount.root);
-	return EXIT_INCOMPLETE;
+	return cli_complain_incomplete(job->asking.mount.root);
 }
 
 static int run_everywhere(struct groups_job *job, const char *path)

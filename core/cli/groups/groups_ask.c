@@ -23,8 +23,7 @@ static int name_list_add(struct name_list *l, char *name)
 
 	if (!names) {
 		free(name);
-		cli_complain_errno(NULL, -ENOMEM);
-		return EXIT_FAILED;
+		return cli_complain_errno(NULL, -ENOMEM);
 	}
 	l->names = names;
 	names[l->count++] = name;
@@ -75,8 +74,8 @@ static int find_path(const struct groups_asking *a, const char **name)
 	if (code)
 		return code;
 	if (strcmp(mount.root, a->mount.root) != 0) {
-		cli_complain(*name, "not in the mount %s", a->mount.root);
-		code = EXIT_FAILED;
+		code = cli_complain(*name, "not in the mount %s",
+				    a->mount.root);
 	} else {
 		free((char *)*name);
 		*name = mount.rel;
@@ -136,12 +135,11 @@ int groups_asking_begin(struct groups_asking *a, struct groups *g)
 
 int groups_asking_failed(const struct groups_asking *a, int err)
 {
-	if (err == -EINVAL)
-		cli_complain(a->mount.root,
-			     "its kinfs is too old to search for groups");
-	else
-		cli_complain_errno(a->mount.root, err);
-	return EXIT_FAILED;
+	return err == -EINVAL ?
+		       cli_complain(
+			       a->mount.root,
+			       "its kinfs is too old to search for groups") :
+		       cli_complain_errno(a->mount.root, err);
 }
 
 int groups_file_open(const char *path, struct groups *g, FILE **file_out)
@@ -166,14 +164,13 @@ void groups_file_close(struct groups *g, FILE *file)
 int groups_file_failed(const char *path, const struct groups *g, int err,
 		       const char *then)
 {
-	if (err == -EINVAL)
-		cli_complain(path,
-			     "line %zu is not a group as kin groups --json "
-			     "prints it; %s",
-			     g->file.number, then);
-	else
-		cli_complain_errno(path, err);
-	return EXIT_FAILED;
+	return err == -EINVAL ?
+		       cli_complain(
+			       path,
+			       "line %zu is not a group as kin groups --json "
+			       "prints it; %s",
+			       g->file.number, then) :
+		       cli_complain_errno(path, err);
 }
 
 void groups_asking_release(struct groups_asking *a)

@@ -31,13 +31,13 @@ static int find_mount(struct ignore_job *job, const char *path,
 	job->directory = mount_get_place(out, "catalog", "path");
 	if (job->directory)
 		return EXIT_OK;
-	cli_complain(out->root,
-		     out->is_trusted ?
-			     "only root and the owner of the mount may ignore "
-			     "pairs of it" :
-			     "another user mounted it: only that user may "
-			     "ignore pairs of it");
-	return EXIT_FAILED;
+	return cli_complain(
+		out->root,
+		out->is_trusted ?
+			"only root and the owner of the mount may ignore "
+			"pairs of it" :
+			"another user mounted it: only that user may "
+			"ignore pairs of it");
 }
 
 /* ---- contents ---- */
@@ -48,10 +48,8 @@ static int content_of(const char *path, struct ignore_content *out)
 	struct stat st, after;
 	int err = stat(path, &st) ? -errno : 0;
 
-	if (!err && !S_ISREG(st.st_mode)) {
-		cli_complain(path, "not a regular file");
-		return EXIT_FAILED;
-	}
+	if (!err && !S_ISREG(st.st_mode))
+		return cli_complain(path, "not a regular file");
 	if (!err)
 		err = mount_get_attribute(path, "user.xxh128", &text);
 	if (!err && (stat(path, &after) || after.st_size != st.st_size))
@@ -62,10 +60,9 @@ static int content_of(const char *path, struct ignore_content *out)
 	out->size = (uint64_t)st.st_size;
 	buf_release(&text);
 	if (err == -ENODATA)
-		cli_complain(path, "has no user.xxh128: see user.kinfs.state");
-	else if (err)
-		cli_complain_errno(path, err);
-	return err ? EXIT_FAILED : EXIT_OK;
+		return cli_complain(path,
+				    "has no user.xxh128: see user.kinfs.state");
+	return err ? cli_complain_errno(path, err) : EXIT_OK;
 }
 
 static int change(struct ignore_job *job, const struct ignore_content *a,
@@ -214,10 +211,9 @@ static int check_pair(char **paths, const struct mount *mount,
 	struct mount other = { 0 };
 	int code = mount_find_or_complain(paths[1], &other);
 
-	if (!code && strcmp(mount->root, other.root) != 0) {
-		cli_complain(paths[1], "is not in the mount of %s", paths[0]);
-		code = EXIT_FAILED;
-	}
+	if (!code && strcmp(mount->root, other.root) != 0)
+		code = cli_complain(paths[1], "is not in the mount of %s",
+				    paths[0]);
 	mount_release(&other);
 	if (!code)
 		code = content_of(paths[0], &contents[0]);
@@ -252,11 +248,9 @@ static int run_paths(struct ignore_job *job, char **paths)
 		if (!err && !code && job->changed)
 			err = ignore_save(job->directory, &job->set);
 	}
-	if (!err && !code && job->forget && !job->changed) {
-		cli_complain(job->group ? NULL : paths[0],
-			     "the pair was not ignored");
-		code = EXIT_FAILED;
-	}
+	if (!err && !code && job->forget && !job->changed)
+		code = cli_complain(job->group ? NULL : paths[0],
+				    "the pair was not ignored");
 	if (err)
 		code = complain_file(job, err);
 	if (fd >= 0)

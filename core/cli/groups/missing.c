@@ -210,8 +210,7 @@ static int compare(struct missing_command *c)
 		code = print_all(c);
 	if (code || !c->job.incomplete)
 		return code;
-	cli_complain_incomplete(c->other.path);
-	return EXIT_INCOMPLETE;
+	return cli_complain_incomplete(c->other.path);
 }
 
 static int parse(struct missing_command *c, int argc, char **argv)

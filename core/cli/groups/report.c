@@ -127,9 +127,7 @@ static int ask_mount(struct report_job *job)
 	if (!err)
 		err = status_list_each(&list, &all);
 	progress_clear();
-	if (err)
-		cli_complain_errno(mount->root, err);
-	return err ? EXIT_FAILED : EXIT_OK;
+	return err ? cli_complain_errno(mount->root, err) : EXIT_OK;
 }
 
 /* ---- groups ---- */

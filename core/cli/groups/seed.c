@@ -207,10 +207,8 @@ static int print_base(struct seed_command *c)
 				 &base);
 	digests_release(&d);
 	reader_release(&reader);
-	if (err < 0) {
-		cli_complain_errno(c->base_of, err);
-		return EXIT_FAILED;
-	}
+	if (err < 0)
+		return cli_complain_errno(c->base_of, err);
 	if (!base.file)
 		return EXIT_FAILED;
 	printf("%s/%s%c", c->here.path, base.file->path,
@@ -232,28 +230,24 @@ static int make_into(struct seed_command *c)
 	mount_release(&mount);
 	if (code)
 		return code;
-	if (!c->source) {
-		cli_complain(c->here.path,
-			     "the mount of another user: its files are not "
-			     "linked; --json prints the bases");
-		return EXIT_FAILED;
-	}
+	if (!c->source)
+		return cli_complain(
+			c->here.path,
+			"the mount of another user: its files are not "
+			"linked; --json prints the bases");
 	c->source_fd = open(c->source, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (c->source_fd < 0) {
-		cli_complain_errno(c->source, -errno);
-		return EXIT_FAILED;
-	}
+	if (c->source_fd < 0)
+		return cli_complain_errno(c->source, -errno);
 	if (!mkdir(c->into, 0700))
 		c->into_fd = open(c->into, O_PATH | O_DIRECTORY | O_NOFOLLOW |
 						   O_CLOEXEC);
 	if (c->into_fd >= 0)
 		return EXIT_OK;
 	if (errno == EEXIST)
-		cli_complain(c->into, "is there already; it must be new, as "
-				      "what is in it would be sent wrongly");
-	else
-		cli_complain_errno(c->into, -errno);
-	return EXIT_FAILED;
+		return cli_complain(c->into,
+				    "is there already; it must be new, as "
+				    "what is in it would be sent wrongly");
+	return cli_complain_errno(c->into, -errno);
 }
 
 /* A word for bash; what another machine wrote has no power over a terminal. */
@@ -326,8 +320,7 @@ static int match(struct seed_command *c)
 			complete, NULL);
 	if (code || complete)
 		return code;
-	cli_complain_incomplete(c->sender.path);
-	return EXIT_INCOMPLETE;
+	return cli_complain_incomplete(c->sender.path);
 }
 
 static int read_here(struct seed_command *c)

@@ -127,8 +127,7 @@ static int check_kind(const struct similar_job *job)
 		wrong = "not a directory, but the other one is";
 	if (!wrong)
 		return EXIT_OK;
-	cli_complain(job->path, "%s", wrong);
-	return EXIT_FAILED;
+	return cli_complain(job->path, "%s", wrong);
 }
 
 static int ask(struct similar_job *job)
