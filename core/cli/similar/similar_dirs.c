@@ -6,8 +6,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/base/json.h"
-#include "core/base/text.h"
 #include "core/cli/similar/link_list.h"
 #include "core/cli/similar/similar_tree.h"
 
@@ -125,45 +123,42 @@ static int print_sums(struct similar_job *job, int score,
 	return table_row(&job->table, cells) ? 1 : 0;
 }
 
-/* A file that is here or there, or a pair with its score. */
-static int print_difference(const struct similar_job *job,
-			    const struct tree_file *f, const char *here,
-			    const char *there)
-{
-	char size[TEXT_SIZE_ROOM], score[8] = "   ";
-	json_t *line;
+static const struct column difference_columns[] = {
+	{ "score", "SCORE", COLUMN_NUMBER, COLUMN_SHOWN },
+	{ "size", "SIZE", COLUMN_SIZE, COLUMN_SHOWN },
+	{ "here", "HERE", COLUMN_PATH, COLUMN_SHOWN },
+	{ "there", "->", COLUMN_NOTE, COLUMN_SHOWN },
+	{ 0 },
+};
 
-	if (job->output.json) {
-		line = json_pack("{s:I}", "size", (json_int_t)f->size);
-		if (here)
-			(void)json_set_path(line, "here", here);
-		if (there)
-			(void)json_set_path(line, "there", there);
-		if (here && there && f->score >= 0)
-			(void)json_object_set_new(line, "score",
-						  json_integer(f->score));
-		return cli_print_json(line) ? 1 : 0;
-	}
-	if (here && there)
-		(void)snprintf(score, sizeof(score),
-			       f->score < 0 ? "  -" : "%3d", f->score);
-	printf("  %c %s%6s  ",
-	       !there ? '<' :
-	       !here  ? '>' :
-			'~',
-	       score,
-	       text_format_size((double)f->size, TEXT_UNITS_BRIEF, size));
-	cli_print_escaped(here ? here : there, ESCAPE_TERMINAL);
-	if (here && there && strcmp(here, there) != 0) {
-		printf(" -> ");
-		cli_print_escaped(there, ESCAPE_TERMINAL);
-	}
-	putchar('\n');
-	return 0;
+/* A file that is here or there, or a pair with its score.  In text the only
+ * name stands in one place, wherever the file is. */
+static int print_difference(struct similar_job *job, const struct tree_file *f,
+			    const char *here, const char *there)
+{
+	const bool pair = here && there;
+	const bool told = pair ? job->output.json || strcmp(here, there) :
+				 job->output.json && there;
+	char score[16] = "~  -";
+	const struct cell cells[] = {
+		{ .is_set = pair && f->score >= 0,
+		  .number = f->score,
+		  .text = pair ? score :
+			  here ? "<" :
+				 ">" },
+		cell_number((int64_t)f->size),
+		{ .is_set = here, .text = here ? here : there },
+		{ .is_set = told, .text = there },
+	};
+
+	if (f->score >= 0)
+		(void)snprintf(score, sizeof(score), "~%3d", f->score);
+	job->table.columns = difference_columns;
+	return table_row(&job->table, cells) ? 1 : 0;
 }
 
 /* Pairs first, then the files of one tree alone. */
-static int print_differences(const struct similar_job *job,
+static int print_differences(struct similar_job *job,
 			     const struct tree *const trees[2])
 {
 	const struct tree_file *f;
