@@ -194,6 +194,9 @@ int measures_take(const struct digests *a, const struct digests *b,
 /* mount_find() and a message that says what to do.  EXIT_OK, EXIT_FAILED. */
 int mount_find_or_complain(const char *path, struct mount *out);
 
+/* Likewise the path below the root of a mount, owned, of what must be in it. */
+int mount_path_or_complain(const char *path, const char *root, char **rel_out);
+
 /* mount_find_listings() with a message when it is not there; NULL then. */
 char *mount_listings_or_complain(const char *root);
 

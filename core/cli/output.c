@@ -190,6 +190,21 @@ int mount_find_or_complain(const char *path, struct mount *out)
 	return err ? cli_complain_errno(path, err) : EXIT_OK;
 }
 
+int mount_path_or_complain(const char *path, const char *root, char **rel_out)
+{
+	struct mount mount = { 0 };
+	int code = mount_find_or_complain(path, &mount);
+
+	if (!code && strcmp(mount.root, root) != 0)
+		code = cli_complain(path, "not in the mount %s", root);
+	if (!code) {
+		*rel_out = mount.rel;
+		mount.rel = NULL;
+	}
+	mount_release(&mount);
+	return code;
+}
+
 char *mount_listings_or_complain(const char *root)
 {
 	char *listings = NULL;

@@ -12,6 +12,7 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/cli/cli.h"
+#include "core/cli/groups/groups_ask.h"
 #include "core/cli/similar/link_list.h"
 #include "core/cli/table.h"
 
@@ -154,49 +155,23 @@ static int watch(struct watch_job *job, json_t *within)
 	return err == -ENOBUFS ? EXIT_INCOMPLETE : err ? EXIT_FAILED : EXIT_OK;
 }
 
-/* ---- operands ---- */
-
-/* "MOUNT" by itself is all of it; with paths behind it only these count. */
-static int add_operand(struct watch_job *job, const char *path, json_t *within)
-{
-	struct mount m;
-	int code = mount_find_or_complain(path, &m);
-	json_t *item = json_object();
-
-	if (code) {
-		json_decref(item);
-		return code;
-	}
-	if (!job->mount.root) {
-		job->mount = m;
-		m = (struct mount){ .rel = strdup(m.rel) };
-	} else if (strcmp(m.root, job->mount.root) != 0) {
-		code = cli_complain(path, "not in the mount %s",
-				    job->mount.root);
-	}
-	if (!code && (!m.rel || json_set_path(item, "path", m.rel) ||
-		      (*m.rel && json_array_append(within, item))))
-		code = cli_complain_errno(path, -ENOMEM);
-	json_decref(item);
-	mount_release(&m);
-	return code;
-}
-
 static int run_watch(int argc, char **argv)
 {
 	struct watch_job job = { 0 };
+	struct name_list within = { 0 };
 	int code = options_parse(&command_watch, &job, argc, argv);
-	json_t *within = json_array();
 
 	for (; !code && optind < argc; optind++)
-		code = add_operand(&job, argv[optind], within);
+		code = name_list_add(&within, strdup(argv[optind]));
+	if (!code)
+		code = name_list_find(&within, &job.mount);
 	if (!code) {
 		job.listings = mount_listings_or_complain(job.mount.root);
 		code = job.listings ? EXIT_OK : EXIT_FAILED;
 	}
 	if (!code)
-		code = watch(&job, json_incref(within));
-	json_decref(within);
+		code = watch(&job, json_paths(within.names, within.count));
+	name_list_release(&within);
 	free(job.listings);
 	mount_release(&job.mount);
 	return code;

@@ -7,15 +7,14 @@
 
 #include "core/base/array.h"
 
-static void name_list_release(struct name_list *l)
+void name_list_release(struct name_list *l)
 {
 	while (l->count)
 		free((char *)l->names[--l->count]);
 	free(l->names);
 }
 
-/* Takes name; NULL means that there was no memory. */
-static int name_list_add(struct name_list *l, char *name)
+int name_list_add(struct name_list *l, char *name)
 {
 	const char **names =
 		name ? array_with_room(l->names, l->count, sizeof(*names)) :
@@ -65,62 +64,50 @@ int groups_asking_operands(struct groups_asking *a,
 
 /* ---- paths ---- */
 
-/* Replaces a name by its path relative to the root of the mount. */
-static int find_path(const struct groups_asking *a, const char **name)
+/* Replaces the names by their paths below the root of the mount. */
+static int find_paths(const char *root, struct name_list *l)
 {
-	struct mount mount;
-	int code = mount_find_or_complain(*name, &mount);
-
-	if (code)
-		return code;
-	if (strcmp(mount.root, a->mount.root) != 0) {
-		code = cli_complain(*name, "not in the mount %s",
-				    a->mount.root);
-	} else {
-		free((char *)*name);
-		*name = mount.rel;
-		mount.rel = NULL;
-	}
-	mount_release(&mount);
-	return code;
-}
-
-static int find_paths(const struct groups_asking *a, struct name_list *l)
-{
+	char *rel = NULL;
 	size_t i;
 	int code = EXIT_OK;
 
-	for (i = 0; i < l->count && !code; i++)
-		code = find_path(a, &l->names[i]);
+	for (i = 0; i < l->count && !code; i++) {
+		code = mount_path_or_complain(l->names[i], root, &rel);
+		if (code)
+			break;
+		free((char *)l->names[i]);
+		l->names[i] = rel;
+	}
 	return code;
 }
 
-/* "MOUNT" by itself is all of it; with paths behind it only these count. */
-static void drop_root(struct name_list *l)
+int name_list_find(struct name_list *l, struct mount *out)
 {
-	if (*l->names[0])
-		return;
+	int code = mount_find_or_complain(l->names[0], out);
+
+	if (!code)
+		code = find_paths(out->root, l);
+	if (code || *l->names[0])
+		return code;
 	free((char *)l->names[0]);
 	l->count--;
 	memmove(l->names, l->names + 1, l->count * sizeof(*l->names));
+	return EXIT_OK;
 }
 
 int groups_asking_begin(struct groups_asking *a, struct groups *g)
 {
 	char *listings = NULL;
-	int code = mount_find_or_complain(a->within.names[0], &a->mount), err;
+	int code = name_list_find(&a->within, &a->mount), err;
 
 	if (!code)
-		code = find_paths(a, &a->within);
+		code = find_paths(a->mount.root, &a->across);
 	if (!code)
-		code = find_paths(a, &a->across);
-	if (!code)
-		code = find_paths(a, &a->keep);
+		code = find_paths(a->mount.root, &a->keep);
 	if (!code && !(listings = mount_listings_or_complain(a->mount.root)))
 		code = EXIT_FAILED;
 	if (code)
 		return code;
-	drop_root(&a->within);
 	a->wish.threshold = a->best.threshold;
 	a->wish.within = a->within.names;
 	a->wish.within_count = a->within.count;

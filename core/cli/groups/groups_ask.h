@@ -13,6 +13,16 @@ struct name_list {
 	size_t count;
 };
 
+/* Takes name; NULL means that there was no memory.  Complains itself: EXIT_OK,
+ * EXIT_FAILED. */
+int name_list_add(struct name_list *l, char *name);
+void name_list_release(struct name_list *l);
+
+/* Of the operands MOUNT [PATH]..., one or more: finds the mount of the first,
+ * and makes each the path below its root.  MOUNT by itself is all of it; with
+ * paths behind it only these count.  As above. */
+int name_list_find(struct name_list *l, struct mount *out);
+
 /* The first field of a command's object. */
 struct groups_asking {
 	struct groups_wish wish;

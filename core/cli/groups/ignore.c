@@ -208,13 +208,10 @@ static int print_pairs(const struct ignore_job *job)
 static int check_pair(char **paths, const struct mount *mount,
 		      struct ignore_content contents[2])
 {
-	struct mount other = { 0 };
-	int code = mount_find_or_complain(paths[1], &other);
+	char *rel = NULL;
+	int code = mount_path_or_complain(paths[1], mount->root, &rel);
 
-	if (!code && strcmp(mount->root, other.root) != 0)
-		code = cli_complain(paths[1], "is not in the mount of %s",
-				    paths[0]);
-	mount_release(&other);
+	free(rel);
 	if (!code)
 		code = content_of(paths[0], &contents[0]);
 	return code ? code : content_of(paths[1], &contents[1]);

@@ -220,28 +220,22 @@ static int show(struct similar_job *job, struct tree_table *table,
 /* Its path below the root of the mount.  1 after a message. */
 static int find_other(const struct similar_job *job, char **other_out)
 {
-	struct mount mount = { 0 };
-	const char *wrong = NULL;
+	const char *wrong = NULL, *rel = job->mount.rel;
+	char *other = NULL;
 	struct stat st;
-	const char *rel = job->mount.rel;
 
-	if (mount_find_or_complain(job->other, &mount))
+	if (mount_path_or_complain(job->other, job->mount.root, &other))
 		return 1;
-	if (strcmp(mount.root, job->mount.root) != 0)
-		wrong = "in another mount";
-	else if (stat(job->other, &st) || !S_ISDIR(st.st_mode))
+	if (stat(job->other, &st) || !S_ISDIR(st.st_mode))
 		wrong = "not a directory";
-	else if (!*mount.rel || path_below(mount.rel, rel) ||
-		 path_below(rel, mount.rel))
+	else if (!*other || path_below(other, rel) || path_below(rel, other))
 		wrong = "one of the directories is inside of the other";
-	if (wrong) {
-		cli_complain(job->other, "%s", wrong);
-	} else {
-		*other_out = mount.rel;
-		mount.rel = NULL;
+	if (!wrong) {
+		*other_out = other;
+		return 0;
 	}
-	mount_release(&mount);
-	return wrong != NULL;
+	free(other);
+	return cli_complain(job->other, "%s", wrong);
 }
 
 /* Of two directories the other one is the only hit. */

@@ -202,26 +202,21 @@ static int explain(struct similar_job *job, const char *file, const char *other,
 
 int similar_why(struct similar_job *job)
 {
-	struct mount mount = { 0 };
 	struct why w = { .shared = -1 };
-	char *file = NULL, *other = NULL;
+	char *file = NULL, *other = NULL, *rel = NULL;
 	struct stat st;
-	int err = mount_find_or_complain(job->other, &mount) ? 1 : 0;
+	int err = mount_path_or_complain(job->other, job->mount.root, &rel);
 
-	if (!err && (strcmp(mount.root, job->mount.root) != 0 ||
-		     stat(job->other, &st) || !S_ISREG(st.st_mode))) {
-		cli_complain(job->other, "not a file of the mount %s",
-			     job->mount.root);
-		err = 1;
-	}
+	if (!err && (stat(job->other, &st) || !S_ISREG(st.st_mode)))
+		err = cli_complain(job->other, "not a regular file");
 	if (!err) {
-		w.rel = mount.rel;
+		w.rel = rel;
 		file = path_shown(job->mount.root, job->mount.rel, NULL);
-		other = path_shown(job->mount.root, mount.rel, NULL);
+		other = path_shown(job->mount.root, rel, NULL);
 		err = file && other ? explain(job, file, other, &w) : -ENOMEM;
 	}
 	job->cut = false;
-	mount_release(&mount);
+	free(rel);
 	free(file);
 	free(other);
 	return err;
