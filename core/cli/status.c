@@ -15,7 +15,6 @@
 #include "core/cli/table.h"
 
 struct status_job {
-	struct output output;
 	struct status_list list;
 	struct mount mount;
 	struct table table;
@@ -235,7 +234,7 @@ static int show_files(struct status_job *job)
 	if (err)
 		cli_complain_errno(job->mount.root, err);
 	code = err || l->is_damaged ? EXIT_FAILED : EXIT_OK;
-	if (!err && job->output.json)
+	if (!err && job->table.output.json)
 		code |= table_totals(json_pack("{s:I}", "files",
 					       (json_int_t)job->table.rows),
 				     !l->pending && !code, NULL);
@@ -338,8 +337,7 @@ static int run_status(int argc, char **argv)
 	if (!code && lists && optind == argc)
 		code = cli_usage_error(&command_status, "which mount?");
 	if (!code)
-		code = output_check(&command_status, &job.output);
-	job.table.output = job.output;
+		code = output_check(&command_status, &job.table.output);
 	if (!code && optind == argc)
 		return show_mounts(&job.table);
 	if (!code)
@@ -347,7 +345,7 @@ static int run_status(int argc, char **argv)
 	if (!code) {
 		job.table.base = base = path_base_of(argv[optind]);
 		code = lists ? show_files(&job) :
-			       show_status(&job.mount, job.output.json);
+			       show_status(&job.mount, job.table.output.json);
 	}
 	mount_release(&job.mount);
 	free(base);
@@ -366,9 +364,9 @@ static const struct option_row options[] = {
 	{ "json", 0, NULL,
 	  "the daemon's own answer, the value of user.kinfs.status; or the "
 	  "list, an object a line, the last one with totals",
-	  OPTION_FLAG(struct status_job, output.json) },
+	  OPTION_FLAG(struct status_job, table.output.json) },
 	{ "null", '0', NULL, "of the list the paths alone, each ended by NUL",
-	  OPTION_FLAG(struct status_job, output.nul) },
+	  OPTION_FLAG(struct status_job, table.output.nul) },
 	{ 0 },
 };
 

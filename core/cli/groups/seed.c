@@ -25,7 +25,6 @@ struct seed_command {
 	struct export_side sender, here;
 	const char *into; /* NULL: the map is printed */
 	const char *base_of;
-	struct output output;
 	bool reflink;
 	struct table table;
 
@@ -149,20 +148,20 @@ static int take_file(struct seed_command *c, const struct seed_content *wanted,
 	else if (!err)
 		c->near++;
 	else if (err == -EXDEV)
-		cli_complain(c->into,
-			     "not on the filesystem of '%s': hard links need "
-			     "that, choose another directory",
-			     c->source);
+		return cli_complain(
+			c->into,
+			"not on the filesystem of '%s': hard links need "
+			"that, choose another directory",
+			c->source);
 	else if (c->reflink && (err == -EOPNOTSUPP || err == -ENOTTY))
-		cli_complain(c->into, "the filesystem shares no blocks; leave "
-				      "out --reflink");
+		return cli_complain(c->into,
+				    "the filesystem shares no blocks; leave "
+				    "out --reflink");
 	else if (err == -ENOSPC || err == -EROFS || err == -EDQUOT)
-		cli_complain_errno(c->into, err);
+		return cli_complain_errno(c->into, err);
 	else if (err < 0)
 		c->refused++;
-	return err > 0 || err == -EXDEV || err == -ENOSPC || err == -EROFS ||
-	       err == -EDQUOT ||
-	       (c->reflink && (err == -EOPNOTSUPP || err == -ENOTTY));
+	return err > 0;
 }
 
 static int take_all(struct seed_command *c, struct export_reader *r)
@@ -212,7 +211,7 @@ static int print_base(struct seed_command *c)
 	if (!base.file)
 		return EXIT_FAILED;
 	printf("%s/%s%c", c->here.path, base.file->path,
-	       c->output.nul ? '\0' : '\n');
+	       c->table.output.nul ? '\0' : '\n');
 	return EXIT_OK;
 }
 
@@ -314,7 +313,7 @@ static int match(struct seed_command *c)
 	else
 		print_totals(c, r.root);
 	export_close(&r);
-	if (!code && c->output.json)
+	if (!code && c->table.output.json)
 		code = table_totals(
 			json_pack("{s:I}", "files", (json_int_t)c->files),
 			complete, NULL);
@@ -343,8 +342,9 @@ static int parse(struct seed_command *c, int argc, char **argv)
 
 	if (code)
 		return code;
-	code = output_check(&command_seed, &c->output);
-	if (!code && c->into && (c->base_of || c->output.json || c->output.nul))
+	code = output_check(&command_seed, &c->table.output);
+	if (!code && c->into &&
+	    (c->base_of || c->table.output.json || c->table.output.nul))
 		return cli_usage_error(&command_seed,
 				       "--into prints the command for rsync "
 				       "alone");
@@ -371,7 +371,6 @@ static int run(int argc, char **argv)
 				  .table.columns = columns };
 	int code = parse(&c, argc, argv);
 
-	c.table.output = c.output;
 	if (!code && !c.base_of)
 		code = export_side_prepare(&c.sender);
 	if (!code)
@@ -402,9 +401,9 @@ static const struct option_row options[] = {
 	{ "base", 0, "FILE", "print the best base of one file",
 	  OPTION_TEXT(struct seed_command, base_of) },
 	{ "json", 0, NULL, "an object a line: path, base, score",
-	  OPTION_FLAG(struct seed_command, output.json) },
+	  OPTION_FLAG(struct seed_command, table.output.json) },
 	{ "null", '0', NULL, "path and base, each ended by NUL",
-	  OPTION_FLAG(struct seed_command, output.nul) },
+	  OPTION_FLAG(struct seed_command, table.output.nul) },
 	{ 0 },
 };
 

@@ -51,10 +51,7 @@ int similar_digest(struct similar_job *job, const char *path)
 	reader_release(&reader);
 	if (!err && strcmp(path, "-") != 0)
 		cli_add_text(path, &job->digests);
-	if (!err)
-		return 0;
-	cli_complain_errno(path, err);
-	return 1;
+	return err ? cli_complain_errno(path, err) : 0;
 }
 
 void similar_look_file(struct similar_job *job, const char *file)
@@ -153,8 +150,8 @@ int similar_ask(struct similar_job *job, const struct similar_question *q,
 	client_close(&c);
 	if (err != -ENOENT && err != -EISDIR && err != -EINVAL)
 		return err;
-	cli_complain(job->mount.root, "its kinfs is too old to be asked this");
-	return 1;
+	return cli_complain(job->mount.root,
+			    "its kinfs is too old to be asked this");
 }
 
 /* ---- the nearest ---- */
