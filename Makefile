@@ -69,7 +69,7 @@ cli_objects := $(call objects,$(cli_sources))
 share_objects := $(call objects,$(share_sources))
 extract_objects := $(call objects,$(extract_sources))
 fs_objects := $(call objects,$(fs_sources))
-unit_objects := $(call objects,$(unit_sources))
+unit_objects := $(call objects,$(unit_sources) tests/support/test.c)
 bench_objects := $(call objects,$(bench_sources))
 eval_objects := $(call objects,$(eval_sources))
 conform_objects := $(call objects,$(conform_sources))
@@ -244,7 +244,8 @@ $(out)/fuzzers/query_text: $(obj)/fs/similar/query_text.o
 $(fs_tests:%=$(out)/%): $(filter-out %/main.o,$(fs_objects))
 $(fs_tests:%=$(out)/%): extra_libs = $(fuse_libs)
 
-$(out)/tests/unit/%: $(obj)/tests/unit/%.o $(out)/libkin.a
+$(out)/tests/unit/%: $(obj)/tests/unit/%.o $(obj)/tests/support/test.o \
+		$(out)/libkin.a
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(link) -o $@ $(filter %.o,$^) $(out)/libkin.a \
 		$(core_libs) $(extra_libs) -lcmocka $(LDLIBS)

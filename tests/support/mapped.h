@@ -2,13 +2,11 @@
 #ifndef TESTS_SUPPORT_MAPPED_H
 #define TESTS_SUPPORT_MAPPED_H
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 /* KiB of a file that are in the memory of this process by a mapping. */
 static inline size_t mapped_kib(const char *path)

@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
-/* clang-format off: cmocka wants these four before it */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-/* clang-format on */
+#include "tests/support/test.h"
 
 #include <errno.h>
 #include <string.h>
@@ -22,9 +15,8 @@ static void expect_size(const char *text, uint64_t want)
 	assert_int_equal(have, want);
 }
 
-static void test_sizes_are_read(void **state)
+TEST(test_sizes_are_read)
 {
-	(void)state;
 	expect_size("0", 0);
 	expect_size("4096", 4096);
 	expect_size("16k", 16384);
@@ -35,7 +27,7 @@ static void test_sizes_are_read(void **state)
 	expect_size("18446744073709551615", UINT64_MAX);
 }
 
-static void test_what_is_no_size_is_refused(void **state)
+TEST(test_what_is_no_size_is_refused)
 {
 	static const char *const texts[] = {
 		"",    "k",    "-1",   "+1",        " 1",
@@ -44,7 +36,6 @@ static void test_what_is_no_size_is_refused(void **state)
 	uint64_t have = 7;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		assert_int_equal(text_parse_size(texts[i], &have), -EINVAL);
 	assert_int_equal(have, 7);
@@ -60,9 +51,8 @@ static void expect_text(double bytes, const char *full, const char *brief)
 			    brief);
 }
 
-static void test_sizes_are_printed(void **state)
+TEST(test_sizes_are_printed)
 {
-	(void)state;
 	expect_text(0, "0 bytes", "0");
 	expect_text(1023, "1023 bytes", "1023");
 	expect_text(1024, "1.0 KiB", "1.0K");
@@ -73,12 +63,11 @@ static void test_sizes_are_printed(void **state)
 }
 
 /* Every value in every place, between others. */
-static void test_base64_is_spelled(void **state)
+TEST(test_base64_is_spelled)
 {
 	char out[8];
 	unsigned value, place;
 
-	(void)state;
 	for (value = 0; value < 64; value++)
 		for (place = 0; place < 8; place++) {
 			base64_spell((uint64_t)value << (42 - 6 * place), out);
@@ -93,13 +82,12 @@ static void test_base64_is_spelled(void **state)
 }
 
 /* Texts that end before, at and behind the end of what is reserved. */
-static void test_formats_are_appended(void **state)
+TEST(test_formats_are_appended)
 {
 	static const char dots[] = "................................";
 	struct buf b = { 0 };
 	size_t room, len;
 
-	(void)state;
 	assert_int_equal(buf_append_format(&b, "%s", ""), 0);
 	assert_string_equal(b.data, "");
 	for (len = 0; len < sizeof(dots); len++) {
@@ -137,9 +125,8 @@ static void expect_guess(const char *word, const char *want)
 	assert_int_equal(g.best_len, strlen(want));
 }
 
-static void test_what_was_meant_is_guessed(void **state)
+TEST(test_what_was_meant_is_guessed)
 {
-	(void)state;
 	expect_guess("treshold", "threshold");
 	expect_guess("thresholds", "threshold");
 	expect_guess("threshlod=70", "threshold");
@@ -150,11 +137,10 @@ static void test_what_was_meant_is_guessed(void **state)
 	expect_guess("similar", "similar");
 }
 
-static void test_nothing_is_guessed_of_what_is_far(void **state)
+TEST(test_nothing_is_guessed_of_what_is_far)
 {
 	char long_word[200];
 
-	(void)state;
 	memset(long_word, 'a', sizeof(long_word));
 	long_word[sizeof(long_word) - 1] = '\0';
 	expect_guess("", NULL);
@@ -162,19 +148,4 @@ static void test_nothing_is_guessed_of_what_is_far(void **state)
 	expect_guess("frobnicate", NULL);
 	expect_guess("walk", NULL);
 	expect_guess(long_word, NULL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sizes_are_read),
-		cmocka_unit_test(test_what_is_no_size_is_refused),
-		cmocka_unit_test(test_sizes_are_printed),
-		cmocka_unit_test(test_base64_is_spelled),
-		cmocka_unit_test(test_formats_are_appended),
-		cmocka_unit_test(test_what_was_meant_is_guessed),
-		cmocka_unit_test(test_nothing_is_guessed_of_what_is_far),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
-/* clang-format off: cmocka wants these four before it */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-/* clang-format on */
+#include "tests/support/test.h"
 
 #include "core/base/utf8.h"
 
@@ -19,7 +12,7 @@ static void expect_safe(const char *text, const char *want)
 	buf_release(&have);
 }
 
-static void test_visible_characters_stay(void **state)
+TEST(test_visible_characters_stay)
 {
 	static const char *const texts[] = {
 		" ~a\\b",       "\xc3\xa4",         "\xd7\xa9",
@@ -27,23 +20,20 @@ static void test_visible_characters_stay(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		expect_safe(texts[i], texts[i]);
 }
 
-static void test_what_controls_a_terminal_is_escaped(void **state)
+TEST(test_what_controls_a_terminal_is_escaped)
 {
-	(void)state;
 	expect_safe("a\033[31mb\n", "a\\033[31mb\\012");
 	expect_safe("\x7f", "\\177");
 	expect_safe("\xc2\x9b", "\\302\\233"); /* U+009B: ESC [ */
 	expect_safe("\xe2\x80\xa8", "\\342\\200\\250");
 }
 
-static void test_what_turns_or_hides_text_is_escaped(void **state)
+TEST(test_what_turns_or_hides_text_is_escaped)
 {
-	(void)state;
 	expect_safe("a\xe2\x80\xaegpj.exe", "a\\342\\200\\256gpj.exe");
 	expect_safe("\xe2\x81\xa6", "\\342\\201\\246"); /* U+2066 */
 	expect_safe("\xd8\x9c", "\\330\\234");          /* U+061C */
@@ -53,25 +43,12 @@ static void test_what_turns_or_hides_text_is_escaped(void **state)
 	expect_safe("\xf3\xa0\x81\xa1", "\\363\\240\\201\\241"); /* a tag */
 }
 
-static void test_what_is_no_utf8_is_escaped(void **state)
+TEST(test_what_is_no_utf8_is_escaped)
 {
-	(void)state;
 	expect_safe("latin\xe9", "latin\\351");
 	expect_safe("\xe9ri", "\\351ri");
 	expect_safe("\xe2\x80", "\\342\\200");
 	expect_safe("\xc0\xaf", "\\300\\257");
 	expect_safe("\xed\xa0\x80", "\\355\\240\\200");
 	expect_safe("\xf4\x90\x80\x80", "\\364\\220\\200\\200");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_visible_characters_stay),
-		cmocka_unit_test(test_what_controls_a_terminal_is_escaped),
-		cmocka_unit_test(test_what_turns_or_hides_text_is_escaped),
-		cmocka_unit_test(test_what_is_no_utf8_is_escaped),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
-/* clang-format off: cmocka wants these four before it */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-/* clang-format on */
+#include "tests/support/test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -107,13 +100,12 @@ static const char *const by_time[][MOST] = {
 	{ "2024-13-01.txt", "2024-01-01.txt" }, /* no date, and a date */
 };
 
-static void test_the_name_tells_the_newest(void **state)
+TEST(test_the_name_tells_the_newest)
 {
 	const char *paths[MOST];
 	struct found_group g;
 	size_t i, k, n;
 
-	(void)state;
 	for (i = 0; i < sizeof(by_name) / sizeof(by_name[0]); i++) {
 		g = make(by_name[i]);
 		n = g.count;
@@ -123,50 +115,46 @@ static void test_the_name_tells_the_newest(void **state)
 	}
 }
 
-static void test_other_names_leave_it_to_the_time(void **state)
+TEST(test_other_names_leave_it_to_the_time)
 {
 	struct found_group g;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(by_time) / sizeof(by_time[0]); i++) {
 		g = make(by_time[i]);
 		expect(&g, FOUND_BY_MTIME, by_time[i]);
 	}
 }
 
-static void test_a_content_is_as_new_as_its_newest_name(void **state)
+TEST(test_a_content_is_as_new_as_its_newest_name)
 {
 	static const char *const paths[] = { "plan.txt", "plan_v2.txt", NULL };
 	static const char *const wanted[] = { "plan.txt", "plan_v2.txt" };
 	struct found_group g = make(paths);
 
-	(void)state;
 	add_copy(&g, 0, "archive/plan_v3.txt", 1);
 	expect(&g, FOUND_BY_NAME, wanted);
 }
 
-static void test_a_content_is_as_old_as_its_oldest_copy(void **state)
+TEST(test_a_content_is_as_old_as_its_oldest_copy)
 {
 	static const char *const paths[] = { "a", "b", NULL };
 	static const char *const wanted[] = { "b", "a" };
 	struct found_group g = make(paths);
 
-	(void)state;
 	add_copy(&g, 0, "c", 1);
 	expect(&g, FOUND_BY_MTIME, wanted);
 }
 
-static void test_one_other_name_takes_the_word_of_all(void **state)
+TEST(test_one_other_name_takes_the_word_of_all)
 {
 	static const char *const paths[] = { "plan_v1", "plan_v2", "x", NULL };
 	struct found_group g = make(paths);
 
-	(void)state;
 	expect(&g, FOUND_BY_MTIME, paths);
 }
 
-static void test_names_that_are_equal_leave_two_to_the_time(void **state)
+TEST(test_names_that_are_equal_leave_two_to_the_time)
 {
 	static const char *const paths[] = { "a/plan_v1", "b/plan_v2.odt",
 					     "b/plan_v2.pdf", NULL };
@@ -174,17 +162,15 @@ static void test_names_that_are_equal_leave_two_to_the_time(void **state)
 					      "a/plan_v1" };
 	struct found_group g = make(paths);
 
-	(void)state;
 	expect(&g, FOUND_BY_NAME, wanted);
 }
 
-static void test_the_date_in_all_documents_comes_first(void **state)
+TEST(test_the_date_in_all_documents_comes_first)
 {
 	static const char *const paths[] = { "plan_v1", "plan_v2", NULL };
 	static const char *const by_version[] = { "plan_v2", "plan_v1" };
 	struct found_group g = make(paths);
 
-	(void)state;
 	g.members[0].document_date = -5; /* before 1970 */
 	g.members[1].document_date = -6;
 	expect(&g, FOUND_BY_DOCUMENT_DATE, paths);
@@ -196,18 +182,17 @@ static void test_the_date_in_all_documents_comes_first(void **state)
 	expect(&g, FOUND_BY_NAME, by_version);
 }
 
-static void test_nothing_is_said_without_a_difference(void **state)
+TEST(test_nothing_is_said_without_a_difference)
 {
 	static const char *const paths[] = { "z", "y", NULL };
 	struct found_group g = make(paths);
 
-	(void)state;
 	g.members[1].files->mtime_ns = g.members[0].files->mtime_ns;
 	expect(&g, FOUND_BY_NOTHING, paths);
 }
 
 /* All orders in which members can come give the same answer. */
-static void test_the_order_does_not_depend_on_the_one_before(void **state)
+TEST(test_the_order_does_not_depend_on_the_one_before)
 {
 	static const char *const paths[] = { "p_old", "p draft", "p",
 					     "p (1)", "p_v2",    "p_final" };
@@ -217,7 +202,6 @@ static void test_the_order_does_not_depend_on_the_one_before(void **state)
 	struct found_group g;
 	size_t n, i, k, left;
 
-	(void)state;
 	for (n = 0; n < 720; n++) {
 		memcpy(now, paths, sizeof(now));
 		for (i = MOST, left = n; i > 1; left /= i, i--) {
@@ -233,7 +217,7 @@ static void test_the_order_does_not_depend_on_the_one_before(void **state)
 }
 
 /* What is printed from new to old is read with the head first. */
-static void test_a_group_that_is_read_begins_with_its_head(void **state)
+TEST(test_a_group_that_is_read_begins_with_its_head)
 {
 	static const char text[] =
 		"{\"members\":[{\"score\":80,\"files\":[{\"path\":\"new\"}]},"
@@ -246,7 +230,6 @@ static void test_a_group_that_is_read_begins_with_its_head(void **state)
 	struct groups_line line;
 	size_t i;
 
-	(void)state;
 	assert_int_equal(groups_line_parse(text, sizeof(text) - 1, &line), 0);
 	for (i = 0; i < line.group.count; i++)
 		assert_string_equal(line.group.members[i].files->path,
@@ -255,25 +238,4 @@ static void test_a_group_that_is_read_begins_with_its_head(void **state)
 	assert_int_equal(line.group.members[0].document_date, 9);
 	assert_int_equal(line.group.members[3].document_date, 0);
 	groups_line_release(&line);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_name_tells_the_newest),
-		cmocka_unit_test(test_other_names_leave_it_to_the_time),
-		cmocka_unit_test(test_a_content_is_as_new_as_its_newest_name),
-		cmocka_unit_test(test_a_content_is_as_old_as_its_oldest_copy),
-		cmocka_unit_test(test_one_other_name_takes_the_word_of_all),
-		cmocka_unit_test(
-			test_names_that_are_equal_leave_two_to_the_time),
-		cmocka_unit_test(test_the_date_in_all_documents_comes_first),
-		cmocka_unit_test(test_nothing_is_said_without_a_difference),
-		cmocka_unit_test(
-			test_the_order_does_not_depend_on_the_one_before),
-		cmocka_unit_test(
-			test_a_group_that_is_read_begins_with_its_head),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,16 +4,11 @@
 #include "core/lib/kin.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/digest/digest.h"
 #include "core/digest/fingerprint.h"
+#include "tests/support/test.h"
 
 enum { TEXT_BYTES = 50000 };
 
@@ -43,7 +38,7 @@ static struct kin_digests *digest(struct kin_digester *d, size_t piece)
 	return out;
 }
 
-static void test_texts_are_those_of_the_digests(void **state)
+TEST(test_texts_are_those_of_the_digests)
 {
 	struct fingerprint *fp = NULL;
 	struct kin_digester *d = NULL;
@@ -52,7 +47,6 @@ static void test_texts_are_those_of_the_digests(void **state)
 	struct buf b = { 0 };
 	unsigned i;
 
-	(void)state;
 	fill(1);
 	assert_int_equal(fingerprint_new(DIGEST_DEFAULT, &fp), 0);
 	assert_int_equal(fingerprint_begin(fp), 0);
@@ -82,12 +76,11 @@ static void test_texts_are_those_of_the_digests(void **state)
 	kin_digester_free(d);
 }
 
-static void test_one_stream_after_the_other(void **state)
+TEST(test_one_stream_after_the_other)
 {
 	struct kin_digests *first, *again, *cut;
 	struct kin_digester *d = NULL;
 
-	(void)state;
 	fill(2);
 	assert_int_equal(kin_digester_new("sif:sdhash,tlsh,sha256", &d), 0);
 	first = digest(d, sizeof(text));
@@ -108,12 +101,11 @@ static void test_one_stream_after_the_other(void **state)
 	kin_digester_free(d);
 }
 
-static void test_an_empty_stream(void **state)
+TEST(test_an_empty_stream)
 {
 	struct kin_digester *d = NULL;
 	struct kin_digests *empty = NULL;
 
-	(void)state;
 	assert_int_equal(kin_digester_new("xxh128,tlsh", &d), 0);
 	assert_int_equal(kin_digester_update(d, NULL, 0), 0);
 	assert_int_equal(kin_digester_final(d, &empty), 0);
@@ -125,13 +117,12 @@ static void test_an_empty_stream(void **state)
 	kin_digester_free(d);
 }
 
-static void test_scores(void **state)
+TEST(test_scores)
 {
 	struct kin_digester *d = NULL;
 	struct kin_digests *a, *b, *read = NULL;
 	int score = -1, distance = -1;
 
-	(void)state;
 	fill(3);
 	assert_int_equal(kin_digester_new("sif,ssdeep,tlsh", &d), 0);
 	a = digest(d, sizeof(text));
@@ -163,12 +154,11 @@ static void test_scores(void **state)
 	kin_digester_free(d);
 }
 
-static void test_wrong_use_changes_nothing(void **state)
+TEST(test_wrong_use_changes_nothing)
 {
 	struct kin_digester *d = NULL;
 	struct kin_digests *r = NULL;
 
-	(void)state;
 	assert_int_equal(kin_digester_new("sif,nonsense", &d), -EINVAL);
 	assert_int_equal(kin_digester_new("sif,,sise", &d), -EINVAL);
 	assert_null(d);
@@ -185,17 +175,4 @@ static void test_wrong_use_changes_nothing(void **state)
 	kin_digests_free(r);
 	kin_digests_free(NULL);
 	kin_digester_free(NULL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_texts_are_those_of_the_digests),
-		cmocka_unit_test(test_one_stream_after_the_other),
-		cmocka_unit_test(test_an_empty_stream),
-		cmocka_unit_test(test_scores),
-		cmocka_unit_test(test_wrong_use_changes_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

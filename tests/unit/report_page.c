@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
-/* clang-format off: cmocka wants these four before it */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-/* clang-format on */
+#include "tests/support/test.h"
 
 #include <errno.h>
 #include <openssl/evp.h>
@@ -135,14 +128,13 @@ static void expect_text(struct data *d, const char *text)
 	"{\"members\":[]}\n"                                               \
 	"{\"totals\":{\"complete\":false}}\n"
 
-static void test_groups_are_columns(void **state)
+TEST(test_groups_are_columns)
 {
 	struct groups g;
 	struct report *r = make(TWO_GROUPS, &g);
 	char *page;
 	struct data d;
 
-	(void)state;
 	assert_string_equal(report_root(r), "/m");
 	assert_int_equal(g.totals.threshold, 70);
 	assert_true(g.totals.incomplete);
@@ -188,13 +180,12 @@ static void test_groups_are_columns(void **state)
 
 /* Of the first content the file to be kept stays, so x could go; of the second
  * all. */
-static void test_space_that_could_be_saved(void **state)
+TEST(test_space_that_could_be_saved)
 {
 	struct groups g;
 	struct report *r = make(TWO_GROUPS, &g);
 	const struct report_directory *all = r->directories.all;
 
-	(void)state;
 	assert_int_equal(r->exact_bytes, 300);
 	assert_int_equal(r->near_bytes, 9007199254740991);
 	report_directories_sum(&r->directories);
@@ -207,7 +198,7 @@ static void test_space_that_could_be_saved(void **state)
 	report_free(r);
 }
 
-static void test_lines_that_are_no_groups(void **state)
+TEST(test_lines_that_are_no_groups)
 {
 	static const struct {
 		const char *lines;
@@ -226,7 +217,6 @@ static void test_lines_that_are_no_groups(void **state)
 	struct groups g;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		struct report *r = report_new();
 
@@ -248,7 +238,7 @@ static size_t count_of(const char *text, const char *part)
 
 /* Names are data, never HTML; of the root, all but plain characters are
  * escaped. */
-static void test_names_are_no_html(void **state)
+TEST(test_names_are_no_html)
 {
 	static const char name[] = "</script><img src=x onerror='1'>\"&\n{{";
 	struct report *plain = report_new(), *r = report_new();
@@ -257,7 +247,6 @@ static void test_names_are_no_html(void **state)
 	struct found_group g = { .members = &m, .count = 1, .files = 1 };
 	char *empty = page_of(plain, NULL, NULL), *page;
 
-	(void)state;
 	assert_int_equal(report_add_group(r, &g), 0);
 	assert_int_equal(report_add_unread(r, name, name), 0);
 	page = page_of(r, name, name);
@@ -309,7 +298,7 @@ static struct report *copies(void)
 	return r;
 }
 
-static void test_pairs_that_tell_nothing_new(void **state)
+TEST(test_pairs_that_tell_nothing_new)
 {
 	static const struct {
 		const char *a, *b;
@@ -326,7 +315,6 @@ static void test_pairs_that_tell_nothing_new(void **state)
 	struct report *r = copies();
 	size_t i, known = 0;
 
-	(void)state;
 	for (i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
 		assert_int_equal(report_add_pair(r, 90, pairs[i].a, pairs[i].b),
 				 0);
@@ -358,14 +346,13 @@ static void expect_directories(bool pair, const char *want)
 }
 
 /* A copy of a directory that was asked about is not asked about, either. */
-static void test_directories_to_ask_about(void **state)
+TEST(test_directories_to_ask_about)
 {
-	(void)state;
 	expect_directories(false, "a a/src b b/src c c/src d d/src e e/f ");
 	expect_directories(true, "a a/src c c/src d d/src e e/f ");
 }
 
-static void test_a_path_of_many_parts(void **state)
+TEST(test_a_path_of_many_parts)
 {
 	enum { PARTS = 3000 };
 	struct report_directories d;
@@ -373,7 +360,6 @@ static void test_a_path_of_many_parts(void **state)
 	uint32_t number = 0;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < PARTS; i++)
 		assert_int_equal(buf_append_format(&path, "%sd%zu",
 						   i ? "/" : "", i % 10),
@@ -392,7 +378,7 @@ static void test_a_path_of_many_parts(void **state)
 }
 
 /* What does not fit into one piece of base64 comes out whole. */
-static void test_many_files(void **state)
+TEST(test_many_files)
 {
 	enum { FILES = 60000 };
 	struct report *r = report_new();
@@ -400,7 +386,6 @@ static void test_many_files(void **state)
 	struct data d;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < FILES; i++) {
 		(void)snprintf(name, sizeof(name), "%zx",
 			       i * 2654435761u % 4294967291u);
@@ -423,20 +408,4 @@ static void test_many_files(void **state)
 	free(d.bytes);
 	free(page);
 	report_free(r);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_groups_are_columns),
-		cmocka_unit_test(test_space_that_could_be_saved),
-		cmocka_unit_test(test_lines_that_are_no_groups),
-		cmocka_unit_test(test_names_are_no_html),
-		cmocka_unit_test(test_pairs_that_tell_nothing_new),
-		cmocka_unit_test(test_directories_to_ask_about),
-		cmocka_unit_test(test_a_path_of_many_parts),
-		cmocka_unit_test(test_many_files),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,8 +4,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/base/buf.h"
 #include "core/base/logger.h"
 #include "core/queue/event.h"
 #include "core/scan/scan.h"
 #include "tests/support/temp_tree.h"
+#include "tests/support/test.h"
 
 /*
  * The scan without an engine: the test takes the place of the committer and
@@ -258,7 +255,9 @@ static int tear_down(void **state)
 
 /* ---- tests ---- */
 
-static void test_a_walk_lists_every_directory_once(void **state)
+#define WITH_TREE(name) TEST_WITH(name, set_up, tear_down)
+
+WITH_TREE(test_a_walk_lists_every_directory_once)
 {
 	struct recorder *r = *state;
 
@@ -269,7 +268,7 @@ static void test_a_walk_lists_every_directory_once(void **state)
 	assert_int_equal(atomic_load(&r->scanner->skipped), 1);
 }
 
-static void test_a_refused_listing_is_told_by_name_and_read_again(void **state)
+WITH_TREE(test_a_refused_listing_is_told_by_name_and_read_again)
 {
 	struct recorder *r = *state;
 
@@ -280,7 +279,7 @@ static void test_a_refused_listing_is_told_by_name_and_read_again(void **state)
 		      "list .: a b/\n");
 }
 
-static void test_a_requested_file_lets_its_directory_be_read(void **state)
+WITH_TREE(test_a_requested_file_lets_its_directory_be_read)
 {
 	struct recorder *r = *state;
 	struct file_key key;
@@ -291,7 +290,7 @@ static void test_a_requested_file_lets_its_directory_be_read(void **state)
 	expect(&r->t, "name ./b\nname b/c\nlist b: c d/\n");
 }
 
-static void test_a_deep_request_reads_all_below(void **state)
+WITH_TREE(test_a_deep_request_reads_all_below)
 {
 	struct recorder *r = *state;
 
@@ -300,7 +299,7 @@ static void test_a_deep_request_reads_all_below(void **state)
 	expect(&r->t, "list .: a b/\nlist b: c d/\nlist d: e\n");
 }
 
-static void test_deferred_requests_wait(void **state)
+WITH_TREE(test_deferred_requests_wait)
 {
 	struct recorder *r = *state;
 
@@ -314,7 +313,7 @@ static void test_deferred_requests_wait(void **state)
 	expect(&r->t, "list .: a b/\n");
 }
 
-static void test_too_many_requests_become_a_walk(void **state)
+WITH_TREE(test_too_many_requests_become_a_walk)
 {
 	struct recorder *r = *state;
 	struct file_key key = r->t.source.root;
@@ -327,7 +326,7 @@ static void test_too_many_requests_become_a_walk(void **state)
 	assert_true(scan_is_running(r->scanner));
 }
 
-static void test_many_deep_requests_become_a_walk(void **state)
+WITH_TREE(test_many_deep_requests_become_a_walk)
 {
 	struct recorder *r = *state;
 	struct file_key key = r->t.source.root;
@@ -343,7 +342,7 @@ static void test_many_deep_requests_become_a_walk(void **state)
 	assert_true(scan_is_running(r->scanner));
 }
 
-static void test_what_the_host_does_not_know_is_not_requested(void **state)
+WITH_TREE(test_what_the_host_does_not_know_is_not_requested)
 {
 	struct recorder *r = *state;
 	struct file_key key = r->t.source.root;
@@ -383,7 +382,7 @@ static void add_seen(struct recorder *r, const char *name)
 	assert_true(scan_add_seen(r->scanner, &st));
 }
 
-static void test_a_seen_file_is_reported_if_it_is_not_as_recorded(void **state)
+WITH_TREE(test_a_seen_file_is_reported_if_it_is_not_as_recorded)
 {
 	struct recorder *r = *state;
 	char path[300];
@@ -438,8 +437,7 @@ static void request_moved(struct recorder *r)
 	scan_request(r->scanner, &key, false);
 }
 
-static void test_a_directory_is_found_when_the_catalog_is_up_to_date(
-	void **state)
+WITH_TREE(test_a_directory_is_found_when_the_catalog_is_up_to_date)
 {
 	struct recorder *r = *state;
 
@@ -449,8 +447,7 @@ static void test_a_directory_is_found_when_the_catalog_is_up_to_date(
 	expect(&r->t, "list d: e\n");
 }
 
-static void test_a_directory_that_is_not_found_lets_the_tree_be_walked(
-	void **state)
+WITH_TREE(test_a_directory_that_is_not_found_lets_the_tree_be_walked)
 {
 	struct recorder *r = *state;
 
@@ -459,7 +456,7 @@ static void test_a_directory_that_is_not_found_lets_the_tree_be_walked(
 	expect(&r->t, "list .: a b/\nlist b: c d/\nlist d: e\ndone\n");
 }
 
-static void test_a_directory_without_a_record_is_gone(void **state)
+WITH_TREE(test_a_directory_without_a_record_is_gone)
 {
 	struct recorder *r = *state;
 	struct file_key key;
@@ -473,7 +470,7 @@ static void test_a_directory_without_a_record_is_gone(void **state)
 	assert_int_equal(r->t.line_count, 0);
 }
 
-static void test_the_host_may_forget_what_was_requested(void **state)
+WITH_TREE(test_the_host_may_forget_what_was_requested)
 {
 	struct recorder *r = *state;
 	struct file_key key;
@@ -485,7 +482,7 @@ static void test_the_host_may_forget_what_was_requested(void **state)
 	expect(&r->t, "name ./b\nname b/c\nlist b: c d/\n");
 }
 
-static void test_a_walk_drops_no_retry(void **state)
+WITH_TREE(test_a_walk_drops_no_retry)
 {
 	struct recorder *r = *state;
 
@@ -502,7 +499,7 @@ static bool is_private;
 
 /* The path of a directory leads to another one: it moved after the look, or as
  * here, a mount covers it. */
-static void test_a_path_that_leads_elsewhere(void **state)
+WITH_TREE(test_a_path_that_leads_elsewhere)
 {
 	struct recorder *r = *state;
 	struct file_key key;
@@ -524,7 +521,7 @@ static void test_a_path_that_leads_elsewhere(void **state)
 }
 
 /* It may be where the walk has been by now. */
-static void test_a_directory_that_moves_during_a_walk_is_read(void **state)
+WITH_TREE(test_a_directory_that_moves_during_a_walk_is_read)
 {
 	struct recorder *r = *state;
 	struct file_key key;
@@ -539,8 +536,7 @@ static void test_a_directory_that_moves_during_a_walk_is_read(void **state)
 	expect(&r->t, "list b: c d/\nlist d: e\n");
 }
 
-static void test_a_directory_that_moves_during_a_deep_request_is_read(
-	void **state)
+WITH_TREE(test_a_directory_that_moves_during_a_deep_request_is_read)
 {
 	struct recorder *r = *state;
 	struct file_key key;
@@ -555,36 +551,9 @@ static void test_a_directory_that_moves_during_a_deep_request_is_read(
 	assert_int_equal(r->scanner->request_count, 2);
 }
 
-#define WITH_TREE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		WITH_TREE(test_a_walk_lists_every_directory_once),
-		WITH_TREE(
-			test_a_refused_listing_is_told_by_name_and_read_again),
-		WITH_TREE(test_a_requested_file_lets_its_directory_be_read),
-		WITH_TREE(test_a_deep_request_reads_all_below),
-		WITH_TREE(test_deferred_requests_wait),
-		WITH_TREE(test_too_many_requests_become_a_walk),
-		WITH_TREE(test_many_deep_requests_become_a_walk),
-		WITH_TREE(test_what_the_host_does_not_know_is_not_requested),
-		WITH_TREE(
-			test_a_seen_file_is_reported_if_it_is_not_as_recorded),
-		WITH_TREE(
-			test_a_directory_is_found_when_the_catalog_is_up_to_date),
-		WITH_TREE(
-			test_a_directory_that_is_not_found_lets_the_tree_be_walked),
-		WITH_TREE(test_a_directory_without_a_record_is_gone),
-		WITH_TREE(test_the_host_may_forget_what_was_requested),
-		WITH_TREE(test_a_walk_drops_no_retry),
-		WITH_TREE(test_a_path_that_leads_elsewhere),
-		WITH_TREE(test_a_directory_that_moves_during_a_walk_is_read),
-		WITH_TREE(
-			test_a_directory_that_moves_during_a_deep_request_is_read),
-	};
-
 	is_private = !unshare(CLONE_NEWNS) &&
 		     !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return test_run(NULL, NULL);
 }

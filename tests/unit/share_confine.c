@@ -153,9 +153,8 @@ static void need_landlock(void)
 		skip(); /* the kernel has no Landlock */
 }
 
-static void test_catalog(void **state)
+TEST(test_catalog)
 {
-	(void)state;
 	need_landlock();
 	assert_int_equal(try_to(try_read, join("catalog/file")), 0);
 	assert_int_equal(try_to(try_write, join("catalog/file")), 0);
@@ -164,9 +163,8 @@ static void test_catalog(void **state)
 	assert_int_equal(try_to(try_symlink, join("catalog/link")), EACCES);
 }
 
-static void test_elsewhere(void **state)
+TEST(test_elsewhere)
 {
-	(void)state;
 	need_landlock();
 	assert_int_equal(try_to(try_read, join("outside")), EACCES);
 	assert_int_equal(try_to(try_read, join("home/secret")), EACCES);
@@ -176,18 +174,16 @@ static void test_elsewhere(void **state)
 	assert_int_equal(try_to(try_mkdir, join("directory")), EACCES);
 }
 
-static void test_truncate(void **state)
+TEST(test_truncate)
 {
-	(void)state;
 	if (syscall(SYS_landlock_create_ruleset, NULL, 0, 1) < 3)
 		skip(); /* the kernel's Landlock does not tell truncation */
 	assert_int_equal(try_to(try_truncate, join("outside")), EACCES);
 	assert_int_equal(try_to(try_truncate, join("catalog/file")), 0);
 }
 
-static void test_libpq(void **state)
+TEST(test_libpq)
 {
-	(void)state;
 	need_landlock();
 	assert_int_equal(try_to(try_read, join("home/.pgpass")), 0);
 	assert_int_equal(try_to(try_write, join("home/.pgpass")), EACCES);
@@ -195,30 +191,19 @@ static void test_libpq(void **state)
 	assert_int_equal(try_to(try_read, "/etc/passwd"), 0);
 }
 
-static void test_programs(void **state)
+TEST(test_programs)
 {
-	(void)state;
 	need_landlock();
 	assert_int_equal(try_to(try_run, "/bin/true"), EACCES);
 }
 
-static void test_privileges(void **state)
+TEST(test_privileges)
 {
-	(void)state;
 	assert_int_equal(try_to(has_privileges, NULL), 0);
 	assert_int_equal(try_to(count_capabilities, NULL), 0);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_catalog),
-		cmocka_unit_test(test_elsewhere),
-		cmocka_unit_test(test_truncate),
-		cmocka_unit_test(test_libpq),
-		cmocka_unit_test(test_programs),
-		cmocka_unit_test(test_privileges),
-	};
-
-	return cmocka_run_group_tests(tests, make_files, remove_files);
+	return test_run(make_files, remove_files);
 }

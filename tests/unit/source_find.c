@@ -2,20 +2,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/source/file.h"
 #include "core/source/source.h"
 #include "tests/support/temp_tree.h"
+#include "tests/support/test.h"
 
 static void add_to_catalog(struct temp_tree *t, const char *name,
 			   struct file_key *key_out)
@@ -49,14 +46,13 @@ static void set_up(struct temp_tree *t, struct file_key *key_out)
 	add_to_catalog(t, "x", key_out);
 }
 
-static void test_a_recorded_file_is_opened_once(void **state)
+TEST(test_a_recorded_file_is_opened_once)
 {
 	struct source_found found;
 	struct file_key key;
 	struct temp_tree t;
 	char buf[8];
 
-	(void)state;
 	set_up(&t, &key);
 	assert_int_equal(find(&t, &key, &found), 0);
 	assert_true(found.readable);
@@ -67,13 +63,12 @@ static void test_a_recorded_file_is_opened_once(void **state)
 	temp_tree_remove(&t);
 }
 
-static void test_a_changed_file_is_found_by_its_handle(void **state)
+TEST(test_a_changed_file_is_found_by_its_handle)
 {
 	struct source_found found;
 	struct file_key key;
 	struct temp_tree t;
 
-	(void)state;
 	set_up(&t, &key);
 	make_file(&t, "x", "longer content", 14);
 	assert_int_equal(find(&t, &key, &found), 0);
@@ -98,7 +93,7 @@ static void check_not_opened(struct temp_tree *t, const struct file_key *key)
 	close(watch);
 }
 
-static void test_what_took_the_name_is_not_opened(void **state)
+TEST(test_what_took_the_name_is_not_opened)
 {
 	static const mode_t types[] = { S_IFIFO, S_IFCHR, S_IFSOCK, S_IFREG };
 	char x[300], other[300];
@@ -106,7 +101,6 @@ static void test_what_took_the_name_is_not_opened(void **state)
 	struct temp_tree t;
 	size_t i;
 
-	(void)state;
 	set_up(&t, &key);
 	path_in(&t, "x", x, sizeof(x));
 	path_in(&t, "other", other, sizeof(other));
@@ -120,7 +114,7 @@ static void test_what_took_the_name_is_not_opened(void **state)
 }
 
 /* Waiting for the holder of a lease takes up to 45 s. */
-static void test_a_lease_is_not_waited_for(void **state)
+TEST(test_a_lease_is_not_waited_for)
 {
 	struct source_found found;
 	struct file_key key;
@@ -128,7 +122,6 @@ static void test_a_lease_is_not_waited_for(void **state)
 	char path[300];
 	int holder;
 
-	(void)state;
 	set_up(&t, &key);
 	path_in(&t, "x", path, sizeof(path));
 	holder = open(path, O_RDWR | O_CLOEXEC);
@@ -144,14 +137,13 @@ static void test_a_lease_is_not_waited_for(void **state)
 	temp_tree_remove(&t);
 }
 
-static void test_a_file_that_may_not_be_read_is_found(void **state)
+TEST(test_a_file_that_may_not_be_read_is_found)
 {
 	struct source_found found;
 	struct file_key key;
 	struct temp_tree t;
 	char path[300];
 
-	(void)state;
 	set_up(&t, &key);
 	path_in(&t, "x", path, sizeof(path));
 	assert_int_equal(chmod(path, 0), 0);
@@ -166,17 +158,4 @@ static void test_a_file_that_may_not_be_read_is_found(void **state)
 		assert_int_equal(seteuid(0), 0);
 	close(found.fd);
 	temp_tree_remove(&t);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_recorded_file_is_opened_once),
-		cmocka_unit_test(test_a_changed_file_is_found_by_its_handle),
-		cmocka_unit_test(test_what_took_the_name_is_not_opened),
-		cmocka_unit_test(test_a_lease_is_not_waited_for),
-		cmocka_unit_test(test_a_file_that_may_not_be_read_is_found),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <limits.h>
 #include <sys/syscall.h>
@@ -14,6 +8,7 @@
 #include "core/base/clock.h"
 #include "core/source/source.h"
 #include "core/source/times.h"
+#include "tests/support/test.h"
 
 /* What the times of a file are worth, and when. */
 
@@ -58,14 +53,13 @@ static bool is_too_young_at(time_t when, const struct file_identity *id)
 
 /* The clock gets to a second in which a file was changed before: the state that
  * was hashed before that second is not the one that is hashed after it. */
-static void test_whole_seconds_in_the_future(void **state)
+TEST(test_whole_seconds_in_the_future)
 {
 	struct file_identity long_before = identity_at(THEN - 5000, 0);
 	struct file_identity before = identity_at(THEN - 1, 0);
 	struct file_identity at = identity_at(THEN, 0);
 	struct file_identity after = identity_at(THEN + 3, 0);
 
-	(void)state;
 	assert_true(file_identity_equal(&long_before, &before));
 	assert_false(is_too_young_at(THEN - 2, &before));
 	assert_false(file_identity_equal(&before, &at));
@@ -75,23 +69,21 @@ static void test_whole_seconds_in_the_future(void **state)
 	assert_true(file_identity_equal(&at, &after));
 }
 
-static void test_nanoseconds_in_the_future(void **state)
+TEST(test_nanoseconds_in_the_future)
 {
 	struct file_identity before = identity_at(THEN - 5000, 7);
 	struct file_identity after = identity_at(THEN + 3, 7);
 
-	(void)state;
 	assert_true(file_identity_equal(&before, &after));
 	assert_false(is_too_young_at(THEN - 2, &before));
 	assert_false(is_too_young_at(THEN + 1, &before));
 }
 
 /* Whatever somebody set the mtime to. */
-static void test_the_ctime_tells_how_finely_is_counted(void **state)
+TEST(test_the_ctime_tells_how_finely_is_counted)
 {
 	struct file_identity id = identity_at(THEN + 1, 0);
 
-	(void)state;
 	assert_true(id.mtime_ns % 1000000000 != 0);
 	assert_true(is_too_young_at(THEN + 1, &id));
 }
@@ -103,11 +95,10 @@ static bool is_doubtful_for(const struct file_identity *id, int64_t same_ms)
 	return times_are_too_young(TIMES_DOUBTFUL, id, same_ms, &wait_ms);
 }
 
-static void test_another_clock(void **state)
+TEST(test_another_clock)
 {
 	struct file_identity id = identity_at(THEN + 3600, 7);
 
-	(void)state;
 	assert_true(is_doubtful_for(&id, 0));
 	assert_true(is_doubtful_for(&id, 2000));
 	assert_false(is_doubtful_for(&id, 2100));
@@ -117,7 +108,7 @@ static void test_another_clock(void **state)
 	assert_false(is_doubtful_for(&id, 0));
 }
 
-static void test_filesystems(void **state)
+TEST(test_filesystems)
 {
 	static const uint64_t own[] = { 0xef53, 0x58465342, 0x9123683e,
 					0x01021994 };
@@ -129,7 +120,6 @@ static void test_filesystems(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(own) / sizeof(own[0]); i++)
 		assert_int_equal(times_of_type(own[i]), TIMES_OWN);
 	for (i = 0; i < sizeof(doubtful) / sizeof(doubtful[0]); i++)
@@ -139,7 +129,7 @@ static void test_filesystems(void **state)
 
 /* Files may have any time at all; what is made of it must not be undefined,
  * which the run with -fsanitize=undefined sees. */
-static void test_any_time(void **state)
+TEST(test_any_time)
 {
 	static const time_t seconds[] = {
 		0,          1,           INT32_MAX,   (time_t)INT32_MAX + 1,
@@ -149,7 +139,6 @@ static void test_any_time(void **state)
 	struct file_identity id, last = { .mtime_ns = -1 };
 	int64_t wait_ms;
 
-	(void)state;
 	now = 0;
 	for (size_t i = 0; i < 2 * sizeof(seconds) / sizeof(seconds[0]); i++) {
 		struct timespec t = { .tv_sec = seconds[i / 2],
@@ -164,7 +153,7 @@ static void test_any_time(void **state)
 	}
 }
 
-static void test_far_times_keep_their_order(void **state)
+TEST(test_far_times_keep_their_order)
 {
 	static const time_t times[] = { INT32_MIN,  -1,         0,
 					INT32_MAX,  9223372036, 9223372037,
@@ -172,26 +161,10 @@ static void test_far_times_keep_their_order(void **state)
 	int64_t have, before = INT64_MIN;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
 		have = time_in_order(timespec_to_ns(
 			&(struct timespec){ .tv_sec = times[i] }));
 		assert_true(have > before || have == INT64_MAX);
 		before = have;
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_far_times_keep_their_order),
-		cmocka_unit_test(test_whole_seconds_in_the_future),
-		cmocka_unit_test(test_nanoseconds_in_the_future),
-		cmocka_unit_test(test_the_ctime_tells_how_finely_is_counted),
-		cmocka_unit_test(test_another_clock),
-		cmocka_unit_test(test_filesystems),
-		cmocka_unit_test(test_any_time),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,7 +56,7 @@ static void assert_change(struct catalog_txn *txn, uint64_t inode,
 	assert_string_equal(have, want);
 }
 
-static void test_a_changed_file_tells_what_it_kept(void **state)
+WITH_CATALOG(test_a_changed_file_tells_what_it_kept)
 {
 	struct catalog_txn *txn = begin_write(*state);
 	struct catalog_change change;
@@ -76,7 +76,7 @@ static void test_a_changed_file_tells_what_it_kept(void **state)
 	check_clean(*state);
 }
 
-static void test_the_content_before_outlives_a_pending_state(void **state)
+WITH_CATALOG(test_the_content_before_outlives_a_pending_state)
 {
 	struct catalog_txn *txn = begin_write(*state);
 
@@ -98,7 +98,7 @@ static void test_the_content_before_outlives_a_pending_state(void **state)
 	check_clean(*state);
 }
 
-static void test_a_file_that_takes_a_name_over_changes_it(void **state)
+WITH_CATALOG(test_a_file_that_takes_a_name_over_changes_it)
 {
 	struct catalog_txn *txn = begin_write(*state);
 
@@ -138,7 +138,7 @@ static void test_a_file_that_takes_a_name_over_changes_it(void **state)
 	check_clean(*state);
 }
 
-static void test_a_watched_transaction_tells_its_events(void **state)
+WITH_CATALOG(test_a_watched_transaction_tells_its_events)
 {
 	struct fixture *f = *state;
 	struct catalog_txn *txn = begin_write(f);
@@ -163,7 +163,7 @@ static void test_a_watched_transaction_tells_its_events(void **state)
 	catalog_changes_release(&changes);
 }
 
-static void test_a_removed_file_leaves_nothing(void **state)
+WITH_CATALOG(test_a_removed_file_leaves_nothing)
 {
 	struct catalog_txn *txn = begin_write(*state);
 	struct file_key key = key_of(1);
@@ -174,27 +174,4 @@ static void test_a_removed_file_leaves_nothing(void **state)
 	assert_change(txn, 1, "never");
 	commit(txn);
 	check_clean(*state);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			test_a_changed_file_tells_what_it_kept,
-			fixture_setup_open, fixture_teardown),
-		cmocka_unit_test_setup_teardown(
-			test_the_content_before_outlives_a_pending_state,
-			fixture_setup_open, fixture_teardown),
-		cmocka_unit_test_setup_teardown(
-			test_a_file_that_takes_a_name_over_changes_it,
-			fixture_setup_open, fixture_teardown),
-		cmocka_unit_test_setup_teardown(
-			test_a_watched_transaction_tells_its_events,
-			fixture_setup_open, fixture_teardown),
-		cmocka_unit_test_setup_teardown(
-			test_a_removed_file_leaves_nothing, fixture_setup_open,
-			fixture_teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,7 +80,7 @@ static void replace(struct fixture *f)
 
 /* ---- what is under way ---- */
 
-static void test_a_read_ends(void **state)
+WITH_FOLDER(test_a_read_ends)
 {
 	struct fixture *f = *state;
 	struct catalog_txn *txn;
@@ -114,7 +114,7 @@ static int see_content(void *arg, uint32_t content, const struct digests *d)
 	return 0;
 }
 
-static void test_a_walk_ends_between_two_records(void **state)
+WITH_FOLDER(test_a_walk_ends_between_two_records)
 {
 	struct walk w = { .f = *state, .lock = PTHREAD_MUTEX_INITIALIZER };
 	struct catalog_txn *txn;
@@ -128,7 +128,7 @@ static void test_a_walk_ends_between_two_records(void **state)
 	assert_lost(w.f);
 }
 
-static void test_a_write_ends(void **state)
+WITH_FOLDER(test_a_write_ends)
 {
 	struct fixture *f = *state;
 	struct catalog_txn *txn;
@@ -147,7 +147,7 @@ static void test_a_write_ends(void **state)
 }
 
 /* LMDB would write behind the end, and what is between would be zeros. */
-static void test_a_file_that_was_cut_is_not_written(void **state)
+WITH_FOLDER(test_a_file_that_was_cut_is_not_written)
 {
 	struct fixture *f = *state;
 	struct catalog_txn *txn;
@@ -178,7 +178,7 @@ static int lose_readers(struct fixture *f)
 }
 
 /* In a child, because LMDB's own memory is lost at this place. */
-static void test_the_table_of_readers_is_cut(void **state)
+WITH_FOLDER(test_the_table_of_readers_is_cut)
 {
 	struct fixture *f = *state;
 	pid_t child = fork();
@@ -216,7 +216,7 @@ static uint64_t snapshot_of(struct fixture *f)
 	return snapshot;
 }
 
-static void test_another_one_takes_its_place(void **state)
+WITH_FOLDER(test_another_one_takes_its_place)
 {
 	struct fixture *f = *state;
 	struct catalog_txn *txn;
@@ -243,7 +243,7 @@ static void test_another_one_takes_its_place(void **state)
 	assert_int_equal(count_files(f), FILES);
 }
 
-static void test_the_file_is_deleted_as_well(void **state)
+WITH_FOLDER(test_the_file_is_deleted_as_well)
 {
 	struct fixture *f = *state;
 	struct catalog_txn *txn;
@@ -264,7 +264,7 @@ static void test_the_file_is_deleted_as_well(void **state)
 }
 
 /* A catalog that was lost is not sealed. */
-static void test_the_next_opening_refuses_what_was_lost(void **state)
+WITH_FOLDER(test_the_next_opening_refuses_what_was_lost)
 {
 	struct fixture *f = *state;
 	struct catalog_txn *txn;
@@ -303,7 +303,7 @@ static void *read_on(void *arg)
 	return (void *)(intptr_t)err;
 }
 
-static void test_all_threads_end(void **state)
+WITH_FOLDER(test_all_threads_end)
 {
 	struct crowd crowd = { .f = *state };
 	pthread_t threads[THREADS];
@@ -362,7 +362,7 @@ static void get_a_signal(struct fixture *f)
 	(void)raise(SIGBUS);
 }
 
-static void test_other_mappings_stay_fatal(void **state)
+WITH_FOLDER(test_other_mappings_stay_fatal)
 {
 	struct fixture *f = *state;
 	struct catalog_txn *txn;
@@ -378,25 +378,4 @@ static void test_other_mappings_stay_fatal(void **state)
 	assert_int_equal(catalog_write(f->c, &txn), -EUCLEAN);
 	assert_int_equal(signal_of_child(read_cut_mapping, f), SIGBUS);
 	assert_int_equal(signal_of_child(get_a_signal, f), SIGBUS);
-}
-
-#define cut_test(test) \
-	cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cut_test(test_a_read_ends),
-		cut_test(test_a_walk_ends_between_two_records),
-		cut_test(test_a_write_ends),
-		cut_test(test_a_file_that_was_cut_is_not_written),
-		cut_test(test_the_table_of_readers_is_cut),
-		cut_test(test_another_one_takes_its_place),
-		cut_test(test_the_file_is_deleted_as_well),
-		cut_test(test_the_next_opening_refuses_what_was_lost),
-		cut_test(test_all_threads_end),
-		cut_test(test_other_mappings_stay_fatal),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

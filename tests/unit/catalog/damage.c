@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/catalog/sample.h"
 
-static void test_the_sample_itself_opens(void **state)
+WITH_SAMPLE(test_the_sample_itself_opens)
 {
 	struct sample *s = *state;
 
@@ -10,7 +10,7 @@ static void test_the_sample_itself_opens(void **state)
 	assert_int_equal(try_unsealed(s), 0);
 }
 
-static void test_a_truncated_file_is_unclean(void **state)
+WITH_SAMPLE(test_a_truncated_file_is_unclean)
 {
 	struct sample *s = *state;
 	size_t len, refused = 0, tried = 0;
@@ -31,7 +31,7 @@ static void test_a_truncated_file_is_unclean(void **state)
 	assert_set_aside_and_opened(s);
 }
 
-static void test_an_empty_file_is_a_new_catalog(void **state)
+WITH_SAMPLE(test_an_empty_file_is_a_new_catalog)
 {
 	struct sample *s = *state;
 
@@ -40,7 +40,7 @@ static void test_an_empty_file_is_a_new_catalog(void **state)
 	assert_int_equal(count_files(&s->f), 0);
 }
 
-static void test_zeros_and_garbage_are_refused(void **state)
+WITH_SAMPLE(test_zeros_and_garbage_are_refused)
 {
 	struct sample *s = *state;
 	uint64_t random = SEED;
@@ -61,7 +61,7 @@ static void test_zeros_and_garbage_are_refused(void **state)
 	free(bytes);
 }
 
-static void test_a_zeroed_page_is_unclean_or_unused(void **state)
+WITH_SAMPLE(test_a_zeroed_page_is_unclean_or_unused)
 {
 	struct sample *s = *state;
 	uint8_t *bytes = malloc(s->len);
@@ -112,7 +112,7 @@ static void flip_some(const struct sample *s, uint64_t *random, int flips,
 	} while (memcmp(bytes, s->bytes, s->len) == 0);
 }
 
-static void test_flipped_bits_break_the_seal(void **state)
+WITH_SAMPLE(test_flipped_bits_break_the_seal)
 {
 	struct sample *s = *state;
 	uint8_t *bytes = malloc(s->len);
@@ -128,7 +128,7 @@ static void test_flipped_bits_break_the_seal(void **state)
 	free(bytes);
 }
 
-static void test_flipped_bits_do_not_crash(void **state)
+WITH_SAMPLE(test_flipped_bits_do_not_crash)
 {
 	struct sample *s = *state;
 	uint8_t *bytes = malloc(s->len);
@@ -177,7 +177,7 @@ static void assert_length_is_checked(struct sample *s, const uint8_t *key,
 }
 
 /* A writer that removes the record would move what lies behind the page. */
-static void test_values_that_are_not_read_have_their_size(void **state)
+WITH_SAMPLE(test_values_that_are_not_read_have_their_size)
 {
 	struct catalog_name name = name_of("file number 1 of many");
 	struct file_key file = key_of(1), parent = key_of(100000);
@@ -200,7 +200,7 @@ static void test_values_that_are_not_read_have_their_size(void **state)
 
 /* The free space of pages is believed by writes alone: each of these bytes
  * takes every value that differs in one bit. */
-static void test_page_headers_do_not_crash_a_writer(void **state)
+WITH_SAMPLE(test_page_headers_do_not_crash_a_writer)
 {
 	struct sample *s = *state;
 	uint8_t *bytes = malloc(s->len);
@@ -218,21 +218,4 @@ static void test_page_headers_do_not_crash_a_writer(void **state)
 		}
 	}
 	free(bytes);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		sample_test(test_the_sample_itself_opens),
-		sample_test(test_a_truncated_file_is_unclean),
-		sample_test(test_an_empty_file_is_a_new_catalog),
-		sample_test(test_zeros_and_garbage_are_refused),
-		sample_test(test_a_zeroed_page_is_unclean_or_unused),
-		sample_test(test_flipped_bits_break_the_seal),
-		sample_test(test_flipped_bits_do_not_crash),
-		sample_test(test_values_that_are_not_read_have_their_size),
-		sample_test(test_page_headers_do_not_crash_a_writer),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

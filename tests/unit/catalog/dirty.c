@@ -41,7 +41,10 @@ static struct dirty_mark look(struct catalog *c, uint64_t after,
 	return mark;
 }
 
-static void test_nothing_is_recorded_without_a_share(void **state)
+static int teardown(void **state);
+#define WITH_FIXTURE(name) TEST_WITH(name, fixture_setup_open, teardown)
+
+WITH_FIXTURE(test_nothing_is_recorded_without_a_share)
 {
 	struct fixture *f = *state;
 	struct dirty_mark mark;
@@ -53,7 +56,7 @@ static void test_nothing_is_recorded_without_a_share(void **state)
 	assert_int_equal(mark.incarnation, 0);
 }
 
-static void test_a_file_has_one_entry_with_its_last_change(void **state)
+WITH_FIXTURE(test_a_file_has_one_entry_with_its_last_change)
 {
 	struct fixture *f = *state;
 	struct dirty_mark first, last;
@@ -76,7 +79,7 @@ static void test_a_file_has_one_entry_with_its_last_change(void **state)
 	assert_int_equal(seen.count, 2);
 }
 
-static void test_an_aborted_change_is_no_change(void **state)
+WITH_FIXTURE(test_an_aborted_change_is_no_change)
 {
 	struct fixture *f = *state;
 	struct catalog_txn *txn;
@@ -90,7 +93,7 @@ static void test_an_aborted_change_is_no_change(void **state)
 	assert_int_equal(seen.count, 0);
 }
 
-static void test_names_and_removals_are_changes(void **state)
+WITH_FIXTURE(test_names_and_removals_are_changes)
 {
 	struct fixture *f = *state;
 	struct file_key directory = key_of(5), file = key_of(6);
@@ -126,7 +129,7 @@ static void test_names_and_removals_are_changes(void **state)
 	assert_int_equal(seen.count, 2);
 }
 
-static void test_acknowledged_entries_are_removed(void **state)
+WITH_FIXTURE(test_acknowledged_entries_are_removed)
 {
 	struct fixture *f = *state;
 	struct dirty_mark mark, other;
@@ -166,7 +169,7 @@ static void follow_in_child(struct fixture *f, size_t want)
 	assert_int_equal(status, 0);
 }
 
-static void test_another_process_sees_what_was_committed(void **state)
+WITH_FIXTURE(test_another_process_sees_what_was_committed)
 {
 	struct fixture *f = *state;
 
@@ -185,21 +188,4 @@ static int teardown(void **state)
 	(void)snprintf(path, sizeof(path), "%s/share", f->directory);
 	fixture_remove(path);
 	return fixture_teardown(state);
-}
-
-#define dirty_test(test) \
-	cmocka_unit_test_setup_teardown(test, fixture_setup_open, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		dirty_test(test_nothing_is_recorded_without_a_share),
-		dirty_test(test_a_file_has_one_entry_with_its_last_change),
-		dirty_test(test_an_aborted_change_is_no_change),
-		dirty_test(test_names_and_removals_are_changes),
-		dirty_test(test_acknowledged_entries_are_removed),
-		dirty_test(test_another_process_sees_what_was_committed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,21 +4,16 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/base/bytes.h"
 #include "core/catalog/catalog.h"
 #include "core/digest/sise.h"
+#include "tests/support/test.h"
 #include "tests/unit/catalog/oracle.h"
 #include "tests/support/catalog_each.h"
 
@@ -331,5 +326,8 @@ static inline void assert_paths(struct catalog_txn *txn, uint64_t inode,
 	assert_string_equal(have.data ? have.data : "", want);
 	buf_release(&have);
 }
+
+#define WITH_CATALOG(name) TEST_WITH(name, fixture_setup_open, fixture_teardown)
+#define WITH_FOLDER(name) TEST_WITH(name, fixture_setup, fixture_teardown)
 
 #endif

@@ -3,7 +3,7 @@
 
 /* Files that another program or version made. */
 
-static void test_an_lmdb_file_of_another_program_is_unclean(void **state)
+WITH_SAMPLE(test_an_lmdb_file_of_another_program_is_unclean)
 {
 	struct sample *s = *state;
 	MDB_val key = { 1, (void *)(uintptr_t) "k" };
@@ -23,7 +23,7 @@ static void test_an_lmdb_file_of_another_program_is_unclean(void **state)
 	assert_set_aside_and_opened(s);
 }
 
-static void test_another_version_of_kinfs_is_told_apart(void **state)
+WITH_SAMPLE(test_another_version_of_kinfs_is_told_apart)
 {
 	struct sample *s = *state;
 	uint8_t record[META_BYTES];
@@ -44,7 +44,7 @@ static void test_another_version_of_kinfs_is_told_apart(void **state)
 }
 
 /* LMDB's data version follows its magic number. */
-static void test_another_version_of_lmdb_is_told_apart(void **state)
+WITH_SAMPLE(test_another_version_of_lmdb_is_told_apart)
 {
 	static const uint8_t magic[] = { 0xde, 0xc0, 0xef, 0xbe };
 	struct sample *s = *state;
@@ -64,7 +64,7 @@ static void test_another_version_of_lmdb_is_told_apart(void **state)
 	assert_set_aside_and_opened(s);
 }
 
-static void test_what_is_no_file_is_unclean(void **state)
+WITH_SAMPLE(test_what_is_no_file_is_unclean)
 {
 	struct sample *s = *state;
 
@@ -77,7 +77,7 @@ static void test_what_is_no_file_is_unclean(void **state)
 	assert_set_aside_and_opened(s);
 }
 
-static void test_files_set_aside_are_numbered(void **state)
+WITH_SAMPLE(test_files_set_aside_are_numbered)
 {
 	struct sample *s = *state;
 	struct buf aside = { 0 };
@@ -91,17 +91,4 @@ static void test_files_set_aside_are_numbered(void **state)
 		assert_string_equal(aside.data, want);
 	}
 	buf_release(&aside);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		sample_test(test_an_lmdb_file_of_another_program_is_unclean),
-		sample_test(test_another_version_of_kinfs_is_told_apart),
-		sample_test(test_another_version_of_lmdb_is_told_apart),
-		sample_test(test_what_is_no_file_is_unclean),
-		sample_test(test_files_set_aside_are_numbered),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@ static void add_file(struct fixture *f, uint64_t inode, uint64_t content)
 
 /* ---- opening ---- */
 
-static void test_what_was_committed_is_there_after_reopening(void **state)
+WITH_CATALOG(test_what_was_committed_is_there_after_reopening)
 {
 	struct fixture *f = *state;
 	struct file_key key = key_of(5);
@@ -36,7 +36,7 @@ static void test_what_was_committed_is_there_after_reopening(void **state)
 	check_clean(f);
 }
 
-static void test_an_abort_leaves_nothing(void **state)
+WITH_CATALOG(test_an_abort_leaves_nothing)
 {
 	struct fixture *f = *state;
 	struct catalog_txn *txn = begin_write(f);
@@ -57,7 +57,7 @@ static mode_t mode_of(const struct fixture *f, const char *name)
 	return st.st_mode & 07777;
 }
 
-static void test_other_users_cannot_read_it(void **state)
+WITH_CATALOG(test_other_users_cannot_read_it)
 {
 	struct fixture *f = *state;
 	char inner[96];
@@ -77,7 +77,7 @@ static void test_other_users_cannot_read_it(void **state)
 	fixture_remove(inner);
 }
 
-static void test_a_second_opening_is_busy(void **state)
+WITH_CATALOG(test_a_second_opening_is_busy)
 {
 	struct fixture *f = *state;
 	struct catalog *second = NULL;
@@ -90,7 +90,7 @@ static void test_a_second_opening_is_busy(void **state)
 	catalog_free(second);
 }
 
-static void test_a_second_process_is_told_busy(void **state)
+WITH_CATALOG(test_a_second_process_is_told_busy)
 {
 	struct fixture *f = *state;
 	struct catalog *second;
@@ -103,7 +103,7 @@ static void test_a_second_process_is_told_busy(void **state)
 
 /* The lock belongs to the catalog, not to a process that inherited a
  * descriptor. */
-static void test_a_leftover_child_does_not_keep_the_lock(void **state)
+WITH_CATALOG(test_a_leftover_child_does_not_keep_the_lock)
 {
 	struct fixture *f = *state;
 	int gone[2];
@@ -152,7 +152,7 @@ static void daemonize(struct fixture *f, const int *alive, int done)
 	_exit(write(done, &byte, 1) == 1 ? 0 : 1);
 }
 
-static void test_an_open_catalog_survives_the_fork_of_a_daemon(void **state)
+WITH_CATALOG(test_an_open_catalog_survives_the_fork_of_a_daemon)
 {
 	struct fixture *f = *state;
 	int alive[2], done[2];
@@ -213,7 +213,7 @@ static void kill_after(struct fixture *f, int commits)
 	(void)close(pipe_ends[0]);
 }
 
-static void test_a_killed_writer_leaves_a_sound_catalog(void **state)
+WITH_CATALOG(test_a_killed_writer_leaves_a_sound_catalog)
 {
 	struct fixture *f = *state;
 	int round;
@@ -229,7 +229,7 @@ static void test_a_killed_writer_leaves_a_sound_catalog(void **state)
 	}
 }
 
-static void test_a_stale_lock_file_of_any_bytes_is_no_obstacle(void **state)
+WITH_CATALOG(test_a_stale_lock_file_of_any_bytes_is_no_obstacle)
 {
 	struct fixture *f = *state;
 	char path[128], garbage[9000];
@@ -246,7 +246,7 @@ static void test_a_stale_lock_file_of_any_bytes_is_no_obstacle(void **state)
 
 /* ---- what the header promises of opening ---- */
 
-static void test_another_digest_set_makes_all_fresh_pending(void **state)
+WITH_CATALOG(test_another_digest_set_makes_all_fresh_pending)
 {
 	struct fixture *f = *state;
 	struct file_key failed = key_of(1);
@@ -278,7 +278,7 @@ static void test_another_digest_set_makes_all_fresh_pending(void **state)
 	assert_int_equal(n.fresh, 1);
 }
 
-static void test_content_ids_end_and_never_return(void **state)
+WITH_CATALOG(test_content_ids_end_and_never_return)
 {
 	struct fixture *f = *state;
 	struct catalog_changes changes;
@@ -302,7 +302,7 @@ static void test_content_ids_end_and_never_return(void **state)
 	check_clean(f);
 }
 
-static void test_a_content_that_came_and_went_is_no_change(void **state)
+WITH_CATALOG(test_a_content_that_came_and_went_is_no_change)
 {
 	struct fixture *f = *state;
 	struct catalog_changes changes;
@@ -318,7 +318,7 @@ static void test_a_content_that_came_and_went_is_no_change(void **state)
 	catalog_changes_release(&changes);
 }
 
-static void test_equal_hashes_of_other_sizes_are_other_contents(void **state)
+WITH_CATALOG(test_equal_hashes_of_other_sizes_are_other_contents)
 {
 	struct fixture *f = *state;
 	struct catalog_txn *txn = begin_write(f);
@@ -338,7 +338,7 @@ static void test_equal_hashes_of_other_sizes_are_other_contents(void **state)
 	check_clean(f);
 }
 
-static void test_what_cannot_be_true_is_refused(void **state)
+WITH_CATALOG(test_what_cannot_be_true_is_refused)
 {
 	struct fixture *f = *state;
 	struct catalog_txn *txn = begin_write(f);
@@ -374,7 +374,7 @@ static void add_scattered(struct fixture *f, uint64_t count)
 	commit(txn);
 }
 
-static void test_packing_keeps_everything_in_less_room(void **state)
+WITH_CATALOG(test_packing_keeps_everything_in_less_room)
 {
 	struct fixture *f = *state;
 	uint64_t before, after;
@@ -398,7 +398,7 @@ static void test_packing_keeps_everything_in_less_room(void **state)
 	check_clean(f);
 }
 
-static void test_packing_gives_up_when_it_is_cancelled(void **state)
+WITH_CATALOG(test_packing_gives_up_when_it_is_cancelled)
 {
 	struct fixture *f = *state;
 	char path[128];
@@ -429,7 +429,7 @@ static void *write_on(void *arg)
 }
 
 /* What another thread writes meanwhile is not lost. */
-static void test_packing_beside_a_writer(void **state)
+WITH_CATALOG(test_packing_beside_a_writer)
 {
 	struct fixture *f = *state;
 	struct writer w = { .c = f->c, .files = SCATTERED };
@@ -449,13 +449,9 @@ static void test_packing_beside_a_writer(void **state)
 	check_clean(f);
 }
 
-#define life_test(name)                                           \
-	cmocka_unit_test_setup_teardown(name, fixture_setup_open, \
-					fixture_teardown)
-
 /* ---- opening what is there ---- */
 
-static void test_nothing_is_made_of_nothing(void **state)
+WITH_FOLDER(test_nothing_is_made_of_nothing)
 {
 	struct fixture *f = *state;
 	char path[128];
@@ -470,7 +466,7 @@ static void test_nothing_is_made_of_nothing(void **state)
 	assert_int_equal(access(path, F_OK), 0);
 }
 
-static void test_what_is_there_stays_what_it_is(void **state)
+WITH_FOLDER(test_what_is_there_stays_what_it_is)
 {
 	struct fixture *f = *state;
 	struct catalog_txn *txn;
@@ -490,35 +486,4 @@ static void test_what_is_there_stays_what_it_is(void **state)
 	catalog_abort(txn);
 	buf_release(&source);
 	assert_int_equal(count_files(f), 3);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		life_test(test_what_was_committed_is_there_after_reopening),
-		life_test(test_an_abort_leaves_nothing),
-		life_test(test_other_users_cannot_read_it),
-		life_test(test_a_second_opening_is_busy),
-		life_test(test_a_second_process_is_told_busy),
-		life_test(test_a_leftover_child_does_not_keep_the_lock),
-		life_test(test_an_open_catalog_survives_the_fork_of_a_daemon),
-		life_test(test_a_killed_writer_leaves_a_sound_catalog),
-		life_test(test_a_stale_lock_file_of_any_bytes_is_no_obstacle),
-		life_test(test_another_digest_set_makes_all_fresh_pending),
-		life_test(test_content_ids_end_and_never_return),
-		life_test(test_a_content_that_came_and_went_is_no_change),
-		life_test(test_equal_hashes_of_other_sizes_are_other_contents),
-		life_test(test_what_cannot_be_true_is_refused),
-		life_test(test_packing_keeps_everything_in_less_room),
-		life_test(test_packing_gives_up_when_it_is_cancelled),
-		life_test(test_packing_beside_a_writer),
-		cmocka_unit_test_setup_teardown(test_nothing_is_made_of_nothing,
-						fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(
-			test_what_is_there_stays_what_it_is, fixture_setup,
-			fixture_teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

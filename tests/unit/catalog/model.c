@@ -206,21 +206,11 @@ static void run_program(uint64_t seed)
 	free(p);
 }
 
-static void test_random_programs_match_the_model(void **state)
+TEST(test_random_programs_match_the_model)
 {
 	uint64_t seed;
 
-	(void)state;
 	make_names();
 	for (seed = 1; seed <= PROGRAMS; seed++)
 		run_program(seed);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random_programs_match_the_model),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,7 +82,9 @@ static int teardown_clean(void **state)
 	return fixture_teardown(state);
 }
 
-static void test_any_bytes_make_a_name(void **state)
+#define WITH_FIXTURE(name) TEST_WITH(name, setup_tree, teardown_clean)
+
+WITH_FIXTURE(test_any_bytes_make_a_name)
 {
 	char longest[256];
 	struct catalog_txn *txn = begin_write(*state);
@@ -108,7 +110,7 @@ static void test_any_bytes_make_a_name(void **state)
 	catalog_abort(txn);
 }
 
-static void test_what_is_no_name_is_refused(void **state)
+WITH_FIXTURE(test_what_is_no_name_is_refused)
 {
 	struct catalog_txn *txn = begin_write(*state);
 	struct file_key x = key_of(X);
@@ -130,7 +132,7 @@ static void test_what_is_no_name_is_refused(void **state)
 	commit(txn);
 }
 
-static void test_hard_links_are_one_file(void **state)
+WITH_FIXTURE(test_hard_links_are_one_file)
 {
 	struct catalog_txn *txn = begin_write(*state);
 
@@ -144,7 +146,7 @@ static void test_hard_links_are_one_file(void **state)
 	commit(txn);
 }
 
-static void test_renaming_one_link_over_the_other_does_nothing(void **state)
+WITH_FIXTURE(test_renaming_one_link_over_the_other_does_nothing)
 {
 	struct catalog_txn *txn = begin_write(*state);
 
@@ -154,7 +156,7 @@ static void test_renaming_one_link_over_the_other_does_nothing(void **state)
 	commit(txn);
 }
 
-static void test_a_rename_takes_the_place_of_its_target(void **state)
+WITH_FIXTURE(test_a_rename_takes_the_place_of_its_target)
 {
 	struct catalog_txn *txn = begin_write(*state);
 
@@ -164,7 +166,7 @@ static void test_a_rename_takes_the_place_of_its_target(void **state)
 	commit(txn);
 }
 
-static void test_a_target_with_another_name_survives(void **state)
+WITH_FIXTURE(test_a_target_with_another_name_survives)
 {
 	struct catalog_txn *txn = begin_write(*state);
 
@@ -174,7 +176,7 @@ static void test_a_target_with_another_name_survives(void **state)
 	commit(txn);
 }
 
-static void test_exchange_swaps_file_and_directory(void **state)
+WITH_FIXTURE(test_exchange_swaps_file_and_directory)
 {
 	struct catalog_txn *txn = begin_write(*state);
 
@@ -184,7 +186,7 @@ static void test_exchange_swaps_file_and_directory(void **state)
 	commit(txn);
 }
 
-static void test_an_unknown_source_clears_the_target(void **state)
+WITH_FIXTURE(test_an_unknown_source_clears_the_target)
 {
 	struct catalog_txn *txn = begin_write(*state);
 
@@ -193,7 +195,7 @@ static void test_an_unknown_source_clears_the_target(void **state)
 	commit(txn);
 }
 
-static void test_exchange_with_the_unknown_moves_the_known(void **state)
+WITH_FIXTURE(test_exchange_with_the_unknown_moves_the_known)
 {
 	struct catalog_txn *txn = begin_write(*state);
 
@@ -204,7 +206,7 @@ static void test_exchange_with_the_unknown_moves_the_known(void **state)
 	commit(txn);
 }
 
-static void test_a_renamed_directory_takes_its_files_along(void **state)
+WITH_FIXTURE(test_a_renamed_directory_takes_its_files_along)
 {
 	struct fixture *f = *state;
 	struct catalog_txn *txn = begin_write(f);
@@ -227,7 +229,7 @@ static void test_a_renamed_directory_takes_its_files_along(void **state)
 	commit(txn);
 }
 
-static void test_a_directory_has_one_name(void **state)
+WITH_FIXTURE(test_a_directory_has_one_name)
 {
 	struct catalog_txn *txn = begin_write(*state);
 
@@ -237,7 +239,7 @@ static void test_a_directory_has_one_name(void **state)
 	commit(txn);
 }
 
-static void test_a_removed_directory_takes_all_but_outside_links(void **state)
+WITH_FIXTURE(test_a_removed_directory_takes_all_but_outside_links)
 {
 	struct catalog_txn *txn = begin_write(*state);
 	struct file_key d = key_of(D);
@@ -251,7 +253,7 @@ static void test_a_removed_directory_takes_all_but_outside_links(void **state)
 	commit(txn);
 }
 
-static void test_a_file_set_over_a_directory_empties_it(void **state)
+WITH_FIXTURE(test_a_file_set_over_a_directory_empties_it)
 {
 	struct catalog_txn *txn = begin_write(*state);
 
@@ -262,7 +264,7 @@ static void test_a_file_set_over_a_directory_empties_it(void **state)
 	commit(txn);
 }
 
-static void test_a_directory_set_over_linked_file_loses_the_names(void **state)
+WITH_FIXTURE(test_a_directory_set_over_linked_file_loses_the_names)
 {
 	struct catalog_txn *txn = begin_write(*state);
 
@@ -274,7 +276,7 @@ static void test_a_directory_set_over_linked_file_loses_the_names(void **state)
 	commit(txn);
 }
 
-static void test_entries_make_their_parent_a_directory(void **state)
+WITH_FIXTURE(test_entries_make_their_parent_a_directory)
 {
 	struct catalog_txn *txn = begin_write(*state);
 	struct file_key y = key_of(Y);
@@ -290,7 +292,7 @@ static void test_entries_make_their_parent_a_directory(void **state)
 	commit(txn);
 }
 
-static void test_a_deep_tree_has_paths_and_goes(void **state)
+WITH_FIXTURE(test_a_deep_tree_has_paths_and_goes)
 {
 	enum { DEPTH = 3000 };
 	struct catalog_txn *txn = begin_write(*state);
@@ -316,7 +318,7 @@ static void test_a_deep_tree_has_paths_and_goes(void **state)
 	buf_release(&want);
 }
 
-static void test_names_never_make_a_circle(void **state)
+WITH_FIXTURE(test_names_never_make_a_circle)
 {
 	struct catalog_txn *txn = begin_write(*state);
 	struct file_key e = key_of(E);
@@ -332,7 +334,7 @@ static void test_names_never_make_a_circle(void **state)
 	commit(txn);
 }
 
-static void test_what_is_so_already_writes_nothing(void **state)
+WITH_FIXTURE(test_what_is_so_already_writes_nothing)
 {
 	struct fixture *f = *state;
 	struct catalog_txn *txn;
@@ -356,7 +358,7 @@ static int stop_at_e(void *arg, struct catalog_name name,
 	return name.len == 1 && name.bytes[0] == 'e' ? 7 : 0;
 }
 
-static void test_a_listing_stops_when_told(void **state)
+WITH_FIXTURE(test_a_listing_stops_when_told)
 {
 	struct catalog_txn *txn = begin_write(*state);
 	struct file_key d = key_of(D);
@@ -367,35 +369,4 @@ static void test_a_listing_stops_when_told(void **state)
 	assert_int_equal(catalog_entry_each(txn, &d, stop_at_e, &calls), 7);
 	assert_int_equal(calls, 2);
 	commit(txn);
-}
-
-#define tree_test(name) \
-	cmocka_unit_test_setup_teardown(name, setup_tree, teardown_clean)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		tree_test(test_any_bytes_make_a_name),
-		tree_test(test_what_is_no_name_is_refused),
-		tree_test(test_hard_links_are_one_file),
-		tree_test(test_renaming_one_link_over_the_other_does_nothing),
-		tree_test(test_a_rename_takes_the_place_of_its_target),
-		tree_test(test_a_target_with_another_name_survives),
-		tree_test(test_exchange_swaps_file_and_directory),
-		tree_test(test_an_unknown_source_clears_the_target),
-		tree_test(test_exchange_with_the_unknown_moves_the_known),
-		tree_test(test_a_renamed_directory_takes_its_files_along),
-		tree_test(test_a_directory_has_one_name),
-		tree_test(test_a_removed_directory_takes_all_but_outside_links),
-		tree_test(test_a_file_set_over_a_directory_empties_it),
-		tree_test(
-			test_a_directory_set_over_linked_file_loses_the_names),
-		tree_test(test_entries_make_their_parent_a_directory),
-		tree_test(test_a_deep_tree_has_paths_and_goes),
-		tree_test(test_names_never_make_a_circle),
-		tree_test(test_what_is_so_already_writes_nothing),
-		tree_test(test_a_listing_stops_when_told),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

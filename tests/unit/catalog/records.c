@@ -22,7 +22,7 @@ static void add_long_signature(struct fixture *f, uint64_t inode, size_t pairs)
 	buf_release(&sise);
 }
 
-static void test_long_values_come_and_go(void **state)
+WITH_CATALOG(test_long_values_come_and_go)
 {
 	struct fixture *f = *state;
 	struct file_key key = key_of(5000);
@@ -41,7 +41,7 @@ static void test_long_values_come_and_go(void **state)
 }
 
 /* Each record, cut or lengthened by a byte. */
-static void test_records_of_a_wrong_length_are_unclean(void **state)
+TEST(test_records_of_a_wrong_length_are_unclean)
 {
 	uint8_t bytes[128] = { 0 };
 	struct file_record r = { .state = FILE_PENDING };
@@ -52,7 +52,6 @@ static void test_records_of_a_wrong_length_are_unclean(void **state)
 	uint32_t id;
 	size_t len, key_len;
 
-	(void)state;
 	for (len = 0; len < sizeof(bytes); len++) {
 		v.mv_size = len;
 		file_record_store(&r, bytes);
@@ -97,14 +96,13 @@ static const struct file_key keys[] = {
 
 enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
 
-static void test_keys_come_back_and_sort_as_their_numbers(void **state)
+TEST(test_keys_come_back_and_sort_as_their_numbers)
 {
 	uint8_t bytes[2][FILE_KEY_BYTES_MAX];
 	size_t len[2] = { 0 }, i, less;
 	struct file_key have;
 	int order;
 
-	(void)state;
 	for (i = 0; i < KEYS; i++) {
 		MDB_val v = { .mv_data = bytes[i % 2] };
 
@@ -122,12 +120,11 @@ static void test_keys_come_back_and_sort_as_their_numbers(void **state)
 }
 
 /* Keys of a device and inode begin alike, and no others do. */
-static void test_a_number_is_how_its_keys_begin(void **state)
+TEST(test_a_number_is_how_its_keys_begin)
 {
 	uint8_t number[FILE_KEY_BYTES_MAX], key[FILE_KEY_BYTES_MAX];
 	size_t i, j, len;
 
-	(void)state;
 	for (i = 0; i < KEYS; i++)
 		for (j = 0; j < KEYS; j++) {
 			bool same = keys[i].device == keys[j].device &&
@@ -142,7 +139,7 @@ static void test_a_number_is_how_its_keys_begin(void **state)
 }
 
 /* There is one form of each key. */
-static void test_other_keys_are_unclean(void **state)
+TEST(test_other_keys_are_unclean)
 {
 	static const struct {
 		size_t len;
@@ -160,7 +157,6 @@ static void test_other_keys_are_unclean(void **state)
 	struct file_key have;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		MDB_val v = { bad[i].len, (void *)(uintptr_t)bad[i].bytes };
 
@@ -195,7 +191,7 @@ static int spoil_first(struct fixture *f, int db, size_t offset)
 	return err;
 }
 
-static void test_every_bit_of_a_record_counts(void **state)
+WITH_CATALOG(test_every_bit_of_a_record_counts)
 {
 	static const int tables[] = { DB_FILES,   DB_NAMES,
 				      DB_LINKS,   DB_CONTENTS,
@@ -221,22 +217,4 @@ static void test_every_bit_of_a_record_counts(void **state)
 		assert_true(offset >= RECORD_SUM_BYTES);
 	}
 	check_clean(f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_long_values_come_and_go,
-						fixture_setup_open,
-						fixture_teardown),
-		cmocka_unit_test(test_records_of_a_wrong_length_are_unclean),
-		cmocka_unit_test(test_keys_come_back_and_sort_as_their_numbers),
-		cmocka_unit_test(test_a_number_is_how_its_keys_begin),
-		cmocka_unit_test(test_other_keys_are_unclean),
-		cmocka_unit_test_setup_teardown(
-			test_every_bit_of_a_record_counts, fixture_setup_open,
-			fixture_teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,7 +68,9 @@ static int setup_small(void **state)
 	return 0;
 }
 
-static void test_a_full_map_grows_and_the_work_is_repeated(void **state)
+#define WITH_FIXTURE(name) TEST_WITH(name, setup_small, fixture_teardown)
+
+WITH_FIXTURE(test_a_full_map_grows_and_the_work_is_repeated)
 {
 	struct fixture *f = *state;
 	int grown = 0;
@@ -90,7 +92,7 @@ static void test_a_full_map_grows_and_the_work_is_repeated(void **state)
 	assert_int_equal(add_many(f->c, 20000, 500), 0);
 }
 
-static void test_after_a_full_map_nothing_can_be_committed(void **state)
+WITH_FIXTURE(test_after_a_full_map_nothing_can_be_committed)
 {
 	struct fixture *f = *state;
 	struct catalog_txn *txn = begin_write(f);
@@ -107,7 +109,7 @@ static void test_after_a_full_map_nothing_can_be_committed(void **state)
 	check_clean(f);
 }
 
-static void test_another_digest_set_fits_into_a_small_map(void **state)
+WITH_FIXTURE(test_another_digest_set_fits_into_a_small_map)
 {
 	struct fixture *f = *state;
 	struct catalog_txn *txn;
@@ -139,7 +141,7 @@ static int grow_without_room(struct fixture *f)
 	return 0;
 }
 
-static void test_growing_without_address_space_fails_softly(void **state)
+WITH_FIXTURE(test_growing_without_address_space_fails_softly)
 {
 	struct fixture *f = *state;
 	pid_t child;
@@ -192,7 +194,7 @@ static void *reader(void *arg)
 	return (void *)line;
 }
 
-static void test_readers_see_whole_commits_while_the_map_grows(void **state)
+WITH_FIXTURE(test_readers_see_whole_commits_while_the_map_grows)
 {
 	struct fixture *f = *state;
 	struct crowd crowd = { .c = f->c };
@@ -235,7 +237,7 @@ static void *writer(void *arg)
 	return NULL;
 }
 
-static void test_writers_wait_for_each_other(void **state)
+WITH_FIXTURE(test_writers_wait_for_each_other)
 {
 	struct fixture *f = *state;
 	struct writer writers[3];
@@ -347,7 +349,7 @@ static int unlimit_file_size(struct fixture *f)
 	return setrlimit(RLIMIT_FSIZE, &limit);
 }
 
-static void test_a_file_that_cannot_grow_keeps_what_it_had(void **state)
+WITH_FIXTURE(test_a_file_that_cannot_grow_keeps_what_it_had)
 {
 	struct fixture *f = *state;
 	pid_t child;
@@ -384,7 +386,7 @@ static int full_disk(struct fixture *f)
 	return full_then_room(f, nothing, enlarge_disk, -ENOSPC) != 0;
 }
 
-static void test_a_full_disk_is_said_and_survived(void **state)
+WITH_FIXTURE(test_a_full_disk_is_said_and_survived)
 {
 	struct fixture *f = *state;
 	pid_t child;
@@ -419,7 +421,7 @@ static int first_start(struct fixture *f, uint64_t limit_bytes)
 	return 0;
 }
 
-static void test_a_first_start_on_a_full_disk_can_be_repeated(void **state)
+WITH_FIXTURE(test_a_first_start_on_a_full_disk_can_be_repeated)
 {
 	struct fixture *f = *state;
 	static const uint64_t limits[] = { 0, 100, 4096, 8192, 12288 };
@@ -436,24 +438,4 @@ static void test_a_first_start_on_a_full_disk_can_be_repeated(void **state)
 			_exit(first_start(f, limits[i]) != 0);
 		assert_int_equal(child_result(child), 0);
 	}
-}
-
-#define small_test(name) \
-	cmocka_unit_test_setup_teardown(name, setup_small, fixture_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		small_test(test_a_full_map_grows_and_the_work_is_repeated),
-		small_test(test_after_a_full_map_nothing_can_be_committed),
-		small_test(test_another_digest_set_fits_into_a_small_map),
-		small_test(test_growing_without_address_space_fails_softly),
-		small_test(test_readers_see_whole_commits_while_the_map_grows),
-		small_test(test_writers_wait_for_each_other),
-		small_test(test_a_file_that_cannot_grow_keeps_what_it_had),
-		small_test(test_a_full_disk_is_said_and_survived),
-		small_test(test_a_first_start_on_a_full_disk_can_be_repeated),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -270,7 +270,6 @@ static inline void assert_set_aside_and_opened(struct sample *s)
 	buf_release(&aside);
 }
 
-#define sample_test(name) \
-	cmocka_unit_test_setup_teardown(name, setup_sample, teardown_sample)
+#define WITH_SAMPLE(name) TEST_WITH(name, setup_sample, teardown_sample)
 
 #endif

@@ -18,7 +18,7 @@ static int get_sketch(struct fixture *f, uint32_t content, struct sketch *out)
 
 /* ---- what goes in comes out ---- */
 
-static void test_a_sketch_comes_back_as_it_was(void **state)
+WITH_CATALOG(test_a_sketch_comes_back_as_it_was)
 {
 	static const size_t counts[] = { 0, 1, 2, 127, 128, 700, 1024 };
 	static struct sketch want, have;
@@ -35,7 +35,7 @@ static void test_a_sketch_comes_back_as_it_was(void **state)
 	check_clean(f);
 }
 
-static void test_only_what_is_wanted_is_read(void **state)
+WITH_CATALOG(test_only_what_is_wanted_is_read)
 {
 	const uint32_t wanted =
 		DIGEST_BIT(DIGEST_SSDEEP) | DIGEST_BIT(DIGEST_SHA256);
@@ -79,7 +79,7 @@ static void put_digest(struct catalog_txn *txn, uint32_t content, int digest,
 }
 
 /* A digest that is not wanted is not looked at. */
-static void test_a_damaged_digest_does_not_hide_the_others(void **state)
+WITH_CATALOG(test_a_damaged_digest_does_not_hide_the_others)
 {
 	struct fixture *f = *state;
 	uint32_t content = add_content(f, 1, NULL);
@@ -98,7 +98,7 @@ static void test_a_damaged_digest_does_not_hide_the_others(void **state)
 	catalog_abort(txn);
 }
 
-static void test_a_content_may_be_without(void **state)
+WITH_CATALOG(test_a_content_may_be_without)
 {
 	static struct sketch have;
 	struct fixture *f = *state;
@@ -117,7 +117,7 @@ static void test_a_content_may_be_without(void **state)
 	check_clean(f);
 }
 
-static void test_a_sketch_goes_with_its_content(void **state)
+WITH_CATALOG(test_a_sketch_goes_with_its_content)
 {
 	static struct sketch sketch;
 	struct fixture *f = *state;
@@ -177,7 +177,7 @@ static void add_some(struct fixture *f, uint32_t contents)
 	}
 }
 
-static void test_all_sketches_come_in_order(void **state)
+WITH_CATALOG(test_all_sketches_come_in_order)
 {
 	struct fixture *f = *state;
 	struct walk w = { 0 };
@@ -190,7 +190,7 @@ static void test_all_sketches_come_in_order(void **state)
 	assert_int_equal(w.last, 29);
 }
 
-static void test_visiting_stops_when_told(void **state)
+WITH_CATALOG(test_visiting_stops_when_told)
 {
 	struct walk w = { .stop_after = 5 };
 	struct fixture *f = *state;
@@ -252,7 +252,7 @@ static uint32_t add_one(struct fixture *f)
 	return content;
 }
 
-static void test_bytes_that_were_cut_are_unclean(void **state)
+WITH_CATALOG(test_bytes_that_were_cut_are_unclean)
 {
 	static uint8_t bytes[SKETCH_PACKED_MAX + 1];
 	struct fixture *f = *state;
@@ -268,7 +268,7 @@ static void test_bytes_that_were_cut_are_unclean(void **state)
 	assert_unclean(f, content, bytes, sizeof(bytes));
 }
 
-static void test_a_missing_sketch_is_unclean(void **state)
+WITH_CATALOG(test_a_missing_sketch_is_unclean)
 {
 	static uint8_t bytes[SKETCH_PACKED_MAX];
 	size_t len = make_bytes(5, bytes);
@@ -287,25 +287,4 @@ static void test_a_missing_sketch_is_unclean(void **state)
 	assert_int_equal(catalog_sketch_each(txn, ignore, NULL), -EUCLEAN);
 	catalog_abort(txn);
 	check_clean(f);
-}
-
-#define with_catalog(name)                                        \
-	cmocka_unit_test_setup_teardown(name, fixture_setup_open, \
-					fixture_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		with_catalog(test_a_sketch_comes_back_as_it_was),
-		with_catalog(test_only_what_is_wanted_is_read),
-		with_catalog(test_a_damaged_digest_does_not_hide_the_others),
-		with_catalog(test_a_content_may_be_without),
-		with_catalog(test_a_sketch_goes_with_its_content),
-		with_catalog(test_all_sketches_come_in_order),
-		with_catalog(test_visiting_stops_when_told),
-		with_catalog(test_bytes_that_were_cut_are_unclean),
-		with_catalog(test_a_missing_sketch_is_unclean),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,7 +38,7 @@ static struct content_text text_of(struct catalog_txn *txn, uint32_t content)
 	return text;
 }
 
-static void test_a_text_is_pending_until_it_is_made(void **state)
+WITH_CATALOG(test_a_text_is_pending_until_it_is_made)
 {
 	struct catalog_txn *txn = begin_write(*state);
 	uint32_t first = add_document(txn, 1, 10), second, found;
@@ -74,7 +74,7 @@ static void test_a_text_is_pending_until_it_is_made(void **state)
 	check_clean(*state);
 }
 
-static void test_what_no_program_read_is_tried_again(void **state)
+WITH_CATALOG(test_what_no_program_read_is_tried_again)
 {
 	struct catalog_txn *txn = begin_write(*state);
 	const uint32_t content = add_document(txn, 1, 10);
@@ -91,7 +91,7 @@ static void test_what_no_program_read_is_tried_again(void **state)
 	check_clean(*state);
 }
 
-static void test_a_text_goes_with_its_content(void **state)
+WITH_CATALOG(test_a_text_goes_with_its_content)
 {
 	struct fixture *f = *state;
 	struct catalog_txn *txn = begin_write(f);
@@ -122,7 +122,7 @@ static void test_a_text_goes_with_its_content(void **state)
 	check_clean(f);
 }
 
-static void test_a_pending_text_is_counted(void **state)
+WITH_CATALOG(test_a_pending_text_is_counted)
 {
 	struct fixture *f = *state;
 	struct catalog_txn *txn = begin_write(f);
@@ -141,7 +141,7 @@ static void test_a_pending_text_is_counted(void **state)
 	check_clean(f);
 }
 
-static void test_ids_of_sketches_and_contents_are_walked_apart(void **state)
+WITH_CATALOG(test_ids_of_sketches_and_contents_are_walked_apart)
 {
 	struct catalog_txn *txn = begin_write(*state);
 	const uint32_t content = add_document(txn, 1, 10);
@@ -165,21 +165,4 @@ static void test_ids_of_sketches_and_contents_are_walked_apart(void **state)
 	catalog_walk_end(walk);
 	commit(txn);
 	check_clean(*state);
-}
-
-#define TEST(name)                                                \
-	cmocka_unit_test_setup_teardown(name, fixture_setup_open, \
-					fixture_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_a_text_is_pending_until_it_is_made),
-		TEST(test_what_no_program_read_is_tried_again),
-		TEST(test_a_text_goes_with_its_content),
-		TEST(test_a_pending_text_is_counted),
-		TEST(test_ids_of_sketches_and_contents_are_walked_apart),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

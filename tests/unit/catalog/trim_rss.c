@@ -38,7 +38,7 @@ static void fill(struct fixture *f)
 	commit(txn);
 }
 
-static void test_leaves_the_memory_to_others(void **state)
+WITH_CATALOG(test_leaves_the_memory_to_others)
 {
 	struct fixture *f = *state;
 	struct catalog_txn *txn;
@@ -54,7 +54,7 @@ static void test_leaves_the_memory_to_others(void **state)
 	assert_true(resident_kib(f) < before / 2);
 }
 
-static void test_changes_nothing(void **state)
+WITH_CATALOG(test_changes_nothing)
 {
 	struct fixture *f = *state;
 	struct catalog_txn *reader, *writer;
@@ -75,27 +75,10 @@ static void test_changes_nothing(void **state)
 	assert_int_equal(count_files(f), FILES + 1);
 }
 
-static void test_of_an_empty_catalog(void **state)
+WITH_CATALOG(test_of_an_empty_catalog)
 {
 	struct fixture *f = *state;
 
 	assert_int_equal(catalog_trim_rss(f->c), 0);
 	assert_int_equal(count_files(f), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			test_leaves_the_memory_to_others, fixture_setup_open,
-			fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_changes_nothing,
-						fixture_setup_open,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_of_an_empty_catalog,
-						fixture_setup_open,
-						fixture_teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

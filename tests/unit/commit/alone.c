@@ -5,7 +5,9 @@
 
 /* ---- what becomes of an event ---- */
 
-static void test_a_result_is_in_the_catalog_and_the_index(void **state)
+#define WITH_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
+
+WITH_FIXTURE(test_a_result_is_in_the_catalog_and_the_index)
 {
 	struct recorder *r = *state;
 	struct file_record rec;
@@ -23,7 +25,7 @@ static void test_a_result_is_in_the_catalog_and_the_index(void **state)
 	assert_int_equal(index_count(r->index), 0);
 }
 
-static void test_a_file_that_cannot_be_read(void **state)
+WITH_FIXTURE(test_a_file_that_cannot_be_read)
 {
 	struct recorder *r = *state;
 	struct event *ev = new_result(1, 77);
@@ -38,7 +40,7 @@ static void test_a_file_that_cannot_be_read(void **state)
 	assert_int_equal(rec.error, EIO);
 }
 
-static void test_what_is_not_known_is_looked_for(void **state)
+WITH_FIXTURE(test_what_is_not_known_is_looked_for)
 {
 	struct recorder *r = *state;
 	struct file_record rec;
@@ -54,7 +56,7 @@ static void test_what_is_not_known_is_looked_for(void **state)
 	assert_int_equal(get_file(r, 4, &rec), -ENOENT);
 }
 
-static void test_what_a_batch_asks_for_is_asked_within_it(void **state)
+WITH_FIXTURE(test_what_a_batch_asks_for_is_asked_within_it)
 {
 	struct recorder *r = *state;
 
@@ -65,7 +67,7 @@ static void test_what_a_batch_asks_for_is_asked_within_it(void **state)
 	pthread_mutex_unlock(&r->lock);
 }
 
-static void test_a_learned_directory_is_read(void **state)
+WITH_FIXTURE(test_a_learned_directory_is_read)
 {
 	struct recorder *r = *state;
 	struct event *ev = new_name(EVENT_NAME_ADDED, 0, "d", 5);
@@ -76,7 +78,7 @@ static void test_a_learned_directory_is_read(void **state)
 	expect_said(r, "scan 5");
 }
 
-static void test_a_missing_file_is_looked_for_where_it_was(void **state)
+WITH_FIXTURE(test_a_missing_file_is_looked_for_where_it_was)
 {
 	struct recorder *r = *state;
 	struct file_record rec;
@@ -88,7 +90,7 @@ static void test_a_missing_file_is_looked_for_where_it_was(void **state)
 	assert_int_equal(get_file(r, 1, &rec), -ENOENT);
 }
 
-static void test_moves(void **state)
+WITH_FIXTURE(test_moves)
 {
 	struct recorder *r = *state;
 	struct event *ev;
@@ -130,7 +132,7 @@ static struct event *new_known_move(uint64_t key, uint64_t from,
 }
 
 /* Nothing of it is dropped and hashed again. */
-static void test_a_move_that_the_scan_has_seen(void **state)
+WITH_FIXTURE(test_a_move_that_the_scan_has_seen)
 {
 	struct recorder *r = *state;
 
@@ -144,7 +146,7 @@ static void test_a_move_that_the_scan_has_seen(void **state)
 }
 
 /* What the catalog has by that name is not what moved. */
-static void test_a_move_that_contradicts_the_catalog(void **state)
+WITH_FIXTURE(test_a_move_that_contradicts_the_catalog)
 {
 	struct recorder *r = *state;
 
@@ -171,7 +173,7 @@ static struct event *new_exchange(uint64_t key, const char *name,
 	return ev;
 }
 
-static void test_an_exchange(void **state)
+WITH_FIXTURE(test_an_exchange)
 {
 	struct recorder *r = *state;
 
@@ -189,7 +191,7 @@ static void test_an_exchange(void **state)
 }
 
 /* The scan has seen one end of it, so the file that was there has no name. */
-static void test_an_exchange_that_was_seen_in_part(void **state)
+WITH_FIXTURE(test_an_exchange_that_was_seen_in_part)
 {
 	struct recorder *r = *state;
 
@@ -199,7 +201,7 @@ static void test_an_exchange_that_was_seen_in_part(void **state)
 	expect_said(r, "scan 0");
 }
 
-static void test_a_moved_directory_is_read_for_what_is_excluded(void **state)
+WITH_FIXTURE(test_a_moved_directory_is_read_for_what_is_excluded)
 {
 	struct recorder *r = *state;
 	struct event *ev = new_move(0, "d", 0, "e");
@@ -212,7 +214,7 @@ static void test_a_moved_directory_is_read_for_what_is_excluded(void **state)
 	expect_said(r, "below 5");
 }
 
-static void test_an_impossible_event_holds_up_no_other(void **state)
+WITH_FIXTURE(test_an_impossible_event_holds_up_no_other)
 {
 	struct recorder *r = *state;
 
@@ -233,7 +235,7 @@ static void lose_a_move(struct recorder *r)
 	settle(r);
 }
 
-static void test_a_directory_is_never_below_itself(void **state)
+WITH_FIXTURE(test_a_directory_is_never_below_itself)
 {
 	struct recorder *r = *state;
 
@@ -246,7 +248,7 @@ static void test_a_directory_is_never_below_itself(void **state)
 	expect_paths(r, 1, "d/e/f\n");
 }
 
-static void test_a_metadata_change_keeps_the_digests(void **state)
+WITH_FIXTURE(test_a_metadata_change_keeps_the_digests)
 {
 	struct recorder *r = *state;
 	struct event *ev = new_event(EVENT_METADATA, 1);
@@ -298,8 +300,7 @@ static int post_listing(struct recorder *r, struct source_listing *l)
 }
 
 /* As above, and the scan lists 6 before it lists the root. */
-static void test_a_listing_that_contradicts_names_is_used_all_the_same(
-	void **state)
+WITH_FIXTURE(test_a_listing_that_contradicts_names_is_used_all_the_same)
 {
 	struct recorder *r = *state;
 	struct source_listing *l;
@@ -326,7 +327,7 @@ static void test_a_listing_that_contradicts_names_is_used_all_the_same(
 	assert_int_equal(get_file(r, 'D', &rec), 0);
 }
 
-static void test_a_listing_is_compared_with_the_catalog(void **state)
+WITH_FIXTURE(test_a_listing_is_compared_with_the_catalog)
 {
 	struct recorder *r = *state;
 	struct source_listing *l;
@@ -344,7 +345,7 @@ static void test_a_listing_is_compared_with_the_catalog(void **state)
 	assert_int_equal(get_file(r, 'c', &rec), 0);
 }
 
-static void test_what_is_older_than_a_change_of_names_is_refused(void **state)
+WITH_FIXTURE(test_what_is_older_than_a_change_of_names_is_refused)
 {
 	struct recorder *r = *state;
 	struct source_listing *l = new_listing(r, "ab");
@@ -358,32 +359,4 @@ static void test_what_is_older_than_a_change_of_names_is_refused(void **state)
 	assert_int_equal(l->count, 2); /* still the caller's */
 	source_listing_free(l);
 	assert_int_equal(commit_post(&r->c, ev), -ESTALE);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_a_result_is_in_the_catalog_and_the_index),
-		TEST(test_a_file_that_cannot_be_read),
-		TEST(test_what_is_not_known_is_looked_for),
-		TEST(test_what_a_batch_asks_for_is_asked_within_it),
-		TEST(test_a_learned_directory_is_read),
-		TEST(test_a_missing_file_is_looked_for_where_it_was),
-		TEST(test_moves),
-		TEST(test_a_move_that_the_scan_has_seen),
-		TEST(test_a_move_that_contradicts_the_catalog),
-		TEST(test_an_exchange),
-		TEST(test_an_exchange_that_was_seen_in_part),
-		TEST(test_a_moved_directory_is_read_for_what_is_excluded),
-		TEST(test_an_impossible_event_holds_up_no_other),
-		TEST(test_a_directory_is_never_below_itself),
-		TEST(test_a_metadata_change_keeps_the_digests),
-		TEST(test_a_listing_that_contradicts_names_is_used_all_the_same),
-		TEST(test_a_listing_is_compared_with_the_catalog),
-		TEST(test_what_is_older_than_a_change_of_names_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

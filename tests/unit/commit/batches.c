@@ -41,7 +41,9 @@ static void wait_settled(struct recorder *r)
 
 enum { STUCK = 4096 }; /* so many results are kept */
 
-static void test_results_are_kept_while_nothing_can_be_written(void **state)
+#define WITH_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
+
+WITH_FIXTURE(test_results_are_kept_while_nothing_can_be_written)
 {
 	struct recorder *r = *state;
 	struct event *ev = new_result(1, 77);
@@ -103,7 +105,7 @@ static void wait_closed(struct recorder *r)
 	} while (gate_is_open(r));
 }
 
-static void test_many_events_are_written_at_once(void **state)
+WITH_FIXTURE(test_many_events_are_written_at_once)
 {
 	struct recorder *r = *state;
 	struct catalog_txn *txn;
@@ -140,7 +142,7 @@ static void assert_indexed(struct recorder *r, uint32_t content, uint64_t made)
 }
 
 /* So many that the index is told of all of them at once, then one more. */
-static void test_many_results_are_in_the_index(void **state)
+WITH_FIXTURE(test_many_results_are_in_the_index)
 {
 	enum { RESULTS = 1000 };
 	struct recorder *r = *state;
@@ -163,7 +165,7 @@ static void test_many_results_are_in_the_index(void **state)
 		assert_indexed(r, i, 1000 + i);
 }
 
-static void test_too_many_events_become_a_scan(void **state)
+WITH_FIXTURE(test_too_many_events_become_a_scan)
 {
 	struct recorder *r = *state;
 	struct catalog_txn *txn;
@@ -214,7 +216,7 @@ static bool is_asleep(int thread)
 	return state == 'S';
 }
 
-static void test_the_scan_waits_for_room(void **state)
+WITH_FIXTURE(test_the_scan_waits_for_room)
 {
 	struct recorder *r = *state;
 	struct scan_thread s = { .r = r };
@@ -235,7 +237,7 @@ static void test_the_scan_waits_for_room(void **state)
 
 /* ---- the end ---- */
 
-static void test_what_was_posted_is_written_at_the_end(void **state)
+WITH_FIXTURE(test_what_was_posted_is_written_at_the_end)
 {
 	struct recorder *r = *state;
 	struct file_record rec;
@@ -251,7 +253,7 @@ static void test_what_was_posted_is_written_at_the_end(void **state)
 }
 
 /* As it is when the mount ends before its catalog was read. */
-static void test_a_catalog_that_was_never_opened_is_no_error(void **state)
+WITH_FIXTURE(test_a_catalog_that_was_never_opened_is_no_error)
 {
 	struct recorder *r = *state;
 
@@ -261,21 +263,4 @@ static void test_a_catalog_that_was_never_opened_is_no_error(void **state)
 	commit_stop(&r->c);
 	assert_int_equal(r->lines, 0);
 	catalog_admit(r->f.c, 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_results_are_kept_while_nothing_can_be_written),
-		TEST(test_many_events_are_written_at_once),
-		TEST(test_many_results_are_in_the_index),
-		TEST(test_too_many_events_become_a_scan),
-		TEST(test_the_scan_waits_for_room),
-		TEST(test_what_was_posted_is_written_at_the_end),
-		TEST(test_a_catalog_that_was_never_opened_is_no_error),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,9 +11,8 @@ static void expect_skipped(const char *reason)
 	expect_entries(3);
 }
 
-static void test_a_copy_becomes_a_hard_link(void **state)
+IN_TREE(test_a_copy_becomes_a_hard_link)
 {
-	(void)state;
 	dedup(DEDUP_HARDLINK);
 	assert_int_equal(last.outcome, DEDUP_DONE);
 	assert_int_equal(stat_of("bb").st_ino, stat_of("a").st_ino);
@@ -21,9 +20,8 @@ static void test_a_copy_becomes_a_hard_link(void **state)
 	expect_entries(3);
 }
 
-static void test_a_copy_is_removed(void **state)
+IN_TREE(test_a_copy_is_removed)
 {
-	(void)state;
 	dedup(DEDUP_REMOVE);
 	assert_int_equal(last.outcome, DEDUP_DONE);
 	assert_false(exists("bb"));
@@ -31,22 +29,20 @@ static void test_a_copy_is_removed(void **state)
 	expect_entries(2);
 }
 
-static void test_other_content_is_found_out(void **state)
+IN_TREE(test_other_content_is_found_out)
 {
 	struct dedup_plan p;
 
-	(void)state;
 	write_file("bb", "THE content of all three", 2000);
 	make_plan(&p, DEDUP_REMOVE);
 	apply_plan(&p);
 	expect_skipped("contents differ");
 }
 
-static void test_a_file_that_changed_since_the_plan_stays(void **state)
+IN_TREE(test_a_file_that_changed_since_the_plan_stays)
 {
 	struct dedup_plan p;
 
-	(void)state;
 	make_plan(&p, DEDUP_HARDLINK);
 	write_file("bb", text, 2001);
 	apply_plan(&p);
@@ -57,11 +53,10 @@ static void test_a_file_that_changed_since_the_plan_stays(void **state)
 	expect_skipped("the file that is kept has changed");
 }
 
-static void test_the_last_copy_is_never_removed(void **state)
+IN_TREE(test_the_last_copy_is_never_removed)
 {
 	struct dedup_plan p;
 
-	(void)state;
 	make_plan(&p, DEDUP_REMOVE);
 	assert_int_equal(unlink(at("a")), 0);
 	apply_plan(&p);
@@ -69,11 +64,10 @@ static void test_the_last_copy_is_never_removed(void **state)
 	expect_text("bb", text);
 }
 
-static void test_metadata_must_be_equal_or_forced(void **state)
+IN_TREE(test_metadata_must_be_equal_or_forced)
 {
 	struct dedup_plan p;
 
-	(void)state;
 	assert_int_equal(chmod(at("bb"), 0600), 0);
 	assert_int_equal(chmod(at("a"), 0640), 0);
 	dedup(DEDUP_HARDLINK);
@@ -102,11 +96,10 @@ static void plan_links(struct dedup_plan *p, enum dedup_method method,
 	assert_int_equal(p->step_count, 1);
 }
 
-static void test_all_names_of_a_copy_become_links(void **state)
+IN_TREE(test_all_names_of_a_copy_become_links)
 {
 	struct dedup_plan p;
 
-	(void)state;
 	plan_links(&p, DEDUP_HARDLINK, false);
 	apply_plan(&p);
 	assert_int_equal(last.outcome, DEDUP_DONE);
@@ -116,11 +109,10 @@ static void test_all_names_of_a_copy_become_links(void **state)
 	expect_entries(4);
 }
 
-static void test_all_names_of_a_copy_are_removed(void **state)
+IN_TREE(test_all_names_of_a_copy_are_removed)
 {
 	struct dedup_plan p;
 
-	(void)state;
 	plan_links(&p, DEDUP_REMOVE, false);
 	apply_plan(&p);
 	assert_int_equal(last.outcome, DEDUP_DONE);
@@ -139,11 +131,10 @@ static void expect_both_names(const char *reason)
 	assert_int_equal(stat_of("a").st_nlink, 1);
 }
 
-static void test_a_copy_with_another_name_stays(void **state)
+IN_TREE(test_a_copy_with_another_name_stays)
 {
 	struct dedup_plan p;
 
-	(void)state;
 	plan_links(&p, DEDUP_HARDLINK, true);
 	apply_plan(&p);
 	expect_both_names("1 other name ");
@@ -155,12 +146,11 @@ static void test_a_copy_with_another_name_stays(void **state)
 	expect_entries(5);
 }
 
-static void test_a_second_file_is_kept_when_one_has_all_its_links(void **state)
+IN_TREE(test_a_second_file_is_kept_when_one_has_all_its_links)
 {
 	const char *const names[] = { "a", "bb", "c/d", "c/e", "f" };
 	struct dedup_plan p;
 
-	(void)state;
 	write_file("f", text, 4000);
 	assert_int_equal(link(at("bb"), at("c/e")), 0);
 	step_rules = (struct dedup_rules){ .method = DEDUP_HARDLINK };
@@ -210,7 +200,7 @@ static void make_other_name(void)
 	assert_int_equal(link(at("bb"), at("third")), 0);
 }
 
-static void test_the_plan_has_the_reasons_of_the_deed(void **state)
+IN_TREE(test_the_plan_has_the_reasons_of_the_deed)
 {
 	static void (*const make[])(
 		void) = { make_other_mode, make_other_content,
@@ -249,9 +239,8 @@ static void remove_bb(bool force)
 	apply_plan(&p);
 }
 
-static void test_removal_does_not_cross_users_unless_forced(void **state)
+IN_TREE(test_removal_does_not_cross_users_unless_forced)
 {
-	(void)state;
 	if (geteuid())
 		skip();
 	assert_int_equal(chown(at("a"), 12345, 12345), 0);
@@ -267,22 +256,20 @@ static void test_removal_does_not_cross_users_unless_forced(void **state)
 	assert_false(exists("bb"));
 }
 
-static void test_a_file_open_for_writing_stays(void **state)
+IN_TREE(test_a_file_open_for_writing_stays)
 {
 	int fd = open(at("bb"), O_WRONLY | O_CLOEXEC);
 
-	(void)state;
 	assert_true(fd >= 0);
 	dedup(DEDUP_HARDLINK);
 	expect_skipped("open for writing");
 	close(fd);
 }
 
-static void test_a_file_in_another_run_stays(void **state)
+IN_TREE(test_a_file_in_another_run_stays)
 {
 	int fd = open(at("bb"), O_RDONLY | O_CLOEXEC);
 
-	(void)state;
 	assert_int_equal(flock(fd, LOCK_SH), 0);
 	dedup(DEDUP_REMOVE);
 	expect_skipped("busy");
@@ -298,9 +285,8 @@ static void swap_file(void)
 	assert_int_equal(unlink(at("c/old")), 0);
 }
 
-static void test_a_file_that_is_replaced_meanwhile_stays(void **state)
+IN_TREE(test_a_file_that_is_replaced_meanwhile_stays)
 {
-	(void)state;
 	before_link = swap_file;
 	dedup(DEDUP_HARDLINK);
 	expect_skipped("it has changed");
@@ -326,11 +312,10 @@ static void plan_copy_in_directory(struct dedup_plan *p)
 	assert_int_equal(p->step_count, 1);
 }
 
-static void test_a_directory_that_becomes_a_link_is_not_followed(void **state)
+IN_TREE(test_a_directory_that_becomes_a_link_is_not_followed)
 {
 	struct dedup_plan p;
 
-	(void)state;
 	plan_copy_in_directory(&p);
 	swap_directory();
 	apply_plan(&p);
@@ -340,11 +325,10 @@ static void test_a_directory_that_becomes_a_link_is_not_followed(void **state)
 }
 
 /* The step goes on in the directory that was opened. */
-static void test_a_directory_that_is_swapped_in_between_is_left(void **state)
+IN_TREE(test_a_directory_that_is_swapped_in_between_is_left)
 {
 	struct dedup_plan p;
 
-	(void)state;
 	plan_copy_in_directory(&p);
 	before_link = swap_directory;
 	apply_plan(&p);
@@ -371,9 +355,8 @@ static void swap_link(void)
 	closedir(dir);
 }
 
-static void test_a_link_that_is_swapped_is_not_used(void **state)
+IN_TREE(test_a_link_that_is_swapped_is_not_used)
 {
-	(void)state;
 	before_exchange = swap_link;
 	dedup(DEDUP_HARDLINK);
 	assert_int_equal(last.outcome, DEDUP_SKIPPED);
@@ -381,11 +364,10 @@ static void test_a_link_that_is_swapped_is_not_used(void **state)
 	expect_text("bb", text);
 }
 
-static void test_a_journal_is_not_put_where_anybody_may_replace_it(void **state)
+IN_TREE(test_a_journal_is_not_put_where_anybody_may_replace_it)
 {
 	struct dedup_journal *j = NULL;
 
-	(void)state;
 	assert_int_equal(chmod(at("c"), 0777), 0);
 	assert_int_equal(dedup_journal_create(at("c/j"), &j), -EPERM);
 	if (!geteuid()) {
@@ -401,40 +383,11 @@ static void test_a_journal_is_not_put_where_anybody_may_replace_it(void **state)
 	dedup_journal_free(j);
 }
 
-static void test_without_a_journal_nothing_is_done(void **state)
+IN_TREE(test_without_a_journal_nothing_is_done)
 {
 	struct dedup_journal *j;
 
-	(void)state;
 	assert_int_equal(dedup_journal_create("/dev/full", &j), -EEXIST);
 	assert_int_equal(dedup_journal_create(at("missing/journal"), &j),
 			 -ENOENT);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		IN_TREE(test_a_copy_becomes_a_hard_link),
-		IN_TREE(test_a_copy_is_removed),
-		IN_TREE(test_other_content_is_found_out),
-		IN_TREE(test_a_file_that_changed_since_the_plan_stays),
-		IN_TREE(test_the_last_copy_is_never_removed),
-		IN_TREE(test_metadata_must_be_equal_or_forced),
-		IN_TREE(test_all_names_of_a_copy_become_links),
-		IN_TREE(test_all_names_of_a_copy_are_removed),
-		IN_TREE(test_a_copy_with_another_name_stays),
-		IN_TREE(test_a_second_file_is_kept_when_one_has_all_its_links),
-		IN_TREE(test_the_plan_has_the_reasons_of_the_deed),
-		IN_TREE(test_removal_does_not_cross_users_unless_forced),
-		IN_TREE(test_a_file_open_for_writing_stays),
-		IN_TREE(test_a_file_in_another_run_stays),
-		IN_TREE(test_a_file_that_is_replaced_meanwhile_stays),
-		IN_TREE(test_a_directory_that_becomes_a_link_is_not_followed),
-		IN_TREE(test_a_directory_that_is_swapped_in_between_is_left),
-		IN_TREE(test_a_link_that_is_swapped_is_not_used),
-		IN_TREE(test_a_journal_is_not_put_where_anybody_may_replace_it),
-		IN_TREE(test_without_a_journal_nothing_is_done),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
-/* clang-format off: cmocka wants these four before it */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-/* clang-format on */
+#include "tests/support/test.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -62,14 +55,13 @@ static size_t count_found(const struct block_table *t)
 	return found;
 }
 
-static void test_every_block_is_found(void **state)
+TEST(test_every_block_is_found)
 {
 	struct block_table t = { 0 };
 	unsigned char block[BLOCK_BYTES];
 	uint64_t number;
 	int fd = make_file();
 
-	(void)state;
 	assert_int_equal(block_table_fill(&t, fd, BLOCKS * BLOCK_BYTES,
 					  BLOCK_TABLE_SLOTS),
 			 0);
@@ -81,13 +73,12 @@ static void test_every_block_is_found(void **state)
 	close(fd);
 }
 
-static void test_a_small_table_has_a_sample(void **state)
+TEST(test_a_small_table_has_a_sample)
 {
 	struct block_table t = { 0 };
 	size_t found;
 	int fd = make_file();
 
-	(void)state;
 	assert_int_equal(block_table_fill(&t, fd, BLOCKS * BLOCK_BYTES, 1024),
 			 0);
 	assert_true(t.slot_count <= 1024);
@@ -98,14 +89,13 @@ static void test_a_small_table_has_a_sample(void **state)
 	close(fd);
 }
 
-static void test_zeros_are_not_in_the_table(void **state)
+TEST(test_zeros_are_not_in_the_table)
 {
 	static const unsigned char zeros[BLOCK_BYTES];
 	struct block_table t = { 0 };
 	uint64_t number;
 	int fd = memfd_create("zeros", MFD_CLOEXEC);
 
-	(void)state;
 	assert_int_equal(ftruncate(fd, 10 * BLOCK_BYTES), 0);
 	assert_int_equal(block_table_fill(&t, fd, 10 * BLOCK_BYTES, 1024), 0);
 	assert_false(block_table_find(&t, zeros, &number));
@@ -115,7 +105,7 @@ static void test_zeros_are_not_in_the_table(void **state)
 
 /* ---- extents ---- */
 
-static void test_what_is_not_referred_to_any_more_is_free(void **state)
+TEST(test_what_is_not_referred_to_any_more_is_free)
 {
 	struct extent was[] = {
 		{ .start = 0, .end = 100, .place = 1000 },
@@ -129,13 +119,12 @@ static void test_what_is_not_referred_to_any_more_is_free(void **state)
 	};
 	struct extent_map before = { was, 3 }, after = { is, 2 };
 
-	(void)state;
 	assert_int_equal(extent_map_unshared(&before, 50, 250), 100);
 	assert_int_equal(extent_map_missing(&before, &after), 150);
 	assert_int_equal(extent_map_missing(&after, &before), 0);
 }
 
-static void test_an_extent_is_found_by_offset(void **state)
+TEST(test_an_extent_is_found_by_offset)
 {
 	struct extent list[] = {
 		{ .start = 0, .end = 100, .place = 1000 },
@@ -143,23 +132,9 @@ static void test_an_extent_is_found_by_offset(void **state)
 	};
 	const struct extent_map m = { list, 2 };
 
-	(void)state;
 	assert_int_equal(extent_map_place(&m, 99), 1099);
 	assert_int_equal(extent_map_place(&m, 100), 0);
 	assert_int_equal(extent_map_place(&m, 199), 0);
 	assert_int_equal(extent_map_place(&m, 250), 2050);
 	assert_int_equal(extent_map_place(&m, 300), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_block_is_found),
-		cmocka_unit_test(test_a_small_table_has_a_sample),
-		cmocka_unit_test(test_zeros_are_not_in_the_table),
-		cmocka_unit_test(test_what_is_not_referred_to_any_more_is_free),
-		cmocka_unit_test(test_an_extent_is_found_by_offset),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,8 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +15,9 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/act/dedup/dedup.h"
 #include "tests/support/remove_tree.h"
+#include "tests/support/test.h"
 
 /* ---- system calls that change something can be made to fail ---- */
 
@@ -279,6 +276,6 @@ static inline void dedup(enum dedup_method method)
 	apply_plan(&p);
 }
 
-#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define IN_TREE(name) TEST_WITH(name, set_up, tear_down)
 
 #endif

@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
-/* clang-format off: cmocka wants these four before it */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-/* clang-format on */
+#include "tests/support/test.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -418,15 +411,17 @@ static void kill_often(enum dedup_method how)
 		kill_once(all_calls);
 }
 
-static void test_hard_links_survive_a_kill(void **state)
+static int set_up(void **state);
+static int tear_down(void **state);
+#define WITH_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
+
+WITH_FIXTURE(test_hard_links_survive_a_kill)
 {
-	(void)state;
 	kill_often(DEDUP_HARDLINK);
 }
 
-static void test_removal_survives_a_kill(void **state)
+WITH_FIXTURE(test_removal_survives_a_kill)
 {
-	(void)state;
 	kill_often(DEDUP_REMOVE);
 }
 
@@ -452,16 +447,4 @@ static int tear_down(void **state)
 		       journal_path);
 	/* NOLINTNEXTLINE(cert-env33-c): a command of this test */
 	return system(command);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_hard_links_survive_a_kill,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_removal_survives_a_kill,
-						set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

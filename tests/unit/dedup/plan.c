@@ -14,16 +14,15 @@ static void expect_kept(const struct dedup_rules *rules, const char *keep)
 	dedup_plan_release(&p);
 }
 
-static void test_the_rule_says_which_file_is_kept(void **state)
+IN_TREE(test_the_rule_says_which_file_is_kept)
 {
-	(void)state;
 	write_file("bb", text, 500);
 	expect_kept(&(struct dedup_rules){ .keep = KEEP_OLDEST }, "bb");
 	expect_kept(&(struct dedup_rules){ .keep = KEEP_NEWEST }, "c/d");
 	expect_kept(&(struct dedup_rules){ .keep = KEEP_SHORTEST }, "a");
 }
 
-static void test_protected_files_are_kept_and_never_replaced(void **state)
+IN_TREE(test_protected_files_are_kept_and_never_replaced)
 {
 	char directory[128];
 	const char *const directories[] = { directory };
@@ -32,7 +31,6 @@ static void test_protected_files_are_kept_and_never_replaced(void **state)
 	const char *const both[] = { "c/d", "c/e" };
 	struct dedup_plan p;
 
-	(void)state;
 	(void)snprintf(directory, sizeof(directory), "%s", at("c"));
 	expect_kept(&rules, "c/d");
 	write_file("c/e", text, 1);
@@ -41,13 +39,12 @@ static void test_protected_files_are_kept_and_never_replaced(void **state)
 	dedup_plan_release(&p);
 }
 
-static void test_hard_links_and_other_sizes_are_left_alone(void **state)
+IN_TREE(test_hard_links_and_other_sizes_are_left_alone)
 {
 	const struct dedup_rules rules = { .keep = KEEP_OLDEST };
 	const char *const names[] = { "a", "link", "bb", "longer", "c", "no" };
 	struct dedup_plan p;
 
-	(void)state;
 	assert_int_equal(link(at("a"), at("link")), 0);
 	write_file("longer", "another size, and so another content", 1);
 	plan_names(&p, &rules, names, 6);
@@ -59,13 +56,12 @@ static void test_hard_links_and_other_sizes_are_left_alone(void **state)
 	dedup_plan_release(&p);
 }
 
-static void test_all_names_of_a_copy_are_one_step(void **state)
+IN_TREE(test_all_names_of_a_copy_are_one_step)
 {
 	const struct dedup_rules rules = { .keep = KEEP_OLDEST };
 	const char *const names[] = { "a", "link", "bb", "link" };
 	struct dedup_plan p;
 
-	(void)state;
 	assert_int_equal(link(at("bb"), at("link")), 0);
 	plan_names(&p, &rules, names, 4);
 	assert_int_equal(p.step_count, 1);
@@ -75,30 +71,16 @@ static void test_all_names_of_a_copy_are_one_step(void **state)
 	dedup_plan_release(&p);
 }
 
-static void test_a_set_that_comes_twice_counts_once(void **state)
+IN_TREE(test_a_set_that_comes_twice_counts_once)
 {
 	const struct dedup_rules rules = { .keep = KEEP_OLDEST };
 	const char *const paths[] = { at("a"), at("bb"), at("a"), at("c/d") };
 	const struct dedup_set set = { .paths = paths, .count = 4 };
 	struct dedup_plan p = { 0 };
 
-	(void)state;
 	assert_int_equal(dedup_plan_add(&p, &rules, &set), 0);
 	assert_int_equal(dedup_plan_add(&p, &rules, &set), 0);
 	assert_int_equal(p.step_count, 2);
 	assert_int_equal(p.linked_count, 0);
 	dedup_plan_release(&p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		IN_TREE(test_the_rule_says_which_file_is_kept),
-		IN_TREE(test_protected_files_are_kept_and_never_replaced),
-		IN_TREE(test_hard_links_and_other_sizes_are_left_alone),
-		IN_TREE(test_all_names_of_a_copy_are_one_step),
-		IN_TREE(test_a_set_that_comes_twice_counts_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

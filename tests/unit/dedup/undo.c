@@ -48,17 +48,15 @@ static void expect_undone(enum dedup_method method)
 	assert_string_equal(told, "");
 }
 
-static void test_undo_takes_back(void **state)
+IN_TREE(test_undo_takes_back)
 {
-	(void)state;
 	expect_undone(DEDUP_HARDLINK);
 	expect_undone(DEDUP_REMOVE);
 }
 
 /* In 2445: more nanoseconds than a number has. */
-static void test_undo_restores_late_times(void **state)
+IN_TREE(test_undo_restores_late_times)
 {
-	(void)state;
 	write_file("bb", text, 15000000000);
 	expect_undone(DEDUP_HARDLINK);
 }
@@ -90,9 +88,8 @@ static void expect_links_undone(enum dedup_method method)
 	assert_int_equal(undo().nothing, 1);
 }
 
-static void test_undo_restores_hard_links(void **state)
+IN_TREE(test_undo_restores_hard_links)
 {
-	(void)state;
 	expect_links_undone(DEDUP_HARDLINK);
 	assert_int_equal(unlink(at("c/e")), 0);
 	assert_int_equal(unlink(at("f")), 0);
@@ -111,18 +108,16 @@ static void write_to_kept(void)
 	close(fd);
 }
 
-static void test_undo_keeps_writers_out(void **state)
+IN_TREE(test_undo_keeps_writers_out)
 {
-	(void)state;
 	dedup(DEDUP_REMOVE);
 	before_create = write_to_kept;
 	assert_int_equal(undo().restored, 1);
 	expect_text("bb", text);
 }
 
-static void test_undo_verifies_what_it_writes(void **state)
+IN_TREE(test_undo_verifies_what_it_writes)
 {
-	(void)state;
 	dedup(DEDUP_REMOVE);
 	before_create = write_to_kept;
 	has_no_leases = true;
@@ -141,9 +136,8 @@ static struct dedup_undo_counts undo_forced(void)
 	return counts;
 }
 
-static void test_undo_does_not_cross_users_unless_forced(void **state)
+IN_TREE(test_undo_does_not_cross_users_unless_forced)
 {
-	(void)state;
 	if (geteuid())
 		skip();
 	assert_int_equal(chmod(at("a"), 04755), 0);
@@ -162,9 +156,8 @@ static void test_undo_does_not_cross_users_unless_forced(void **state)
 	assert_int_equal(stat_of("bb").st_mode & 07777, 04755);
 }
 
-static void test_undo_does_not_invent_content(void **state)
+IN_TREE(test_undo_does_not_invent_content)
 {
-	(void)state;
 	dedup(DEDUP_REMOVE);
 	write_file("a", "something else by now", 1000);
 	assert_int_equal(undo().failed, 1);
@@ -172,9 +165,8 @@ static void test_undo_does_not_invent_content(void **state)
 	assert_false(exists("bb"));
 }
 
-static void test_undo_does_not_replace_a_new_file(void **state)
+IN_TREE(test_undo_does_not_replace_a_new_file)
 {
-	(void)state;
 	dedup(DEDUP_REMOVE);
 	write_file("bb", "a new one of that name", 1);
 	assert_int_equal(undo().failed, 1);
@@ -223,23 +215,21 @@ static void expect_survival(enum dedup_method method)
 	assert_true(n > 3);
 }
 
-static void test_a_kill_at_any_change_loses_nothing(void **state)
+IN_TREE(test_a_kill_at_any_change_loses_nothing)
 {
-	(void)state;
 	expect_survival(DEDUP_HARDLINK);
 	expect_survival(DEDUP_REMOVE);
 }
 
 /* ---- journals ---- */
 
-static void test_a_journal_that_was_cut_is_read_as_far_as_it_goes(void **state)
+IN_TREE(test_a_journal_that_was_cut_is_read_as_far_as_it_goes)
 {
 	struct dedup_undo_counts counts;
 	struct stat st;
 	off_t len;
 	int err;
 
-	(void)state;
 	dedup(DEDUP_HARDLINK);
 	assert_int_equal(stat(journal_path, &st), 0);
 	for (len = st.st_size - 1; len >= 0; len--) {
@@ -264,9 +254,8 @@ static void expect_refused(const char *content)
 	assert_int_equal(counts.restored, 0);
 }
 
-static void test_other_files_are_no_journals(void **state)
+IN_TREE(test_other_files_are_no_journals)
 {
-	(void)state;
 	expect_refused("");
 	expect_refused("hello\n");
 	expect_refused("{\"kin_dedup_journal\": 2}\n");
@@ -278,23 +267,4 @@ static void test_other_files_are_no_journals(void **state)
 		       "\"sha256\": \"00000000000000000000000000000000"
 		       "00000000000000000000000000000000\", "
 		       "\"attributes\": {}}\n");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		IN_TREE(test_undo_takes_back),
-		IN_TREE(test_undo_restores_late_times),
-		IN_TREE(test_undo_restores_hard_links),
-		IN_TREE(test_undo_keeps_writers_out),
-		IN_TREE(test_undo_verifies_what_it_writes),
-		IN_TREE(test_undo_does_not_cross_users_unless_forced),
-		IN_TREE(test_undo_does_not_invent_content),
-		IN_TREE(test_undo_does_not_replace_a_new_file),
-		IN_TREE(test_a_kill_at_any_change_loses_nothing),
-		IN_TREE(test_a_journal_that_was_cut_is_read_as_far_as_it_goes),
-		IN_TREE(test_other_files_are_no_journals),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -163,12 +163,11 @@ static void check_traits(const struct digests *d, struct bytes b)
 	buf_release(&chunks);
 }
 
-static void more_than_4_gib(void **state)
+TEST(more_than_4_gib)
 {
 	struct bytes small, big;
 	struct digests d;
 
-	(void)state;
 	if (SANITIZED) {
 		print_message("skipped: sanitizers take minutes for this\n");
 		skip();
@@ -187,14 +186,13 @@ static void more_than_4_gib(void **state)
 }
 
 /* sdhash does such files in segments, each far from any limit. */
-static void segments_of_large_files(void **state)
+TEST(segments_of_large_files)
 {
 	const uint64_t size = (UINT64_C(5) << 40) + 12345;
 	uint64_t count = sdhash_segments(size), at;
 	struct sdhash_segment s;
 	struct buf name = { 0 };
 
-	(void)state;
 	assert_true(count == 40961);
 	for (at = 0; at < count; at += at + 1) {
 		s = sdhash_segment(size, at);
@@ -207,14 +205,4 @@ static void segments_of_large_files(void **state)
 	assert_int_equal(sdhash_segment_name("x", size, count - 1, &name), 0);
 	assert_string_equal(name.data, "x.5242880M");
 	buf_release(&name);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(more_than_4_gib),
-		cmocka_unit_test(segments_of_large_files),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -92,12 +92,11 @@ static void compare(struct bytes b, uint64_t seed)
 	free(ssdeep);
 }
 
-static void odd_inputs(void **state)
+TEST(odd_inputs)
 {
 	struct bytes b;
 	uint64_t seed;
 
-	(void)state;
 	for (seed = 1; seed <= 1500; seed++) {
 		b = recipe_odd(seed);
 		compare(b, seed);
@@ -106,23 +105,21 @@ static void odd_inputs(void **state)
 }
 
 /* Every length around those of spans and of what kernels take at a time. */
-static void all_small_lengths(void **state)
+TEST(all_small_lengths)
 {
 	struct bytes b = recipe_random(7, 2000);
 
-	(void)state;
 	for (b.len = 0; b.len < 2000; b.len++)
 		compare(b, b.len + 1);
 	free(b.data);
 }
 
 /* Full levels, levels with all pairs, and a rolling value of 0 at the end. */
-static void large_inputs(void **state)
+TEST(large_inputs)
 {
 	struct bytes b;
 	uint64_t seed;
 
-	(void)state;
 	for (seed = 1; seed <= 6; seed++) {
 		b = recipe_random(seed, 700000 + seed);
 		if (seed % 2)
@@ -139,15 +136,4 @@ static void large_inputs(void **state)
 		compare(b, seed);
 		free(b.data);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(odd_inputs),
-		cmocka_unit_test(all_small_lengths),
-		cmocka_unit_test(large_inputs),
-	};
-
-	return run_with_variants(tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -167,12 +167,11 @@ static void check(const struct edges *e, struct bytes b, size_t cut,
 	buf_release(&want);
 }
 
-static void every_short_length(void **state)
+TEST(every_short_length)
 {
 	struct edges e = edges_new();
 	struct bytes b = bytes_new(MAX_LEN);
 
-	(void)state;
 	for (b.len = 0; b.len <= 300; b.len++) {
 		fill(b.data, b.len, b.len + 1);
 		check(&e, b, b.len, 0);
@@ -183,14 +182,13 @@ static void every_short_length(void **state)
 	edges_free(&e);
 }
 
-static void longer_lengths_cut_anywhere(void **state)
+TEST(longer_lengths_cut_anywhere)
 {
 	struct edges e = edges_new();
 	struct bytes b = bytes_new(MAX_LEN);
 	struct draws d = draws_of(17);
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < 150; i++) {
 		b.len = draw(&d) % (i % 10 ? 4200 : MAX_LEN - 64);
 		fill(b.data, b.len, i + 1000);
@@ -198,14 +196,4 @@ static void longer_lengths_cut_anywhere(void **state)
 	}
 	free(b.data);
 	edges_free(&e);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_short_length),
-		cmocka_unit_test(longer_lengths_cut_anywhere),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

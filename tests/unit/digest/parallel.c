@@ -115,159 +115,7 @@ static void check(struct fingerprint *fp, uint64_t seed)
 	free(b.data);
 }
 
-static void one_pass_gives_what_each_gives_alone(void **state)
-{
-	struct fingerprint *fp;
-	uint64_t seed;
-
-	(void)state;
-	assert_int_equal(fingerprint_new(DIGEST_DEFAULT, &fp), 0);
-	for (seed = 1; seed <= 150; seed++)
-		check(fp, seed);
-	fingerprint_free(fp);
-}
-
-/* The size spares work and changes nothing; a stream that is longer fails. */
-static void the_size_may_be_known(void **state)
-{
-	struct bytes b = recipe_text(9, 300000);
-	struct digests want = each_alone(b), have = { 0 };
-	struct fingerprint *fp;
-	uint64_t more;
-
-	(void)state;
-	assert_int_equal(fingerprint_new(DIGEST_DEFAULT, &fp), 0);
-	for (more = 0; more < 1 << 20; more += 1 + 3 * more) {
-		assert_int_equal(
-			fingerprint_begin_file(fp, "x", b.len + more, 0), 0);
-		assert_int_equal(fingerprint_update(fp, b.data, b.len), 0);
-		assert_int_equal(fingerprint_final(fp, &have), 0);
-		assert_true(digests_are_equal(&want, &have));
-		digests_release(&have);
-	}
-	assert_int_equal(fingerprint_begin_file(fp, "x", b.len - 1, 0), 0);
-	assert_int_equal(fingerprint_update(fp, b.data, b.len), -ESTALE);
-	have = run(fp, b, 0);
-	assert_true(digests_are_equal(&want, &have));
-	digests_release(&have);
-	digests_release(&want);
-	fingerprint_free(fp);
-	free(b.data);
-}
-
-static void the_check_notices_a_difference(void **state)
-{
-	struct bytes b = recipe_random(3, 30000);
-	struct digests want = each_alone(b), other = each_alone(b);
-	int id;
-
-	(void)state;
-	assert_true(digests_are_equal(&want, &other));
-	for (id = 0; id < DIGEST_COUNT; id++) {
-		if (!other.blocks[id].bytes)
-			continue;
-		other.blocks[id].bytes[other.blocks[id].len - 1] ^= 1;
-		assert_false(digests_are_equal(&want, &other));
-		other.blocks[id].bytes[other.blocks[id].len - 1] ^= 1;
-	}
-	other.traits[15] ^= 1;
-	assert_false(digests_are_equal(&want, &other));
-	digests_release(&want);
-	digests_release(&other);
-	free(b.data);
-}
-
-static void only_what_is_asked_for(void **state)
-{
-	struct bytes b = recipe_text(3, 30000);
-	struct digests want = each_alone(b), have;
-	struct fingerprint *fp;
-	uint32_t set;
-	int id;
-
-	(void)state;
-	for (set = 0; set <= DIGEST_DEFAULT; set++) {
-		if (set & ~DIGEST_DEFAULT)
-			continue;
-		assert_int_equal(fingerprint_new(set, &fp), 0);
-		have = run(fp, b, 0);
-		assert_int_equal(have.set, set | DIGEST_BIT(DIGEST_XXH128));
-		assert_int_equal(have.size, b.len);
-		for (id = 0; id < DIGEST_COUNT; id++) {
-			if (have.set & DIGEST_BIT(id))
-				assert_true(digest_is_equal(&have, &want, id));
-			else
-				assert_null(have.blocks[id].bytes);
-		}
-		digests_release(&have);
-		fingerprint_free(fp);
-	}
-	digests_release(&want);
-	free(b.data);
-}
-
-static void an_abandoned_stream_leaves_nothing(void **state)
-{
-	struct bytes b = recipe_random(4, 100000), text = recipe_text(5, 5000);
-	struct digests want = each_alone(text), have;
-	struct fingerprint *fp;
-
-	(void)state;
-	assert_int_equal(fingerprint_new(DIGEST_DEFAULT, &fp), 0);
-	assert_int_equal(fingerprint_begin(fp), 0);
-	assert_int_equal(fingerprint_update(fp, b.data, b.len), 0);
-	have = run(fp, text, 0);
-	assert_true(digests_are_equal(&want, &have));
-	digests_release(&want);
-	digests_release(&have);
-	fingerprint_free(fp);
-	fingerprint_free(NULL);
-	free(b.data);
-	free(text.data);
-}
-
-/* xxhsum -H2 of nothing, and what the others define for it. */
-static void an_empty_file(void **state)
-{
-	static const char *const want[DIGEST_COUNT] = {
-		[DIGEST_SISE] = "3(2):ln::3(2):ln",
-		[DIGEST_SIMHASH] = "0000000000000000",
-		[DIGEST_SIF] = "sif4:AAAAAA",
-		[DIGEST_SSDEEP] = "3::",
-		[DIGEST_RDC] = "00000000000000000000000000000000",
-		[DIGEST_XXH128] = "99aa06d3014798d86001c324468d497f",
-	};
-	struct bytes b = bytes_new(0);
-	struct buf text = { 0 };
-	struct fingerprint *fp;
-	struct digests d;
-	enum digest_id id;
-
-	(void)state;
-	assert_int_equal(fingerprint_new(DIGEST_DEFAULT, &fp), 0);
-	d = run(fp, b, 0);
-	for (id = 0; id < DIGEST_COUNT; id++) {
-		buf_clear(&text);
-		assert_int_equal(digest_format(&d, id, &text),
-				 want[id] ? 0 : -ENODATA);
-		if (want[id])
-			assert_string_equal(text.data, want[id]);
-	}
-	buf_release(&text);
-	digests_release(&d);
-	fingerprint_free(fp);
-	free(b.data);
-}
-
-static void memory_is_bounded(void **state)
-{
-	(void)state;
-	assert_true(sizeof(struct ctph) + sizeof(struct sketch_stream) +
-			    sizeof(struct rdc) + sizeof(struct sise_signature) <
-		    (4u << 20) - 65536);
-}
-
-/* ---- several threads ---- */
+/* ---- several threads, first: nothing is loaded yet ---- */
 
 /* Each with a fingerprint of its own; the first to come makes the
  * table of the rolling hash, which all share. */
@@ -289,7 +137,7 @@ static void *hash_some(void *arg)
 	return results;
 }
 
-static void threads_do_not_disturb_each_other(void **state)
+TEST(threads_do_not_disturb_each_other)
 {
 	struct bytes inputs[8];
 	struct digests *results[4], want;
@@ -297,7 +145,6 @@ static void threads_do_not_disturb_each_other(void **state)
 	void *result;
 	int i, k;
 
-	(void)state;
 	for (i = 0; i < 8; i++)
 		inputs[i] = recipe_random(i + 1, 20000u * i);
 	for (k = 0; k < 4; k++)
@@ -322,19 +169,147 @@ static void threads_do_not_disturb_each_other(void **state)
 		free(results[k]);
 }
 
-int main(void)
+TEST(one_pass_gives_what_each_gives_alone)
 {
-	const struct CMUnitTest tests[] = {
-		/* First: nothing is loaded yet. */
-		cmocka_unit_test(threads_do_not_disturb_each_other),
-		cmocka_unit_test(one_pass_gives_what_each_gives_alone),
-		cmocka_unit_test(the_size_may_be_known),
-		cmocka_unit_test(the_check_notices_a_difference),
-		cmocka_unit_test(only_what_is_asked_for),
-		cmocka_unit_test(an_abandoned_stream_leaves_nothing),
-		cmocka_unit_test(an_empty_file),
-		cmocka_unit_test(memory_is_bounded),
-	};
+	struct fingerprint *fp;
+	uint64_t seed;
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	assert_int_equal(fingerprint_new(DIGEST_DEFAULT, &fp), 0);
+	for (seed = 1; seed <= 150; seed++)
+		check(fp, seed);
+	fingerprint_free(fp);
+}
+
+/* The size spares work and changes nothing; a stream that is longer fails. */
+TEST(the_size_may_be_known)
+{
+	struct bytes b = recipe_text(9, 300000);
+	struct digests want = each_alone(b), have = { 0 };
+	struct fingerprint *fp;
+	uint64_t more;
+
+	assert_int_equal(fingerprint_new(DIGEST_DEFAULT, &fp), 0);
+	for (more = 0; more < 1 << 20; more += 1 + 3 * more) {
+		assert_int_equal(
+			fingerprint_begin_file(fp, "x", b.len + more, 0), 0);
+		assert_int_equal(fingerprint_update(fp, b.data, b.len), 0);
+		assert_int_equal(fingerprint_final(fp, &have), 0);
+		assert_true(digests_are_equal(&want, &have));
+		digests_release(&have);
+	}
+	assert_int_equal(fingerprint_begin_file(fp, "x", b.len - 1, 0), 0);
+	assert_int_equal(fingerprint_update(fp, b.data, b.len), -ESTALE);
+	have = run(fp, b, 0);
+	assert_true(digests_are_equal(&want, &have));
+	digests_release(&have);
+	digests_release(&want);
+	fingerprint_free(fp);
+	free(b.data);
+}
+
+TEST(the_check_notices_a_difference)
+{
+	struct bytes b = recipe_random(3, 30000);
+	struct digests want = each_alone(b), other = each_alone(b);
+	int id;
+
+	assert_true(digests_are_equal(&want, &other));
+	for (id = 0; id < DIGEST_COUNT; id++) {
+		if (!other.blocks[id].bytes)
+			continue;
+		other.blocks[id].bytes[other.blocks[id].len - 1] ^= 1;
+		assert_false(digests_are_equal(&want, &other));
+		other.blocks[id].bytes[other.blocks[id].len - 1] ^= 1;
+	}
+	other.traits[15] ^= 1;
+	assert_false(digests_are_equal(&want, &other));
+	digests_release(&want);
+	digests_release(&other);
+	free(b.data);
+}
+
+TEST(only_what_is_asked_for)
+{
+	struct bytes b = recipe_text(3, 30000);
+	struct digests want = each_alone(b), have;
+	struct fingerprint *fp;
+	uint32_t set;
+	int id;
+
+	for (set = 0; set <= DIGEST_DEFAULT; set++) {
+		if (set & ~DIGEST_DEFAULT)
+			continue;
+		assert_int_equal(fingerprint_new(set, &fp), 0);
+		have = run(fp, b, 0);
+		assert_int_equal(have.set, set | DIGEST_BIT(DIGEST_XXH128));
+		assert_int_equal(have.size, b.len);
+		for (id = 0; id < DIGEST_COUNT; id++) {
+			if (have.set & DIGEST_BIT(id))
+				assert_true(digest_is_equal(&have, &want, id));
+			else
+				assert_null(have.blocks[id].bytes);
+		}
+		digests_release(&have);
+		fingerprint_free(fp);
+	}
+	digests_release(&want);
+	free(b.data);
+}
+
+TEST(an_abandoned_stream_leaves_nothing)
+{
+	struct bytes b = recipe_random(4, 100000), text = recipe_text(5, 5000);
+	struct digests want = each_alone(text), have;
+	struct fingerprint *fp;
+
+	assert_int_equal(fingerprint_new(DIGEST_DEFAULT, &fp), 0);
+	assert_int_equal(fingerprint_begin(fp), 0);
+	assert_int_equal(fingerprint_update(fp, b.data, b.len), 0);
+	have = run(fp, text, 0);
+	assert_true(digests_are_equal(&want, &have));
+	digests_release(&want);
+	digests_release(&have);
+	fingerprint_free(fp);
+	fingerprint_free(NULL);
+	free(b.data);
+	free(text.data);
+}
+
+/* xxhsum -H2 of nothing, and what the others define for it. */
+TEST(an_empty_file)
+{
+	static const char *const want[DIGEST_COUNT] = {
+		[DIGEST_SISE] = "3(2):ln::3(2):ln",
+		[DIGEST_SIMHASH] = "0000000000000000",
+		[DIGEST_SIF] = "sif4:AAAAAA",
+		[DIGEST_SSDEEP] = "3::",
+		[DIGEST_RDC] = "00000000000000000000000000000000",
+		[DIGEST_XXH128] = "99aa06d3014798d86001c324468d497f",
+	};
+	struct bytes b = bytes_new(0);
+	struct buf text = { 0 };
+	struct fingerprint *fp;
+	struct digests d;
+	enum digest_id id;
+
+	assert_int_equal(fingerprint_new(DIGEST_DEFAULT, &fp), 0);
+	d = run(fp, b, 0);
+	for (id = 0; id < DIGEST_COUNT; id++) {
+		buf_clear(&text);
+		assert_int_equal(digest_format(&d, id, &text),
+				 want[id] ? 0 : -ENODATA);
+		if (want[id])
+			assert_string_equal(text.data, want[id]);
+	}
+	buf_release(&text);
+	digests_release(&d);
+	fingerprint_free(fp);
+	free(b.data);
+}
+
+TEST(memory_is_bounded)
+{
+	assert_true(sizeof(struct ctph) + sizeof(struct sketch_stream) +
+			    sizeof(struct rdc) + sizeof(struct sise_signature) <
+		    (4u << 20) - 65536);
 }

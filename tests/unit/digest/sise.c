@@ -85,14 +85,13 @@ static int check_line(const struct tsv *line, struct bytes input)
 	return ok;
 }
 
-static void signatures_are_the_published_ones(void **state)
+TEST(signatures_are_the_published_ones)
 {
 	struct tsv inputs = tsv_open(DIR "inputs.tsv");
 	struct tsv lines = tsv_open(DIR "signatures.tsv");
 	struct bytes input;
 	size_t count = 0;
 
-	(void)state;
 	while (tsv_next(&lines)) {
 		assert_true(tsv_next(&inputs));
 		assert_string_equal(inputs.fields[0], lines.fields[0]);
@@ -107,13 +106,12 @@ static void signatures_are_the_published_ones(void **state)
 	tsv_close(&lines);
 }
 
-static void the_check_notices_a_wrong_value(void **state)
+TEST(the_check_notices_a_wrong_value)
 {
 	struct tsv lines = tsv_open(DIR "signatures.tsv");
 	struct bytes input = recipe_parse("[\"rnd\",12,193]");
 	char *digit;
 
-	(void)state;
 	do {
 		assert_true(tsv_next(&lines));
 	} while (strcmp(lines.fields[0], "rnd_193") != 0);
@@ -125,13 +123,12 @@ static void the_check_notices_a_wrong_value(void **state)
 	tsv_close(&lines);
 }
 
-static void the_papers_texts(void **state)
+TEST(the_papers_texts)
 {
 	struct tsv lines = tsv_open(DIR "paper/quijote_signatures.tsv");
 	struct bytes input;
 	char path[128], *have;
 
-	(void)state;
 	while (tsv_next(&lines)) {
 		(void)snprintf(path, sizeof(path), DIR "paper/quijote/%s.txt",
 			       lines.fields[0]);
@@ -161,12 +158,11 @@ static void compare_with_model(struct bytes b, uint64_t seed)
 	free(split);
 }
 
-static void odd_inputs_give_what_the_model_gives(void **state)
+TEST(odd_inputs_give_what_the_model_gives)
 {
 	struct bytes b;
 	uint64_t seed;
 
-	(void)state;
 	for (seed = 1; seed <= 1500; seed++) {
 		b = recipe_odd(seed);
 		compare_with_model(b, seed);
@@ -175,13 +171,12 @@ static void odd_inputs_give_what_the_model_gives(void **state)
 }
 
 /* Levels are dropped, and reach their last pair, at every size. */
-static void larger_inputs_give_what_the_model_gives(void **state)
+TEST(larger_inputs_give_what_the_model_gives)
 {
 	static const size_t sizes[] = { 300000, 1000003, 3145728, 3145729 };
 	struct bytes b;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		b = recipe_random(i + 1, sizes[i]);
 		compare_with_model(b, i + 1);
@@ -200,14 +195,13 @@ static void larger_inputs_give_what_the_model_gives(void **state)
 }
 
 /* Its successor, 0, is divisible by everything. */
-static void the_largest_rolling_value_is_no_trigger(void **state)
+TEST(the_largest_rolling_value_is_no_trigger)
 {
 	static const uint8_t start[7] = { 0x06, 0x38, 0xfa, 0xbd,
 					  0x5d, 0x3e, 0x02 };
 	struct bytes b = recipe_random(1, 4000);
 	uint32_t h3 = 0, sums = 0, i;
 
-	(void)state;
 	memcpy(b.data, start, sizeof(start));
 	for (i = 0; i < sizeof(start); i++) {
 		h3 = h3 << 5 ^ start[i];
@@ -216,18 +210,4 @@ static void the_largest_rolling_value_is_no_trigger(void **state)
 	assert_int_equal(h3 + sums, UINT32_MAX);
 	compare_with_model(b, 1);
 	free(b.data);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(signatures_are_the_published_ones),
-		cmocka_unit_test(the_check_notices_a_wrong_value),
-		cmocka_unit_test(the_papers_texts),
-		cmocka_unit_test(odd_inputs_give_what_the_model_gives),
-		cmocka_unit_test(larger_inputs_give_what_the_model_gives),
-		cmocka_unit_test(the_largest_rolling_value_is_no_trigger),
-	};
-
-	return run_with_variants(tests, sizeof(tests) / sizeof(tests[0]));
 }

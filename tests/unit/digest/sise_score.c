@@ -132,31 +132,28 @@ static size_t check_scores(const struct set *set, const char *path,
 	return count;
 }
 
-static void made_up_signatures(void **state)
+TEST(made_up_signatures)
 {
 	struct set set = set_load(DIR "compare_signatures.tsv", 1);
 
-	(void)state;
 	assert_int_equal(check_scores(&set, DIR "compare_scores.tsv", 4), 996);
 	set_release(&set);
 }
 
-static void signatures_of_inputs(void **state)
+TEST(signatures_of_inputs)
 {
 	struct set set = set_make();
 
-	(void)state;
 	assert_int_equal(check_scores(&set, DIR "comparisons.tsv", 8), 496);
 	set_release(&set);
 }
 
-static void the_check_notices_a_wrong_value(void **state)
+TEST(the_check_notices_a_wrong_value)
 {
 	struct set set = set_load(DIR "compare_signatures.tsv", 1);
 	const struct sise_signature *a = set_find(&set, "tab2a");
 	const struct sise_signature *b = set_find(&set, "tab2b");
 
-	(void)state;
 	assert_true(check_score(a, b, 50));
 	assert_false(check_score(a, b, 16));
 	set_release(&set);
@@ -164,13 +161,12 @@ static void the_check_notices_a_wrong_value(void **state)
 
 /* ---- tables of the paper ---- */
 
-static void table_24_special_signatures(void **state)
+TEST(table_24_special_signatures)
 {
 	struct set set = set_load(DIR "special_signatures.tsv", 1);
 	struct tsv lines = tsv_open(DIR "special_scores_sise.tsv");
 	size_t row = 0, i;
 
-	(void)state;
 	while (tsv_next(&lines)) {
 		for (i = 1; i < lines.count; i++)
 			assert_int_equal(
@@ -184,13 +180,12 @@ static void table_24_special_signatures(void **state)
 }
 
 /* The first value of a cell is of two stored signatures. */
-static void tables_5_and_6_texts(void **state)
+TEST(tables_5_and_6_texts)
 {
 	struct set set = set_load(DIR "paper/quijote_signatures.tsv", 3);
 	struct tsv lines = tsv_open(DIR "paper/table05_06.tsv");
 	size_t count = 0;
 
-	(void)state;
 	while (tsv_next(&lines)) {
 		assert_int_equal(sise_score(set_find(&set, lines.fields[0]),
 					    set_find(&set, lines.fields[1])),
@@ -202,11 +197,10 @@ static void tables_5_and_6_texts(void **state)
 	set_release(&set);
 }
 
-static void table_16_bitmaps(void **state)
+TEST(table_16_bitmaps)
 {
 	struct set set = set_load(DIR "paper/bmp_signatures.tsv", 3);
 
-	(void)state;
 	assert_int_equal(sise_score(set.sigs[0], set.sigs[1]), 98);
 	assert_int_equal(sise_score(set.sigs[0], set.sigs[2]), 20);
 	assert_int_equal(sise_score(set.sigs[1], set.sigs[2]), 20);
@@ -227,14 +221,13 @@ static void fill_part(struct sise_part *part, struct draws *d, size_t max)
 		part->pairs[i] = (uint16_t)(draw(d) % values);
 }
 
-static void random_strings_give_what_the_model_gives(void **state)
+TEST(random_strings_give_what_the_model_gives)
 {
 	static struct sise_signature a, b;
 	struct draws d;
 	uint64_t seed;
 	int want, back;
 
-	(void)state;
 	for (seed = 1; seed <= 1500; seed++) {
 		d = draws_of(seed);
 		fill_part(&a.leading, &d, seed % 50 ? 90 : SISE_MAX_PAIRS);
@@ -306,14 +299,13 @@ static void check_parts(const struct sise_part *parts, size_t count,
 	}
 }
 
-static void related_parts_give_what_the_model_gives(void **state)
+TEST(related_parts_give_what_the_model_gives)
 {
 	static struct sise_part parts[6];
 	struct draws d;
 	uint64_t seed;
 	size_t i, max;
 
-	(void)state;
 	for (seed = 1; seed <= 300; seed++) {
 		d = draws_of(seed);
 		max = seed % 60 ? 20 + draw(&d) % 150 : 1500;
@@ -332,12 +324,11 @@ static void related_parts_give_what_the_model_gives(void **state)
 	}
 }
 
-static void parts_of_other_sizes_score_nothing(void **state)
+TEST(parts_of_other_sizes_score_nothing)
 {
 	static struct sise_prepared prepared;
 	static struct sise_part a, b;
 
-	(void)state;
 	a = (struct sise_part){ .block_size = 96, .mod_value = 95, .count = 1 };
 	b = a;
 	sise_prepare(&a, &prepared);
@@ -360,7 +351,7 @@ static void parts_of_other_sizes_score_nothing(void **state)
 
 /* ---- text ---- */
 
-static void malformed_texts_are_refused(void **state)
+TEST(malformed_texts_are_refused)
 {
 	static const char *const texts[] = {
 		"",
@@ -392,13 +383,12 @@ static void malformed_texts_are_refused(void **state)
 	static struct sise_signature sig;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (sise_parse(texts[i], strlen(texts[i]), &sig) != -EINVAL)
 			fail_msg("\"%s\" was taken", texts[i]);
 }
 
-static void only_the_alphabet_is_read(void **state)
+TEST(only_the_alphabet_is_read)
 {
 	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijkl"
 				       "mnopqrstuvwxyz0123456789+/";
@@ -407,7 +397,6 @@ static void only_the_alphabet_is_read(void **state)
 	const char *found;
 	int c, place;
 
-	(void)state;
 	for (place = 5; place <= 6; place++) {
 		memcpy(text + 5, "AA", 2);
 		for (c = 0; c < 256; c++) {
@@ -426,14 +415,13 @@ static void only_the_alphabet_is_read(void **state)
 }
 
 /* Nothing behind len is read: the text is not terminated. */
-static void a_prefix_is_malformed(void **state)
+TEST(a_prefix_is_malformed)
 {
 	static const char text[] = "18446744073709551615(5):AAbz09+/::3(2):A/";
 	static struct sise_signature sig;
 	size_t len = sizeof(text) - 1, i;
 	char *copy;
 
-	(void)state;
 	for (i = 0; i <= len; i++) {
 		copy = malloc(i + 1);
 		assert_non_null(copy);
@@ -446,13 +434,12 @@ static void a_prefix_is_malformed(void **state)
 	assert_true(sig.leading.block_size == UINT64_MAX);
 }
 
-static void long_parts_are_cut(void **state)
+TEST(long_parts_are_cut)
 {
 	static struct sise_signature sig;
 	struct buf text = { 0 }, again = { 0 };
 	int i;
 
-	(void)state;
 	assert_int_equal(buf_append_text(&text, "6(5):"), 0);
 	for (i = 0; i < SISE_MAX_PAIRS + 1; i++)
 		assert_int_equal(buf_append_text(&text, "0/"), 0);
@@ -466,25 +453,4 @@ static void long_parts_are_cut(void **state)
 	assert_int_equal(sise_parse(text.data, text.len, &sig), -EINVAL);
 	buf_release(&text);
 	buf_release(&again);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(made_up_signatures),
-		cmocka_unit_test(signatures_of_inputs),
-		cmocka_unit_test(the_check_notices_a_wrong_value),
-		cmocka_unit_test(table_24_special_signatures),
-		cmocka_unit_test(tables_5_and_6_texts),
-		cmocka_unit_test(table_16_bitmaps),
-		cmocka_unit_test(random_strings_give_what_the_model_gives),
-		cmocka_unit_test(related_parts_give_what_the_model_gives),
-		cmocka_unit_test(parts_of_other_sizes_score_nothing),
-		cmocka_unit_test(malformed_texts_are_refused),
-		cmocka_unit_test(only_the_alphabet_is_read),
-		cmocka_unit_test(a_prefix_is_malformed),
-		cmocka_unit_test(long_parts_are_cut),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

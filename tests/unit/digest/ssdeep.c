@@ -12,7 +12,7 @@ static struct ctph ssdeep;
 
 /* ---- golden values ---- */
 
-static void digests_of_the_inputs(void **state)
+TEST(digests_of_the_inputs)
 {
 	static struct named golden[200];
 	size_t i, count = read_named(DIR "signatures.tsv", golden, 200);
@@ -20,7 +20,6 @@ static void digests_of_the_inputs(void **state)
 	char have[TEXT_SIZE], split[TEXT_SIZE];
 	struct bytes input;
 
-	(void)state;
 	assert_int_equal(count, 134);
 	for (i = 0; i < count; i++) {
 		assert_true(tsv_next(&inputs));
@@ -35,14 +34,13 @@ static void digests_of_the_inputs(void **state)
 	tsv_close(&inputs);
 }
 
-static void the_papers_texts(void **state)
+TEST(the_papers_texts)
 {
 	struct named named[8];
 	size_t i, count = read_named(DIR "quijote_signatures.tsv", named, 8);
 	char path[128], have[TEXT_SIZE];
 	struct bytes input;
 
-	(void)state;
 	for (i = 0; i < count; i++) {
 		(void)snprintf(path, sizeof(path),
 			       "tests/vectors/sise/paper/quijote/%.31s.txt",
@@ -68,12 +66,11 @@ static void compare_with_model(struct bytes b, uint64_t seed)
 			 (unsigned long long)seed, b.len, want, have, split);
 }
 
-static void odd_inputs_give_what_the_model_gives(void **state)
+TEST(odd_inputs_give_what_the_model_gives)
 {
 	struct bytes b;
 	uint64_t seed;
 
-	(void)state;
 	for (seed = 1; seed <= 1500; seed++) {
 		b = recipe_odd(seed);
 		compare_with_model(b, seed);
@@ -82,13 +79,12 @@ static void odd_inputs_give_what_the_model_gives(void **state)
 }
 
 /* All values of a byte, some of which trigger everywhere. */
-static void constant_inputs_give_what_the_model_gives(void **state)
+TEST(constant_inputs_give_what_the_model_gives)
 {
 	struct bytes b;
 	unsigned value;
 	uint8_t byte;
 
-	(void)state;
 	for (value = 0; value < 256; value++) {
 		byte = (uint8_t)value;
 		b = recipe_repeat(&byte, 1, 20000 + value);
@@ -97,13 +93,12 @@ static void constant_inputs_give_what_the_model_gives(void **state)
 	}
 }
 
-static void larger_inputs_give_what_the_model_gives(void **state)
+TEST(larger_inputs_give_what_the_model_gives)
 {
 	static const size_t sizes[] = { 300000, 1000003, 3145728, 3145729 };
 	struct bytes b;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		b = recipe_random(i + 1, sizes[i]);
 		compare_with_model(b, i + 1);
@@ -136,13 +131,12 @@ static void strew(struct bytes b, const uint8_t word[7], size_t first,
 
 /* The state of a level counts from the first byte on, long before the size
  * gives the level a part in the result. */
-static void high_levels_trigger_early(void **state)
+TEST(high_levels_trigger_early)
 {
 	struct bytes b;
 	uint64_t seed;
 	size_t count;
 
-	(void)state;
 	for (count = 1; count < 80; count++) {
 		b = recipe_random(count, 300000);
 		strew(b, level12, count, 41, count);
@@ -162,11 +156,10 @@ static void high_levels_trigger_early(void **state)
 	}
 }
 
-static void too_large(void **state)
+TEST(too_large)
 {
 	struct ssdeep_signature sig;
 
-	(void)state;
 	ctph_init(&ssdeep, CTPH_SSDEEP);
 	ssdeep.size = SSDEEP_MAX_SIZE;
 	assert_int_equal(ssdeep_read(&ssdeep, &sig), 0);
@@ -176,7 +169,7 @@ static void too_large(void **state)
 
 /* ---- text ---- */
 
-static void what_is_no_signature_is_refused(void **state)
+TEST(what_is_no_signature_is_refused)
 {
 	static const char *const bad[] = {
 		"",
@@ -203,7 +196,6 @@ static void what_is_no_signature_is_refused(void **state)
 	struct ssdeep_signature sig;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		if (ssdeep_parse(bad[i], strlen(bad[i]), &sig) != -EINVAL)
 			fail_msg("accepted: %s", bad[i]);
@@ -217,7 +209,7 @@ static void what_is_no_signature_is_refused(void **state)
 	assert_int_equal(ssdeep_parse(text, strlen(text), &sig), -EINVAL);
 }
 
-static void text_and_back(void **state)
+TEST(text_and_back)
 {
 	const char *good[] = { "3::", "3:A:", "3::/",
 			       "12884901888:+/09azAZ:ABC", NULL };
@@ -225,7 +217,6 @@ static void text_and_back(void **state)
 	char have[TEXT_SIZE], full[TEXT_SIZE];
 	size_t i;
 
-	(void)state;
 	(void)snprintf(full, sizeof(full), "3:%s:%s", alphabet, alphabet);
 	good[4] = full;
 	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
@@ -233,21 +224,4 @@ static void text_and_back(void **state)
 		format(&sig, have);
 		assert_string_equal(have, good[i]);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(digests_of_the_inputs),
-		cmocka_unit_test(the_papers_texts),
-		cmocka_unit_test(odd_inputs_give_what_the_model_gives),
-		cmocka_unit_test(constant_inputs_give_what_the_model_gives),
-		cmocka_unit_test(larger_inputs_give_what_the_model_gives),
-		cmocka_unit_test(high_levels_trigger_early),
-		cmocka_unit_test(too_large),
-		cmocka_unit_test(what_is_no_signature_is_refused),
-		cmocka_unit_test(text_and_back),
-	};
-
-	return run_with_variants(tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -7,7 +7,7 @@
 /* ---- golden values ---- */
 
 /* Scores not listed are 0. */
-static void scores_of_all_pairs(void **state)
+TEST(scores_of_all_pairs)
 {
 	static struct named named[200];
 	size_t i, j, count = read_named(DIR "signatures.tsv", named, 200);
@@ -15,7 +15,6 @@ static void scores_of_all_pairs(void **state)
 	bool more = tsv_next(&lines);
 	int want, positive = 0;
 
-	(void)state;
 	for (i = 0; i < count; i++) {
 		for (j = i + 1; j < count; j++) {
 			want = 0;
@@ -34,13 +33,12 @@ static void scores_of_all_pairs(void **state)
 	tsv_close(&lines);
 }
 
-static void scores_of_the_special_signatures(void **state)
+TEST(scores_of_the_special_signatures)
 {
 	struct named named[10];
 	size_t i = 0, j;
 	struct tsv lines = tsv_open(DIR "special_scores.tsv");
 
-	(void)state;
 	assert_int_equal(read_named(DIR "special_signatures.tsv", named, 10),
 			 10);
 	while (tsv_next(&lines)) {
@@ -65,14 +63,13 @@ static const char *text_of(const struct named *named, size_t count,
 	return NULL;
 }
 
-static void scores_of_the_papers_texts(void **state)
+TEST(scores_of_the_papers_texts)
 {
 	struct named named[8];
 	size_t count = read_named(DIR "quijote_signatures.tsv", named, 8);
 	struct tsv lines = tsv_open(DIR "table07.tsv");
 	size_t cells = 0;
 
-	(void)state;
 	while (tsv_next(&lines)) {
 		assert_int_equal(
 			score_of(text_of(named, count, lines.fields[0]),
@@ -185,13 +182,12 @@ static void vary_part(struct draws *d, const char *from, char *out)
 }
 
 /* Two parts whose block sizes make them the only ones to be compared. */
-static void random_parts_score_what_the_model_says(void **state)
+TEST(random_parts_score_what_the_model_says)
 {
 	struct draws d = draws_of(4711);
 	char a[65], b[65], left[TEXT_SIZE], right[TEXT_SIZE];
 	unsigned i, block_size, want, positive = 0;
 
-	(void)state;
 	for (i = 0; i < 20000; i++) {
 		make_part(&d, a);
 		vary_part(&d, a, b);
@@ -210,9 +206,8 @@ static void random_parts_score_what_the_model_says(void **state)
 	assert_true(positive > 5000);
 }
 
-static void scores_by_block_size(void **state)
+TEST(scores_by_block_size)
 {
-	(void)state;
 	/* The same, but for what is cut. */
 	assert_int_equal(score_of("3:AAAAB:C", "3:AAAAAAB:C"), 100);
 	assert_int_equal(score_of("3::", "3::"), 100);
@@ -232,17 +227,4 @@ static void scores_by_block_size(void **state)
 	assert_int_equal(score_of("18446744073709551615:ABCDEFGHI:",
 				  "18446744073709551615:ABCDEFGH:"),
 			 96);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(scores_of_all_pairs),
-		cmocka_unit_test(scores_of_the_special_signatures),
-		cmocka_unit_test(scores_of_the_papers_texts),
-		cmocka_unit_test(random_parts_score_what_the_model_says),
-		cmocka_unit_test(scores_by_block_size),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

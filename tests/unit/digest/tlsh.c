@@ -13,13 +13,12 @@ enum { TEXT_SIZE = 80, NAMED_MAX = 500 };
 
 /* ---- tables ---- */
 
-static void tables(void **state)
+TEST(tables)
 {
 	struct tsv pearson = tsv_open(DIR "pearson.tsv");
 	struct tsv lengths = tsv_open(DIR "lvalue.tsv");
 	size_t i;
 
-	(void)state;
 	for (i = 0; tsv_next(&pearson); i++)
 		assert_int_equal(tlsh_pearson[i],
 				 strtol(pearson.fields[1], NULL, 10));
@@ -85,7 +84,7 @@ static void digest_of(struct bytes b, size_t most, char out[TEXT_SIZE])
 	text_of(&t, out);
 }
 
-static void digests_of_the_inputs(void **state)
+TEST(digests_of_the_inputs)
 {
 	struct tsv inputs = tsv_open(DIR "inputs.tsv");
 	struct tsv golden = tsv_open(DIR "digests.tsv");
@@ -93,7 +92,6 @@ static void digests_of_the_inputs(void **state)
 	size_t count = 0;
 	struct bytes b;
 
-	(void)state;
 	while (tsv_next(&inputs)) {
 		assert_true(tsv_next(&golden));
 		assert_string_equal(inputs.fields[0], golden.fields[0]);
@@ -112,7 +110,7 @@ static void digests_of_the_inputs(void **state)
 }
 
 /* Zeros that are announced, at the start, the end and between data. */
-static void zeros(void **state)
+TEST(zeros)
 {
 	static const size_t lengths[] = { 0, 1, 3, 4, 5, 6, 255, 1000, 70000 };
 	enum { COUNT = sizeof(lengths) / sizeof(lengths[0]), DATA = 900 };
@@ -121,7 +119,6 @@ static void zeros(void **state)
 	static struct tlsh t;
 	size_t i;
 
-	(void)state;
 	tlsh_begin(&t);
 	for (i = 0; i < COUNT; i++) {
 		struct bytes gap = bytes_new(lengths[i]);
@@ -181,13 +178,12 @@ static struct tlsh_digest find_digest(const struct named *all, size_t count,
 	return digest;
 }
 
-static void distances(void **state)
+TEST(distances)
 {
 	static struct named all[NAMED_MAX];
 	size_t count = read_digests(DIR "digests.tsv", 3, all, 0), pairs = 0;
 	struct tsv lines = tsv_open(DIR "distances.tsv");
 
-	(void)state;
 	count = read_digests(DIR "made_digests.tsv", 1, all, count);
 	while (tsv_next(&lines)) {
 		struct tlsh_digest a = find_digest(all, count, lines.fields[0]);
@@ -204,14 +200,13 @@ static void distances(void **state)
 }
 
 /* What the library reads, and nothing behind the digits. */
-static void texts(void **state)
+TEST(texts)
 {
 	struct tsv lines = tsv_open(DIR "parse.tsv");
 	struct tlsh_digest digest;
 	struct buf again = { 0 };
 	size_t accepted = 0;
 
-	(void)state;
 	while (tsv_next(&lines)) {
 		json_t *string =
 			json_loads(lines.fields[0], JSON_DECODE_ANY, NULL);
@@ -235,17 +230,4 @@ static void texts(void **state)
 	assert_in_range(accepted, 4, 30);
 	buf_release(&again);
 	tsv_close(&lines);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tables),
-		cmocka_unit_test(zeros),
-		cmocka_unit_test(distances),
-		cmocka_unit_test(texts),
-		cmocka_unit_test(digests_of_the_inputs),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 #include "core/kernel/kernel.h"
 #include "tests/support/vectors.h"
 
-/* Every test with every variant of the kernels, in one group. */
+/* The main() of tests that run with every variant of the kernels. */
 
 static inline int use_variant(void **state)
 {
@@ -28,8 +28,7 @@ static inline struct CMUnitTest with_variant(struct CMUnitTest test,
 	return test;
 }
 
-static inline int run_with_variants(const struct CMUnitTest *tests,
-				    size_t test_count)
+int main(void)
 {
 	const struct kernel_ops *variants;
 	struct CMUnitTest *all;
@@ -37,12 +36,12 @@ static inline int run_with_variants(const struct CMUnitTest *tests,
 	int failed;
 
 	variants = kernel_all(&count);
-	all = calloc(count * test_count, sizeof(*all));
+	all = calloc(count * unit_test_count, sizeof(*all));
 	if (!all)
 		return 1;
 	for (i = 0; i < count; i++)
-		for (k = 0; k < test_count; k++)
-			all[n++] = with_variant(tests[k], &variants[i]);
+		for (k = 0; k < unit_test_count; k++)
+			all[n++] = with_variant(unit_tests[k], &variants[i]);
 	failed = _cmocka_run_group_tests("tests", all, n, NULL, NULL);
 	while (n-- > 0)
 		free((void *)all[n].name);

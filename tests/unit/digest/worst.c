@@ -267,30 +267,18 @@ static void check_all(unsigned kind, size_t len)
 	free(b.data);
 }
 
-static void worst_contents(void **state)
+TEST(worst_contents)
 {
 	unsigned kind;
 
-	(void)state;
 	for (kind = 0; kind < WORST_PERIODS; kind++)
 		check_all(kind, LONG_LEN);
 }
 
-static void all_short_periods(void **state)
+TEST(all_short_periods)
 {
 	unsigned kind;
 
-	(void)state;
 	for (kind = WORST_PERIODS; kind < WORST_KINDS; kind++)
 		check_all(kind, SHORT_LEN);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(worst_contents),
-		cmocka_unit_test(all_short_periods),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,25 +78,15 @@ static void check_kind(unsigned kind, struct bytes usual)
 	free(b.data);
 }
 
-static void no_content_takes_very_long(void **state)
+TEST(no_content_takes_very_long)
 {
 	struct bytes usual = worst_input(WORST_RANDOM, LEN);
 	unsigned kind;
 	size_t i;
 
-	(void)state;
 	for (kind = WORST_RANDOM + 1; kind <= WORST_KEYS; kind++)
 		check_kind(kind, usual);
 	for (i = 0; i < sizeof(periods) / sizeof(periods[0]); i++)
 		check_kind(WORST_PERIODS + periods[i] - 1, usual);
 	free(usual.data);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_content_takes_very_long),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -129,12 +129,11 @@ static struct bytes draw_data(struct draws *d)
 	return draw(d) % 2 ? recipe_random(seed, len) : recipe_text(seed, len);
 }
 
-static void test_random_layouts(void **state)
+TEST(test_random_layouts)
 {
 	struct draws d = draws_of(20260714);
 	size_t i, n;
 
-	(void)state;
 	for (i = 0; i < LAYOUTS; i++) {
 		struct layout l = { .count = 0 };
 
@@ -150,13 +149,12 @@ static void test_random_layouts(void **state)
 
 /* Around the number of zeros after which chunks and blocks of RDC are again
  * as they were. */
-static void test_long_runs(void **state)
+TEST(test_long_runs)
 {
 	const uint64_t period = (uint64_t)RDC_MAX_CHUNK * RDC_HORIZON;
 	struct draws d = draws_of(7);
 	int i;
 
-	(void)state;
 	for (i = 0; i < 4; i++) {
 		struct layout l = { .count = 0 };
 
@@ -171,14 +169,13 @@ static void test_long_runs(void **state)
 	}
 }
 
-static void test_nothing_but_zeros(void **state)
+TEST(test_nothing_but_zeros)
 {
 	static const uint64_t sizes[] = { 1,       7,       15,      16,
 					  4095,    4096,    65535,   65536,
 					  1048575, 1048576, 1048577, 9999999 };
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		struct layout l = { .count = 0 };
 
@@ -186,15 +183,4 @@ static void test_nothing_but_zeros(void **state)
 		assert_alike(&l, DIGEST_DEFAULT, true);
 		assert_alike(&l, DIGEST_DEFAULT, false);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random_layouts),
-		cmocka_unit_test(test_long_runs),
-		cmocka_unit_test(test_nothing_but_zeros),
-	};
-
-	return run_with_variants(tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -18,11 +18,10 @@ enum { WORKERS = 4, QUIET = BACKOFF_QUIET_MS };
 
 static const int64_t START = 7 * SECOND;
 
-static void test_free_without_requests(void **state)
+TEST(test_free_without_requests)
 {
 	struct backoff b;
 
-	(void)state;
 	backoff_init(&b, WORKERS, START);
 	assert_false(backoff_is_busy(&b, START));
 	assert_true(backoff_due_ns(&b, START) <= START);
@@ -39,11 +38,10 @@ static void init_spent(struct backoff *b)
 		backoff_pay(b, START - SECOND, START);
 }
 
-static void test_waits_until_it_is_quiet(void **state)
+TEST(test_waits_until_it_is_quiet)
 {
 	struct backoff b;
 
-	(void)state;
 	init_spent(&b);
 	assert_true(backoff_is_busy(&b, START));
 	assert_int_equal(backoff_due_ns(&b, START), START + QUIET * MS);
@@ -53,12 +51,11 @@ static void test_waits_until_it_is_quiet(void **state)
 	assert_false(backoff_is_busy(&b, START + (3 + QUIET) * MS));
 }
 
-static void test_hurry_ends_waits(void **state)
+TEST(test_hurry_ends_waits)
 {
 	int64_t later = START + BACKOFF_HURRY_MS * MS;
 	struct backoff b;
 
-	(void)state;
 	init_spent(&b);
 	backoff_hurry(&b, START);
 	assert_false(backoff_is_busy(&b, START));
@@ -68,11 +65,10 @@ static void test_hurry_ends_waits(void **state)
 	assert_true(backoff_due_ns(&b, later) > later);
 }
 
-static void test_what_is_done_is_no_hurry(void **state)
+TEST(test_what_is_done_is_no_hurry)
 {
 	struct backoff b;
 
-	(void)state;
 	init_spent(&b);
 	backoff_hurry(&b, START);
 	backoff_calm(&b, START + MS);
@@ -108,13 +104,12 @@ static int64_t greedy(struct backoff *b, int64_t duration, int64_t piece,
 }
 
 /* One worker alone may take what is meant for all. */
-static void test_share_of_a_busy_host(void **state)
+TEST(test_share_of_a_busy_host)
 {
 	static const int64_t pieces[] = { MS / 10, MS, 9 * MS };
 	int64_t share = 10 * SECOND / 100 * BACKOFF_PERCENT * WORKERS;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
 		struct backoff b;
 		int64_t worked;
@@ -128,13 +123,12 @@ static void test_share_of_a_busy_host(void **state)
 
 /* What else there is when requests come and go; and all of it when none came
  * for long enough. */
-static void test_share_of_a_host_that_was_busy(void **state)
+TEST(test_share_of_a_host_that_was_busy)
 {
 	int64_t share = 10 * SECOND / 100 * BACKOFF_LATELY_PERCENT * WORKERS;
 	struct backoff b;
 	int64_t worked;
 
-	(void)state;
 	backoff_init(&b, WORKERS, START);
 	worked = greedy(&b, 10 * SECOND, MS, SECOND);
 	assert_in_range(worked, share * 9 / 10, share + share / 50);
@@ -146,12 +140,11 @@ static void test_share_of_a_host_that_was_busy(void **state)
 }
 
 /* An hour without a request gives no right to a long disturbance. */
-static void test_saves_little(void **state)
+TEST(test_saves_little)
 {
 	int64_t share = SECOND / 100 * BACKOFF_PERCENT * WORKERS;
 	struct backoff b;
 
-	(void)state;
 	backoff_init(&b, WORKERS, START - 3600 * SECOND);
 	assert_true(greedy(&b, SECOND, MS, 0) <= share + share / 5);
 }
@@ -175,22 +168,20 @@ static void assert_alone(int64_t quiet, int64_t alone)
 	assert_true(backoff_due_ns(&b, now) <= now);
 }
 
-static void test_requests_after_a_pause_stop_the_background(void **state)
+TEST(test_requests_after_a_pause_stop_the_background)
 {
 	int64_t most = BACKOFF_ALONE_MS * MS;
 
-	(void)state;
 	assert_alone(100 * most, most);
 	assert_alone(most / 2, most / 2);
 	assert_alone(MS, MS);
 }
 
-static void test_remembers_for_a_while_that_it_was_busy(void **state)
+TEST(test_remembers_for_a_while_that_it_was_busy)
 {
 	const int64_t lately = BACKOFF_LATELY_MS * MS;
 	struct backoff b;
 
-	(void)state;
 	backoff_init(&b, WORKERS, START);
 	assert_false(backoff_was_busy(&b, START));
 	backoff_poll(&b, true, START);
@@ -203,11 +194,10 @@ static void test_remembers_for_a_while_that_it_was_busy(void **state)
 }
 
 /* A thread that got no processor did not work. */
-static void test_long_piece_counts_as_a_short_one(void **state)
+TEST(test_long_piece_counts_as_a_short_one)
 {
 	struct backoff longer, shorter;
 
-	(void)state;
 	init_spent(&longer);
 	shorter = longer;
 	backoff_pay(&longer, START - 60 * SECOND, START);
@@ -254,11 +244,10 @@ static void open_quiet(struct fixture *f)
 }
 
 /* A worker looks before each file; the scan looks every millisecond. */
-static void test_looks_before_each_file(void **state)
+TEST(test_looks_before_each_file)
 {
 	struct fixture f;
 
-	(void)state;
 	fixture_make(&f);
 	make_files(&f, FILES);
 	open_quiet(&f);
@@ -268,11 +257,10 @@ static void test_looks_before_each_file(void **state)
 	fixture_remove(&f);
 }
 
-static void test_looks_within_a_file(void **state)
+TEST(test_looks_within_a_file)
 {
 	struct fixture f;
 
-	(void)state;
 	fixture_make(&f);
 	write_text(&f, "large", LARGE);
 	open_quiet(&f);
@@ -281,13 +269,12 @@ static void test_looks_within_a_file(void **state)
 	fixture_remove(&f);
 }
 
-static void test_a_file_with_requests_is_not_throttled(void **state)
+TEST(test_a_file_with_requests_is_not_throttled)
 {
 	struct file_digests answer;
 	struct fixture f;
 	int before;
 
-	(void)state;
 	fixture_make(&f);
 	open_quiet(&f);
 	wait_idle(&f);
@@ -300,11 +287,10 @@ static void test_a_file_with_requests_is_not_throttled(void **state)
 	fixture_remove(&f);
 }
 
-static void test_busy_host_is_hashed_after_all(void **state)
+TEST(test_busy_host_is_hashed_after_all)
 {
 	struct fixture f;
 
-	(void)state;
 	fixture_make(&f);
 	make_files(&f, FEW);
 	f.options.host.had_requests = is_always_busy;
@@ -312,27 +298,4 @@ static void test_busy_host_is_hashed_after_all(void **state)
 	wait_idle(&f);
 	assert_int_equal(hashed_files(&f), FEW);
 	fixture_remove(&f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_free_without_requests),
-		cmocka_unit_test(test_waits_until_it_is_quiet),
-		cmocka_unit_test(test_hurry_ends_waits),
-		cmocka_unit_test(test_what_is_done_is_no_hurry),
-		cmocka_unit_test(test_share_of_a_busy_host),
-		cmocka_unit_test(test_share_of_a_host_that_was_busy),
-		cmocka_unit_test(test_saves_little),
-		cmocka_unit_test(
-			test_requests_after_a_pause_stop_the_background),
-		cmocka_unit_test(test_remembers_for_a_while_that_it_was_busy),
-		cmocka_unit_test(test_long_piece_counts_as_a_short_one),
-		cmocka_unit_test(test_looks_before_each_file),
-		cmocka_unit_test(test_looks_within_a_file),
-		cmocka_unit_test(test_a_file_with_requests_is_not_throttled),
-		cmocka_unit_test(test_busy_host_is_hashed_after_all),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,13 +4,7 @@
  * The bucket that limits background hashing, with a made-up clock.
  */
 
-/* clang-format off: cmocka wants these four before it */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-/* clang-format on */
+#include "tests/support/test.h"
 
 #include "core/queue/throttle.h"
 
@@ -49,24 +43,22 @@ static void assert_rate(uint64_t rate, uint64_t piece)
 		    least + rate * (uint64_t)saved / SECOND + 2 * piece);
 }
 
-static void test_rate(void **state)
+TEST(test_rate)
 {
 	static const uint64_t rates[] = { MB, 3 * MB, 20 * MB, 1000 * MB };
 	static const uint64_t pieces[] = { 4096, 5000, 262144, 1 << 20 };
 	size_t i, k;
 
-	(void)state;
 	for (i = 0; i < sizeof(rates) / sizeof(rates[0]); i++)
 		for (k = 0; k < sizeof(pieces) / sizeof(pieces[0]); k++)
 			assert_rate(rates[i], pieces[k]);
 }
 
-static void test_no_limit(void **state)
+TEST(test_no_limit)
 {
 	struct token_bucket b;
 	int i;
 
-	(void)state;
 	bucket_init(&b, 0, 7);
 	for (i = 0; i < 1000; i++) {
 		assert_true(bucket_due_ns(&b) <= 7);
@@ -74,11 +66,10 @@ static void test_no_limit(void **state)
 	}
 }
 
-static void test_first_is_free(void **state)
+TEST(test_first_is_free)
 {
 	struct token_bucket b;
 
-	(void)state;
 	bucket_init(&b, MB, 3 * SECOND);
 	assert_true(bucket_due_ns(&b) <= 3 * SECOND);
 	bucket_take(&b, 2 * MB, 3 * SECOND);
@@ -86,12 +77,11 @@ static void test_first_is_free(void **state)
 }
 
 /* An hour without work gives no hour without a limit. */
-static void test_saves_little(void **state)
+TEST(test_saves_little)
 {
 	int64_t now = 3600 * SECOND;
 	struct token_bucket b;
 
-	(void)state;
 	bucket_init(&b, MB, 0);
 	bucket_take(&b, MB, now);
 	assert_int_equal(bucket_due_ns(&b), now + SECOND - BUCKET_SAVED_NS);
@@ -99,12 +89,11 @@ static void test_saves_little(void **state)
 
 /* However it is divided: nanoseconds are not lost, a third of one at a time.
  */
-static void test_split(void **state)
+TEST(test_split)
 {
 	struct token_bucket one, many;
 	int i;
 
-	(void)state;
 	bucket_init(&one, 3000 * MB, 0);
 	bucket_init(&many, 3000 * MB, 0);
 	bucket_take(&one, 3000000, 0);
@@ -115,13 +104,12 @@ static void test_split(void **state)
 }
 
 /* The largest rate and the largest piece, for years. */
-static void test_extremes(void **state)
+TEST(test_extremes)
 {
 	int64_t now = INT64_C(20) * 365 * 86400 * SECOND;
 	struct token_bucket b;
 	int i;
 
-	(void)state;
 	bucket_init(&b, UINT64_C(1000000) * MB, now);
 	for (i = 0; i < 1000; i++)
 		bucket_take(&b, UINT64_C(1) << 32, now);
@@ -130,18 +118,4 @@ static void test_extremes(void **state)
 	bucket_init(&b, 1, now);
 	bucket_take(&b, UINT64_C(1) << 32, now);
 	assert_int_equal(bucket_due_ns(&b) - now, (INT64_C(1) << 32) * SECOND);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rate),
-		cmocka_unit_test(test_no_limit),
-		cmocka_unit_test(test_first_is_free),
-		cmocka_unit_test(test_saves_little),
-		cmocka_unit_test(test_split),
-		cmocka_unit_test(test_extremes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

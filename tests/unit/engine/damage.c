@@ -193,7 +193,9 @@ static int lose(struct sample *s, size_t at, size_t len)
 	return lose_once(s, at, len, true) + lose_once(s, at, len, false);
 }
 
-static void test_any_page_may_be_lost(void **state)
+#define WITH_FIXTURE(name) TEST_WITH(name, setup, teardown)
+
+WITH_FIXTURE(test_any_page_may_be_lost)
 {
 	struct sample *s = *state;
 	size_t page;
@@ -204,7 +206,7 @@ static void test_any_page_may_be_lost(void **state)
 
 /* Signatures are read when they are asked for, and not before.  The data may
  * hold a copy of the bytes that is no longer in use. */
-static void test_a_part_of_a_signature_may_be_lost(void **state)
+WITH_FIXTURE(test_a_part_of_a_signature_may_be_lost)
 {
 	struct sample *s = *state;
 	struct digest_value v = digest_value_of(&s->digests[0], DIGEST_SISE);
@@ -217,17 +219,4 @@ static void test_a_part_of_a_signature_may_be_lost(void **state)
 		late += lose(s, (size_t)(at - s->bytes) + v.len / 2, v.len / 4);
 	/* The file is hashed again. */
 	assert_int_equal(late, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_any_page_may_be_lost,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			test_a_part_of_a_signature_may_be_lost, setup,
-			teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

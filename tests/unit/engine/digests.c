@@ -5,14 +5,13 @@
 
 enum { LEN = 20000 };
 
-static void test_scan_hashes_everything(void **state)
+TEST(test_scan_hashes_everything)
 {
 	struct fixture f;
 	struct file_digests answer;
 	char text[LEN], name[32];
 	int i;
 
-	(void)state;
 	fixture_make(&f);
 	for (i = 0; i < 50; i++) {
 		make_text(text, LEN, (uint64_t)i + 1);
@@ -39,14 +38,13 @@ static void test_scan_hashes_everything(void **state)
 	fixture_remove(&f);
 }
 
-static void test_a_change_is_never_answered_with_the_old_value(void **state)
+TEST(test_a_change_is_never_answered_with_the_old_value)
 {
 	struct fixture f;
 	struct file_digests answer;
 	char text[LEN];
 	int i, fd;
 
-	(void)state;
 	fixture_make(&f);
 	make_text(text, LEN, 1);
 	write_file(&f, "a", text, LEN);
@@ -67,13 +65,12 @@ static void test_a_change_is_never_answered_with_the_old_value(void **state)
 	fixture_remove(&f);
 }
 
-static void test_a_remount_reads_nothing(void **state)
+TEST(test_a_remount_reads_nothing)
 {
 	struct fixture f;
 	struct file_digests answer;
 	char text[LEN];
 
-	(void)state;
 	fixture_make(&f);
 	make_text(text, LEN, 1);
 	write_file(&f, "a", text, LEN);
@@ -109,7 +106,7 @@ static void change_mode(struct fixture *f, const char *path, mode_t mode)
 	assert_int_equal(chmod(full, mode), 0);
 }
 
-static void test_a_moved_ctime_that_was_told_costs_no_reading(void **state)
+TEST(test_a_moved_ctime_that_was_told_costs_no_reading)
 {
 	struct fixture f;
 	struct file_digests answer;
@@ -117,7 +114,6 @@ static void test_a_moved_ctime_that_was_told_costs_no_reading(void **state)
 	struct file_key key;
 	char text[LEN];
 
-	(void)state;
 	fixture_make(&f);
 	make_text(text, LEN, 1);
 	write_file(&f, "told", text, LEN);
@@ -142,7 +138,7 @@ static void test_a_moved_ctime_that_was_told_costs_no_reading(void **state)
 	fixture_remove(&f);
 }
 
-static void test_touching_does_not_cover_a_change(void **state)
+TEST(test_touching_does_not_cover_a_change)
 {
 	struct fixture f;
 	struct file_digests answer;
@@ -150,7 +146,6 @@ static void test_touching_does_not_cover_a_change(void **state)
 	struct file_key key;
 	char text[LEN];
 
-	(void)state;
 	fixture_make(&f);
 	make_text(text, LEN, 1);
 	write_file(&f, "a", text, LEN);
@@ -170,7 +165,7 @@ static void test_touching_does_not_cover_a_change(void **state)
 	fixture_remove(&f);
 }
 
-static void test_rules_skip(void **state)
+TEST(test_rules_skip)
 {
 	static const char *const globs[] = { "*.tmp", "/build/*.o" };
 	struct fixture f;
@@ -178,7 +173,6 @@ static void test_rules_skip(void **state)
 	char path[128], text[LEN];
 	int fd;
 
-	(void)state;
 	fixture_make(&f);
 	make_text(text, LEN, 1);
 	(void)snprintf(path, sizeof(path), "%s/build", f.source);
@@ -207,14 +201,13 @@ static void test_rules_skip(void **state)
 	fixture_remove(&f);
 }
 
-static void test_waiting_ends_at_the_deadline_and_at_the_end(void **state)
+TEST(test_waiting_ends_at_the_deadline_and_at_the_end)
 {
 	struct fixture f;
 	struct file_request late, never;
 	char text[LEN];
 	int fd;
 
-	(void)state;
 	fixture_make(&f);
 	make_text(text, LEN, 1);
 	write_file(&f, "a", text, LEN);
@@ -255,14 +248,13 @@ static int fixture_with_file(struct fixture *f, char text[static LEN])
 	return open_file(f, "a");
 }
 
-static void test_a_request_that_waits_gets_the_digests(void **state)
+TEST(test_a_request_that_waits_gets_the_digests)
 {
 	struct file_request pending, fresh;
 	struct fixture f;
 	char text[LEN];
 	int fd;
 
-	(void)state;
 	fd = fixture_with_file(&f, text);
 	file_request_init(&pending, fd, DEADLINE_S * 1000);
 	assert_int_equal(engine_wait(f.engine, &pending.wait), 0);
@@ -301,14 +293,13 @@ static void change_before_the_answer(struct file_request *r)
 	write_file(changing, "a", text, LEN);
 }
 
-static void test_the_answer_is_of_the_present_content(void **state)
+TEST(test_the_answer_is_of_the_present_content)
 {
 	struct file_request r;
 	struct fixture f;
 	char text[LEN];
 	int fd;
 
-	(void)state;
 	fd = fixture_with_file(&f, text);
 	file_request_init(&r, fd, DEADLINE_S * 1000);
 	changing = &f;
@@ -346,7 +337,7 @@ static void *ask_often(void *arg)
 	return NULL;
 }
 
-static void test_many_requests_while_it_changes(void **state)
+TEST(test_many_requests_while_it_changes)
 {
 	enum { ASKERS = 8 };
 	struct fixture f;
@@ -357,7 +348,6 @@ static void test_many_requests_while_it_changes(void **state)
 	void *failed;
 	int i;
 
-	(void)state;
 	fixture_make(&f);
 	make_text(text, LEN, 1);
 	write_file(&f, "a", text, LEN);
@@ -382,25 +372,4 @@ static void test_many_requests_while_it_changes(void **state)
 	assert_digests_of(&answer.digests, text, LEN);
 	file_digests_release(&answer);
 	fixture_remove(&f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_scan_hashes_everything),
-		cmocka_unit_test(
-			test_a_change_is_never_answered_with_the_old_value),
-		cmocka_unit_test(test_a_remount_reads_nothing),
-		cmocka_unit_test(
-			test_a_moved_ctime_that_was_told_costs_no_reading),
-		cmocka_unit_test(test_touching_does_not_cover_a_change),
-		cmocka_unit_test(test_rules_skip),
-		cmocka_unit_test(
-			test_waiting_ends_at_the_deadline_and_at_the_end),
-		cmocka_unit_test(test_a_request_that_waits_gets_the_digests),
-		cmocka_unit_test(test_the_answer_is_of_the_present_content),
-		cmocka_unit_test(test_many_requests_while_it_changes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/base/clock.h"
 
 #include "core/queue/gate.h"
 #include "core/queue/throttle.h"
+#include "tests/support/test.h"
 
 /* Work in slices: who passes when. */
 
@@ -83,22 +78,20 @@ static void pass(struct gate *g, uint64_t wait_ns)
 	assert_true(g->slice_ns > 0);
 }
 
-static void test_an_idle_processor_is_used(void **state)
+TEST(test_an_idle_processor_is_used)
 {
 	struct gate g;
 
-	(void)state;
 	gate_make(&g, false);
 	pass(&g, 0);
 	assert_int_equal(waits, 0);
 	gate_release(&g);
 }
 
-static void test_a_busy_one_is_left_alone(void **state)
+TEST(test_a_busy_one_is_left_alone)
 {
 	struct gate g;
 
-	(void)state;
 	gate_make(&g, false);
 	pass(&g, 1000000);
 	assert_int_equal(waits, 1);
@@ -110,11 +103,10 @@ static void test_a_busy_one_is_left_alone(void **state)
 	gate_release(&g);
 }
 
-static void test_an_open_one_does_not_rest(void **state)
+TEST(test_an_open_one_does_not_rest)
 {
 	struct gate g;
 
-	(void)state;
 	gate_make(&g, false);
 	gate_set(&g, true);
 	waited_ns += SECOND;
@@ -127,11 +119,10 @@ static void test_an_open_one_does_not_rest(void **state)
 	gate_release(&g);
 }
 
-static void test_waits_until_the_host_may_be_disturbed(void **state)
+TEST(test_waits_until_the_host_may_be_disturbed)
 {
 	struct gate g;
 
-	(void)state;
 	gate_make(&g, true);
 	free_ns = FAR_NS;
 	pass(&g, 1000000);
@@ -139,11 +130,10 @@ static void test_waits_until_the_host_may_be_disturbed(void **state)
 	gate_release(&g);
 }
 
-static void test_an_opened_one_does_not_wait_for_the_host(void **state)
+TEST(test_an_opened_one_does_not_wait_for_the_host)
 {
 	struct gate g;
 
-	(void)state;
 	gate_make(&g, true);
 	free_ns = FAR_NS;
 	opened_meanwhile = &g;
@@ -152,11 +142,10 @@ static void test_an_opened_one_does_not_wait_for_the_host(void **state)
 	gate_release(&g);
 }
 
-static void test_work_that_a_user_waits_for_does_not_rest(void **state)
+TEST(test_work_that_a_user_waits_for_does_not_rest)
 {
 	struct gate g;
 
-	(void)state;
 	gate_make(&g, true);
 	free_ns = 0;
 	pass(&g, 1000000);
@@ -165,18 +154,4 @@ static void test_work_that_a_user_waits_for_does_not_rest(void **state)
 	pass(&g, 0);
 	assert_int_equal(waits, 1);
 	gate_release(&g);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_an_idle_processor_is_used),
-		cmocka_unit_test(test_a_busy_one_is_left_alone),
-		cmocka_unit_test(test_an_open_one_does_not_rest),
-		cmocka_unit_test(test_waits_until_the_host_may_be_disturbed),
-		cmocka_unit_test(test_an_opened_one_does_not_wait_for_the_host),
-		cmocka_unit_test(test_work_that_a_user_waits_for_does_not_rest),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -200,7 +200,9 @@ static void check_all(struct fixture *f, bool trusted)
 	file_groups_unref(g.groups);
 }
 
-static void test_all(void **state)
+#define WITH_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
+
+WITH_FIXTURE(test_all)
 {
 	struct tree *t = *state;
 
@@ -208,14 +210,14 @@ static void test_all(void **state)
 }
 
 /* The files are all open to the process: the answer is that for the owner. */
-static void test_every_file_examined(void **state)
+WITH_FIXTURE(test_every_file_examined)
 {
 	struct tree *t = *state;
 
 	check_all(&t->f, false);
 }
 
-static void test_rules(void **state)
+WITH_FIXTURE(test_rules)
 {
 	struct tree *t = *state;
 	struct file_groups_query query = { .rules = { .exact = true } };
@@ -234,7 +236,7 @@ static void test_rules(void **state)
 	file_groups_unref(g.groups);
 }
 
-static void test_within(void **state)
+WITH_FIXTURE(test_within)
 {
 	struct tree *t = *state;
 	struct file_groups_query query = { 0 };
@@ -257,7 +259,7 @@ static void test_within(void **state)
 }
 
 /* A file that changed since is in no answer. */
-static void test_changed(void **state)
+WITH_FIXTURE(test_changed)
 {
 	struct tree *t = *state;
 	const struct file_groups_query query = { 0 };
@@ -271,7 +273,7 @@ static void test_changed(void **state)
 	file_groups_unref(g.groups);
 }
 
-static void test_cancelled(void **state)
+WITH_FIXTURE(test_cancelled)
 {
 	struct tree *t = *state;
 	const struct file_groups_query query = { 0 };
@@ -291,7 +293,7 @@ static void test_cancelled(void **state)
 }
 
 /* One at a time is worked on, and all are answered. */
-static void test_many(void **state)
+WITH_FIXTURE(test_many)
 {
 	enum { MANY = 8 };
 	struct tree *t = *state;
@@ -314,22 +316,4 @@ static void test_many(void **state)
 		file_groups_unref(g[i].groups);
 	}
 	credentials_release(&caller.credentials);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_all, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_every_file_examined,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_rules, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_within, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_changed, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(test_cancelled, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(test_many, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

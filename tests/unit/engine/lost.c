@@ -64,7 +64,9 @@ static void make_tree(struct fixture *f)
 	write_text(f, "tree/below/two", 1001);
 }
 
-static void test_a_name_in_an_unknown_directory(void **state)
+#define WITH_FIXTURE(name) TEST_WITH(name, make, remove_all)
+
+WITH_FIXTURE(test_a_name_in_an_unknown_directory)
 {
 	struct fixture *f = *state;
 	struct file_key tree, one;
@@ -77,7 +79,7 @@ static void test_a_name_in_an_unknown_directory(void **state)
 	assert_known(f, 2);
 }
 
-static void test_a_closed_file_without_a_name(void **state)
+WITH_FIXTURE(test_a_closed_file_without_a_name)
 {
 	struct fixture *f = *state;
 	int fd;
@@ -107,7 +109,7 @@ static void tell_moved(struct fixture *f, const char *name,
 				     });
 }
 
-static void test_an_unknown_file_moves(void **state)
+WITH_FIXTURE(test_an_unknown_file_moves)
 {
 	struct fixture *f = *state;
 	struct file_key key;
@@ -124,7 +126,7 @@ static void test_an_unknown_file_moves(void **state)
 	assert_known(f, 2);
 }
 
-static void test_an_unknown_directory_moves(void **state)
+WITH_FIXTURE(test_an_unknown_directory_moves)
 {
 	struct fixture *f = *state;
 	struct file_key key;
@@ -139,7 +141,7 @@ static void test_an_unknown_directory_moves(void **state)
 	assert_known(f, 2);
 }
 
-static void test_what_cannot_be_found_is_looked_for(void **state)
+WITH_FIXTURE(test_what_cannot_be_found_is_looked_for)
 {
 	struct fixture *f = *state;
 	struct file_identity other = { .size = 1 };
@@ -165,7 +167,7 @@ static void test_what_cannot_be_found_is_looked_for(void **state)
 	assert_known(f, 1);
 }
 
-static void test_an_impossible_event_holds_up_no_other(void **state)
+WITH_FIXTURE(test_an_impossible_event_holds_up_no_other)
 {
 	struct fixture *f = *state;
 	struct file_key key, root;
@@ -184,26 +186,4 @@ static void test_an_impossible_event_holds_up_no_other(void **state)
 	engine_rescan(f->engine);
 	wait_idle(f);
 	assert_int_equal(status_number(f, "fresh"), 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			test_a_name_in_an_unknown_directory, make, remove_all),
-		cmocka_unit_test_setup_teardown(
-			test_a_closed_file_without_a_name, make, remove_all),
-		cmocka_unit_test_setup_teardown(test_an_unknown_file_moves,
-						make, remove_all),
-		cmocka_unit_test_setup_teardown(test_an_unknown_directory_moves,
-						make, remove_all),
-		cmocka_unit_test_setup_teardown(
-			test_what_cannot_be_found_is_looked_for, make,
-			remove_all),
-		cmocka_unit_test_setup_teardown(
-			test_an_impossible_event_holds_up_no_other, make,
-			remove_all),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -129,31 +129,17 @@ static void run(void (*test)(struct fixture *f))
 	fixture_remove(&f);
 }
 
-static void test_unknown(void **state)
+TEST(test_unknown)
 {
-	(void)state;
 	run(test_what_is_unknown_gets_no_record);
 }
 
-static void test_unknown_directory(void **state)
+TEST(test_unknown_directory)
 {
-	(void)state;
 	run(test_in_an_unknown_directory);
 }
 
-static void test_known(void **state)
+TEST(test_known)
 {
-	(void)state;
 	run(test_what_is_known_is_kept);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_unknown),
-		cmocka_unit_test(test_unknown_directory),
-		cmocka_unit_test(test_known),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,14 +91,13 @@ static void open_paused(struct fixture *f)
 	engine_rescan(f->engine);
 }
 
-static void test_a_file_with_requests_is_hashed(void **state)
+TEST(test_a_file_with_requests_is_hashed)
 {
 	struct file_digests answer;
 	struct fixture f;
 	char name[16];
 	int i;
 
-	(void)state;
 	open_paused(&f);
 	for (i = 0; i < FILES; i += 2) {
 		name_of(i, name);
@@ -113,11 +112,10 @@ static void test_a_file_with_requests_is_hashed(void **state)
 	fixture_remove(&f);
 }
 
-static void test_stalls_and_resumes(void **state)
+TEST(test_stalls_and_resumes)
 {
 	struct fixture f;
 
-	(void)state;
 	open_paused(&f);
 	wait_stalled(&f);
 	assert_paused(&f, "asked");
@@ -132,11 +130,10 @@ static void test_stalls_and_resumes(void **state)
 }
 
 /* Nothing left to do is idle, paused or not: kin wait must see it. */
-static void test_nothing_to_do_is_idle(void **state)
+TEST(test_nothing_to_do_is_idle)
 {
 	struct fixture f;
 
-	(void)state;
 	fixture_make(&f);
 	make_files(&f);
 	fixture_open(&f);
@@ -149,11 +146,10 @@ static void test_nothing_to_do_is_idle(void **state)
 }
 
 /* What was pending when the engine ended is found again after all. */
-static void test_pending_survives(void **state)
+TEST(test_pending_survives)
 {
 	struct fixture f;
 
-	(void)state;
 	open_paused(&f);
 	wait_stalled(&f);
 	fixture_close(&f);
@@ -199,11 +195,10 @@ static void ask(struct fixture *f, const char *path)
 }
 
 /* Also those the background is in the middle of. */
-static void test_a_file_with_requests_has_no_limit(void **state)
+TEST(test_a_file_with_requests_has_no_limit)
 {
 	struct fixture f;
 
-	(void)state;
 	open_crawling(&f, LARGE);
 	assert_int_equal(hashed_files(&f), 0);
 	ask(&f, "a");
@@ -215,11 +210,10 @@ static void test_a_file_with_requests_has_no_limit(void **state)
 }
 
 /* Enough is left to be given to a thread that is not in the background. */
-static void test_a_large_file_with_requests_is_handed_over(void **state)
+TEST(test_a_large_file_with_requests_is_handed_over)
 {
 	struct fixture f;
 
-	(void)state;
 	open_crawling(&f, HUGE_SIZE);
 	ask(&f, "a");
 	ask(&f, "b");
@@ -228,11 +222,10 @@ static void test_a_large_file_with_requests_is_handed_over(void **state)
 	fixture_remove(&f);
 }
 
-static void test_a_pause_ends_a_slow_read(void **state)
+TEST(test_a_pause_ends_a_slow_read)
 {
 	struct fixture f;
 
-	(void)state;
 	open_crawling(&f, LARGE);
 	engine_pause(f.engine, true);
 	wait_stalled(&f);
@@ -241,33 +234,15 @@ static void test_a_pause_ends_a_slow_read(void **state)
 	fixture_remove(&f);
 }
 
-static void test_a_stop_ends_a_slow_read(void **state)
+TEST(test_a_stop_ends_a_slow_read)
 {
 	struct timespec before, after;
 	struct fixture f;
 
-	(void)state;
 	open_crawling(&f, LARGE);
 	clock_gettime(CLOCK_MONOTONIC, &before);
 	fixture_close(&f);
 	clock_gettime(CLOCK_MONOTONIC, &after);
 	assert_true(after.tv_sec - before.tv_sec < DEADLINE_S);
 	fixture_remove(&f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_file_with_requests_is_hashed),
-		cmocka_unit_test(test_stalls_and_resumes),
-		cmocka_unit_test(test_nothing_to_do_is_idle),
-		cmocka_unit_test(test_pending_survives),
-		cmocka_unit_test(test_a_file_with_requests_has_no_limit),
-		cmocka_unit_test(
-			test_a_large_file_with_requests_is_handed_over),
-		cmocka_unit_test(test_a_pause_ends_a_slow_read),
-		cmocka_unit_test(test_a_stop_ends_a_slow_read),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -87,12 +87,11 @@ static void start(struct fixture *f, int reads)
 	assert_int_equal(engine_start(f->engine), 0);
 }
 
-static void test_names_in_a_directory_that_changes_all_the_time(void **state)
+TEST(test_names_in_a_directory_that_changes_all_the_time)
 {
 	struct search_hits hits;
 	struct fixture f;
 
-	(void)state;
 	make(&f);
 	start(&f, INT_MAX);
 	wait_idle(&f);
@@ -103,13 +102,11 @@ static void test_names_in_a_directory_that_changes_all_the_time(void **state)
 	changes_in = NULL;
 }
 
-static void test_what_vanished_from_a_directory_that_stops_changing(
-	void **state)
+TEST(test_what_vanished_from_a_directory_that_stops_changing)
 {
 	char path[512];
 	struct fixture f;
 
-	(void)state;
 	make(&f);
 	start(&f, 0);
 	wait_idle(&f);
@@ -127,12 +124,11 @@ static void test_what_vanished_from_a_directory_that_stops_changing(
 
 /* Its name comes only when its parent is read again, and what is in it is not
  * known before. */
-static void test_what_is_below_a_directory_whose_name_was_missed(void **state)
+TEST(test_what_is_below_a_directory_whose_name_was_missed)
 {
 	struct stat st = { 0 };
 	struct fixture f;
 
-	(void)state;
 	make(&f);
 	make_directory(&f, "busy/below");
 	write_file(&f, "busy/below/third", text, sizeof(text));
@@ -144,18 +140,4 @@ static void test_what_is_below_a_directory_whose_name_was_missed(void **state)
 	fixture_remove(&f);
 	changes_in = NULL;
 	elusive = 0;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			test_names_in_a_directory_that_changes_all_the_time),
-		cmocka_unit_test(
-			test_what_vanished_from_a_directory_that_stops_changing),
-		cmocka_unit_test(
-			test_what_is_below_a_directory_whose_name_was_missed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

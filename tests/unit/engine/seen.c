@@ -52,7 +52,9 @@ static void see(struct fixture *f, const char *name)
 	see_often(f, name, 1);
 }
 
-static void known_files_are_left_alone(void **state)
+#define WITH_FIXTURE(name) TEST_WITH(name, make, remove_all)
+
+WITH_FIXTURE(known_files_are_left_alone)
 {
 	json_int_t files = hashed_files(*state);
 
@@ -61,7 +63,7 @@ static void known_files_are_left_alone(void **state)
 	assert_int_equal(hashed_files(*state), files);
 }
 
-static void unknown_files_are_hashed(void **state)
+WITH_FIXTURE(unknown_files_are_hashed)
 {
 	json_int_t files = hashed_files(*state);
 
@@ -71,7 +73,7 @@ static void unknown_files_are_hashed(void **state)
 	assert_int_equal(hashed_files(*state), files + 1);
 }
 
-static void changed_files_are_hashed(void **state)
+WITH_FIXTURE(changed_files_are_hashed)
 {
 	json_int_t files = hashed_files(*state);
 
@@ -81,22 +83,8 @@ static void changed_files_are_hashed(void **state)
 	assert_int_equal(hashed_files(*state), files + 1);
 }
 
-static void many_known_files_are_left_alone(void **state)
+WITH_FIXTURE(many_known_files_are_left_alone)
 {
 	see_often(*state, "file", 5000);
 	assert_int_equal(atomic_load(&opened), 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make, remove_all)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(known_files_are_left_alone),
-		TEST(unknown_files_are_hashed),
-		TEST(changed_files_are_hashed),
-		TEST(many_known_files_are_left_alone),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

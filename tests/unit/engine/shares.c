@@ -279,27 +279,23 @@ static void assert_fair(ask *what)
 
 /* ---- tests ---- */
 
-static void test_waits_are_bounded(void **state)
+TEST(test_waits_are_bounded)
 {
-	(void)state;
 	assert_bounded(ask_wait);
 }
 
-static void test_sdhash_is_bounded(void **state)
+TEST(test_sdhash_is_bounded)
 {
-	(void)state;
 	assert_bounded(ask_sdhash);
 }
 
-static void test_queries_are_bounded(void **state)
+TEST(test_queries_are_bounded)
 {
-	(void)state;
 	assert_bounded(ask_browse);
 }
 
-static void test_waits_are_fair(void **state)
+TEST(test_waits_are_fair)
 {
-	(void)state;
 	assert_fair(ask_wait);
 }
 
@@ -321,34 +317,30 @@ static void assert_fair_later(ask *what)
 	fixture_remove(&c.f);
 }
 
-static void test_one_user_does_not_take_all_threads(void **state)
+TEST(test_one_user_does_not_take_all_threads)
 {
-	(void)state;
 	assert_fair_later(ask_browse);
 	assert_fair_later(ask_sdhash);
 }
 
-static void test_sdhash_is_fair(void **state)
+TEST(test_sdhash_is_fair)
 {
-	(void)state;
 	assert_fair(ask_sdhash);
 }
 
-static void test_queries_are_fair(void **state)
+TEST(test_queries_are_fair)
 {
-	(void)state;
 	assert_fair(ask_browse);
 }
 
 /* A file for which two wait is as urgent as for the first of them. */
-static void test_a_shared_file_keeps_the_better_turn(void **state)
+TEST(test_a_shared_file_keeps_the_better_turn)
 {
 	struct crowd c;
 	struct voice patient;
 	char name[32];
 	size_t i;
 
-	(void)state;
 	crowd_make(&c);
 	patient = greedy;
 	greedy.slow = true;
@@ -365,13 +357,12 @@ static void test_a_shared_file_keeps_the_better_turn(void **state)
 }
 
 /* As many large files as workers, and more, do not keep a small one waiting. */
-static void test_large_files_leave_a_worker(void **state)
+TEST(test_large_files_leave_a_worker)
 {
 	struct crowd c;
 	char name[32];
 	size_t i;
 
-	(void)state;
 	crowd_make(&c);
 	for (i = 0; i < 5; i++) {
 		char path[128];
@@ -431,14 +422,13 @@ static void assert_digests(struct crowd *c, const char *name, size_t seed)
 }
 
 /* They go on from where they were, whichever worker has them. */
-static void test_turns_do_not_spoil_digests(void **state)
+TEST(test_turns_do_not_spoil_digests)
 {
 	static const char *const names[TURNS] = { "l0", "l1", "l2", "l3" };
 	struct voice voices[TURNS];
 	struct crowd c;
 	size_t i;
 
-	(void)state;
 	crowd_make(&c);
 	for (i = 0; i < TURNS; i++)
 		write_large(&c, names[i], 900 + i);
@@ -454,22 +444,4 @@ static void test_turns_do_not_spoil_digests(void **state)
 	for (i = 0; i < TURNS; i++)
 		assert_digests(&c, names[i], 900 + i);
 	fixture_remove(&c.f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_waits_are_bounded),
-		cmocka_unit_test(test_sdhash_is_bounded),
-		cmocka_unit_test(test_queries_are_bounded),
-		cmocka_unit_test(test_waits_are_fair),
-		cmocka_unit_test(test_sdhash_is_fair),
-		cmocka_unit_test(test_queries_are_fair),
-		cmocka_unit_test(test_a_shared_file_keeps_the_better_turn),
-		cmocka_unit_test(test_one_user_does_not_take_all_threads),
-		cmocka_unit_test(test_large_files_leave_a_worker),
-		cmocka_unit_test(test_turns_do_not_spoil_digests),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,10 @@
 #include "core/engine/sketch_reader.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/digest/sketch/sketch.h"
+#include "tests/support/test.h"
 
 /* A catalog with so many sketches, of which the one of content n has n % 5
  * values, counted up from n. */
@@ -127,14 +123,13 @@ static int take(void *arg, uint32_t content, const struct sketch *have)
 	return content == t->last ? t->result_of_last : 0;
 }
 
-static void test_all_are_taken_in_order(void **state)
+TEST(test_all_are_taken_in_order)
 {
 	static const uint32_t counts[] = {
 		0, 1, 31, 32, 33, 255, 256, 257, MOST
 	};
 	size_t i;
 
-	(void)state;
 	list_result = 0;
 	for (i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
 		struct taker t = { 0 };
@@ -145,11 +140,10 @@ static void test_all_are_taken_in_order(void **state)
 	}
 }
 
-static void test_an_error_of_the_list_comes_after_what_was_found(void **state)
+TEST(test_an_error_of_the_list_comes_after_what_was_found)
 {
 	struct taker t = { 0 };
 
-	(void)state;
 	listed = 1000;
 	list_result = -EUCLEAN;
 	assert_int_equal(sketch_reader_each(NULL, take, &t), -EUCLEAN);
@@ -157,9 +151,8 @@ static void test_an_error_of_the_list_comes_after_what_was_found(void **state)
 }
 
 /* Of whichever batch, and in it. */
-static void test_those_before_a_damaged_one_are_taken(void **state)
+TEST(test_those_before_a_damaged_one_are_taken)
 {
-	(void)state;
 	listed = 600;
 	list_result = 0;
 	for (damaged = 2; damaged <= listed; damaged += 31) {
@@ -172,11 +165,10 @@ static void test_those_before_a_damaged_one_are_taken(void **state)
 }
 
 /* Wherever it is: the reader may be waiting for room, or have ended. */
-static void test_the_taker_ends_it(void **state)
+TEST(test_the_taker_ends_it)
 {
 	uint32_t last;
 
-	(void)state;
 	listed = 600;
 	list_result = 0;
 	for (last = 1; last <= listed; last += 13) {
@@ -185,17 +177,4 @@ static void test_the_taker_ends_it(void **state)
 		assert_int_equal(sketch_reader_each(NULL, take, &t), -ENOMEM);
 		assert_int_equal(t.taken, last);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_are_taken_in_order),
-		cmocka_unit_test(
-			test_an_error_of_the_list_comes_after_what_was_found),
-		cmocka_unit_test(test_those_before_a_damaged_one_are_taken),
-		cmocka_unit_test(test_the_taker_ends_it),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

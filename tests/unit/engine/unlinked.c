@@ -51,11 +51,10 @@ int fstat(int fd, struct stat *st)
 	return result;
 }
 
-static void test_removed_after_the_last_look(void **state)
+TEST(test_removed_after_the_last_look)
 {
 	struct fixture f;
 
-	(void)state;
 	fixture_make(&f);
 	write_file(&f, "file", "some content", 12);
 	f.options.host.use = note_use;
@@ -73,13 +72,4 @@ static void test_removed_after_the_last_look(void **state)
 	assert_int_equal(status_number(&f, "files"), 0);
 	assert_int_equal(status_number(&f, "fresh"), 0);
 	fixture_remove(&f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_removed_after_the_last_look),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

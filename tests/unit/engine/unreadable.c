@@ -109,11 +109,10 @@ static void assert_replaced(struct fixture *f, int times)
 	}
 }
 
-static void test_what_cannot_be_read_while_it_runs(void **state)
+TEST(test_what_cannot_be_read_while_it_runs)
 {
 	struct fixture f;
 
-	(void)state;
 	make(&f);
 	fixture_open(&f);
 	wait_idle(&f);
@@ -165,13 +164,12 @@ static void assert_index(struct fixture *f)
 			 status_number(f, "contents"));
 }
 
-static void test_the_file_is_cut_again_and_again(void **state)
+TEST(test_the_file_is_cut_again_and_again)
 {
 	char name[64], text[64];
 	struct fixture f;
 	int i;
 
-	(void)state;
 	make(&f);
 	open_with_handler(&f);
 	assert_similar(&f);
@@ -227,7 +225,7 @@ static void *ask_on(void *arg)
 	return NULL;
 }
 
-static void test_it_is_cut_while_it_is_read_and_written(void **state)
+TEST(test_it_is_cut_while_it_is_read_and_written)
 {
 	struct asker a = { 0 };
 	char name[64], text[64];
@@ -235,7 +233,6 @@ static void test_it_is_cut_while_it_is_read_and_written(void **state)
 	struct fixture f;
 	int i;
 
-	(void)state;
 	make(&f);
 	open_with_handler(&f);
 	a.f = &f;
@@ -258,15 +255,4 @@ static void test_it_is_cut_while_it_is_read_and_written(void **state)
 	assert_int_equal(status_number(&f, "fresh"), FILES + 40);
 	assert_index(&f);
 	fixture_remove(&f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_cannot_be_read_while_it_runs),
-		cmocka_unit_test(test_the_file_is_cut_again_and_again),
-		cmocka_unit_test(test_it_is_cut_while_it_is_read_and_written),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

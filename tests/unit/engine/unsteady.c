@@ -36,13 +36,12 @@ static bool is_incomplete(void)
 	return search_is_incomplete(&f.engine->search.context, &only_pending);
 }
 
-static void test_what_never_settles_is_not_finished(void **state)
+TEST(test_what_never_settles_is_not_finished)
 {
 	struct timespec pause = { 0, 2000000 };
 	struct stat st;
 	int fd, polls;
 
-	(void)state;
 	fixture_make(&f);
 	write_text(&f, "log", 5000);
 	write_text(&f, "still", 6000);
@@ -62,9 +61,8 @@ static void test_what_never_settles_is_not_finished(void **state)
 	restless = 0;
 }
 
-static void test_a_later_scan_leaves_groups_complete(void **state)
+TEST(test_a_later_scan_leaves_groups_complete)
 {
-	(void)state;
 	fixture_make(&f);
 	write_text(&f, "still", 6000);
 	fixture_open(&f);
@@ -75,14 +73,4 @@ static void test_a_later_scan_leaves_groups_complete(void **state)
 	atomic_store(&f.engine->scan.walks, 0);
 	assert_true(is_incomplete());
 	fixture_remove(&f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_never_settles_is_not_finished),
-		cmocka_unit_test(test_a_later_scan_leaves_groups_complete),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -162,22 +162,20 @@ static const char *read_as(const char *orders, uint32_t owner, int64_t *pid)
 	return out;
 }
 
-static void test_order(void **state)
+TEST(test_order)
 {
-	(void)state;
 	assert_string_equal(read_as("tte", 1, NULL), "tt.0");
 	assert_string_equal(read_as("mtembee", 1, NULL), "(t)0(b)0.0");
 	assert_string_equal(read_as("mmteetmee", 1, NULL), "((t)0)0t()0.0");
 }
 
 /* 3: damaged */
-static void test_nonsense(void **state)
+TEST(test_nonsense)
 {
 	static const char *const orders[] = { "h", "n", "l", "u", "s",
 					      "w", "b", "p", "a" };
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
 		assert_string_equal(read_as(orders[i], 1, NULL), ".3");
 		assert_string_equal(read_as("te", 1, NULL), "t.0");
@@ -190,27 +188,24 @@ static void test_nonsense(void **state)
 }
 
 /* 4: a limit */
-static void test_loop(void **state)
+TEST(test_loop)
 {
-	(void)state;
 	assert_string_equal(read_as("tc", 1, NULL), "t.4");
 	assert_string_equal(read_as("mc", 1, NULL), "(.4");
 	assert_string_equal(read_as("te", 1, NULL), "t.0");
 }
 
 /* 5: unsupported, as there is no program for it */
-static void test_pdf(void **state)
+TEST(test_pdf)
 {
-	(void)state;
 	assert_string_equal(read_as("mppPmtee", 1, NULL), "()5(t)0.0");
 	assert_string_equal(read_as("P", 1, NULL), ".5");
 }
 
-static void test_owners(void **state)
+TEST(test_owners)
 {
 	int64_t first, second, other;
 
-	(void)state;
 	(void)read_as("e", 1, &first);
 	(void)read_as("te", 1, &second);
 	(void)read_as("te", 2, &other);
@@ -219,12 +214,11 @@ static void test_owners(void **state)
 }
 
 /* What was not read to its end is not taken for the next one's. */
-static void test_left(void **state)
+TEST(test_left)
 {
 	struct extract_piece piece;
 	int fd = make_file("ttte");
 
-	(void)state;
 	assert_int_equal(extract_begin(client, fd, 1, &extract_limits_default),
 			 0);
 	assert_int_equal(extract_next(client, &piece), 0);
@@ -232,13 +226,12 @@ static void test_left(void **state)
 	assert_string_equal(read_as("mbee", 1, NULL), "(b)0.0");
 }
 
-static void test_early(void **state)
+TEST(test_early)
 {
 	struct extract_limits limits = extract_limits_default;
 	struct extract_piece piece;
 	int fd = make_file("te");
 
-	(void)state;
 	assert_string_equal(read_as("", 1, NULL), ".1");
 	limits.input = 1;
 	assert_int_equal(extract_begin(client, fd, 1, &limits), 0);
@@ -248,11 +241,10 @@ static void test_early(void **state)
 	(void)close(fd);
 }
 
-static void test_missing(void **state)
+TEST(test_missing)
 {
 	struct extract_client *none = NULL;
 
-	(void)state;
 	assert_int_equal(extract_open("/nonexistent", false, &none), -ENOENT);
 	assert_int_equal(extract_open("/", false, &none), -ENOENT);
 	assert_null(none);
@@ -287,14 +279,7 @@ static int remove_program(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order),  cmocka_unit_test(test_nonsense),
-		cmocka_unit_test(test_loop),   cmocka_unit_test(test_pdf),
-		cmocka_unit_test(test_owners), cmocka_unit_test(test_left),
-		cmocka_unit_test(test_early),  cmocka_unit_test(test_missing),
-	};
-
 	if (argc == 2 && !strcmp(argv[1], "--serve"))
 		return serve();
-	return cmocka_run_group_tests(tests, copy_program, remove_program);
+	return test_run(copy_program, remove_program);
 }

@@ -87,9 +87,8 @@ static void need_landlock(void)
 		skip(); /* the kernel has no Landlock */
 }
 
-static void test_files(void **state)
+TEST(test_files)
 {
-	(void)state;
 	need_landlock();
 	assert_int_equal(try_to(read_passwd), ENOENT);
 	assert_int_equal(try_to(create), ENOENT);
@@ -99,9 +98,8 @@ static void test_files(void **state)
 	assert_int_not_equal(access("/tmp/kin-extract-was-here", F_OK), 0);
 }
 
-static void test_network(void **state)
+TEST(test_network)
 {
-	(void)state;
 	need_landlock();
 	assert_int_equal(try_to(connect_internet), KILLED);
 	assert_int_equal(try_to(connect_unix), KILLED);
@@ -109,9 +107,8 @@ static void test_network(void **state)
 	assert_int_equal(try_to(send_packet), KILLED);
 }
 
-static void test_processes(void **state)
+TEST(test_processes)
 {
-	(void)state;
 	need_landlock();
 	assert_int_equal(try_to(fork_process), KILLED);
 	assert_int_equal(try_to(start_thread), KILLED);
@@ -121,9 +118,8 @@ static void test_processes(void **state)
 	assert_int_equal(try_to(signal_parent), KILLED);
 }
 
-static void test_rest(void **state)
+TEST(test_rest)
 {
-	(void)state;
 	need_landlock();
 	assert_int_equal(try_to(control), KILLED);
 	assert_int_equal(try_to(ring), KILLED);
@@ -133,20 +129,18 @@ static void test_rest(void **state)
 	assert_int_equal(try_to(make_code), KILLED);
 }
 
-static void test_work(void **state)
+TEST(test_work)
 {
-	(void)state;
 	need_landlock();
 	assert_int_equal(try_to(write_answer), 0);
 	assert_int_equal(try_to(map_memory), 0);
 }
 
-static void test_limits(void **state)
+TEST(test_limits)
 {
 	int status, fd;
 	pid_t pid = fork();
 
-	(void)state;
 	assert_true(pid >= 0);
 	if (!pid) {
 		(void)signal(SIGXFSZ, SIG_IGN);
@@ -156,18 +150,4 @@ static void test_limits(void **state)
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_files),
-		cmocka_unit_test(test_network),
-		cmocka_unit_test(test_processes),
-		cmocka_unit_test(test_rest),
-		cmocka_unit_test(test_work),
-		cmocka_unit_test(test_limits),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,13 +7,7 @@
  * system may be older.
  */
 
-/* clang-format off: cmocka wants these four before it */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-/* clang-format on */
+#include "tests/support/test.h"
 
 #include <linux/fuse.h>
 #include <stdlib.h>
@@ -195,7 +189,9 @@ static int close_exchange(void **state)
 
 /* struct fuse_init_out: flags at 12, flags2 at 32, max_stack_depth at 36. */
 
-static void test_features_that_are_there(void **state)
+#define WITH_FIXTURE(name) TEST_WITH(name, open_exchange, close_exchange)
+
+WITH_FIXTURE(test_features_that_are_there)
 {
 	struct exchange *x = *state;
 
@@ -208,7 +204,7 @@ static void test_features_that_are_there(void **state)
 	assert_int_equal(word(x, 36), 1);
 }
 
-static void test_features_that_are_not(void **state)
+WITH_FIXTURE(test_features_that_are_not)
 {
 	struct exchange *x = *state;
 
@@ -221,7 +217,7 @@ static void test_features_that_are_not(void **state)
 }
 
 /* Before Linux 5.17 the message ends after the flags. */
-static void test_features_of_old_kernels(void **state)
+WITH_FIXTURE(test_features_of_old_kernels)
 {
 	struct exchange *x = *state;
 
@@ -251,7 +247,7 @@ static void ask_open(struct exchange *x)
 	ask(x, FUSE_OPEN, &in, sizeof(in));
 }
 
-static void test_backing_of_an_open_file(void **state)
+WITH_FIXTURE(test_backing_of_an_open_file)
 {
 	struct exchange *x = *state;
 
@@ -264,7 +260,7 @@ static void test_backing_of_an_open_file(void **state)
 	assert_opened(x, 0, 99, 0);
 }
 
-static void test_backing_of_a_new_file(void **state)
+WITH_FIXTURE(test_backing_of_a_new_file)
 {
 	struct {
 		struct fuse_create_in in;
@@ -291,7 +287,7 @@ static void ask_write(struct exchange *x, uint32_t write_flags)
 	ask(x, FUSE_WRITE, &in, sizeof(in));
 }
 
-static void test_writers_without_fsetid(void **state)
+WITH_FIXTURE(test_writers_without_fsetid)
 {
 	struct exchange *x = *state;
 	struct fuse_getattr_in in = { .dummy = 0 };
@@ -303,21 +299,4 @@ static void test_writers_without_fsetid(void **state)
 	assert_false(x->kills);
 	ask_write(x, 0);
 	assert_false(x->kills);
-}
-
-#define TEST(name) \
-	cmocka_unit_test_setup_teardown(name, open_exchange, close_exchange)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_features_that_are_there),
-		TEST(test_features_that_are_not),
-		TEST(test_features_of_old_kernels),
-		TEST(test_backing_of_an_open_file),
-		TEST(test_backing_of_a_new_file),
-		TEST(test_writers_without_fsetid),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

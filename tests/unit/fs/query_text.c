@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fs/similar/query_text.h"
 
-/* clang-format off: cmocka wants these four before it */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-/* clang-format on */
+#include "tests/support/test.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -64,14 +58,13 @@ static void assert_relation(const char *text, enum index_relation want)
 	query_text_release(&q);
 }
 
-static void all_digests_are_taken(void **state)
+TEST(all_digests_are_taken)
 {
 	const char *text = "{\"digests\":" ALL ",\"size\":77}\n";
 	struct buf have = { 0 };
 	struct query_text q;
 	enum digest_id id;
 
-	(void)state;
 	assert_int_equal(parse(text, strlen(text), &q), 0);
 	assert_int_equal(q.kind, QUERY_CONTENT);
 	assert_int_equal(q.digests.set, DIGEST_DEFAULT);
@@ -91,14 +84,13 @@ static void all_digests_are_taken(void **state)
 	query_text_release(&q);
 }
 
-static void changes_are_asked_for(void **state)
+TEST(changes_are_asked_for)
 {
 	const char *text = "{\"relation\":\"changes\",\"within\":"
 			   "[{\"path\":\"docs\"}]}";
 	const char *bad = "{\"relation\":\"changes\",\"exact\":true}";
 	struct query_text q;
 
-	(void)state;
 	assert_int_equal(parse(text, strlen(text), &q), 0);
 	assert_int_equal(q.kind, QUERY_CHANGES);
 	assert_int_equal(q.groups.within.count, 1);
@@ -107,12 +99,11 @@ static void changes_are_asked_for(void **state)
 	assert_int_equal(parse(bad, strlen(bad), &q), -EINVAL);
 }
 
-static void one_digest_is_enough(void **state)
+TEST(one_digest_is_enough)
 {
 	const char *text = OF("1", "\"simhash\":\"00000000000000ff\"");
 	struct query_text q;
 
-	(void)state;
 	assert_int_equal(parse(text, strlen(text), &q), 0);
 	assert_int_equal(q.digests.set, DIGEST_BIT(DIGEST_SIMHASH));
 	assert_int_equal(digests_simhash(&q.digests), 0xff);
@@ -120,12 +111,11 @@ static void one_digest_is_enough(void **state)
 	query_text_release(&q);
 }
 
-static void sizes_are_those_of_files(void **state)
+TEST(sizes_are_those_of_files)
 {
 	struct query_text q;
 	const char *text = OF("9223372036854775807", SIMHASH);
 
-	(void)state;
 	assert_int_equal(parse(text, strlen(text), &q), 0);
 	assert_true(q.digests.size == INT64_MAX);
 	query_text_release(&q);
@@ -134,23 +124,21 @@ static void sizes_are_those_of_files(void **state)
 #define RELATION(name) \
 	"{\"relation\":" name ",\"size\":1,\"digests\":{" SIMHASH "}}"
 
-static void relations_have_names(void **state)
+TEST(relations_have_names)
 {
-	(void)state;
 	assert_relation(OF("1", SIMHASH), INDEX_ALIKE);
 	assert_relation(RELATION("\"alike\""), INDEX_ALIKE);
 	assert_relation(RELATION("\"within\""), INDEX_WITHIN);
 	assert_relation(RELATION("\"contains\""), INDEX_CONTAINS);
 }
 
-static void the_options_of_the_mount_may_be_others(void **state)
+TEST(the_options_of_the_mount_may_be_others)
 {
 	const char *text =
 		"{\"threshold\":1,\"share_min\":700,\"limit\":9,"
 		"\"ignore\":true,\"size\":1,\"digests\":{" SIMHASH "}}";
 	struct query_text q;
 
-	(void)state;
 	assert_int_equal(parse(text, strlen(text), &q), 0);
 	assert_int_equal(q.rules.threshold, 1);
 	assert_int_equal(q.rules.share_min, 700);
@@ -159,7 +147,7 @@ static void the_options_of_the_mount_may_be_others(void **state)
 	query_text_release(&q);
 }
 
-static void nonsense_is_refused(void **state)
+TEST(nonsense_is_refused)
 {
 	static const char *const texts[] = {
 		"",
@@ -198,12 +186,11 @@ static void nonsense_is_refused(void **state)
 		RELATION("1"),
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		assert_refused(texts[i], strlen(texts[i]));
 }
 
-static void nothing_comes_twice(void **state)
+TEST(nothing_comes_twice)
 {
 	static const char *const texts[] = {
 		"{\"size\":1,\"size\":1,\"digests\":{" SIMHASH "}}",
@@ -212,17 +199,15 @@ static void nothing_comes_twice(void **state)
 		"{\"relation\":\"groups\",\"exact\":true,\"exact\":true}",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		assert_refused(texts[i], strlen(texts[i]));
 }
 
-static void bytes_of_zero_are_refused(void **state)
+TEST(bytes_of_zero_are_refused)
 {
 	static const char end[] = OF("1", SIMHASH);
 	static const char name[] = "\0" OF("1", SIMHASH);
 
-	(void)state;
 	assert_refused(name, sizeof(name) - 1);
 	assert_refused(end, sizeof(end));
 	assert_refused("{\"relation\":\"groups\",\"within\":"
@@ -232,26 +217,24 @@ static void bytes_of_zero_are_refused(void **state)
 }
 
 /* Nothing compares them. */
-static void sdhash_is_refused(void **state)
+TEST(sdhash_is_refused)
 {
 	const char *text = OF("1", "\"sdhash\":\"" SDBF "\"");
 	struct digests d = { 0 };
 
-	(void)state;
 	assert_int_equal(digest_parse(DIGEST_SDHASH, SDBF, strlen(SDBF), &d),
 			 0);
 	digests_release(&d);
 	assert_refused(text, strlen(text));
 }
 
-static void groups_have_rules(void **state)
+TEST(groups_have_rules)
 {
 	const char *text = "{\"relation\":\"groups\",\"exact\":true,"
 			   "\"threshold\":70,\"min_size\":9,\"within\":"
 			   "[{\"path\":\"a/b\"},{\"path_hex\":\"63ff\"}]}";
 	struct query_text q;
 
-	(void)state;
 	assert_int_equal(parse(text, strlen(text), &q), 0);
 	assert_int_equal(q.kind, QUERY_GROUPS);
 	assert_true(q.groups.rules.exact);
@@ -264,7 +247,7 @@ static void groups_have_rules(void **state)
 	query_text_release(&q);
 }
 
-static void nonsense_of_groups_is_refused(void **state)
+TEST(nonsense_of_groups_is_refused)
 {
 	static const char *const texts[] = {
 		"\"exact\":1",
@@ -282,30 +265,9 @@ static void nonsense_of_groups_is_refused(void **state)
 	};
 	char text[200];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		(void)snprintf(text, sizeof(text),
 			       "{\"relation\":\"groups\",%s}", texts[i]);
 		assert_refused(text, strlen(text));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_digests_are_taken),
-		cmocka_unit_test(changes_are_asked_for),
-		cmocka_unit_test(one_digest_is_enough),
-		cmocka_unit_test(sizes_are_those_of_files),
-		cmocka_unit_test(relations_have_names),
-		cmocka_unit_test(the_options_of_the_mount_may_be_others),
-		cmocka_unit_test(nonsense_is_refused),
-		cmocka_unit_test(nothing_comes_twice),
-		cmocka_unit_test(bytes_of_zero_are_refused),
-		cmocka_unit_test(sdhash_is_refused),
-		cmocka_unit_test(groups_have_rules),
-		cmocka_unit_test(nonsense_of_groups_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

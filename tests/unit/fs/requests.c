@@ -6,13 +6,7 @@
  * engine that somebody works in the mount.
  */
 
-/* clang-format off: cmocka wants these four before it */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-/* clang-format on */
+#include "tests/support/test.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -227,7 +221,26 @@ static void forget(struct test_mount *m, uint64_t one, uint64_t another)
 
 /* ---- tests ---- */
 
-static void a_look_clears_what_it_sees(void **state)
+#define WITH_FIXTURE(name) TEST_WITH(name, make_mount, remove_mount)
+
+/* The kernel's table of them does not have to grow later. */
+WITH_FIXTURE(room_for_descriptors)
+{
+	struct rlimit limit;
+	char line[128];
+	rlim_t size = 0;
+	FILE *f = fopen("/proc/self/status", "re");
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f))
+		if (strncmp(line, "FDSize:", 7) == 0)
+			size = strtoul(line + 7, NULL, 10);
+	(void)fclose(f);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_true(size >= 65536 || size >= limit.rlim_cur);
+}
+
+WITH_FIXTURE(a_look_clears_what_it_sees)
 {
 	struct test_mount *m = *state;
 
@@ -237,7 +250,7 @@ static void a_look_clears_what_it_sees(void **state)
 	assert_false(m->host.had_requests(m->host.ctx));
 }
 
-static void requests_for_names(void **state)
+WITH_FIXTURE(requests_for_names)
 {
 	struct test_mount *m = *state;
 	uint64_t node, link;
@@ -269,7 +282,7 @@ static void requests_for_names(void **state)
 	forget(m, link, node);
 }
 
-static void requests_for_attributes(void **state)
+WITH_FIXTURE(requests_for_attributes)
 {
 	struct test_mount *m = *state;
 
@@ -292,7 +305,7 @@ static void requests_for_attributes(void **state)
 	assert_answer(m, FUSE_REMOVEXATTR, ROOT, EOPNOTSUPP);
 }
 
-static void requests_for_data(void **state)
+WITH_FIXTURE(requests_for_data)
 {
 	struct test_mount *m = *state;
 	uint64_t fh, node = create(m, "file", &fh);
@@ -322,7 +335,7 @@ static void requests_for_data(void **state)
 	unlink_name(m, "file");
 }
 
-static void requests_for_locks(void **state)
+WITH_FIXTURE(requests_for_locks)
 {
 	struct fuse_lk_in lock = { .owner = 1, .lk = { .type = F_WRLCK } };
 	struct test_mount *m = *state;
@@ -349,7 +362,7 @@ static uint64_t opendir_root(struct test_mount *m)
 	return handle_behind(m, 0);
 }
 
-static void requests_for_directories(void **state)
+WITH_FIXTURE(requests_for_directories)
 {
 	struct test_mount *m = *state;
 	uint64_t fh = opendir_root(m);
@@ -385,7 +398,7 @@ static bool lists_attributes(struct test_mount *m, uint64_t fh,
 	return false;
 }
 
-static void attributes_are_told_once(void **state)
+WITH_FIXTURE(attributes_are_told_once)
 {
 	struct test_mount *m = *state;
 	uint64_t fh, node = create(m, "file", &fh);
@@ -444,7 +457,7 @@ static void list_root(struct test_mount *m)
 	release(m, FUSE_RELEASEDIR, ROOT, fh);
 }
 
-static void who_knows_the_names_lists_from_memory(void **state)
+WITH_FIXTURE(who_knows_the_names_lists_from_memory)
 {
 	struct test_mount *m = *state;
 
@@ -467,7 +480,7 @@ static void who_knows_the_names_lists_from_memory(void **state)
 }
 
 /* Where the kernel has checked all that the daemon's open() would. */
-static void directories_are_opened_when_they_are_read(void **state)
+WITH_FIXTURE(directories_are_opened_when_they_are_read)
 {
 	struct test_mount *m = *state;
 	uint64_t fh = opendir_root(m);
@@ -480,7 +493,7 @@ static void directories_are_opened_when_they_are_read(void **state)
 	release(m, FUSE_RELEASEDIR, ROOT, fh);
 }
 
-static void requests_below_similar(void **state)
+WITH_FIXTURE(requests_below_similar)
 {
 	struct test_mount *m = *state;
 	uint64_t node = look_up(m, ROOT, ".similar");
@@ -505,7 +518,7 @@ static void requests_below_similar(void **state)
 	assert_answer(m, FUSE_FSYNCDIR, node, 0);
 }
 
-static void requests_for_answers(void **state)
+WITH_FIXTURE(requests_for_answers)
 {
 	struct test_mount *m = *state;
 	uint64_t fh, node = look_up(m, look_up(m, ROOT, ".similar"), ".query");
@@ -529,45 +542,4 @@ static void requests_for_answers(void **state)
 	PUT(m, (struct fuse_flush_in){ .fh = fh });
 	assert_answer(m, FUSE_FLUSH, node, 0);
 	release(m, FUSE_RELEASE, node, fh);
-}
-
-/* The kernel's table of them does not have to grow later. */
-static void room_for_descriptors(void **state)
-{
-	struct rlimit limit;
-	char line[128];
-	rlim_t size = 0;
-	FILE *f = fopen("/proc/self/status", "re");
-
-	(void)state;
-	assert_non_null(f);
-	while (fgets(line, sizeof(line), f))
-		if (strncmp(line, "FDSize:", 7) == 0)
-			size = strtoul(line + 7, NULL, 10);
-	(void)fclose(f);
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
-	assert_true(size >= 65536 || size >= limit.rlim_cur);
-}
-
-#define TEST(name) \
-	cmocka_unit_test_setup_teardown(name, make_mount, remove_mount)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(room_for_descriptors),
-		TEST(a_look_clears_what_it_sees),
-		TEST(requests_for_names),
-		TEST(requests_for_attributes),
-		TEST(requests_for_data),
-		TEST(requests_for_locks),
-		TEST(requests_for_directories),
-		TEST(attributes_are_told_once),
-		TEST(who_knows_the_names_lists_from_memory),
-		TEST(directories_are_opened_when_they_are_read),
-		TEST(requests_below_similar),
-		TEST(requests_for_answers),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

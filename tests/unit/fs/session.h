@@ -2,13 +2,7 @@
 #ifndef TESTS_UNIT_FS_SESSION_H
 #define TESTS_UNIT_FS_SESSION_H
 
-/* clang-format off: cmocka wants these four before it */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-/* clang-format on */
+#include "tests/support/test.h"
 
 #include <fuse_lowlevel.h>
 #include <stdio.h>

@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
-/* clang-format off: cmocka wants these four before it */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-/* clang-format on */
+#include "tests/support/test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -151,7 +144,7 @@ static void assert_old_or_new(const char *directory, bool ended)
 	ignore_set_release(&set);
 }
 
-static void test_a_kill_leaves_the_old_or_the_new_file(void **state)
+TEST(test_a_kill_leaves_the_old_or_the_new_file)
 {
 	const char *directory = *state;
 	bool ended = false;
@@ -182,9 +175,5 @@ static int remove_directory(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_kill_leaves_the_old_or_the_new_file),
-	};
-
-	return cmocka_run_group_tests(tests, make_directory, remove_directory);
+	return test_run(make_directory, remove_directory);
 }

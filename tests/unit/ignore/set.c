@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
-/* clang-format off: cmocka wants these four before it */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-/* clang-format on */
+#include "tests/support/test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,19 +17,18 @@ static struct ignore_set parse(const char *text)
 	return set;
 }
 
-static void test_pairs_are_read(void **state)
+TEST(test_pairs_are_read)
 {
 	struct ignore_set set = parse("# remark\n\n" B " " A "\n" A "\t" B
 				      " # x\n" A " " A "\r\n" B " " B);
 
-	(void)state;
 	assert_int_equal(set.pair_count, 3);
 	assert_int_equal(set.other_count, 2);
 	assert_int_equal(set.damaged_count, 0);
 	ignore_set_release(&set);
 }
 
-static void test_damaged_lines_are_kept(void **state)
+TEST(test_damaged_lines_are_kept)
 {
 	static const char *const lines[] = {
 		"x",
@@ -53,7 +45,6 @@ static void test_damaged_lines_are_kept(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		struct ignore_set set = parse(lines[i]);
 		struct buf out = { 0 };
@@ -72,7 +63,7 @@ static void test_damaged_lines_are_kept(void **state)
 enum { CONTENTS = 9, STEPS = 20000 };
 
 /* A random program against a table. */
-static void test_as_a_table(void **state)
+TEST(test_as_a_table)
 {
 	struct ignore_content c[CONTENTS] = { 0 };
 	bool model[CONTENTS][CONTENTS] = { 0 };
@@ -80,7 +71,6 @@ static void test_as_a_table(void **state)
 	size_t i, step, x, y;
 	unsigned seed = 1;
 
-	(void)state;
 	for (i = 0; i < CONTENTS; i++) {
 		c[i].xxh128[15] = (uint8_t)(i / 2);
 		c[i].size = i;
@@ -108,15 +98,4 @@ static void test_as_a_table(void **state)
 		buf_release(&out);
 	}
 	ignore_set_release(&set);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pairs_are_read),
-		cmocka_unit_test(test_damaged_lines_are_kept),
-		cmocka_unit_test(test_as_a_table),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -140,9 +140,8 @@ static void random_changes(uint64_t seed, unsigned remove_percent)
 	free(m);
 }
 
-static void test_candidates_are_all_with_a_value_in_common(void **state)
+TEST(test_candidates_are_all_with_a_value_in_common)
 {
-	(void)state;
 	random_changes(1, 0);
 	random_changes(2, 10);
 	random_changes(3, 33);
@@ -178,7 +177,7 @@ static void make_with_header(uint32_t id, struct sketch *out)
 	sketch_add(out, value_of(1000 + id / 2));
 }
 
-static void test_a_rare_value_is_found_among_many_common_ones(void **state)
+TEST(test_a_rare_value_is_found_among_many_common_ones)
 {
 	static struct sketch sketch;
 	struct index_candidate found[INDEX_MATCHES];
@@ -186,7 +185,6 @@ static void test_a_rare_value_is_found_among_many_common_ones(void **state)
 	size_t count;
 	uint32_t id;
 
-	(void)state;
 	assert_int_equal(index_new(&ix), 0);
 	for (id = 1; id <= MANY; id++) {
 		make_with_header(id, &sketch);
@@ -206,7 +204,7 @@ static void test_a_rare_value_is_found_among_many_common_ones(void **state)
 }
 
 /* Where nothing else is known, what all have is better than nothing. */
-static void test_only_common_values_still_give_candidates(void **state)
+TEST(test_only_common_values_still_give_candidates)
 {
 	static struct sketch sketch;
 	struct index_candidate found[INDEX_MATCHES];
@@ -214,7 +212,6 @@ static void test_only_common_values_still_give_candidates(void **state)
 	size_t count;
 	uint32_t id;
 
-	(void)state;
 	sketch_add(&sketch, value_of(1));
 	assert_int_equal(index_new(&ix), 0);
 	for (id = 1; id <= MANY; id++)
@@ -256,13 +253,12 @@ static size_t count_by_share(struct index *ix, const struct sketch *sketch,
 	return count;
 }
 
-static void test_what_shares_little_is_no_candidate_by_share(void **state)
+TEST(test_what_shares_little_is_no_candidate_by_share)
 {
 	static struct sketch asked, other;
 	struct index *ix;
 	uint32_t id;
 
-	(void)state;
 	sample(0, 200, 200, &asked);
 	assert_int_equal(index_new(&ix), 0);
 	for (id = 1; id <= 20; id++) {
@@ -278,14 +274,13 @@ static void test_what_shares_little_is_no_candidate_by_share(void **state)
 
 /* A part of the larger one is shared, so much of the smaller one; each window
  * occurs so often. */
-static void test_what_is_too_large_or_too_small_is_no_candidate(void **state)
+TEST(test_what_is_too_large_or_too_small_is_no_candidate)
 {
 	static const size_t counts[] = { 110, 130, 200, 300, 350, 1000 };
 	static struct sketch asked, other;
 	struct index *ix;
 	uint32_t id;
 
-	(void)state;
 	sample(0, 200, 200, &asked);
 	asked.windows = 2000;
 	for (id = 0; id < 200; id++)
@@ -303,13 +298,12 @@ static void test_what_is_too_large_or_too_small_is_no_candidate(void **state)
 	index_free(ix);
 }
 
-static void test_numbers_of_windows_are_known_almost(void **state)
+TEST(test_numbers_of_windows_are_known_almost)
 {
 	uint64_t windows;
 	uint16_t code;
 	unsigned i;
 
-	(void)state;
 	for (windows = 0; windows < 5000; windows++) {
 		code = windows_code(windows);
 		assert_in_range(windows, windows_least(code),
@@ -329,12 +323,11 @@ static void test_numbers_of_windows_are_known_almost(void **state)
 
 /* Of what is sampled more thinly, as many values as of the whole cannot be
  * asked for. */
-static void test_a_thin_sketch_shares_all_that_it_could(void **state)
+TEST(test_a_thin_sketch_shares_all_that_it_could)
 {
 	static struct sketch fine, thin;
 	struct index *ix;
 
-	(void)state;
 	sample(0, 1000, 900, &fine);
 	sample(0, 900, 100, &thin);
 	assert_int_equal(index_new(&ix), 0);
@@ -347,14 +340,13 @@ static void test_a_thin_sketch_shares_all_that_it_could(void **state)
 
 /* ---- what is none ---- */
 
-static void test_nothing_is_no_candidate_of_nothing(void **state)
+TEST(test_nothing_is_no_candidate_of_nothing)
 {
 	static struct sketch empty, one;
 	struct index_candidate found[4];
 	struct index *ix;
 	size_t count = 7;
 
-	(void)state;
 	sketch_add(&one, value_of(1));
 	assert_int_equal(index_new(&ix), 0);
 	add_sketch(ix, 1, 10, &empty);
@@ -372,7 +364,7 @@ static void test_nothing_is_no_candidate_of_nothing(void **state)
 	index_free(ix);
 }
 
-static void test_what_is_not_there_cannot_learn(void **state)
+TEST(test_what_is_not_there_cannot_learn)
 {
 	static struct sketch one;
 	struct index_candidate found[4];
@@ -380,7 +372,6 @@ static void test_what_is_not_there_cannot_learn(void **state)
 	size_t count, before;
 	uint32_t id;
 
-	(void)state;
 	sketch_add(&one, value_of(1));
 	assert_int_equal(index_new(&ix), 0);
 	add_sketch(ix, 2, 10, NULL);
@@ -398,13 +389,12 @@ static void test_what_is_not_there_cannot_learn(void **state)
 	index_free(ix);
 }
 
-static void test_postings_of_removed_contents_are_reclaimed(void **state)
+TEST(test_postings_of_removed_contents_are_reclaimed)
 {
 	static struct sketch sketch;
 	struct index *ix;
 	uint32_t id;
 
-	(void)state;
 	assert_int_equal(index_new(&ix), 0);
 	for (id = 1; id <= 20000; id++) {
 		sketch.count = 0;
@@ -416,27 +406,4 @@ static void test_postings_of_removed_contents_are_reclaimed(void **state)
 		index_remove(ix, id);
 	assert_true(ix->postings->count < 4000);
 	index_free(ix);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			test_candidates_are_all_with_a_value_in_common),
-		cmocka_unit_test(
-			test_a_rare_value_is_found_among_many_common_ones),
-		cmocka_unit_test(test_only_common_values_still_give_candidates),
-		cmocka_unit_test(
-			test_what_shares_little_is_no_candidate_by_share),
-		cmocka_unit_test(
-			test_what_is_too_large_or_too_small_is_no_candidate),
-		cmocka_unit_test(test_numbers_of_windows_are_known_almost),
-		cmocka_unit_test(test_a_thin_sketch_shares_all_that_it_could),
-		cmocka_unit_test(test_nothing_is_no_candidate_of_nothing),
-		cmocka_unit_test(test_what_is_not_there_cannot_learn),
-		cmocka_unit_test(
-			test_postings_of_removed_contents_are_reclaimed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

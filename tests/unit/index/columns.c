@@ -188,9 +188,8 @@ static void random_changes(uint64_t seed, unsigned remove_percent)
 	free(m);
 }
 
-static void test_queries_equal_a_full_search(void **state)
+TEST(test_queries_equal_a_full_search)
 {
-	(void)state;
 	random_changes(0x9e3779b97f4a7c15u, 0);
 	random_changes(20260101, 5);
 	random_changes(7, 40);
@@ -204,7 +203,7 @@ static struct digests plain_digests(uint64_t simhash)
 	return d;
 }
 
-static void test_equal_ranks_come_by_id(void **state)
+TEST(test_equal_ranks_come_by_id)
 {
 	struct digests d = plain_digests(0xff00ff00ff00ff00u);
 	struct index_query query = { .digests = &d,
@@ -216,7 +215,6 @@ static void test_equal_ranks_come_by_id(void **state)
 	size_t count;
 	uint32_t id;
 
-	(void)state;
 	assert_int_equal(index_new(&ix), 0);
 	for (id = 1; id <= 100; id++)
 		assert_int_equal(index_add(ix, id, &d, NULL), 0);
@@ -230,12 +228,11 @@ static void test_equal_ranks_come_by_id(void **state)
 	index_free(ix);
 }
 
-static void test_order_and_emptiness_are_refused(void **state)
+TEST(test_order_and_emptiness_are_refused)
 {
 	struct digests d = plain_digests(1), empty = { .set = DIGEST_DEFAULT };
 	struct index *ix;
 
-	(void)state;
 	assert_int_equal(index_new(&ix), 0);
 	assert_int_equal(index_add(ix, 5, &d, NULL), 0);
 	assert_int_equal(index_add(ix, 5, &d, NULL), -EINVAL);
@@ -246,13 +243,12 @@ static void test_order_and_emptiness_are_refused(void **state)
 	index_free(ix);
 }
 
-static void test_an_id_is_not_taken_back(void **state)
+TEST(test_an_id_is_not_taken_back)
 {
 	struct digests d = plain_digests(1);
 	struct index *ix;
 	uint32_t id;
 
-	(void)state;
 	assert_int_equal(index_new(&ix), 0);
 	for (id = 1; id <= 1000; id++)
 		assert_int_equal(index_add(ix, id, &d, NULL), 0);
@@ -263,14 +259,13 @@ static void test_an_id_is_not_taken_back(void **state)
 	index_free(ix);
 }
 
-static void test_removed_rows_are_reclaimed(void **state)
+TEST(test_removed_rows_are_reclaimed)
 {
 	struct digests d = plain_digests(1);
 	struct index *ix;
 	size_t empty, full; /* what does not grow is in both */
 	uint32_t id;
 
-	(void)state;
 	assert_int_equal(index_new(&ix), 0);
 	empty = index_bytes(ix);
 	for (id = 1; id <= 100000; id++)
@@ -284,14 +279,13 @@ static void test_removed_rows_are_reclaimed(void **state)
 	index_free(ix);
 }
 
-static void test_every_change_is_counted(void **state)
+TEST(test_every_change_is_counted)
 {
 	static struct sketch sketch;
 	struct digests d = plain_digests(1);
 	struct index *ix;
 	uint64_t before;
 
-	(void)state;
 	assert_int_equal(index_new(&ix), 0);
 	before = index_change_count(ix);
 	assert_int_equal(index_add(ix, 1, &d, NULL), 0);
@@ -307,18 +301,4 @@ static void test_every_change_is_counted(void **state)
 	assert_int_equal(index_load_end(ix), 0);
 	assert_true(index_change_count(ix) > before);
 	index_free(ix);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_queries_equal_a_full_search),
-		cmocka_unit_test(test_equal_ranks_come_by_id),
-		cmocka_unit_test(test_order_and_emptiness_are_refused),
-		cmocka_unit_test(test_an_id_is_not_taken_back),
-		cmocka_unit_test(test_removed_rows_are_reclaimed),
-		cmocka_unit_test(test_every_change_is_counted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

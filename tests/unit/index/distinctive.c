@@ -309,35 +309,21 @@ static void compare_sets(uint64_t seed, unsigned with_common, unsigned longer)
 	frequency_free(f);
 }
 
-static void test_where_nothing_is_common_nothing_is_known(void **state)
+TEST(test_where_nothing_is_common_nothing_is_known)
 {
-	(void)state;
 	compare_sets(1, 0, 1);
 }
 
-static void test_what_is_common_is_weighed(void **state)
+TEST(test_what_is_common_is_weighed)
 {
-	(void)state;
 	compare_sets(2, 2 * FULLY, 1);
 	compare_sets(3, 50 * FULLY, 1);
 }
 
 /* Sketches that end before others: what all have becomes rarer and rarer. */
-static void test_what_fades_is_told_from_what_few_have(void **state)
+TEST(test_what_fades_is_told_from_what_few_have)
 {
-	(void)state;
 	compare_sets(8, 3 * FULLY, 16);
 	compare_sets(9, 8 * FULLY, 50);
 	compare_sets(10, 50 * FULLY, 1000);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_where_nothing_is_common_nothing_is_known),
-		cmocka_unit_test(test_what_is_common_is_weighed),
-		cmocka_unit_test(test_what_fades_is_told_from_what_few_have),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,7 +102,9 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void test_a_header_of_few_counts(void **state)
+#define WITH_INDEX(name) TEST_WITH(name, set_up, tear_down)
+
+WITH_INDEX(test_a_header_of_few_counts)
 {
 	struct state *s = *state;
 	struct verdict m;
@@ -114,7 +116,7 @@ static void test_a_header_of_few_counts(void **state)
 }
 
 /* 6000 bytes at a 512th are 12 of 3012. */
-static void test_a_header_of_many_does_not(void **state)
+WITH_INDEX(test_a_header_of_many_does_not)
 {
 	struct state *s = *state;
 	struct verdict m;
@@ -127,7 +129,7 @@ static void test_a_header_of_many_does_not(void **state)
 }
 
 /* There is no number of contents at which the share would leap. */
-static void test_the_more_have_it_the_less_it_counts(void **state)
+WITH_INDEX(test_the_more_have_it_the_less_it_counts)
 {
 	struct state *s = *state;
 	int share, before = 100, steps;
@@ -142,7 +144,7 @@ static void test_the_more_have_it_the_less_it_counts(void **state)
 	assert_true(before < 10);
 }
 
-static void test_alike_beyond_the_header_stays_alike(void **state)
+WITH_INDEX(test_alike_beyond_the_header_stays_alike)
 {
 	struct state *s = *state;
 	char a[LEN], b[LEN];
@@ -156,7 +158,7 @@ static void test_alike_beyond_the_header_stays_alike(void **state)
 	assert_alike(&m, 85, 99);
 }
 
-static void test_nothing_but_header_stays_alike(void **state)
+WITH_INDEX(test_nothing_but_header_stays_alike)
 {
 	struct state *s = *state;
 	char text[HEADER];
@@ -173,7 +175,7 @@ static void test_nothing_but_header_stays_alike(void **state)
 }
 
 /* A form that is filled in: what all have is the content. */
-static void test_little_but_header_stays_alike(void **state)
+WITH_INDEX(test_little_but_header_stays_alike)
 {
 	enum { OWN = 120 };
 	struct state *s = *state;
@@ -248,7 +250,7 @@ static unsigned count_alike(struct state *s, size_t licence, size_t same)
 	return count_below(s, licence, same, 100);
 }
 
-static void test_versions_below_a_licence_are_alike(void **state)
+WITH_INDEX(test_versions_below_a_licence_are_alike)
 {
 	struct state *s = *state;
 
@@ -258,7 +260,7 @@ static void test_versions_below_a_licence_are_alike(void **state)
 	assert_true(count_alike(s, 1335, 160) >= PAIRS * 95 / 100);
 }
 
-static void test_unrelated_below_a_licence_are_not(void **state)
+WITH_INDEX(test_unrelated_below_a_licence_are_not)
 {
 	struct state *s = *state;
 	size_t licence;
@@ -273,7 +275,7 @@ static void test_unrelated_below_a_licence_are_not(void **state)
 
 /* The licence is in files of many sizes: most of its values that two small files
  * sample are not in the sketches of the larger ones. */
-static void test_unrelated_below_a_licence_of_many_sizes_are_not(void **state)
+WITH_INDEX(test_unrelated_below_a_licence_of_many_sizes_are_not)
 {
 	enum { LICENCE = 1200, SIZES = 16 };
 	struct state *s = *state;
@@ -294,7 +296,7 @@ static void test_unrelated_below_a_licence_of_many_sizes_are_not(void **state)
 /* Contents below one licence, from little more than the licence on: near the end
  * of the sketch of a small one, the licence is in fewer and fewer sketches, and
  * seems rare at last. */
-static void test_unrelated_below_a_licence_that_fades_are_not(void **state)
+WITH_INDEX(test_unrelated_below_a_licence_that_fades_are_not)
 {
 	enum { LICENCE = 1500, LEAST = 300, STEP = 8 };
 	struct state *s = *state;
@@ -316,7 +318,7 @@ static void test_unrelated_below_a_licence_that_fades_are_not(void **state)
 }
 
 /* Many instances of a template, with different values in it. */
-static void test_instances_that_share_values_are_alike(void **state)
+WITH_INDEX(test_instances_that_share_values_are_alike)
 {
 	struct state *s = *state;
 
@@ -325,7 +327,7 @@ static void test_instances_that_share_values_are_alike(void **state)
 }
 
 /* A header that few contents have says as much when there are many others. */
-static void test_others_do_not_make_a_header_common(void **state)
+WITH_INDEX(test_others_do_not_make_a_header_common)
 {
 	struct state *s = *state;
 	static struct sketch sketch;
@@ -376,7 +378,7 @@ static int fetch_sketch(void *arg, uint32_t content, struct sketch *out)
 }
 
 /* That they are many does not tear near-copies apart. */
-static void test_a_large_family_stays_together(void **state)
+WITH_INDEX(test_a_large_family_stays_together)
 {
 	static struct index_match matches[INDEX_MATCHES];
 	static struct sketch sketch;
@@ -425,11 +427,10 @@ static void assert_near(double have, double want, double tolerance)
 		fail_msg("%f, not %f", have, want);
 }
 
-static void test_weights_fall_as_the_number_grows(void **state)
+TEST(test_weights_fall_as_the_number_grows)
 {
 	struct frequency *f;
 
-	(void)state;
 	assert_int_equal(frequency_new(&f), 0);
 	assert_near(weight_after(f, 0, 0), 1, 0);
 	assert_near(weight_after(f, 1, 1), 1, 0);
@@ -444,14 +445,13 @@ static void test_weights_fall_as_the_number_grows(void **state)
 
 /* Of 120 million other values about 30 are in the same counter.  They are
  * taken off again but for chance, a standard deviation of 5.4. */
-static void test_what_shares_a_counter_by_chance_is_taken_off(void **state)
+TEST(test_what_shares_a_counter_by_chance_is_taken_off)
 {
 	static struct sketch others = { .count = SKETCH_MOST };
 	struct random r = { 9 };
 	struct frequency *f;
 	unsigned i, k;
 
-	(void)state;
 	assert_int_equal(frequency_new(&f), 0);
 	for (i = 0; i < 120000; i++) {
 		for (k = 0; k < SKETCH_MOST; k++)
@@ -485,13 +485,12 @@ static size_t bytes_after(struct frequency *f, unsigned contents,
 }
 
 /* The counts from before stay, and hardly another value seems common. */
-static void test_counters_are_as_many_as_there_is_to_count(void **state)
+TEST(test_counters_are_as_many_as_there_is_to_count)
 {
 	struct random r = { 10 };
 	struct frequency *f;
 	unsigned i, common = 0;
 
-	(void)state;
 	assert_int_equal(frequency_new(&f), 0);
 	assert_in_range(frequency_bytes(f), 0, 40 << 10);
 	for (i = 0; i < 50; i++)
@@ -506,34 +505,4 @@ static void test_counters_are_as_many_as_there_is_to_count(void **state)
 		common += weight_after(f, 1000 + i, 0) < 1;
 	assert_in_range(common, 0, 50);
 	frequency_free(f);
-}
-
-#define WITH_INDEX(test) \
-	cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WITH_INDEX(test_a_header_of_few_counts),
-		WITH_INDEX(test_a_header_of_many_does_not),
-		WITH_INDEX(test_the_more_have_it_the_less_it_counts),
-		WITH_INDEX(test_alike_beyond_the_header_stays_alike),
-		WITH_INDEX(test_nothing_but_header_stays_alike),
-		WITH_INDEX(test_little_but_header_stays_alike),
-		WITH_INDEX(test_versions_below_a_licence_are_alike),
-		WITH_INDEX(test_unrelated_below_a_licence_are_not),
-		WITH_INDEX(
-			test_unrelated_below_a_licence_of_many_sizes_are_not),
-		WITH_INDEX(test_unrelated_below_a_licence_that_fades_are_not),
-		WITH_INDEX(test_instances_that_share_values_are_alike),
-		WITH_INDEX(test_others_do_not_make_a_header_common),
-		WITH_INDEX(test_a_large_family_stays_together),
-		cmocka_unit_test(test_weights_fall_as_the_number_grows),
-		cmocka_unit_test(
-			test_what_shares_a_counter_by_chance_is_taken_off),
-		cmocka_unit_test(
-			test_counters_are_as_many_as_there_is_to_count),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -300,13 +300,12 @@ static void random_tree(uint64_t seed)
 	}
 }
 
-static void test_model(void **unused)
+TEST(test_model)
 {
 	static const int thresholds[] = { 20, 40, 60, 75, 90, 99 };
 	uint64_t seed;
 	size_t t;
 
-	(void)unused;
 	for (seed = 1; seed <= 12; seed++)
 		for (t = 0; t < 6; t++) {
 			const struct group_rules rules = {
@@ -323,7 +322,7 @@ static void test_model(void **unused)
 		}
 }
 
-static void test_order(void **unused)
+TEST(test_order)
 {
 	const struct group_rules rules = { .threshold = 60 };
 	struct group_set *set, *other;
@@ -331,7 +330,6 @@ static void test_order(void **unused)
 	struct random r = { 99 };
 	uint64_t seed;
 
-	(void)unused;
 	for (seed = 20; seed < 30; seed++) {
 		random_tree(seed);
 		set = group(&rules, NULL, 1000);
@@ -352,14 +350,13 @@ static void test_order(void **unused)
 }
 
 /* No chain: 1 resembles 2 and 2 resembles 3, but 1 does not resemble 3. */
-static void test_chain(void **unused)
+TEST(test_chain)
 {
 	const struct group_rules rules = { .threshold = 60 };
 	struct group_set *set;
 	struct sketch *s;
 	size_t i, link;
 
-	(void)unused;
 	tree_clear();
 	for (link = 0; link < 10; link++) {
 		s = add_content(10000 - link, 1);
@@ -374,12 +371,11 @@ static void test_chain(void **unused)
 	group_set_free(set);
 }
 
-static void test_exact(void **unused)
+TEST(test_exact)
 {
 	const struct group_rules rules = { .threshold = 60, .exact = true };
 	struct group_set *set;
 
-	(void)unused;
 	random_tree(5);
 	tree.fail_after = 0; /* no sketch is read */
 	set = group(&rules, NULL, 1000);
@@ -393,14 +389,13 @@ static void test_exact(void **unused)
 }
 
 /* A third of each is what all have in common. */
-static void test_boilerplate(void **unused)
+TEST(test_boilerplate)
 {
 	const struct group_rules rules = { .threshold = 30 };
 	struct group_set *set;
 	struct sketch *s;
 	size_t i, k;
 
-	(void)unused;
 	tree_clear();
 	for (k = 0; k < 2000; k++) {
 		s = add_content(5000 + k % 7, 1);
@@ -415,13 +410,12 @@ static void test_boilerplate(void **unused)
 }
 
 /* Values of very many versions are no boilerplate if they are all there is. */
-static void test_large_family(void **unused)
+TEST(test_large_family)
 {
 	const struct group_rules rules = { .threshold = 60 };
 	struct group_set *set;
 	size_t k;
 
-	(void)unused;
 	tree_clear();
 	for (k = 0; k < 2500; k++)
 		add_member(3, 128, 1 + k % 4, 1);
@@ -434,12 +428,11 @@ static void test_large_family(void **unused)
 }
 
 /* One without sketch, or empty, is alike with nothing. */
-static void test_without_sketch(void **unused)
+TEST(test_without_sketch)
 {
 	const struct group_rules rules = { .threshold = 60 };
 	struct group_set *set;
 
-	(void)unused;
 	tree_clear();
 	add_member(1, 100, 0, 1);
 	add_member(1, 100, 1, 1);
@@ -460,14 +453,13 @@ static void test_without_sketch(void **unused)
 	group_set_free(set);
 }
 
-static void test_errors(void **unused)
+TEST(test_errors)
 {
 	const struct group_rules rules = { .threshold = 60 };
 	struct grouping *g;
 	int after, err = -EIO;
 	size_t i;
 
-	(void)unused;
 	for (after = 0; err == -EIO; after += 7) {
 		random_tree(8);
 		tree.fail_after = after;
@@ -494,16 +486,5 @@ static int release(void **unused)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_model),
-		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_chain),
-		cmocka_unit_test(test_exact),
-		cmocka_unit_test(test_boilerplate),
-		cmocka_unit_test(test_large_family),
-		cmocka_unit_test(test_without_sketch),
-		cmocka_unit_test(test_errors),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, release);
+	return test_run(NULL, release);
 }

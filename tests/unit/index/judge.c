@@ -82,11 +82,10 @@ static void append_random(struct buf *b, uint64_t seed, size_t count)
 	free(random.data);
 }
 
-static void test_identical_is_100_and_nothing_else(void **state)
+TEST(test_identical_is_100_and_nothing_else)
 {
 	struct buf a = { 0 }, b = { 0 };
 
-	(void)state;
 	append_lines(&a, 0, 2000);
 	append_lines(&b, 0, 2000);
 	assert_int_equal(score_of(&a, &b), 100);
@@ -97,25 +96,23 @@ static void test_identical_is_100_and_nothing_else(void **state)
 	buf_release(&b);
 }
 
-static void test_empty_resembles_nothing(void **state)
+TEST(test_empty_resembles_nothing)
 {
 	struct digests a = { .set = DIGEST_DEFAULT }, b = a;
 	struct verdict v;
 
-	(void)state;
 	assert_int_equal(judge_digests(&a, &b, &alike, &v), 0);
 	assert_int_equal(v.score, 0);
 	assert_int_equal(v.reason, VERDICT_BELOW);
 }
 
 /* SimHash and traits do not say what is alike. */
-static void test_without_a_sketch_there_is_no_verdict(void **state)
+TEST(test_without_a_sketch_there_is_no_verdict)
 {
 	struct digests a = simhash_digests(4000, 0x123456789abcdef0u);
 	struct digests b = a;
 	struct verdict v;
 
-	(void)state;
 	assert_int_equal(judge_digests(&a, &b, &alike, &v), -ENODATA);
 }
 
@@ -135,14 +132,13 @@ static int replacement_error(unsigned lines, unsigned percent)
 	return abs(score - (int)(100 - percent));
 }
 
-static void test_score_is_the_shared_share(void **state)
+TEST(test_score_is_the_shared_share)
 {
 	static const unsigned lines[] = { 40, 100, 300, 1000, 2000 };
 	static const unsigned percents[] = { 2, 5, 10, 20, 30, 40 };
 	int sum = 0, error;
 	size_t i, k;
 
-	(void)state;
 	for (i = 0; i < 5; i++) {
 		for (k = 0; k < 6; k++) {
 			error = replacement_error(lines[i], percents[k]);
@@ -155,12 +151,11 @@ static void test_score_is_the_shared_share(void **state)
 }
 
 /* Of every ten lines one is another. */
-static void test_scattered_changes_do_not_count_double(void **state)
+TEST(test_scattered_changes_do_not_count_double)
 {
 	struct buf a = { 0 }, b = { 0 };
 	unsigned i;
 
-	(void)state;
 	append_lines(&a, 10000, 1000);
 	for (i = 10000; i < 11000; i += 10) {
 		append_lines(&b, i, 9);
@@ -171,12 +166,11 @@ static void test_scattered_changes_do_not_count_double(void **state)
 	buf_release(&b);
 }
 
-static void test_a_part_is_at_most_its_share(void **state)
+TEST(test_a_part_is_at_most_its_share)
 {
 	struct buf a = { 0 }, b = { 0 };
 	unsigned percent;
 
-	(void)state;
 	append_lines(&a, 0, 3000);
 	for (percent = 90; percent >= 30; percent -= 20) {
 		buf_clear(&b);
@@ -187,11 +181,10 @@ static void test_a_part_is_at_most_its_share(void **state)
 	buf_release(&b);
 }
 
-static void test_unrelated_is_not_similar(void **state)
+TEST(test_unrelated_is_not_similar)
 {
 	struct buf a = { 0 }, b = { 0 };
 
-	(void)state;
 	append_lines(&a, 0, 800);
 	append_lines(&b, 70000, 800);
 	assert_in_range(score_of(&a, &b), 0, 30);
@@ -200,11 +193,10 @@ static void test_unrelated_is_not_similar(void **state)
 }
 
 /* 20 lines of licence before 50 lines of their own. */
-static void test_a_shared_licence_counts_as_its_share(void **state)
+TEST(test_a_shared_licence_counts_as_its_share)
 {
 	struct buf a = { 0 }, b = { 0 };
 
-	(void)state;
 	append_lines(&a, 0, 20);
 	append_lines(&b, 0, 20);
 	append_lines(&a, 1000, 50);
@@ -215,11 +207,10 @@ static void test_a_shared_licence_counts_as_its_share(void **state)
 }
 
 /* Windows that repeat one byte are no samples. */
-static void test_padding_does_not_make_similar(void **state)
+TEST(test_padding_does_not_make_similar)
 {
 	struct buf a = { 0 }, b = { 0 };
 
-	(void)state;
 	append_bytes(&a, 'x', 300000);
 	append_bytes(&b, 'x', 300000);
 	append_lines(&a, 0, 1000);
@@ -230,11 +221,10 @@ static void test_padding_does_not_make_similar(void **state)
 }
 
 /* Also shorter than a window. */
-static void test_one_byte_repeated_is_like_none(void **state)
+TEST(test_one_byte_repeated_is_like_none)
 {
 	struct buf runs = { 0 }, more = { 0 }, lines = { 0 }, padded = { 0 };
 
-	(void)state;
 	append_bytes(&runs, 'x', 20000);
 	append_bytes(&more, 'x', 30000);
 	append_lines(&lines, 0, 1000);
@@ -257,12 +247,11 @@ static void test_one_byte_repeated_is_like_none(void **state)
 
 /* Each line behind a tab, with the line ends of another system, and then a page
  * of blanks. */
-static void test_re_indented_text_scores_99(void **state)
+TEST(test_re_indented_text_scores_99)
 {
 	struct buf a = { 0 }, b = { 0 };
 	size_t i;
 
-	(void)state;
 	append_lines(&a, 0, 500);
 	for (i = 0; i < a.len; i++) {
 		if (!i || a.data[i - 1] == '\n')
@@ -279,13 +268,12 @@ static void test_re_indented_text_scores_99(void **state)
 }
 
 /* The part has more bytes, most of them blanks. */
-static void test_within_goes_by_folded_windows_not_by_sizes(void **state)
+TEST(test_within_goes_by_folded_windows_not_by_sizes)
 {
 	const struct judge_rules within = { INDEX_WITHIN, 60, 0 };
 	const struct judge_rules contains = { INDEX_CONTAINS, 60, 0 };
 	struct buf part = { 0 }, whole = { 0 };
 
-	(void)state;
 	append_lines(&part, 0, 300);
 	append_bytes(&part, ' ', 100000);
 	append_lines(&whole, 0, 1000);
@@ -305,14 +293,13 @@ static void test_within_goes_by_folded_windows_not_by_sizes(void **state)
 /* Records that come again and again between others, against the copy with one
  * more line: the windows that occur once tell the passage, and those that repeat
  * are of it, too. */
-static void test_passages_count_windows_that_repeat(void **state)
+TEST(test_passages_count_windows_that_repeat)
 {
 	const struct judge_rules shares = { INDEX_SHARES, 0, 16 << 10 };
 	struct buf a = { 0 }, b = { 0 };
 	struct verdict v;
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < 20; i++) {
 		append_lines(&a, 0, 100);
 		append_lines(&a, 1000 + 50 * i, 50);
@@ -327,14 +314,13 @@ static void test_passages_count_windows_that_repeat(void **state)
 	buf_release(&b);
 }
 
-static void test_malformed_sketches_are_an_error(void **state)
+TEST(test_malformed_sketches_are_an_error)
 {
 	static const uint8_t bad[] = "nonsense";
 	struct buf content = { 0 };
 	struct digests a, b = { .size = 10 };
 	struct verdict v;
 
-	(void)state;
 	append_lines(&content, 0, 10);
 	a = digests_of(&content);
 	assert_int_equal(digest_put(&b, DIGEST_SIF,
@@ -383,13 +369,12 @@ static void spread_values(size_t first, size_t count, struct sketch *out)
 }
 
 /* Least m for n = 1, 2, ... of the rule; 0: there is none. */
-static void test_least_evidence_is_the_table(void **state)
+TEST(test_least_evidence_is_the_table)
 {
 	static const size_t least[] = { 0, 2, 3, 4, 4, 5,  6,  6,
 					7, 8, 8, 9, 9, 10, 10, 11 };
 	size_t n, m, found;
 
-	(void)state;
 	for (n = 1; n <= 16; n++) {
 		found = 0;
 		for (m = n; m > 0 && judge_lower_bound(m, n) >= 0.5; m--)
@@ -414,7 +399,7 @@ static void make_part(size_t values, unsigned level, struct sketch *part,
 }
 
 /* The limit is 60: three of three say 65 %, two of two 55 %. */
-static void test_few_values_of_a_part_are_no_evidence(void **state)
+TEST(test_few_values_of_a_part_are_no_evidence)
 {
 	const struct judge_rules within = { INDEX_WITHIN, 60, 0 };
 	const struct judge_rules contains = { INDEX_CONTAINS, 60, 0 };
@@ -422,7 +407,6 @@ static void test_few_values_of_a_part_are_no_evidence(void **state)
 	struct verdict v;
 	size_t n;
 
-	(void)state;
 	for (n = 1; n <= 4; n++) {
 		make_part(n, 2, &part, &whole);
 		v = judge_sketches(&part, &whole, &within, 0);
@@ -457,13 +441,12 @@ static struct verdict judge_form(size_t common, size_t own)
 	return judge_sketches(&a, &b, &rules, (common + 1) << 37);
 }
 
-static void test_from_a_sure_score_on_nothing_is_boilerplate(void **state)
+TEST(test_from_a_sure_score_on_nothing_is_boilerplate)
 {
 	const struct judge_rules all = { INDEX_ALL, 20, 0 };
 	struct verdict v;
 	int percent, sure = 0;
 
-	(void)state;
 	for (percent = 20; percent <= 99; percent++) {
 		v = judge_form(2 * (size_t)percent, 200 - 2 * (size_t)percent);
 		assert_int_equal(v.score, percent);
@@ -480,13 +463,12 @@ static void test_from_a_sure_score_on_nothing_is_boilerplate(void **state)
 	assert_int_equal(sure, 100 - JUDGE_SURE);
 }
 
-static void test_below_the_threshold_nothing_else_is_asked(void **state)
+TEST(test_below_the_threshold_nothing_else_is_asked)
 {
 	const struct judge_rules rules = { INDEX_ALIKE, 51, 0 };
 	static struct sketch a, b;
 	struct verdict v;
 
-	(void)state;
 	spread_values(1, 100, &a);
 	spread_values(51, 100, &b);
 	v = judge_sketches(&a, &b, &rules, UINT64_MAX);
@@ -498,7 +480,7 @@ static void test_below_the_threshold_nothing_else_is_asked(void **state)
 }
 
 /* Of random contents of any sizes, which share much and have common values. */
-static void test_the_verdict_is_that_of_the_pair_reversed(void **state)
+TEST(test_the_verdict_is_that_of_the_pair_reversed)
 {
 	static struct sketch a, b;
 	struct random r = { 3 };
@@ -506,7 +488,6 @@ static void test_the_verdict_is_that_of_the_pair_reversed(void **state)
 	unsigned listed = 0, i;
 	struct buf x = { 0 }, y = { 0 };
 
-	(void)state;
 	for (i = 0; i < 300; i++) {
 		const struct judge_rules rules = { i % 2 ? INDEX_ALIKE :
 							   INDEX_ALL,
@@ -535,49 +516,16 @@ static void test_the_verdict_is_that_of_the_pair_reversed(void **state)
 	buf_release(&y);
 }
 
-static void test_without_windows_there_is_nothing_in_common(void **state)
+TEST(test_without_windows_there_is_nothing_in_common)
 {
 	static struct sketch a, none;
 	const struct judge_rules rules = { INDEX_ALIKE, 0, 0 };
 	struct verdict v;
 
-	(void)state;
 	spread_values(1, 40, &a);
 	v = judge_sketches(&a, &none, &rules, 0);
 	assert_int_equal(v.score, 0);
 	assert_int_equal(v.bytes, 0);
 	v = judge_sketches(&none, &none, &rules, 0);
 	assert_int_equal(v.score, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_identical_is_100_and_nothing_else),
-		cmocka_unit_test(test_empty_resembles_nothing),
-		cmocka_unit_test(test_without_a_sketch_there_is_no_verdict),
-		cmocka_unit_test(test_score_is_the_shared_share),
-		cmocka_unit_test(test_scattered_changes_do_not_count_double),
-		cmocka_unit_test(test_a_part_is_at_most_its_share),
-		cmocka_unit_test(test_unrelated_is_not_similar),
-		cmocka_unit_test(test_a_shared_licence_counts_as_its_share),
-		cmocka_unit_test(test_padding_does_not_make_similar),
-		cmocka_unit_test(test_one_byte_repeated_is_like_none),
-		cmocka_unit_test(test_re_indented_text_scores_99),
-		cmocka_unit_test(
-			test_within_goes_by_folded_windows_not_by_sizes),
-		cmocka_unit_test(test_passages_count_windows_that_repeat),
-		cmocka_unit_test(test_malformed_sketches_are_an_error),
-		cmocka_unit_test(test_least_evidence_is_the_table),
-		cmocka_unit_test(test_few_values_of_a_part_are_no_evidence),
-		cmocka_unit_test(
-			test_from_a_sure_score_on_nothing_is_boilerplate),
-		cmocka_unit_test(
-			test_below_the_threshold_nothing_else_is_asked),
-		cmocka_unit_test(test_the_verdict_is_that_of_the_pair_reversed),
-		cmocka_unit_test(
-			test_without_windows_there_is_nothing_in_common),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

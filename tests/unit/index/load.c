@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
-/* clang-format off: cmocka wants these four before it */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-/* clang-format on */
+#include "tests/support/test.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -98,7 +91,7 @@ static void assert_same(const struct postings *a, const struct postings *b,
 	free(y);
 }
 
-static void test_equals_additions(void **state)
+TEST(test_equals_additions)
 {
 	static const size_t budgets[] = { 0, 100, 3000, 6000, 1 << 20 };
 	static const uint32_t masks[] = { 0, 7, 0x700, 0xffff,
@@ -107,7 +100,6 @@ static void test_equals_additions(void **state)
 	uint64_t seed;
 	size_t i, j;
 
-	(void)state;
 	for (i = 0; i < sizeof(budgets) / sizeof(budgets[0]); i++) {
 		for (j = 0; j < sizeof(masks) / sizeof(masks[0]); j++) {
 			seed = 100 * i + j;
@@ -148,14 +140,13 @@ static void load_behind(struct postings *loaded, uint64_t seed, uint32_t mask)
 	assert_int_equal(postings_load_end(loaded), 0);
 }
 
-static void test_equals_additions_behind_others(void **state)
+TEST(test_equals_additions_behind_others)
 {
 	static const size_t budgets[] = { 0, 6000, 9000, 1 << 20 };
 	const uint32_t mask = 0x700000, key = 77;
 	struct postings *loaded, *added;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(budgets) / sizeof(budgets[0]); i++) {
 		assert_int_equal(postings_new(budgets[i], &loaded), 0);
 		assert_int_equal(postings_new(budgets[i], &added), 0);
@@ -173,12 +164,11 @@ static void test_equals_additions_behind_others(void **state)
 	}
 }
 
-static void test_ends_without_beginning_or_additions(void **state)
+TEST(test_ends_without_beginning_or_additions)
 {
 	uint32_t key = 5, out;
 	struct postings *p;
 
-	(void)state;
 	assert_int_equal(postings_new(100, &p), 0);
 	assert_int_equal(postings_load_end(p), 0);
 	assert_int_equal(postings_load_begin(p), 0);
@@ -190,12 +180,11 @@ static void test_ends_without_beginning_or_additions(void **state)
 	postings_free(p);
 }
 
-static void test_takes_no_id_below_the_last(void **state)
+TEST(test_takes_no_id_below_the_last)
 {
 	uint32_t key = 5, out[3];
 	struct postings *p;
 
-	(void)state;
 	assert_int_equal(postings_new(100, &p), 0);
 	assert_int_equal(postings_load_begin(p), 0);
 	assert_int_equal(postings_add(p, 2, &key, 1, 1), 0);
@@ -207,18 +196,17 @@ static void test_takes_no_id_below_the_last(void **state)
 	postings_free(p);
 }
 
-static void test_may_be_given_up(void **state)
+TEST(test_may_be_given_up)
 {
 	struct postings *p;
 
-	(void)state;
 	assert_int_equal(postings_new(1000, &p), 0);
 	assert_int_equal(postings_load_begin(p), 0);
 	add_all(p, 1, POSTINGS_KEYS - 1);
 	postings_free(p);
 }
 
-static void test_index_finds_what_was_loaded(void **state)
+TEST(test_index_finds_what_was_loaded)
 {
 	static struct sketch sketch;
 	struct digests d = { .size = 1000 };
@@ -227,7 +215,6 @@ static void test_index_finds_what_was_loaded(void **state)
 	struct index *ix;
 	size_t count;
 
-	(void)state;
 	sketch.values[0] = 12345;
 	sketch.times[0] = 1;
 	sketch.windows = sketch.count = 1;
@@ -244,18 +231,4 @@ static void test_index_finds_what_was_loaded(void **state)
 	assert_int_equal(count, 1);
 	assert_int_equal(out[0].content, 7);
 	index_free(ix);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_equals_additions),
-		cmocka_unit_test(test_equals_additions_behind_others),
-		cmocka_unit_test(test_ends_without_beginning_or_additions),
-		cmocka_unit_test(test_takes_no_id_below_the_last),
-		cmocka_unit_test(test_may_be_given_up),
-		cmocka_unit_test(test_index_finds_what_was_loaded),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,7 +109,9 @@ static void assert_bytes(const struct index_match *m, double bytes,
 
 /* ---- one passage ---- */
 
-static void test_a_passage_of_a_twentieth_is_found(void **state)
+#define WITH_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
+
+WITH_FIXTURE(test_a_passage_of_a_twentieth_is_found)
 {
 	struct passage_shelf *s = *state;
 	uint32_t id;
@@ -124,7 +126,7 @@ static void test_a_passage_of_a_twentieth_is_found(void **state)
 	}
 }
 
-static void test_the_score_is_the_percentage_of_the_query(void **state)
+WITH_FIXTURE(test_the_score_is_the_percentage_of_the_query)
 {
 	struct passage_shelf *s = *state;
 	uint32_t small = put(s, BYTES / 8, BYTES / 16, 1);
@@ -136,7 +138,7 @@ static void test_the_score_is_the_percentage_of_the_query(void **state)
 	assert_in_range(match_of(s, small)->verdict.score, 4, 9);
 }
 
-static void test_a_shorter_passage_is_not_listed(void **state)
+WITH_FIXTURE(test_a_shorter_passage_is_not_listed)
 {
 	struct passage_shelf *s = *state;
 	uint32_t a = put(s, BYTES / 8, 8 << 10, 1);
@@ -148,7 +150,7 @@ static void test_a_shorter_passage_is_not_listed(void **state)
 	assert_bytes(match_of(s, b), 8 << 10, 0.4);
 }
 
-static void test_small_contents_are_found_by_a_small_least(void **state)
+WITH_FIXTURE(test_small_contents_are_found_by_a_small_least)
 {
 	struct passage_shelf *s = *state;
 	uint32_t a = put(s, 12 << 10, 4 << 10, 1);
@@ -161,7 +163,7 @@ static void test_small_contents_are_found_by_a_small_least(void **state)
 }
 
 /* Of the larger content a quarter of a percent is shared. */
-static void test_what_is_a_tiny_part_is_not_told_from_chance(void **state)
+WITH_FIXTURE(test_what_is_a_tiny_part_is_not_told_from_chance)
 {
 	struct passage_shelf *s = *state;
 	uint32_t a = put(s, BYTES / 8, 2600, 1);
@@ -171,7 +173,7 @@ static void test_what_is_a_tiny_part_is_not_told_from_chance(void **state)
 	assert_int_equal(s->count, 0);
 }
 
-static void test_most_bytes_come_first(void **state)
+WITH_FIXTURE(test_most_bytes_come_first)
 {
 	struct passage_shelf *s = *state;
 	uint32_t self = put(s, BYTES / 2, BYTES / 4, 1);
@@ -201,7 +203,7 @@ static uint32_t put_padded(struct passage_shelf *s)
 	return id;
 }
 
-static void test_padding_does_not_enlarge_what_is_shared(void **state)
+WITH_FIXTURE(test_padding_does_not_enlarge_what_is_shared)
 {
 	struct passage_shelf *s = *state;
 	uint32_t a = put_padded(s), b = put_padded(s);
@@ -235,7 +237,7 @@ static uint32_t put_phrases(struct passage_shelf *s, size_t count, size_t len,
 	return id;
 }
 
-static void test_phrases_that_are_spread_are_no_passage(void **state)
+WITH_FIXTURE(test_phrases_that_are_spread_are_no_passage)
 {
 	struct passage_shelf *s = *state;
 	uint32_t a = put_phrases(s, 400, 80, true);
@@ -245,7 +247,7 @@ static void test_phrases_that_are_spread_are_no_passage(void **state)
 	assert_int_equal(s->count, 0);
 }
 
-static void test_without_places_phrases_add_up(void **state)
+WITH_FIXTURE(test_without_places_phrases_add_up)
 {
 	struct passage_shelf *s = *state;
 	uint32_t a = put_phrases(s, 400, 80, true);
@@ -255,7 +257,7 @@ static void test_without_places_phrases_add_up(void **state)
 	assert_bytes(match_of(s, b), 400 * 65, 0.5);
 }
 
-static void test_passages_add_up(void **state)
+WITH_FIXTURE(test_passages_add_up)
 {
 	struct passage_shelf *s = *state;
 	uint32_t a = put_phrases(s, 3, 10 << 10, true);
@@ -291,7 +293,7 @@ static uint32_t put_table(struct passage_shelf *s, size_t bytes, size_t length,
 }
 
 /* Two in three of its windows are of a few, which are not in the sample. */
-static void test_a_passage_may_repeat_much(void **state)
+WITH_FIXTURE(test_a_passage_may_repeat_much)
 {
 	struct passage_shelf *s = *state;
 	uint32_t a = put_table(s, PASSAGE, 200, 70, 130);
@@ -301,7 +303,7 @@ static void test_a_passage_may_repeat_much(void **state)
 	assert_bytes(match_of(s, b), PASSAGE, 0.6);
 }
 
-static void test_tables_of_one_kind_are_no_passage(void **state)
+WITH_FIXTURE(test_tables_of_one_kind_are_no_passage)
 {
 	struct passage_shelf *s = *state;
 	uint32_t a = put_table(s, 4 * PASSAGE, 64, 34, 0);
@@ -314,7 +316,7 @@ static void test_tables_of_one_kind_are_no_passage(void **state)
 /* ---- many contents ---- */
 
 /* The passage is in all versions of the file, and in one other content. */
-static void test_versions_do_not_crowd_a_passage_out(void **state)
+WITH_FIXTURE(test_versions_do_not_crowd_a_passage_out)
 {
 	struct passage_shelf *s = *state;
 	struct sketch *first;
@@ -335,7 +337,7 @@ static void test_versions_do_not_crowd_a_passage_out(void **state)
 	assert_bytes(match_of(s, unrelated), PASSAGE, 0.5);
 }
 
-static void test_boilerplate_is_no_passage(void **state)
+WITH_FIXTURE(test_boilerplate_is_no_passage)
 {
 	struct passage_shelf *s = *state;
 
@@ -353,7 +355,7 @@ static bool sees_odd(void *arg, uint32_t content)
 
 /* Boilerplate that a caller does not see is none, and no invisible content is a
  * match. */
-static void test_invisible_contents_have_no_influence(void **state)
+WITH_FIXTURE(test_invisible_contents_have_no_influence)
 {
 	struct passage_shelf *s = *state;
 	uint32_t id;
@@ -461,7 +463,7 @@ static double bytes_in_common(const struct passage_shelf *s, uint32_t a,
 	return shares.windows * counted / all;
 }
 
-static void test_a_search_finds_what_comparing_all_finds(void **state)
+WITH_FIXTURE(test_a_search_finds_what_comparing_all_finds)
 {
 	struct passage_shelf *s = *state;
 	struct random r = { 5 };
@@ -494,30 +496,4 @@ static void test_a_search_finds_what_comparing_all_finds(void **state)
 				assert_null(match_of(s, b));
 		}
 	}
-}
-
-#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_a_passage_of_a_twentieth_is_found),
-		TEST(test_the_score_is_the_percentage_of_the_query),
-		TEST(test_a_shorter_passage_is_not_listed),
-		TEST(test_small_contents_are_found_by_a_small_least),
-		TEST(test_what_is_a_tiny_part_is_not_told_from_chance),
-		TEST(test_most_bytes_come_first),
-		TEST(test_padding_does_not_enlarge_what_is_shared),
-		TEST(test_phrases_that_are_spread_are_no_passage),
-		TEST(test_without_places_phrases_add_up),
-		TEST(test_passages_add_up),
-		TEST(test_a_passage_may_repeat_much),
-		TEST(test_tables_of_one_kind_are_no_passage),
-		TEST(test_versions_do_not_crowd_a_passage_out),
-		TEST(test_boilerplate_is_no_passage),
-		TEST(test_invisible_contents_have_no_influence),
-		TEST(test_a_search_finds_what_comparing_all_finds),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/index/postings_impl.h"
+#include "tests/support/test.h"
 
 #define LAST_KEY (POSTINGS_KEYS - 1)
 
@@ -254,12 +249,11 @@ static void run_program(const struct shape *shape, uint64_t seed)
 	postings_free(p);
 }
 
-static void test_it_is_the_model(void **state)
+TEST(test_it_is_the_model)
 {
 	size_t i;
 	uint64_t seed;
 
-	(void)state;
 	for (i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
 		for (seed = 1; seed <= 2; seed++) {
 			print_message("%s, seed %d\n", shapes[i].name,
@@ -271,11 +265,10 @@ static void test_it_is_the_model(void **state)
 
 /* ---- one promise each ---- */
 
-static void test_an_empty_one_has_nothing(void **state)
+TEST(test_an_empty_one_has_nothing)
 {
 	struct postings *p = make(0);
 
-	(void)state;
 	assert_int_equal(p->count, 0);
 	assert_int_equal(postings_limit(p), POSTINGS_KEYS);
 	assert_int_equal(postings_find(p, 0, NULL, 0), 0);
@@ -287,7 +280,7 @@ static void test_an_empty_one_has_nothing(void **state)
 	postings_free(NULL);
 }
 
-static void test_keys_and_contents_at_the_borders(void **state)
+TEST(test_keys_and_contents_at_the_borders)
 {
 	static const uint32_t keys[] = { 0,
 					 1,
@@ -303,7 +296,6 @@ static void test_keys_and_contents_at_the_borders(void **state)
 	uint32_t found[5];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < 4; i++)
 		assert_int_equal(postings_add(p, contents[i], keys, 9, 1), 0);
 	assert_int_equal(p->count, 36);
@@ -320,14 +312,13 @@ static void test_keys_and_contents_at_the_borders(void **state)
 	postings_free(p);
 }
 
-static void test_anchors_stay_whatever_the_budget(void **state)
+TEST(test_anchors_stay_whatever_the_budget)
 {
 	enum { COUNT = 100000 };
 	struct postings *p = make(COUNT / 2);
 	uint32_t i, keys[2], found;
 	uint64_t seed = 3;
 
-	(void)state;
 	for (i = 0; i < COUNT; i++) {
 		keys[0] = i * 20011 % POSTINGS_KEYS;
 		keys[1] = (uint32_t)draw(&seed) % POSTINGS_KEYS;
@@ -345,14 +336,13 @@ static void test_anchors_stay_whatever_the_budget(void **state)
 }
 
 /* The limit is one for all: who came before and who comes after. */
-static void test_others_are_the_sample_below_the_limit(void **state)
+TEST(test_others_are_the_sample_below_the_limit)
 {
 	enum { COUNT = 60000, BUDGET = 10000 };
 	struct postings *p = make(BUDGET);
 	size_t below = 0;
 	uint32_t i, key;
 
-	(void)state;
 	for (i = 0; i < COUNT; i++)
 		add(p, i, i * 35791 % POSTINGS_KEYS, 0);
 	assert_int_equal(postings_limit(p), POSTINGS_KEYS / 8);
@@ -366,11 +356,10 @@ static void test_others_are_the_sample_below_the_limit(void **state)
 	postings_free(p);
 }
 
-static void test_the_limit_goes_down_to_0(void **state)
+TEST(test_the_limit_goes_down_to_0)
 {
 	struct postings *p = make(1);
 
-	(void)state;
 	add(p, 1, 0, 0);
 	add(p, 2, 1, 0);
 	assert_int_equal(postings_limit(p), 1);
@@ -385,13 +374,12 @@ static void test_the_limit_goes_down_to_0(void **state)
 	postings_free(p);
 }
 
-static void test_added_again_it_is_one_entry(void **state)
+TEST(test_added_again_it_is_one_entry)
 {
 	static const uint32_t keys[] = { 5, 5, 1u << 30, 5 };
 	struct postings *p = make(2);
 	uint32_t found[3];
 
-	(void)state;
 	assert_int_equal(postings_add(p, 9, keys, 4, 0), 0);
 	assert_int_equal(postings_add(p, 9, keys, 4, 0), 0);
 	assert_int_equal(p->count, 2);
@@ -407,13 +395,12 @@ static void test_added_again_it_is_one_entry(void **state)
 	postings_free(p);
 }
 
-static void test_more_keys_than_one_call_takes(void **state)
+TEST(test_more_keys_than_one_call_takes)
 {
 	static uint32_t keys[POSTINGS_MAX_ADD + 1];
 	struct postings *p = make(1u << 20);
 	uint32_t i;
 
-	(void)state;
 	/* The worst for one part. */
 	for (i = 0; i <= POSTINGS_MAX_ADD; i++)
 		keys[i] = i * POSTINGS_PARTS;
@@ -474,20 +461,18 @@ static void check_popular(uint32_t (*order)(uint32_t))
 	postings_free(p);
 }
 
-static void test_a_key_of_very_many(void **state)
+TEST(test_a_key_of_very_many)
 {
-	(void)state;
 	check_popular(ascending);
 	check_popular(descending);
 	check_popular(scattered);
 }
 
-static void test_no_more_than_fits_is_written(void **state)
+TEST(test_no_more_than_fits_is_written)
 {
 	struct postings *p = make(1000);
 	uint32_t found[5], i, capacity;
 
-	(void)state;
 	for (i = 0; i < 4; i++)
 		add(p, i, 77, 0);
 	for (capacity = 0; capacity <= 4; capacity++) {
@@ -508,12 +493,11 @@ static bool lives_never(void *arg, uint32_t content)
 	return false;
 }
 
-static void test_a_part_is_swept_alone(void **state)
+TEST(test_a_part_is_swept_alone)
 {
 	struct postings *p = make(1u << 20);
 	uint32_t i, keys = 200000;
 
-	(void)state;
 	for (i = 0; i < keys; i++)
 		add(p, i, i, i % 2);
 	for (i = 0; i < POSTINGS_PARTS; i++) {
@@ -527,12 +511,11 @@ static void test_a_part_is_swept_alone(void **state)
 }
 
 /* What was swept makes room: nothing is dropped on its account. */
-static void test_swept_entries_do_not_count(void **state)
+TEST(test_swept_entries_do_not_count)
 {
 	struct postings *p = make(1000);
 	uint32_t round, i;
 
-	(void)state;
 	for (round = 0; round < 5; round++) {
 		for (i = 0; i < 1000; i++)
 			add(p, i, (i + round) * 1999999 % POSTINGS_KEYS, i % 2);
@@ -547,14 +530,13 @@ static void test_swept_entries_do_not_count(void **state)
 	postings_free(p);
 }
 
-static void test_it_is_small(void **state)
+TEST(test_it_is_small)
 {
 	enum { COUNT = 1 << 21 };
 	struct postings *p = make(COUNT);
 	uint32_t i, j, keys[16];
 	uint64_t seed = 5;
 
-	(void)state;
 	for (i = 0; i < COUNT / 16; i++) {
 		for (j = 0; j < 16; j++)
 			keys[j] = (uint32_t)draw(&seed) % POSTINGS_KEYS;
@@ -562,25 +544,4 @@ static void test_it_is_small(void **state)
 	}
 	assert_in_range(postings_bytes(p), 6 * p->count, 8 * p->count);
 	postings_free(p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_it_is_the_model),
-		cmocka_unit_test(test_an_empty_one_has_nothing),
-		cmocka_unit_test(test_keys_and_contents_at_the_borders),
-		cmocka_unit_test(test_anchors_stay_whatever_the_budget),
-		cmocka_unit_test(test_others_are_the_sample_below_the_limit),
-		cmocka_unit_test(test_the_limit_goes_down_to_0),
-		cmocka_unit_test(test_added_again_it_is_one_entry),
-		cmocka_unit_test(test_more_keys_than_one_call_takes),
-		cmocka_unit_test(test_a_key_of_very_many),
-		cmocka_unit_test(test_no_more_than_fits_is_written),
-		cmocka_unit_test(test_a_part_is_swept_alone),
-		cmocka_unit_test(test_swept_entries_do_not_count),
-		cmocka_unit_test(test_it_is_small),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-
-#include <cmocka.h>
 
 #include "core/index/postings_impl.h"
 
@@ -49,6 +43,7 @@ static void *try_mremap(void *at, size_t from, size_t to)
 #define mremap(at, from, to, flags) try_mremap(at, from, to)
 /* NOLINTNEXTLINE(bugprone-suspicious-include) */
 #include "core/index/postings_part.c"
+#include "tests/support/test.h"
 #undef malloc
 #undef mmap
 #undef mremap
@@ -116,23 +111,13 @@ static void fail_at(unsigned which)
 	postings_free(p);
 }
 
-static void test_a_failure_changes_nothing(void **state)
+TEST(test_a_failure_changes_nothing)
 {
 	unsigned which, most;
 
-	(void)state;
 	fail_at(0);
 	most = allocations;
 	assert_true(most > 50);
 	for (which = 1; which <= most; which++)
 		fail_at(which);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_failure_changes_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -138,7 +138,9 @@ static void assert_part(struct shelf *s, uint32_t part, uint32_t whole)
 	assert_int_equal(s->count, 0);
 }
 
-static void test_a_chapter_is_found_in_its_book(void **state)
+#define WITH_SHELF(name) TEST_WITH(name, set_up, tear_down)
+
+WITH_SHELF(test_a_chapter_is_found_in_its_book)
 {
 	enum { BOOK = 2000000, CHAPTER = 20000, AT = 700000 };
 	struct shelf *s = *state;
@@ -170,7 +172,7 @@ static void assert_uncertain(struct shelf *s, uint32_t part, uint32_t whole)
 
 /* Wherever in it, whatever it is, but for a few of which chance has left next
  * to nothing in the sample of the whole. */
-static void test_a_function_is_found_in_a_file_of_functions(void **state)
+WITH_SHELF(test_a_function_is_found_in_a_file_of_functions)
 {
 	enum { PARTS = 100, PART = 4096 };
 	static char text[PARTS * PART];
@@ -202,7 +204,7 @@ static void test_a_function_is_found_in_a_file_of_functions(void **state)
 }
 
 /* Neither is more of the other than the other of it. */
-static void test_nothing_is_within_what_is_no_larger(void **state)
+WITH_SHELF(test_nothing_is_within_what_is_no_larger)
 {
 	struct sketch *a = new_sketch(), *b = new_sketch();
 	struct shelf *s = *state;
@@ -289,7 +291,7 @@ static size_t compare_all(struct shelf *s, uint32_t self,
 	return count;
 }
 
-static void test_a_search_finds_what_comparing_all_finds(void **state)
+WITH_SHELF(test_a_search_finds_what_comparing_all_finds)
 {
 	static struct index_match want[CONTENTS + 1];
 	struct shelf *s = *state;
@@ -318,7 +320,7 @@ static void test_a_search_finds_what_comparing_all_finds(void **state)
 
 /* ---- plainly ---- */
 
-static void test_plain_scores_count_what_is_common(void **state)
+WITH_SHELF(test_plain_scores_count_what_is_common)
 {
 	struct shelf *s = *state;
 	struct sketch *sketch;
@@ -349,7 +351,7 @@ static bool sees_odd(void *arg, uint32_t content)
 	return content % 2;
 }
 
-static void test_as_many_matches_as_are_wanted(void **state)
+WITH_SHELF(test_as_many_matches_as_are_wanted)
 {
 	struct index_visibility *odd = calloc(1, sizeof(*odd));
 	struct shelf *s = *state;
@@ -409,7 +411,7 @@ static void put_with_value(struct shelf *s, uint64_t value, unsigned count)
 
 /* From WEIGHT_FEW on, it changes what the caller is told whether they are few,
  * so those that are hidden do not count. */
-static void test_contents_that_are_hidden_are_not_counted(void **state)
+WITH_SHELF(test_contents_that_are_hidden_are_not_counted)
 {
 	struct index_visibility *odd = calloc(1, sizeof(*odd));
 	struct shelf *s = *state;
@@ -442,7 +444,7 @@ static void put_three_alike(struct shelf *s)
 	}
 }
 
-static void test_what_is_not_there_any_more_is_passed_over(void **state)
+WITH_SHELF(test_what_is_not_there_any_more_is_passed_over)
 {
 	struct shelf *s = *state;
 
@@ -455,7 +457,7 @@ static void test_what_is_not_there_any_more_is_passed_over(void **state)
 	assert_only_match(s, 2, 90, 99);
 }
 
-static void test_errors_of_the_store_are_passed_on(void **state)
+WITH_SHELF(test_errors_of_the_store_are_passed_on)
 {
 	struct shelf *s = *state;
 
@@ -469,7 +471,7 @@ static void test_errors_of_the_store_are_passed_on(void **state)
 /* ---- without sketches ---- */
 
 /* The store is not asked: SimHash and traits do not say what is alike. */
-static void test_without_windows_nothing_is_found(void **state)
+WITH_SHELF(test_without_windows_nothing_is_found)
 {
 	struct shelf *s = *state;
 	uint32_t self;
@@ -488,25 +490,4 @@ static void test_without_windows_nothing_is_found(void **state)
 	s->sketches[self] = NULL;
 	assert_int_equal(search_least(s, self, INDEX_ALIKE, 1), 0);
 	assert_int_equal(s->count, 0);
-}
-
-#define WITH_SHELF(test) \
-	cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WITH_SHELF(test_a_chapter_is_found_in_its_book),
-		WITH_SHELF(test_a_function_is_found_in_a_file_of_functions),
-		WITH_SHELF(test_nothing_is_within_what_is_no_larger),
-		WITH_SHELF(test_a_search_finds_what_comparing_all_finds),
-		WITH_SHELF(test_plain_scores_count_what_is_common),
-		WITH_SHELF(test_as_many_matches_as_are_wanted),
-		WITH_SHELF(test_contents_that_are_hidden_are_not_counted),
-		WITH_SHELF(test_what_is_not_there_any_more_is_passed_over),
-		WITH_SHELF(test_errors_of_the_store_are_passed_on),
-		WITH_SHELF(test_without_windows_nothing_is_found),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

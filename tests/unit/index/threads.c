@@ -102,13 +102,12 @@ static void change(struct shared *s)
 	}
 }
 
-static void test_readers_see_every_steady_row(void **state)
+TEST(test_readers_see_every_steady_row)
 {
 	struct shared s = { 0 };
 	pthread_t threads[READERS];
 	int i;
 
-	(void)state;
 	assert_int_equal(index_new(&s.ix), 0);
 	for (i = 0; i < READERS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, reader, &s),
@@ -118,13 +117,4 @@ static void test_readers_see_every_steady_row(void **state)
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
 	assert_int_equal(atomic_load(&s.wrong), 0);
 	index_free(s.ix);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_readers_see_every_steady_row),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,13 +82,12 @@ static void try_find_last(const uint8_t *bytes, size_t len, unsigned level)
 	}
 }
 
-static void triggers_of_every_length_between_guards(void **state)
+TEST(triggers_of_every_length_between_guards)
 {
 	struct guarded g = guarded_new(WINDOW + LONGEST);
 	struct draws d = draws_of(1);
 	size_t len;
 
-	(void)state;
 	for (len = 0; len <= LONGEST; len++) {
 		if (len % 16 == 0)
 			fill(g.data, g.len, 1 + len);
@@ -104,7 +103,7 @@ static void triggers_of_every_length_between_guards(void **state)
 
 /* Constant, periodic, and at every level: 7 bytes that trigger level 30, in
  * all places. */
-static void triggers_of_odd_bytes(void **state)
+TEST(triggers_of_odd_bytes)
 {
 	static const uint8_t level30[WINDOW] = { 0x88, 0x5e, 0x3f, 0x1f,
 						 0x1f, 0x55, 0x49 };
@@ -113,7 +112,6 @@ static void triggers_of_odd_bytes(void **state)
 	unsigned value, level;
 	size_t i, period;
 
-	(void)state;
 	for (value = 0; value < 256; value++) {
 		memset(bytes, (int)value, sizeof(bytes));
 		for (level = 0; level < KERNEL_CTPH_LEVELS; level += 3) {
@@ -137,11 +135,10 @@ static void triggers_of_odd_bytes(void **state)
 }
 
 /* Its successor, 0, is divisible by everything. */
-static void the_largest_rolling_value_is_no_trigger(void **state)
+TEST(the_largest_rolling_value_is_no_trigger)
 {
 	uint8_t bytes[] = { 0x06, 0x38, 0xfa, 0xbd, 0x5d, 0x3e, 0x02 };
 
-	(void)state;
 	try_find(bytes + WINDOW - 1, 1, 0, 1);
 	try_find_last(bytes + WINDOW - 1, 1, 0);
 	assert_int_equal(model_find(bytes + WINDOW - 1, 1, 0, 1), 0);
@@ -175,14 +172,13 @@ static void try_hash(const struct kernel_piece *pieces, size_t count)
 	}
 }
 
-static void pieces_of_every_length_between_guards(void **state)
+TEST(pieces_of_every_length_between_guards)
 {
 	struct guarded g = guarded_new(LONGEST);
 	struct draws d = draws_of(3);
 	struct kernel_piece p;
 	uint32_t len;
 
-	(void)state;
 	for (len = 0; len <= LONGEST; len++) {
 		if (len % 16 == 0)
 			fill(g.data, g.len, 1 + len);
@@ -197,14 +193,13 @@ static void pieces_of_every_length_between_guards(void **state)
 }
 
 /* Every state, with bytes that change every bit and none. */
-static void pieces_from_every_state(void **state)
+TEST(pieces_from_every_state)
 {
 	static const uint8_t values[] = { 0, 0xff, 0x55, 0x80, 1 };
 	static uint8_t bytes[1600];
 	struct kernel_piece p[2] = { { bytes, 1600, 0 }, { bytes, 37, 0 } };
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(values); i++) {
 		memset(bytes, values[i], sizeof(bytes));
 		for (p[0].state = 0; p[0].state < 4096; p[0].state++) {
@@ -215,14 +210,13 @@ static void pieces_from_every_state(void **state)
 }
 
 /* Any number, that start together or apart, all lengths among them. */
-static void pieces_side_by_side(void **state)
+TEST(pieces_side_by_side)
 {
 	static struct kernel_piece pieces[MANY];
 	struct guarded g = guarded_new(2 * LONGEST);
 	struct draws d = draws_of(4);
 	size_t round, count, i, start, longest;
 
-	(void)state;
 	for (round = 0; round < 1500; round++) {
 		if (round % 16 == 0)
 			fill(g.data, g.len, 1 + round);
@@ -243,14 +237,13 @@ static void pieces_side_by_side(void **state)
 }
 
 /* More than one block of the widest vectors, and less than one more. */
-static void pieces_of_several_blocks(void **state)
+TEST(pieces_of_several_blocks)
 {
 	struct guarded g = guarded_new(5 * LONGEST);
 	struct kernel_piece pieces[10];
 	struct draws d = draws_of(5);
 	size_t round, count, i, len;
 
-	(void)state;
 	for (round = 0; round < 400; round++) {
 		if (round % 16 == 0)
 			fill(g.data, g.len, 1 + round);
@@ -266,19 +259,4 @@ static void pieces_of_several_blocks(void **state)
 		try_hash(pieces, count);
 	}
 	guarded_free(&g);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(triggers_of_every_length_between_guards),
-		cmocka_unit_test(triggers_of_odd_bytes),
-		cmocka_unit_test(the_largest_rolling_value_is_no_trigger),
-		cmocka_unit_test(pieces_of_every_length_between_guards),
-		cmocka_unit_test(pieces_from_every_state),
-		cmocka_unit_test(pieces_side_by_side),
-		cmocka_unit_test(pieces_of_several_blocks),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

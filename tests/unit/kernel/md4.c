@@ -32,14 +32,13 @@ static void assert_hash(const uint8_t hash[16], const char *want)
 	assert_string_equal(have, want);
 }
 
-static void suite_of_the_rfc(void **state)
+TEST(suite_of_the_rfc)
 {
 	struct kernel_message messages[SUITE] = { { .len = 0 } };
 	uint8_t hashes[SUITE][16], hash[16];
 	size_t i, k, variants;
 	const struct kernel_ops *all = kernel_all(&variants);
 
-	(void)state;
 	for (i = 0; i < SUITE; i++) {
 		messages[i].data = (const uint8_t *)suite[i][0];
 		messages[i].len = strlen(suite[i][0]);
@@ -74,13 +73,12 @@ static void try_many(struct kernel_message *messages, size_t count)
 }
 
 /* Messages end where memory ends; that gives every alignment, too. */
-static void every_length_before_a_guard(void **state)
+TEST(every_length_before_a_guard)
 {
 	struct guarded g = guarded_new(LONGEST);
 	struct kernel_message messages[MOST] = { { .len = 0 } };
 	size_t first, i, count;
 
-	(void)state;
 	fill(g.data, g.len, 4);
 	for (first = 0; first <= LONGEST; first += count) {
 		count = 1 + first % FEW;
@@ -95,14 +93,13 @@ static void every_length_before_a_guard(void **state)
 	guarded_free(&g);
 }
 
-static void every_count_of_mixed_lengths(void **state)
+TEST(every_count_of_mixed_lengths)
 {
 	struct guarded g = guarded_new(2 * LONGEST);
 	struct kernel_message messages[MOST] = { { .len = 0 } };
 	struct draws d = draws_of(5);
 	size_t round, count, i;
 
-	(void)state;
 	for (round = 0; round < 8; round++) {
 		fill(g.data, g.len, 5 + round);
 		for (count = 0; count <= MOST; count += count < FEW ? 1 : 23) {
@@ -117,13 +114,12 @@ static void every_count_of_mixed_lengths(void **state)
 	guarded_free(&g);
 }
 
-static void every_alignment(void **state)
+TEST(every_alignment)
 {
 	struct guarded g = guarded_new(LONGEST);
 	struct kernel_message messages[MOST] = { { .len = 0 } };
 	size_t align, i;
 
-	(void)state;
 	fill(g.data, g.len, 6);
 	for (align = 0; align < 64; align++) {
 		for (i = 0; i < MOST; i++) {
@@ -136,11 +132,10 @@ static void every_alignment(void **state)
 }
 
 /* No data but 0 bytes of it. */
-static void messages_without_data(void **state)
+TEST(messages_without_data)
 {
 	struct kernel_message messages[MOST] = { { .len = 0 } };
 
-	(void)state;
 	try_many(messages, MOST);
 }
 
@@ -218,14 +213,13 @@ static void try_waiting(const struct kernel_ops *ops, struct guarded g,
 	}
 }
 
-static void messages_wait_for_others(void **state)
+TEST(messages_wait_for_others)
 {
 	struct guarded g = guarded_new(3 * LONGEST);
 	size_t i, variants;
 	const struct kernel_ops *all = kernel_all(&variants);
 	uint64_t seed;
 
-	(void)state;
 	for (seed = 1; seed <= 20; seed++) {
 		fill(g.data, g.len, seed);
 		for (i = 0; i < variants; i++)
@@ -252,14 +246,13 @@ static void model_suffixed(const uint8_t *prefix, uint64_t minima[16])
 	}
 }
 
-static void least_of_suffixed_messages(void **state)
+TEST(least_of_suffixed_messages)
 {
 	struct guarded g = guarded_new(1);
 	uint64_t want[16], have[16];
 	size_t i, count, variants;
 	const struct kernel_ops *all = kernel_all(&variants);
 
-	(void)state;
 	for (count = 0; count <= g.len / 16; count += 1 + count / 8) {
 		const uint8_t *data = g.data + g.len - 16 * count;
 
@@ -283,14 +276,13 @@ static void least_of_suffixed_messages(void **state)
 }
 
 /* One prefix at a time shows all 16 values, not the least ones alone. */
-static void suffixed_messages_one_by_one(void **state)
+TEST(suffixed_messages_one_by_one)
 {
 	uint8_t data[2000 * 16];
 	uint64_t want[16], have[16];
 	size_t i, k, variants;
 	const struct kernel_ops *all = kernel_all(&variants);
 
-	(void)state;
 	fill(data, sizeof(data), 9);
 	for (i = 0; i < sizeof(data); i += 16) {
 		memset(want, 0xff, sizeof(want));
@@ -302,20 +294,4 @@ static void suffixed_messages_one_by_one(void **state)
 			assert_memory_equal(have, want, sizeof(want));
 		}
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(suite_of_the_rfc),
-		cmocka_unit_test(every_length_before_a_guard),
-		cmocka_unit_test(every_count_of_mixed_lengths),
-		cmocka_unit_test(every_alignment),
-		cmocka_unit_test(messages_without_data),
-		cmocka_unit_test(messages_wait_for_others),
-		cmocka_unit_test(least_of_suffixed_messages),
-		cmocka_unit_test(suffixed_messages_one_by_one),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

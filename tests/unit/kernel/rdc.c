@@ -104,14 +104,13 @@ static struct kernel_rolling rolling_of(struct draws *d)
 }
 
 /* Memory ends with the last byte or begins with the window. */
-static void every_length_between_guards(void **state)
+TEST(every_length_between_guards)
 {
 	struct guarded in = guarded_new(LONGEST + KERNEL_MAX_WINDOW);
 	struct draws d = draws_of(1);
 	struct kernel_rolling r;
 	size_t len, start;
 
-	(void)state;
 	for (len = 0; len <= LONGEST; len++) {
 		if (len % 16 == 0) {
 			r = rolling_of(&d);
@@ -126,7 +125,7 @@ static void every_length_between_guards(void **state)
 	guarded_free(&in);
 }
 
-static void every_alignment(void **state)
+TEST(every_alignment)
 {
 	static const size_t lengths[] = { 1, 15, 64, 129, 1000, 1024 };
 	struct guarded in = guarded_new(LONGEST);
@@ -134,7 +133,6 @@ static void every_alignment(void **state)
 	struct kernel_rolling r;
 	size_t align, i, start;
 
-	(void)state;
 	for (align = 0; align < 64; align++) {
 		r = rolling_of(&d);
 		fill(in.data, in.len, 7 + align);
@@ -148,14 +146,13 @@ static void every_alignment(void **state)
 }
 
 /* Equal windows have equal hashes. */
-static void every_period(void **state)
+TEST(every_period)
 {
 	static uint8_t data[2 * LONGEST / 4];
 	struct draws d = draws_of(3);
 	struct kernel_rolling r;
 	size_t period, i, k;
 
-	(void)state;
 	for (period = 1; period <= 600; period += 1 + period / 64) {
 		r = rolling_of(&d);
 		for (i = 0; i < sizeof(data); i++)
@@ -170,14 +167,13 @@ static void every_period(void **state)
 }
 
 /* All bytes the same: the worst case of ties. */
-static void zeros_and_ones(void **state)
+TEST(zeros_and_ones)
 {
 	static uint8_t data[1200];
 	struct draws d = draws_of(4);
 	struct kernel_rolling r;
 	size_t len;
 
-	(void)state;
 	for (len = 0; len <= 1100; len++) {
 		r = rolling_of(&d);
 		memset(data, len % 2 ? 0xff : 0, sizeof(data));
@@ -186,12 +182,11 @@ static void zeros_and_ones(void **state)
 	}
 }
 
-static void the_best_variant_is_the_last_unless_told(void **state)
+TEST(the_best_variant_is_the_last_unless_told)
 {
 	size_t count;
 	const struct kernel_ops *all = kernel_all(&count);
 
-	(void)state;
 	assert_true(count >= 1);
 	assert_string_equal(all[0].name, "scalar");
 	assert_ptr_equal(kernel_best(), &all[count - 1]);
@@ -203,13 +198,5 @@ static void the_best_variant_is_the_last_unless_told(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_length_between_guards),
-		cmocka_unit_test(every_alignment),
-		cmocka_unit_test(every_period),
-		cmocka_unit_test(zeros_and_ones),
-		cmocka_unit_test(the_best_variant_is_the_last_unless_told),
-	};
-
-	return cmocka_run_group_tests(tests, make_h3, NULL);
+	return test_run(make_h3, NULL);
 }

@@ -43,14 +43,13 @@ static void try_fold(struct guarded *g, size_t len, uint64_t seed)
 	free(want.data);
 }
 
-static void folding_leaves_out_the_blanks(void **state)
+TEST(folding_leaves_out_the_blanks)
 {
 	struct guarded g = guarded_new(LONGEST);
 	struct draws d = draws_of(3);
 	uint64_t seed;
 	size_t len;
 
-	(void)state;
 	for (seed = 0; seed < 1500; seed++) {
 		len = seed < 400 ? seed : draw(&d) % LONGEST;
 		fill_runs(g.data + g.len - len, len, seed);
@@ -59,12 +58,11 @@ static void folding_leaves_out_the_blanks(void **state)
 	guarded_free(&g);
 }
 
-static void every_byte_is_a_blank_or_none(void **state)
+TEST(every_byte_is_a_blank_or_none)
 {
 	struct guarded g = guarded_new(LONGEST);
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < 512; i++)
 		g.data[g.len - 512 + i] = (uint8_t)i;
 	try_fold(&g, 512, 0);
@@ -116,14 +114,13 @@ static void try_scan(const uint8_t *bytes, size_t count, unsigned level,
 	}
 }
 
-static void scanning_finds_small_filters(void **state)
+TEST(scanning_finds_small_filters)
 {
 	struct guarded g = guarded_new(LONGEST);
 	struct draws d = draws_of(4);
 	uint64_t seed;
 	size_t len;
 
-	(void)state;
 	for (seed = 0; seed < 1500; seed++) {
 		len = seed < 300 ? 16 + seed : 16 + draw(&d) % (LONGEST - 16);
 		fill(g.data + g.len - len, len, seed);
@@ -135,7 +132,7 @@ static void scanning_finds_small_filters(void **state)
 	guarded_free(&g);
 }
 
-static void repeats_of_one_byte_are_counted(void **state)
+TEST(repeats_of_one_byte_are_counted)
 {
 	struct guarded g = guarded_new(LONGEST);
 	size_t i, k, variants, len, want;
@@ -144,7 +141,6 @@ static void repeats_of_one_byte_are_counted(void **state)
 	const uint8_t *bytes;
 	uint64_t seed;
 
-	(void)state;
 	for (seed = 0; seed < 4000; seed++) {
 		len = seed < 600 ? 16 + seed : 16 + draw(&d) % (LONGEST - 16);
 		bytes = g.data + g.len - len;
@@ -163,14 +159,13 @@ static void repeats_of_one_byte_are_counted(void **state)
 }
 
 /* A run as long as one window, at every place. */
-static void a_single_repeat_is_found_anywhere(void **state)
+TEST(a_single_repeat_is_found_anywhere)
 {
 	struct guarded g = guarded_new(LONGEST);
 	size_t i, at, variants, len = 700;
 	const struct kernel_ops *all = kernel_all(&variants);
 	uint8_t *bytes = g.data + g.len - len;
 
-	(void)state;
 	for (at = 0; at + 16 <= len; at++) {
 		for (i = 0; i < len; i++)
 			bytes[i] = (uint8_t)(i % 50);
@@ -183,14 +178,13 @@ static void a_single_repeat_is_found_anywhere(void **state)
 	guarded_free(&g);
 }
 
-static void nothing_is_read_of_no_windows(void **state)
+TEST(nothing_is_read_of_no_windows)
 {
 	struct guarded g = guarded_new(1);
 	size_t i, variants;
 	const struct kernel_ops *all = kernel_all(&variants);
 	uint32_t unused;
 
-	(void)state;
 	for (i = 0; i < variants; i++) {
 		const struct kernel_sketch *k = all[i].sketch;
 
@@ -200,18 +194,4 @@ static void nothing_is_read_of_no_windows(void **state)
 		assert_int_equal(k->count_repeats(g.map, 0), 0);
 	}
 	guarded_free(&g);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(folding_leaves_out_the_blanks),
-		cmocka_unit_test(every_byte_is_a_blank_or_none),
-		cmocka_unit_test(scanning_finds_small_filters),
-		cmocka_unit_test(repeats_of_one_byte_are_counted),
-		cmocka_unit_test(a_single_repeat_is_found_anywhere),
-		cmocka_unit_test(nothing_is_read_of_no_windows),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/queue/demand_pool.h"
+#include "tests/support/test.h"
 
 /* Digests of single files, computed when they are asked for. */
 
@@ -109,7 +106,9 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void test_a_text_is_of_the_present_content(void **state)
+#define WITH_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
+
+WITH_FIXTURE(test_a_text_is_of_the_present_content)
 {
 	struct asked *a = *state;
 	char first[MOST];
@@ -127,7 +126,7 @@ static void test_a_text_is_of_the_present_content(void **state)
 	assert_string_not_equal(a->text, first);
 }
 
-static void test_each_digest_has_its_own_text(void **state)
+WITH_FIXTURE(test_each_digest_has_its_own_text)
 {
 	struct asked *a = *state;
 	char sdhash[MOST];
@@ -154,7 +153,7 @@ static void test_each_digest_has_its_own_text(void **state)
 	assert_string_equal(a->text, sdhash);
 }
 
-static void test_files_without_a_text(void **state)
+WITH_FIXTURE(test_files_without_a_text)
 {
 	struct asked *a = *state;
 
@@ -163,7 +162,7 @@ static void test_files_without_a_text(void **state)
 	assert_int_equal(ask(a), -ENODATA);
 }
 
-static void test_one_user_does_not_have_all_requests(void **state)
+WITH_FIXTURE(test_one_user_does_not_have_all_requests)
 {
 	struct asked *a = *state;
 	int posted, err = 0;
@@ -179,18 +178,4 @@ static void test_one_user_does_not_have_all_requests(void **state)
 	assert_int_equal(a->answers, posted + 1);
 	assert_int_equal(a->result, -ECANCELED);
 	assert_int_equal(post(a, 3, MOST), -ECANCELED);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_a_text_is_of_the_present_content),
-		TEST(test_each_digest_has_its_own_text),
-		TEST(test_files_without_a_text),
-		TEST(test_one_user_does_not_have_all_requests),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

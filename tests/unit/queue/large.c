@@ -27,13 +27,12 @@ static struct job *take_large(struct queue *q, bool background, uint64_t inode)
 	return job;
 }
 
-static void test_large_files_leave_a_worker(void **state)
+TEST(test_large_files_leave_a_worker)
 {
 	struct queue *q = queue_make();
 	struct job *jobs[3], *job;
 	int i;
 
-	(void)state;
 	for (i = 0; i < 4; i++)
 		park(q, 1 + (uint64_t)i, 10 + (uid_t)i);
 	for (i = 0; i < 3; i++) {
@@ -58,13 +57,12 @@ static void test_large_files_leave_a_worker(void **state)
 }
 
 /* One user's large files leave a worker for those of another. */
-static void test_large_files_of_one_user_leave_a_worker(void **state)
+TEST(test_large_files_of_one_user_leave_a_worker)
 {
 	struct queue *q = queue_make();
 	struct job *jobs[3], *job;
 	int i;
 
-	(void)state;
 	for (i = 0; i < 3; i++)
 		park(q, 1 + (uint64_t)i, 10);
 	for (i = 0; i < 2; i++) {
@@ -82,13 +80,12 @@ static void test_large_files_of_one_user_leave_a_worker(void **state)
 	queue_remove(q);
 }
 
-static void test_large_files_leave_a_worker_in_the_background(void **state)
+TEST(test_large_files_leave_a_worker_in_the_background)
 {
 	struct queue *q = queue_make();
 	struct job *jobs[2], *job;
 	int i;
 
-	(void)state;
 	for (i = 0; i < 3; i++)
 		push(q, 1 + (uint64_t)i, JOB_SCAN);
 	for (i = 0; i < 2; i++) {
@@ -119,12 +116,11 @@ static struct kept *kept_make(uint64_t done)
 
 /* After its time a large file makes room for that of another user, and goes on
  * later from where it was. */
-static void test_large_files_take_turns(void **state)
+TEST(test_large_files_take_turns)
 {
 	struct queue *q = queue_make();
 	struct job *first, *second;
 
-	(void)state;
 	q->slice_ms = 0;
 	park(q, 1, 10);
 	first = take_large(q, false, 1);
@@ -152,14 +148,13 @@ static void test_large_files_take_turns(void **state)
 
 /* A slice ends only where the work can be kept; what nobody waits for gives
  * way. */
-static void test_what_is_kept_is_bounded(void **state)
+TEST(test_what_is_kept_is_bounded)
 {
 	struct queue *q = queue_make();
 	struct job *job, *first;
 	struct kept *kept;
 	uint64_t i;
 
-	(void)state;
 	q->slice_ms = 0;
 	for (i = 0; i < QUEUE_KEPT_MAX; i++) {
 		push(q, 1 + i, JOB_SCAN);
@@ -186,7 +181,7 @@ static void test_what_is_kept_is_bounded(void **state)
 	queue_remove(q);
 }
 
-static void test_a_job_without_requests_gives_up_its_worker(void **state)
+TEST(test_a_job_without_requests_gives_up_its_worker)
 {
 	struct file_key key = key_number(1);
 	struct outcome o = OUTCOME_INIT;
@@ -198,7 +193,6 @@ static void test_a_job_without_requests_gives_up_its_worker(void **state)
 	struct queue *q = queue_make();
 	struct job *job;
 
-	(void)state;
 	queue_ticket_init(&ticket);
 	assert_int_equal(queue_park(q, &key, &parked), 0);
 	job = take_large(q, false, 1);
@@ -211,20 +205,4 @@ static void test_a_job_without_requests_gives_up_its_worker(void **state)
 	assert_non_null(job->kept);
 	queue_finish(q, job);
 	queue_remove(q);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_large_files_leave_a_worker),
-		cmocka_unit_test(test_large_files_of_one_user_leave_a_worker),
-		cmocka_unit_test(
-			test_large_files_leave_a_worker_in_the_background),
-		cmocka_unit_test(test_large_files_take_turns),
-		cmocka_unit_test(test_what_is_kept_is_bounded),
-		cmocka_unit_test(
-			test_a_job_without_requests_gives_up_its_worker),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The speed is that of the last seconds, and says nothing too early. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include "core/queue/meter.h"
+#include "tests/support/test.h"
 
 static void assert_speed(struct meter *m, int64_t now_ms, uint64_t speed)
 {
@@ -17,12 +13,11 @@ static void assert_speed(struct meter *m, int64_t now_ms, uint64_t speed)
 	assert_int_equal(f.speed, speed);
 }
 
-static void test_bytes_of_files(void **state)
+TEST(test_bytes_of_files)
 {
 	struct meter_figures f;
 	struct meter m;
 
-	(void)state;
 	assert_int_equal(meter_init(&m), 0);
 	meter_begin(&m, 1000, 0);
 	meter_begin(&m, 500, 200);
@@ -37,12 +32,11 @@ static void test_bytes_of_files(void **state)
 	meter_release(&m);
 }
 
-static void test_speed(void **state)
+TEST(test_speed)
 {
 	struct meter m;
 	int64_t ms;
 
-	(void)state;
 	assert_int_equal(meter_init(&m), 0);
 	assert_speed(&m, 1000, 0);
 	for (ms = 100000; ms < 101000; ms += 100)
@@ -58,14 +52,4 @@ static void test_speed(void **state)
 	meter_add(&m, 3000, 200000);
 	assert_speed(&m, 201000, 3000);
 	meter_release(&m);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bytes_of_files),
-		cmocka_unit_test(test_speed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,11 +6,10 @@
 
 /* Which job is taken when, and which worker takes it. */
 
-static void test_a_closed_file_coalesces_first(void **state)
+TEST(test_a_closed_file_coalesces_first)
 {
 	struct queue *q = queue_make();
 
-	(void)state;
 	push(q, 1, JOB_CLOSED);
 	push(q, 2, JOB_SCAN);
 	assert_counts(q, 1, 1);
@@ -21,13 +20,12 @@ static void test_a_closed_file_coalesces_first(void **state)
 	queue_remove(q);
 }
 
-static void test_a_closed_file_comes_before_the_scan(void **state)
+TEST(test_a_closed_file_comes_before_the_scan)
 {
 	struct queue_counts counts = { 0 };
 	struct queue *q = queue_make();
 	struct timespec pause = { 0, 1000000 };
 
-	(void)state;
 	push(q, 1, JOB_SCAN);
 	push(q, 2, JOB_CLOSED);
 	assert_int_equal(queue_start(q), 0);
@@ -40,13 +38,12 @@ static void test_a_closed_file_comes_before_the_scan(void **state)
 	queue_remove(q);
 }
 
-static void test_a_request_ends_the_coalescing(void **state)
+TEST(test_a_request_ends_the_coalescing)
 {
 	struct file_key key = key_number(1);
 	struct outcome o = OUTCOME_INIT;
 	struct queue *q = queue_make();
 
-	(void)state;
 	push(q, 1, JOB_CLOSED);
 	assert_int_equal(park_request(q, &key, 0, &o), 0);
 	assert_counts(q, 1, 0);
@@ -55,13 +52,12 @@ static void test_a_request_ends_the_coalescing(void **state)
 	queue_remove(q);
 }
 
-static void test_a_request_ends_a_delay(void **state)
+TEST(test_a_request_ends_a_delay)
 {
 	struct file_key key = key_number(1);
 	struct outcome o = OUTCOME_INIT;
 	struct queue *q = queue_make();
 
-	(void)state;
 	push(q, 1, JOB_SCAN);
 	queue_delay(q, queue_take(q, true, &(bool){ false }), DEADLINE_S * 1000,
 		    false);
@@ -72,14 +68,13 @@ static void test_a_request_ends_a_delay(void **state)
 	queue_remove(q);
 }
 
-static void test_a_request_that_joins_late_has_the_job_run_again(void **state)
+TEST(test_a_request_that_joins_late_has_the_job_run_again)
 {
 	struct outcome early = OUTCOME_INIT, late = OUTCOME_INIT;
 	struct file_key key = key_number(1);
 	struct queue *q = queue_make();
 	struct job *job;
 
-	(void)state;
 	assert_int_equal(park_request(q, &key, 0, &early), 0);
 	job = queue_take(q, false, &(bool){ false });
 	(void)queue_identify(q, job, &identity);
@@ -98,7 +93,7 @@ static void test_a_request_that_joins_late_has_the_job_run_again(void **state)
 	queue_remove(q);
 }
 
-static void test_a_request_that_is_given_up_is_gone(void **state)
+TEST(test_a_request_that_is_given_up_is_gone)
 {
 	struct file_key key = key_number(1);
 	struct outcome o = OUTCOME_INIT;
@@ -110,7 +105,6 @@ static void test_a_request_that_is_given_up_is_gone(void **state)
 	struct queue_counts counts;
 	struct queue *q = queue_make();
 
-	(void)state;
 	queue_ticket_init(&ticket);
 	assert_int_equal(queue_park(q, &key, &parked), 0);
 	atomic_store(&ticket.given_up, true);
@@ -129,13 +123,12 @@ static void test_a_request_that_is_given_up_is_gone(void **state)
 
 /* Idle workers may get no processor for minutes: while a user waits for the
  * background, it is done by workers of normal priority. */
-static void test_in_a_hurry_jobs_of_the_scan_are_served(void **state)
+TEST(test_in_a_hurry_jobs_of_the_scan_are_served)
 {
 	int64_t later = clock_now_ms() + INT64_C(1000) * DEADLINE_S;
 	struct queue *q = queue_make();
 	struct job *first, *second;
 
-	(void)state;
 	push(q, 1, JOB_SCAN);
 	push(q, 2, JOB_SCAN);
 	push(q, 3, JOB_SCAN);
@@ -157,13 +150,12 @@ static void test_in_a_hurry_jobs_of_the_scan_are_served(void **state)
 	queue_remove(q);
 }
 
-static void test_in_a_hurry_an_idle_worker_hands_over(void **state)
+TEST(test_in_a_hurry_an_idle_worker_hands_over)
 {
 	int64_t later = clock_now_ms() + INT64_C(1000) * DEADLINE_S;
 	struct queue *q = queue_make();
 	struct job *job;
 
-	(void)state;
 	push(q, 1, JOB_SCAN);
 	job = queue_take(q, true, &(bool){ false });
 	assert_int_equal(queue_recall(q, job), QUEUE_GO_ON);
@@ -180,11 +172,10 @@ static void test_in_a_hurry_an_idle_worker_hands_over(void **state)
 	queue_remove(q);
 }
 
-static void test_in_a_hurry_a_served_worker_feeds(void **state)
+TEST(test_in_a_hurry_a_served_worker_feeds)
 {
 	struct queue *q = queue_make();
 
-	(void)state;
 	queue_feed(q);
 	queue_hurry(q, clock_now_ms() + INT64_C(1000) * DEADLINE_S);
 	assert_null(queue_take(q, false, &(bool){ false }));
@@ -214,7 +205,7 @@ static void *take_all(void *arg)
 	return NULL;
 }
 
-static void test_every_job_wakes_a_worker(void **state)
+TEST(test_every_job_wakes_a_worker)
 {
 	struct queue *q = queue_make();
 	struct takers kinds[2] = { { q, false, 0 }, { q, true, 0 } };
@@ -222,7 +213,6 @@ static void test_every_job_wakes_a_worker(void **state)
 	pthread_t threads[2 * TAKERS];
 	int i;
 
-	(void)state;
 	assert_int_equal(queue_start(q), 0);
 	for (i = 0; i < 2 * TAKERS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, take_all,
@@ -247,23 +237,4 @@ static void test_every_job_wakes_a_worker(void **state)
 		pthread_join(threads[i], NULL);
 	assert_int_equal(atomic_load(&kinds[0].taken), JOBS / 2);
 	queue_remove(q);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_closed_file_coalesces_first),
-		cmocka_unit_test(test_a_closed_file_comes_before_the_scan),
-		cmocka_unit_test(test_a_request_ends_the_coalescing),
-		cmocka_unit_test(test_a_request_ends_a_delay),
-		cmocka_unit_test(
-			test_a_request_that_joins_late_has_the_job_run_again),
-		cmocka_unit_test(test_a_request_that_is_given_up_is_gone),
-		cmocka_unit_test(test_in_a_hurry_jobs_of_the_scan_are_served),
-		cmocka_unit_test(test_in_a_hurry_an_idle_worker_hands_over),
-		cmocka_unit_test(test_in_a_hurry_a_served_worker_feeds),
-		cmocka_unit_test(test_every_job_wakes_a_worker),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

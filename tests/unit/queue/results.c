@@ -35,11 +35,10 @@ static int keep_posted(void *arg, struct result *r)
 	return 0;
 }
 
-static void test_a_result_is_there_until_it_is_committed(void **state)
+TEST(test_a_result_is_there_until_it_is_committed)
 {
 	struct queue *q = queue_make();
 
-	(void)state;
 	push(q, 1, JOB_SCAN);
 	queue_done(q, queue_take(q, true, &(bool){ false }), make_result(1, 1),
 		   keep_posted, q);
@@ -53,7 +52,7 @@ static void test_a_result_is_there_until_it_is_committed(void **state)
 
 /* A worker ends between the moment at which a caller finds no result and that
  * at which it parks its request. */
-static void test_a_result_that_comes_before_the_request_answers_it(void **state)
+TEST(test_a_result_that_comes_before_the_request_answers_it)
 {
 	const struct file_identity seen = { .size = 1 }, other = { .size = 2 };
 	struct outcome o = OUTCOME_INIT, later = OUTCOME_INIT;
@@ -64,7 +63,6 @@ static void test_a_result_that_comes_before_the_request_answers_it(void **state)
 					 .arg = &o };
 	struct queue *q = queue_make();
 
-	(void)state;
 	push(q, 1, JOB_SCAN);
 	queue_done(q, queue_take(q, true, &(bool){ false }), make_result(1, 1),
 		   keep_posted, q);
@@ -93,14 +91,13 @@ static int commit_at_once(void *arg, struct result *r)
 	return 0;
 }
 
-static void test_a_result_may_be_committed_while_it_is_posted(void **state)
+TEST(test_a_result_may_be_committed_while_it_is_posted)
 {
 	struct file_key key = key_number(1);
 	struct outcome o = OUTCOME_INIT;
 	struct queue_counts counts;
 	struct queue *q = queue_make();
 
-	(void)state;
 	assert_int_equal(park_request(q, &key, 0, &o), 0);
 	queue_done(q, queue_take(q, false, &(bool){ false }), make_result(1, 1),
 		   commit_at_once, q);
@@ -122,11 +119,10 @@ static int change_and_keep(void *arg, struct result *r)
 	return 0;
 }
 
-static void test_a_file_that_changes_while_it_is_posted_runs_again(void **state)
+TEST(test_a_file_that_changes_while_it_is_posted_runs_again)
 {
 	struct queue *q = queue_make();
 
-	(void)state;
 	push(q, 1, JOB_SCAN);
 	queue_done(q, queue_take(q, true, &(bool){ false }), make_result(1, 1),
 		   change_and_keep, q);
@@ -145,14 +141,12 @@ static int refuse(void *arg, struct result *r)
 	return -ENOSPC;
 }
 
-static void test_a_result_that_cannot_be_posted_is_answered_and_gone(
-	void **state)
+TEST(test_a_result_that_cannot_be_posted_is_answered_and_gone)
 {
 	struct file_key key = key_number(1);
 	struct outcome o = OUTCOME_INIT;
 	struct queue *q = queue_make();
 
-	(void)state;
 	assert_int_equal(park_request(q, &key, 0, &o), 0);
 	queue_done(q, queue_take(q, false, &(bool){ false }), make_result(1, 1),
 		   refuse, q);
@@ -162,7 +156,7 @@ static void test_a_result_that_cannot_be_posted_is_answered_and_gone(
 	queue_remove(q);
 }
 
-static void test_only_the_result_of_the_last_run_is_an_answer(void **state)
+TEST(test_only_the_result_of_the_last_run_is_an_answer)
 {
 	const struct file_identity changed = { .size = 2 };
 	struct file_key key = key_number(1);
@@ -170,7 +164,6 @@ static void test_only_the_result_of_the_last_run_is_an_answer(void **state)
 	struct queue *q = queue_make();
 	struct job *job;
 
-	(void)state;
 	assert_int_equal(park_request(q, &key, 0, &o), 0);
 	job = queue_take(q, false, &(bool){ false });
 	(void)queue_identify(q, job, &identity);
@@ -184,14 +177,13 @@ static void test_only_the_result_of_the_last_run_is_an_answer(void **state)
 	queue_remove(q);
 }
 
-static void test_what_is_known_is_an_answer(void **state)
+TEST(test_what_is_known_is_an_answer)
 {
 	struct result *known = make_result(1, 1);
 	struct file_key key = key_number(1);
 	struct outcome with = OUTCOME_INIT, without = OUTCOME_INIT;
 	struct queue *q = queue_make();
 
-	(void)state;
 	assert_int_equal(park_request(q, &key, 0, &with), 0);
 	queue_finish_known(q, queue_take(q, false, &(bool){ false }), known);
 	assert_int_equal(outcome_wait(&with), 0);
@@ -204,12 +196,11 @@ static void test_what_is_known_is_an_answer(void **state)
 	queue_remove(q);
 }
 
-static void test_a_file_is_doubted_until_it_was_hashed(void **state)
+TEST(test_a_file_is_doubted_until_it_was_hashed)
 {
 	struct file_key key = key_number(1);
 	struct queue *q = queue_make();
 
-	(void)state;
 	assert_false(queue_doubts_file(q, &key));
 	push(q, 1, JOB_SCAN);
 	assert_false(queue_doubts_file(q, &key));
@@ -220,25 +211,4 @@ static void test_a_file_is_doubted_until_it_was_hashed(void **state)
 		   refuse, q);
 	assert_false(queue_doubts_file(q, &key));
 	queue_remove(q);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_result_is_there_until_it_is_committed),
-		cmocka_unit_test(
-			test_a_result_that_comes_before_the_request_answers_it),
-		cmocka_unit_test(
-			test_a_result_may_be_committed_while_it_is_posted),
-		cmocka_unit_test(
-			test_a_file_that_changes_while_it_is_posted_runs_again),
-		cmocka_unit_test(
-			test_a_result_that_cannot_be_posted_is_answered_and_gone),
-		cmocka_unit_test(
-			test_only_the_result_of_the_last_run_is_an_answer),
-		cmocka_unit_test(test_what_is_known_is_an_answer),
-		cmocka_unit_test(test_a_file_is_doubted_until_it_was_hashed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

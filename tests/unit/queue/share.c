@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
-/* clang-format off: cmocka wants these four before it */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-/* clang-format on */
+#include "tests/support/test.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -34,12 +27,11 @@ static void give(struct share *s, uid_t uid, size_t count)
 		share_give(s, uid);
 }
 
-static void test_shares(void **state)
+TEST(test_shares)
 {
 	struct share s = { .most = MOST };
 	size_t first, second;
 
-	(void)state;
 	first = take_all(&s, 1000);
 	assert_int_equal(first, MOST / 2);
 	second = take_all(&s, 1000 + SHARE_BUCKETS); /* in the same bucket */
@@ -55,13 +47,12 @@ static void test_shares(void **state)
 	give(&s, 0, MOST / 2);
 }
 
-static void test_turns(void **state)
+TEST(test_turns)
 {
 	struct share s = { .most = 4 * MOST };
 	uint64_t turn, first, other;
 	int i;
 
-	(void)state;
 	assert_int_equal(share_take(&s, 1, &first), 0);
 	for (i = 1; i < MOST; i++) {
 		assert_int_equal(share_take(&s, 1, &turn), 0);
@@ -95,14 +86,13 @@ static size_t least(const struct place *places, size_t count)
 }
 
 /* Those who came with hundreds, one after the other, are served in rotation. */
-static void test_rotation(void **state)
+TEST(test_rotation)
 {
 	struct share s = { .most = PLACES_MAX };
 	static struct place places[PLACES_MAX];
 	size_t count = 0, at, i, served[USERS] = { 0 };
 	uint64_t turn;
 
-	(void)state;
 	for (i = 0; i < USERS; i++)
 		while (count < (i + 1) * 300 &&
 		       !share_take(&s, (uid_t)i, &turn))
@@ -122,14 +112,13 @@ static void test_rotation(void **state)
 
 /* Whatever happens: who holds less than is left gets a place, who does not,
  * does not. */
-static void test_random(void **state)
+TEST(test_random)
 {
 	struct share s = { .most = MOST };
 	size_t held[USERS] = { 0 }, used = 0;
 	uint64_t turn;
 	int i, err;
 
-	(void)state;
 	srandom(1);
 	for (i = 0; i < STEPS; i++) {
 		size_t u = (size_t)random() % USERS;
@@ -149,16 +138,4 @@ static void test_random(void **state)
 	for (i = 0; i < USERS; i++)
 		give(&s, (uid_t)i, held[i]);
 	assert_int_equal(s.used, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_shares),
-		cmocka_unit_test(test_turns),
-		cmocka_unit_test(test_rotation),
-		cmocka_unit_test(test_random),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,15 +3,11 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "core/base/buf.h"
 #include "core/base/clock.h"
@@ -20,6 +16,7 @@
 #include "core/queue/hash.h"
 #include "tests/support/digest_values.h"
 #include "tests/support/temp_tree.h"
+#include "tests/support/test.h"
 
 /*
  * The workers without an engine: the test takes the place of the committer and
@@ -305,7 +302,9 @@ static void expect_nothing(struct recorder *r)
 
 /* ---- which files are hashed ---- */
 
-static void test_a_file_that_is_waited_for(void **state)
+#define WITH_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
+
+WITH_FIXTURE(test_a_file_that_is_waited_for)
 {
 	struct recorder *r = *state;
 	struct fingerprint *fp;
@@ -325,7 +324,7 @@ static void test_a_file_that_is_waited_for(void **state)
 	assert_int_equal(atomic_load(&r->hasher.bytes), 9);
 }
 
-static void test_a_file_of_the_scan(void **state)
+WITH_FIXTURE(test_a_file_of_the_scan)
 {
 	struct recorder *r = *state;
 	struct file_identity identity;
@@ -337,7 +336,7 @@ static void test_a_file_of_the_scan(void **state)
 	expect(&r->t, "result a 9\n");
 }
 
-static void test_a_file_that_is_not_there(void **state)
+WITH_FIXTURE(test_a_file_that_is_not_there)
 {
 	struct recorder *r = *state;
 	struct file_key key = r->t.source.root;
@@ -347,7 +346,7 @@ static void test_a_file_that_is_not_there(void **state)
 	expect(&r->t, "missing\n");
 }
 
-static void test_a_file_that_a_rule_excludes(void **state)
+WITH_FIXTURE(test_a_file_that_a_rule_excludes)
 {
 	struct recorder *r = *state;
 
@@ -367,7 +366,7 @@ static void record_state(struct recorder *r, const struct file_key *key,
 	assert_int_equal(catalog_commit(txn, NULL), 0);
 }
 
-static void test_a_recorded_file_is_not_read(void **state)
+WITH_FIXTURE(test_a_recorded_file_is_not_read)
 {
 	struct recorder *r = *state;
 	struct file_identity identity;
@@ -383,7 +382,7 @@ static void test_a_recorded_file_is_not_read(void **state)
 	expect(&r->t, "path a\nresult a 9\n");
 }
 
-static void test_a_metadata_change_is_waited_for(void **state)
+WITH_FIXTURE(test_a_metadata_change_is_waited_for)
 {
 	struct recorder *r = *state;
 	struct file_identity identity;
@@ -398,7 +397,7 @@ static void test_a_metadata_change_is_waited_for(void **state)
 	expect(&r->t, "hurry\npath a\nresult a 9\n");
 }
 
-static void test_a_file_that_is_written(void **state)
+WITH_FIXTURE(test_a_file_that_is_written)
 {
 	struct recorder *r = *state;
 
@@ -415,7 +414,7 @@ static void test_a_file_that_is_written(void **state)
 	expect(&r->t, "path a\nresult a 9\n");
 }
 
-static void test_a_result_that_cannot_be_posted(void **state)
+WITH_FIXTURE(test_a_result_that_cannot_be_posted)
 {
 	struct recorder *r = *state;
 
@@ -457,7 +456,7 @@ static void make_large(struct recorder *r, const char *name,
 	free(data);
 }
 
-static void test_a_large_file_with_a_hole(void **state)
+WITH_FIXTURE(test_a_large_file_with_a_hole)
 {
 	struct recorder *r = *state;
 	struct digests want;
@@ -471,7 +470,7 @@ static void test_a_large_file_with_a_hole(void **state)
 
 /* ---- the pending list ---- */
 
-static void test_pending_files_are_given_to_the_queue(void **state)
+WITH_FIXTURE(test_pending_files_are_given_to_the_queue)
 {
 	struct recorder *r = *state;
 	struct file_identity identity;
@@ -491,24 +490,4 @@ static void test_pending_files_are_given_to_the_queue(void **state)
 	expect(&r->t, "result a 9\n");
 	while (hash_is_feeding(&r->hasher))
 		sched_yield();
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_a_file_that_is_waited_for),
-		TEST(test_a_file_of_the_scan),
-		TEST(test_a_file_that_is_not_there),
-		TEST(test_a_file_that_a_rule_excludes),
-		TEST(test_a_recorded_file_is_not_read),
-		TEST(test_a_metadata_change_is_waited_for),
-		TEST(test_a_file_that_is_written),
-		TEST(test_a_result_that_cannot_be_posted),
-		TEST(test_a_large_file_with_a_hole),
-		TEST(test_pending_files_are_given_to_the_queue),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

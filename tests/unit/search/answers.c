@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/search/fixture.h"
 
-static void test_copies_and_variants_are_hits(void **state)
+WITH_TREE(test_copies_and_variants_are_hits)
 {
 	struct world *w = *state;
 	struct answer a;
@@ -24,7 +24,7 @@ static void test_copies_and_variants_are_hits(void **state)
 	answer_release(&a);
 }
 
-static void test_a_changed_file_is_reported_and_not_listed(void **state)
+WITH_TREE(test_a_changed_file_is_reported_and_not_listed)
 {
 	struct world *w = *state;
 	struct queue_counts counts;
@@ -44,7 +44,7 @@ static void test_a_changed_file_is_reported_and_not_listed(void **state)
 }
 
 /* The catalog still says d/copy1: only what the disk has counts. */
-static void test_paths_that_no_longer_lead_there_are_not_listed(void **state)
+WITH_TREE(test_paths_that_no_longer_lead_there_are_not_listed)
 {
 	struct world *w = *state;
 	struct answer a;
@@ -79,7 +79,7 @@ static void assert_hits(struct world *w, const char *path, size_t count)
 }
 
 /* The thread has opened d/in, which is still what it was; d is not. */
-static void test_directories_above_must_be_in_place(void **state)
+WITH_TREE(test_directories_above_must_be_in_place)
 {
 	struct world *w = *state;
 
@@ -102,7 +102,7 @@ static void test_directories_above_must_be_in_place(void **state)
 	assert_hits(w, "e/in/copy0", 0);
 }
 
-static void test_a_directory_may_come_back(void **state)
+WITH_TREE(test_a_directory_may_come_back)
 {
 	struct world *w = *state;
 
@@ -121,7 +121,7 @@ static void test_a_directory_may_come_back(void **state)
 }
 
 /* Another file of the same size and times, as cp -p makes it. */
-static void test_another_file_of_that_name_is_not_listed(void **state)
+WITH_TREE(test_another_file_of_that_name_is_not_listed)
 {
 	struct world *w = *state;
 	struct timespec times[2];
@@ -186,7 +186,7 @@ static void end_job(struct world *w)
 	digests_release(&known.digests);
 }
 
-static void test_a_query_waits_for_digests_and_for_the_committer(void **state)
+WITH_TREE(test_a_query_waits_for_digests_and_for_the_committer)
 {
 	struct world *w = *state;
 	struct answer a;
@@ -207,7 +207,7 @@ static void test_a_query_waits_for_digests_and_for_the_committer(void **state)
 	answer_release(&a);
 }
 
-static void test_digests_are_asked_for_again_if_the_file_changed(void **state)
+WITH_TREE(test_digests_are_asked_for_again_if_the_file_changed)
 {
 	struct world *w = *state;
 	struct answer a;
@@ -224,7 +224,7 @@ static void test_digests_are_asked_for_again_if_the_file_changed(void **state)
 	answer_release(&a);
 }
 
-static void test_a_wait_that_fails_ends_the_query(void **state)
+WITH_TREE(test_a_wait_that_fails_ends_the_query)
 {
 	struct world *w = *state;
 	struct queue_ticket ticket;
@@ -240,7 +240,7 @@ static void test_a_wait_that_fails_ends_the_query(void **state)
 	answer_release(&a);
 }
 
-static void test_queries_are_canceled_at_the_end(void **state)
+WITH_TREE(test_queries_are_canceled_at_the_end)
 {
 	struct world *w = *state;
 	struct answer ready, held;
@@ -255,22 +255,4 @@ static void test_queries_are_canceled_at_the_end(void **state)
 	assert_int_equal(answer_wait(&held), -ECANCELED);
 	answer_release(&ready);
 	answer_release(&held);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WITH_TREE(test_copies_and_variants_are_hits),
-		WITH_TREE(test_a_changed_file_is_reported_and_not_listed),
-		WITH_TREE(test_paths_that_no_longer_lead_there_are_not_listed),
-		WITH_TREE(test_directories_above_must_be_in_place),
-		WITH_TREE(test_a_directory_may_come_back),
-		WITH_TREE(test_another_file_of_that_name_is_not_listed),
-		WITH_TREE(test_a_query_waits_for_digests_and_for_the_committer),
-		WITH_TREE(test_digests_are_asked_for_again_if_the_file_changed),
-		WITH_TREE(test_a_wait_that_fails_ends_the_query),
-		WITH_TREE(test_queries_are_canceled_at_the_end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,22 +77,20 @@ static int try_open_as(const struct place *p, const struct credentials *who)
 	return err;
 }
 
-static void test_files_of_root_are_out_of_reach(void **state)
+TEST(test_files_of_root_are_out_of_reach)
 {
 	struct place p;
 
-	(void)state;
 	catalog_make_directories(&p, 0, 0600);
 	assert_int_equal(try_open_as(&p, &p.other), EACCES);
 	assert_int_equal(try_open(&p), 0);
 	place_remove(&p);
 }
 
-static void test_groups_count(void **state)
+TEST(test_groups_count)
 {
 	struct place p;
 
-	(void)state;
 	catalog_make_directories(&p, GROUP, 0640);
 	assert_int_equal(try_open_as(&p, &p.other), 0);
 	p.other.group_count = 0;
@@ -102,14 +100,13 @@ static void test_groups_count(void **state)
 	place_remove(&p);
 }
 
-static void test_new_files_belong_to_the_caller(void **state)
+TEST(test_new_files_belong_to_the_caller)
 {
 	struct place p;
 	char name[64];
 	struct stat st;
 	int fd;
 
-	(void)state;
 	catalog_make_directories(&p, 0, 0600);
 	(void)snprintf(name, sizeof(name), "%s/new", p.dir);
 	assert_int_equal(credentials_enter(&p.other, &p.own), 0);
@@ -124,13 +121,12 @@ static void test_new_files_belong_to_the_caller(void **state)
 	place_remove(&p);
 }
 
-static void test_groups_come_back(void **state)
+TEST(test_groups_come_back)
 {
 	const gid_t groups[] = { 0, GROUP + 1 };
 	struct credentials after;
 	struct place p;
 
-	(void)state;
 	catalog_make_directories(&p, 0, 0600);
 	credentials_release(&p.own);
 	assert_int_equal(setgroups(2, groups), 0);
@@ -153,12 +149,11 @@ static void *look_once_entered(void *arg)
 }
 
 /* The thread is there before: a new one would be what its maker is. */
-static void test_other_threads_stay_root(void **state)
+TEST(test_other_threads_stay_root)
 {
 	struct place p;
 	pthread_t thread;
 
-	(void)state;
 	catalog_make_directories(&p, GROUP, 0600);
 	assert_int_equal(pthread_barrier_init(&p.entered, NULL, 2), 0);
 	assert_int_equal(pthread_create(&thread, NULL, look_once_entered, &p),
@@ -190,13 +185,12 @@ static int without_root(const struct place *p)
 	return try_open(p) == EACCES ? 0 : 3;
 }
 
-static void test_others_may_not(void **state)
+TEST(test_others_may_not)
 {
 	struct place p;
 	int status = 0;
 	pid_t child;
 
-	(void)state;
 	catalog_make_directories(&p, GROUP, 0640);
 	child = fork();
 	if (child == 0)
@@ -205,18 +199,4 @@ static void test_others_may_not(void **state)
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 	place_remove(&p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_files_of_root_are_out_of_reach),
-		cmocka_unit_test(test_groups_count),
-		cmocka_unit_test(test_new_files_belong_to_the_caller),
-		cmocka_unit_test(test_groups_come_back),
-		cmocka_unit_test(test_other_threads_stay_root),
-		cmocka_unit_test(test_others_may_not),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,7 +44,9 @@ static int look_up(struct world *w, const struct file_key *key, int64_t now_ms)
 	return err;
 }
 
-static void test_a_directory_is_trusted_for_a_short_time(void **state)
+#define WITH_CACHE(name) TEST_WITH(name, set_up_all, tear_down_all)
+
+WITH_CACHE(test_a_directory_is_trusted_for_a_short_time)
 {
 	struct world *w = *state;
 	struct file_key key;
@@ -59,7 +61,7 @@ static void test_a_directory_is_trusted_for_a_short_time(void **state)
 }
 
 /* The use of a directory does not make it verified. */
-static void test_a_round_ends_while_directories_are_used(void **state)
+WITH_CACHE(test_a_round_ends_while_directories_are_used)
 {
 	struct world *w = *state;
 	struct file_key key;
@@ -74,7 +76,7 @@ static void test_a_round_ends_while_directories_are_used(void **state)
 	assert_int_equal(look_up(w, &key, BEGIN_MS + ms), -ENOENT);
 }
 
-static void test_a_new_snapshot_ends_trust(void **state)
+WITH_CACHE(test_a_new_snapshot_ends_trust)
 {
 	struct world *w = *state;
 	struct file_key key;
@@ -110,32 +112,16 @@ static unsigned look_up_many(struct world *w)
 }
 
 /* In one turn the directories of a large family stay open. */
-static void test_many_directories_are_open_at_once(void **state)
+WITH_CACHE(test_many_directories_are_open_at_once)
 {
 	assert_int_equal(look_up_many(*state), MANY + 1); /* and the top */
 }
 
-static void test_no_more_are_open_than_allowed(void **state)
+WITH_CACHE(test_no_more_are_open_than_allowed)
 {
 	directory_cache_init(&cache, 30);
 	assert_in_range(look_up_many(*state), 2, 30);
 	directory_cache_release(&cache);
 	directory_cache_init(&cache, 0);
 	assert_int_equal(cache.sets, 1);
-}
-
-#define WITH_CACHE(test) \
-	cmocka_unit_test_setup_teardown(test, set_up_all, tear_down_all)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		WITH_CACHE(test_a_directory_is_trusted_for_a_short_time),
-		WITH_CACHE(test_a_round_ends_while_directories_are_used),
-		WITH_CACHE(test_a_new_snapshot_ends_trust),
-		WITH_CACHE(test_many_directories_are_open_at_once),
-		WITH_CACHE(test_no_more_are_open_than_allowed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,19 +5,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/digest/fingerprint.h"
 #include "core/search/search.h"
 #include "tests/support/remove_tree.h"
+#include "tests/support/test.h"
 
 /*
  * The search without an engine: the test makes a tree, a catalog and an index.
@@ -395,6 +392,6 @@ static inline void get(struct world *w, enum kind kind, const char *path,
 	assert_int_equal(answer_wait(a), 0);
 }
 
-#define WITH_TREE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define WITH_TREE(name) TEST_WITH(name, set_up, tear_down)
 
 #endif

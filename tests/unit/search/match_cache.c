@@ -52,9 +52,8 @@ static int count_of(uint32_t content, uint64_t changes)
 	return (int)count;
 }
 
-static void matches_are_kept(void **state)
+TEST(matches_are_kept)
 {
-	(void)state;
 	put(7, 1, 3);
 	put(8, 1, 0);
 	assert_int_equal(count_of(7, 1), 3);
@@ -63,9 +62,8 @@ static void matches_are_kept(void **state)
 	assert_int_equal(count_of(9, 1), -1);
 }
 
-static void matches_of_another_index_are_not(void **state)
+TEST(matches_of_another_index_are_not)
 {
-	(void)state;
 	put(7, 1, 3);
 	assert_int_equal(count_of(7, 2), -1);
 	put(7, 2, 4);
@@ -73,18 +71,16 @@ static void matches_of_another_index_are_not(void **state)
 	assert_int_equal(count_of(7, 1), -1);
 }
 
-static void a_content_takes_the_slot_of_another(void **state)
+TEST(a_content_takes_the_slot_of_another)
 {
-	(void)state;
 	put(7, 1, 3);
 	put(7 + MATCH_CACHE_SLOTS, 1, 2);
 	assert_int_equal(count_of(7, 1), -1);
 	assert_int_equal(count_of(7 + MATCH_CACHE_SLOTS, 1), 2);
 }
 
-static void very_many_matches_are_not_kept(void **state)
+TEST(very_many_matches_are_not_kept)
 {
-	(void)state;
 	put(7, 1, MATCH_CACHE_MOST);
 	assert_int_equal(count_of(7, 1), MATCH_CACHE_MOST);
 	put(9, 1, MATCH_CACHE_MOST + 1);
@@ -92,11 +88,10 @@ static void very_many_matches_are_not_kept(void **state)
 }
 
 /* There is room again when a slot gets fewer. */
-static void all_matches_are_bounded(void **state)
+TEST(all_matches_are_bounded)
 {
 	uint32_t content, kept = 0, many = MATCH_CACHE_BYTES / 2048;
 
-	(void)state;
 	for (content = 1; content <= many; content++)
 		put(content, 1, MATCH_CACHE_MOST);
 	for (content = 1; content <= many; content++)
@@ -110,13 +105,5 @@ static void all_matches_are_bounded(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(matches_are_kept),
-		cmocka_unit_test(matches_of_another_index_are_not),
-		cmocka_unit_test(a_content_takes_the_slot_of_another),
-		cmocka_unit_test(very_many_matches_are_not_kept),
-		cmocka_unit_test(all_matches_are_bounded),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return test_run(set_up, tear_down);
 }

@@ -84,13 +84,13 @@ static void make_two_alike(struct world *w)
 	search_start(w->searcher, NULL);
 }
 
-static void test_an_answer_in_turns_is_that_of_one_turn(void **state)
+WITH_TREE(test_an_answer_in_turns_is_that_of_one_turn)
 {
 	make_two_alike(*state);
 	assert_turns_do_not_matter(*state, &trusted);
 }
 
-static void test_the_same_for_a_caller_that_cannot_see_all(void **state)
+WITH_TREE(test_the_same_for_a_caller_that_cannot_see_all)
 {
 	struct world *w = *state;
 	struct answer a;
@@ -118,7 +118,7 @@ static void test_the_same_for_a_caller_that_cannot_see_all(void **state)
 
 /* Users with large directories, more of them than threads, do not keep a user
  * with a small one waiting until they are done, although they came first. */
-static void test_large_directories_leave_room_for_a_small_one(void **state)
+WITH_TREE(test_large_directories_leave_room_for_a_small_one)
 {
 	enum { LARGE = 3 * SEARCH_SLOTS };
 	struct world *w = *state;
@@ -153,7 +153,7 @@ static void test_large_directories_leave_room_for_a_small_one(void **state)
 
 /* Of files with one content no more than a constant number is examined for
  * each entry. */
-static void test_identical_files_are_listed_in_linear_time(void **state)
+WITH_TREE(test_identical_files_are_listed_in_linear_time)
 {
 	enum { COUNT = 500 };
 	struct world *w = *state;
@@ -174,16 +174,4 @@ static void test_identical_files_are_listed_in_linear_time(void **state)
 				3 * COUNT);
 		answer_release(&a);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WITH_TREE(test_an_answer_in_turns_is_that_of_one_turn),
-		WITH_TREE(test_the_same_for_a_caller_that_cannot_see_all),
-		WITH_TREE(test_large_directories_leave_room_for_a_small_one),
-		WITH_TREE(test_identical_files_are_listed_in_linear_time),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

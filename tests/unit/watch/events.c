@@ -4,10 +4,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/watch/watch_impl.h"
 #include "tests/support/remove_tree.h"
+#include "tests/support/test.h"
 
 /*
  * The watch of a directory in which another process changes things, as the
@@ -258,11 +253,12 @@ static void need_watch(void)
 
 /* ---- what is told of a file ---- */
 
-static void names_are_told_of_their_directory(void **state)
+#define WITH_FIXTURE(name) TEST_WITH(name, begin, end)
+
+WITH_FIXTURE(names_are_told_of_their_directory)
 {
 	struct tracked *d;
 
-	(void)state;
 	need_watch();
 	run("mkdir d e");
 	d = track("d");
@@ -282,7 +278,7 @@ static void names_are_told_of_their_directory(void **state)
 	wait_for(&d->names, WATCH_NAME);
 }
 
-static void changes_are_told_of_the_file(void **state)
+WITH_FIXTURE(changes_are_told_of_the_file)
 {
 	static const struct {
 		const char *command;
@@ -301,7 +297,6 @@ static void changes_are_told_of_the_file(void **state)
 	struct tracked *f;
 	size_t i;
 
-	(void)state;
 	need_watch();
 	run("touch f");
 	f = track("f");
@@ -312,12 +307,11 @@ static void changes_are_told_of_the_file(void **state)
 	}
 }
 
-static void the_process_itself_makes_no_events(void **state)
+WITH_FIXTURE(the_process_itself_makes_no_events)
 {
 	struct tracked *f, *top;
 	char path[128];
 
-	(void)state;
 	need_watch();
 	run("touch f");
 	f = track("f");
@@ -337,13 +331,12 @@ static void the_process_itself_makes_no_events(void **state)
 
 /* Its own opens do not wake the reader, which then looks for those of others
  * from time to time. */
-static void own_opens_are_not_waited_for(void **state)
+WITH_FIXTURE(own_opens_are_not_waited_for)
 {
 	unsigned before[2];
 	struct tracked *f;
 	char path[128];
 
-	(void)state;
 	need_watch();
 	run("touch f");
 	f = track("f");
@@ -363,11 +356,10 @@ static void own_opens_are_not_waited_for(void **state)
 
 /* ---- what is opened ---- */
 
-static void what_changed_is_opened(void **state)
+WITH_FIXTURE(what_changed_is_opened)
 {
 	struct tracked *d, *f;
 
-	(void)state;
 	need_watch();
 	run("mkdir d && touch d/f");
 	d = track("d");
@@ -379,11 +371,10 @@ static void what_changed_is_opened(void **state)
 }
 
 /* A file that is not known is looked for in its directory. */
-static void unknown_files_lead_to_their_directory(void **state)
+WITH_FIXTURE(unknown_files_lead_to_their_directory)
 {
 	struct tracked *d, *f;
 
-	(void)state;
 	need_watch();
 	run("mkdir d && touch d/f");
 	f = track("d/f");
@@ -400,12 +391,11 @@ static void make_foreign(const struct tracked *d)
 }
 
 /* Others may move directories meanwhile, and then all are forgotten. */
-static void foreign_directories_are_passed_over(void **state)
+WITH_FIXTURE(foreign_directories_are_passed_over)
 {
 	struct tracked *d, *f, *top;
 	unsigned moves, resolved;
 
-	(void)state;
 	need_watch();
 	run("mkdir d && touch f && ln f d/g");
 	f = track("f");
@@ -430,7 +420,7 @@ static void foreign_directories_are_passed_over(void **state)
 
 /* ---- what is lost ---- */
 
-static void an_overflow_is_told(void **state)
+WITH_FIXTURE(an_overflow_is_told)
 {
 	const struct fanotify_event_metadata overflow = {
 		.event_len = FAN_EVENT_METADATA_LEN,
@@ -441,7 +431,6 @@ static void an_overflow_is_told(void **state)
 	};
 	struct watch_counts counts;
 
-	(void)state;
 	need_watch();
 	watch_handle_events(t.watch, &overflow, sizeof(overflow));
 	assert_int_equal(t.lost, 1);
@@ -451,9 +440,8 @@ static void an_overflow_is_told(void **state)
 
 /* ---- where it can be ---- */
 
-static void network_filesystems_are_not_local(void **state)
+TEST(network_filesystems_are_not_local)
 {
-	(void)state;
 	assert_true(watch_is_local_type(0xef53));      /* ext4 */
 	assert_true(watch_is_local_type(0x58465342));  /* XFS */
 	assert_false(watch_is_local_type(0x6969));     /* NFS */
@@ -461,23 +449,4 @@ static void network_filesystems_are_not_local(void **state)
 	assert_false(watch_is_local_type(0x01021997)); /* 9p */
 	assert_false(watch_is_local_type(0x65735546)); /* FUSE */
 	assert_false(watch_is_local_type(0x794c7630)); /* overlayfs */
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(names_are_told_of_their_directory),
-		TEST(changes_are_told_of_the_file),
-		TEST(the_process_itself_makes_no_events),
-		TEST(own_opens_are_not_waited_for),
-		TEST(what_changed_is_opened),
-		TEST(unknown_files_lead_to_their_directory),
-		TEST(foreign_directories_are_passed_over),
-		TEST(an_overflow_is_told),
-		cmocka_unit_test(network_filesystems_are_not_local),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/watch/watch_impl.h"
+#include "tests/support/test.h"
 
 /* What waits for the resolver of core/watch. */
 
@@ -54,9 +49,10 @@ static int end(void **state)
 	return 0;
 }
 
-static void is_due_after_a_moment(void **state)
+#define WITH_FIXTURE(name) TEST_WITH(name, begin, end)
+
+WITH_FIXTURE(is_due_after_a_moment)
 {
-	(void)state;
 	assert_int_equal(pending_due_ms(&set), INT64_MAX);
 	assert_int_equal(add(3, false, 1000), 0);
 	assert_int_equal(pending_due_ms(&set), 1000 + SETTLE_MS);
@@ -65,9 +61,8 @@ static void is_due_after_a_moment(void **state)
 	assert_int_equal(take(INT64_MAX), 0);
 }
 
-static void events_of_one_file_are_one(void **state)
+WITH_FIXTURE(events_of_one_file_are_one)
 {
-	(void)state;
 	assert_int_equal(add(3, false, 0), 0);
 	assert_int_equal(add(5, false, 10), 0);
 	assert_int_equal(add(3, false, 20), 0);
@@ -76,18 +71,16 @@ static void events_of_one_file_are_one(void **state)
 	assert_int_equal(take(INT64_MAX), 0);
 }
 
-static void what_is_written_to_waits_for_its_end(void **state)
+WITH_FIXTURE(what_is_written_to_waits_for_its_end)
 {
-	(void)state;
 	assert_int_equal(add(3, true, 0), 0);
 	assert_int_equal(add(3, true, 5000), 0);
 	assert_int_equal(take(SETTLE_WRITTEN_MS), 0);
 	assert_int_equal(take(5000 + SETTLE_WRITTEN_MS), 3);
 }
 
-static void the_close_ends_the_wait(void **state)
+WITH_FIXTURE(the_close_ends_the_wait)
 {
-	(void)state;
 	assert_int_equal(add(3, true, 0), 0);
 	assert_int_equal(add(3, false, 100), 0);
 	assert_int_equal(add(3, true, 110), 0);
@@ -95,30 +88,14 @@ static void the_close_ends_the_wait(void **state)
 	assert_int_equal(take(INT64_MAX), 0);
 }
 
-static void there_is_a_limit(void **state)
+WITH_FIXTURE(there_is_a_limit)
 {
 	uint64_t id;
 
-	(void)state;
 	for (id = 1; id <= PENDING_MAX; id++)
 		assert_int_equal(add(2 * id + 1, false, 0), 0);
 	assert_int_equal(add(1, false, 0), -ENOSPC);
 	assert_int_equal(add(3, false, 0), 0);
 	assert_int_equal(take(INT64_MAX), 3);
 	assert_int_equal(add(1, false, 0), 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(is_due_after_a_moment),
-		TEST(events_of_one_file_are_one),
-		TEST(what_is_written_to_waits_for_its_end),
-		TEST(the_close_ends_the_wait),
-		TEST(there_is_a_limit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

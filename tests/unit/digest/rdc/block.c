@@ -109,11 +109,10 @@ static void try_all(size_t count, uint64_t seed)
 	}
 }
 
-static void random_bytes(void **state)
+TEST(random_bytes)
 {
 	uint64_t seed;
 
-	(void)state;
 	for (seed = 1; seed <= 300; seed++) {
 		fill(bytes, sizeof(bytes), seed);
 		try_all(seed % 3 ? BLOCK : 1 + seed * 7 % BLOCK, seed);
@@ -130,12 +129,11 @@ static void repeat(size_t period, size_t from, uint64_t seed)
 }
 
 /* The whole block, all of it but the start, and with a byte changed. */
-static void every_period(void **state)
+TEST(every_period)
 {
 	struct draws d = draws_of(1);
 	size_t period;
 
-	(void)state;
 	for (period = 1; period < BLOCK; period++) {
 		repeat(period, 0, period);
 		try_all(BLOCK, period);
@@ -147,11 +145,10 @@ static void every_period(void **state)
 	}
 }
 
-static void equal_bytes(void **state)
+TEST(equal_bytes)
 {
 	unsigned value;
 
-	(void)state;
 	for (value = 0; value < 256; value++) {
 		memset(bytes, (int)value, sizeof(bytes));
 		try_all(BLOCK, value);
@@ -213,14 +210,13 @@ static void try_row(size_t size, size_t count, uint64_t seed)
 	}
 }
 
-static void a_block_of_a_row_is_like_one_alone(void **state)
+TEST(a_block_of_a_row_is_like_one_alone)
 {
 	size_t i, variants;
 	const struct kernel_ops *all = kernel_all(&variants);
 	struct draws d;
 	uint64_t seed;
 
-	(void)state;
 	for (seed = 1; seed <= 200; seed++) {
 		d = draws_of(seed);
 		fill_row(&d);
@@ -234,12 +230,5 @@ static void a_block_of_a_row_is_like_one_alone(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(random_bytes),
-		cmocka_unit_test(every_period),
-		cmocka_unit_test(equal_bytes),
-		cmocka_unit_test(a_block_of_a_row_is_like_one_alone),
-	};
-
-	return cmocka_run_group_tests(tests, make_h3, NULL);
+	return test_run(make_h3, NULL);
 }

@@ -9,6 +9,7 @@
 #include "core/digest/rdc/rdc.h"
 #include "tests/support/rdc_model.h"
 #include "tests/support/recipe.h"
+#include "tests/unit/digest/variants.h"
 
 #define DIR "tests/vectors/rdc/"
 
@@ -83,13 +84,12 @@ static void assert_traits(const uint8_t traits[16], const char *want)
 /* ---- values published by Microsoft or made by msrdc.dll ---- */
 
 /* Ours has the value of a zero byte taken off. */
-static void table_h3(void **state)
+TEST(table_h3)
 {
 	static struct rdc rdc;
 	FILE *file = fopen(DIR "h3_table.txt", "r");
 	unsigned i, value, zero_value = 0;
 
-	(void)state;
 	assert_non_null(file);
 	assert_int_equal(rdc_init(&rdc, RDC_WINDOW, RDC_HORIZON), 0);
 	for (i = 0; i < 256; i++) {
@@ -103,7 +103,7 @@ static void table_h3(void **state)
 }
 
 /* [MS-RDC] 4.2; the document prints the first two. */
-static void rolling_hash(void **state)
+TEST(rolling_hash)
 {
 	static const uint32_t want[] = {
 		0x6ee63f63, 0x9698c3b2, 0x4acdc3a0, 0x1fcdd17c,
@@ -116,7 +116,6 @@ static void rolling_hash(void **state)
 	const struct kernel_ops *variants;
 	size_t i, count;
 
-	(void)state;
 	assert_int_equal(rdc_init(&rdc, 4, 128), 0);
 	variants = kernel_all(&count);
 	for (i = 0; i < count; i++) {
@@ -128,7 +127,7 @@ static void rolling_hash(void **state)
 }
 
 /* [MS-RDC] 4.5 and 4.6. */
-static void rfc_1320(void **state)
+TEST(rfc_1320)
 {
 	struct bytes input = bytes_read(DIR "rfc1320_msrdc.bin");
 	struct tsv chunks = tsv_open(DIR "rfc1320_chunks.tsv");
@@ -137,7 +136,6 @@ static void rfc_1320(void **state)
 	const uint8_t *record = (const uint8_t *)file.data + sizeof(header);
 	char md4[33];
 
-	(void)state;
 	assert_int_equal(file.len, sizeof(header) + 6 * 18);
 	for (; tsv_next(&chunks); record += 18) {
 		hex_encode(record, 16, md4);
@@ -168,13 +166,12 @@ static struct buf counted_lines(void)
 }
 
 /* MD5s by msrdc.dll, traits by a second program. */
-static void two_levels_of_signatures(void **state)
+TEST(two_levels_of_signatures)
 {
 	struct buf text = counted_lines();
 	uint8_t traits[16], ignored[16];
 	struct buf first, second;
 
-	(void)state;
 	assert_int_equal(text.len, 4020000);
 	first = signatures(text.data, text.len, RDC_WINDOW, RDC_HORIZON, 0,
 			   traits);
@@ -225,7 +222,7 @@ static void compare_with_model(struct bytes b, unsigned window,
 	buf_release(&split);
 }
 
-static void odd_inputs_give_what_the_model_gives(void **state)
+TEST(odd_inputs_give_what_the_model_gives)
 {
 	static const unsigned windows[] = { 2, 7, 16, 48, 96 };
 	static const unsigned horizons[] = { 128, 129, 200, 512, 1024 };
@@ -235,7 +232,6 @@ static void odd_inputs_give_what_the_model_gives(void **state)
 	size_t i;
 	unsigned window, horizon;
 
-	(void)state;
 	for (seed = 1; seed <= 400; seed++) {
 		d = draws_of(seed);
 		window = windows[draw(&d) % 5];
@@ -254,14 +250,13 @@ static void odd_inputs_give_what_the_model_gives(void **state)
 }
 
 /* Constant stretches have no maximum; the cuts around them stay. */
-static void forced_cuts(void **state)
+TEST(forced_cuts)
 {
 	static const size_t lengths[] = { 65534,  65535,  65536,  131070,
 					  131071, 200000, 262144, 300001 };
 	struct bytes b;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 		b = recipe_random(i + 1, lengths[i]);
 		memset(b.data, 'z', b.len);
@@ -276,14 +271,13 @@ static void forced_cuts(void **state)
 
 /* Many hashes are equal, of which a byte that breaks the period makes one the
  * largest or not. */
-static void periods(void **state)
+TEST(periods)
 {
 	static const unsigned windows[] = { 2, 16, 48 };
 	size_t period, i;
 	struct draws d;
 	struct bytes b;
 
-	(void)state;
 	for (period = 1; period <= 700; period += 1 + period / 16) {
 		d = draws_of(period);
 		b = recipe_random(period, 9000);
@@ -298,12 +292,11 @@ static void periods(void **state)
 }
 
 /* Blocks are looked at after what waits was moved. */
-static void room_for_more(void **state)
+TEST(room_for_more)
 {
 	struct bytes b;
 	unsigned seed;
 
-	(void)state;
 	for (seed = 1; seed <= 20; seed++) {
 		b = recipe_random(seed, RDC_BUFFER + 1000);
 		compare_with_model(b, 48, 128 + seed, seed);
@@ -312,11 +305,10 @@ static void room_for_more(void **state)
 }
 
 /* Longer than what waits for its MD4, and more chunks than one batch. */
-static void many_chunks(void **state)
+TEST(many_chunks)
 {
 	struct bytes b = recipe_random(11, 3 * RDC_BUFFER + 12345);
 
-	(void)state;
 	compare_with_model(b, 48, 1024, 1);
 	compare_with_model(b, 16, 128, 2);
 	b.len = RDC_BUFFER;
@@ -325,14 +317,13 @@ static void many_chunks(void **state)
 }
 
 /* Long ones are hashed next to short ones that come later. */
-static void chunks_of_all_lengths(void **state)
+TEST(chunks_of_all_lengths)
 {
 	struct draws d;
 	struct bytes b;
 	size_t i, part;
 	unsigned seed;
 
-	(void)state;
 	for (seed = 1; seed <= 8; seed++) {
 		d = draws_of(seed);
 		b = recipe_random(seed, 5 * RDC_BUFFER + 1000 * seed);
@@ -346,14 +337,13 @@ static void chunks_of_all_lengths(void **state)
 	}
 }
 
-static void small_files(void **state)
+TEST(small_files)
 {
 	uint8_t traits[16];
 	struct buf file = signatures("", 0, 48, 1024, 0, traits);
 	struct bytes b;
 	size_t len;
 
-	(void)state;
 	assert_int_equal(file.len, sizeof(header));
 	assert_traits(traits, "00000000000000000000000000000000");
 	buf_release(&file);
@@ -365,7 +355,7 @@ static void small_files(void **state)
 }
 
 /* Whatever is expected, and however that is wrong. */
-static void expected_sizes_change_nothing(void **state)
+TEST(expected_sizes_change_nothing)
 {
 	static const size_t sizes[] = { 0,    1,    1023, 1024, 3071,
 					3072, 3073, 4096, 40000 };
@@ -376,7 +366,6 @@ static void expected_sizes_change_nothing(void **state)
 	struct draws d = draws_of(1);
 	size_t i, k;
 
-	(void)state;
 	for (i = 0; i < sizeof(data); i++)
 		data[i] = (uint8_t)draw(&d);
 	assert_int_equal(rdc_init(&rdc, RDC_WINDOW, RDC_HORIZON), 0);
@@ -396,58 +385,12 @@ static void expected_sizes_change_nothing(void **state)
 	}
 }
 
-static void parameters_out_of_range_are_refused(void **state)
+TEST(parameters_out_of_range_are_refused)
 {
 	static struct rdc rdc;
 
-	(void)state;
 	assert_int_equal(rdc_init(&rdc, 1, 1024), -EINVAL);
 	assert_int_equal(rdc_init(&rdc, 97, 1024), -EINVAL);
 	assert_int_equal(rdc_init(&rdc, 48, 127), -EINVAL);
 	assert_int_equal(rdc_init(&rdc, 48, 1025), -EINVAL);
-}
-
-/* ---- every variant of the kernels ---- */
-
-static int use_variant(void **state)
-{
-	kernel_use(*state);
-	return 0;
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(table_h3),
-		cmocka_unit_test(rolling_hash),
-		cmocka_unit_test(rfc_1320),
-		cmocka_unit_test(two_levels_of_signatures),
-		cmocka_unit_test(odd_inputs_give_what_the_model_gives),
-		cmocka_unit_test(forced_cuts),
-		cmocka_unit_test(periods),
-		cmocka_unit_test(room_for_more),
-		cmocka_unit_test(many_chunks),
-		cmocka_unit_test(chunks_of_all_lengths),
-		cmocka_unit_test(small_files),
-		cmocka_unit_test(expected_sizes_change_nothing),
-		cmocka_unit_test(parameters_out_of_range_are_refused),
-	};
-	enum { TESTS = sizeof(tests) / sizeof(tests[0]), MOST = 8 };
-	static struct CMUnitTest all_tests[TESTS * MOST];
-	static char names[TESTS * MOST][80];
-	size_t i, count;
-	const struct kernel_ops *variants = kernel_all(&count);
-
-	if (count > MOST)
-		return 1;
-	for (i = 0; i < TESTS * count; i++) {
-		all_tests[i] = tests[i % TESTS];
-		all_tests[i].setup_func = use_variant;
-		all_tests[i].initial_state = (void *)&variants[i / TESTS];
-		(void)snprintf(names[i], sizeof(names[i]), "%s: %s",
-			       variants[i / TESTS].name, tests[i % TESTS].name);
-		all_tests[i].name = names[i];
-	}
-	return _cmocka_run_group_tests("digest_rdc", all_tests, TESTS * count,
-				       NULL, NULL);
 }

@@ -120,14 +120,13 @@ static struct rdc_signature parse(const struct buf *file)
 }
 
 /* [MS-RDC] 4.5 prints the file; this is the MD5 of it. */
-static void file_of_the_specification(void **state)
+TEST(file_of_the_specification)
 {
 	struct bytes input = bytes_read(DIR "rfc1320_msrdc.bin");
 	struct buf file = sign(input.data, input.len, 16, 512);
 	uint8_t hash[16];
 	char have[33];
 
-	(void)state;
 	assert_int_equal(file.len, 132);
 	assert_int_equal(
 		EVP_Digest(file.data, file.len, hash, NULL, EVP_md5(), NULL),
@@ -138,7 +137,7 @@ static void file_of_the_specification(void **state)
 	free(input.data);
 }
 
-static void what_was_written_is_read(void **state)
+TEST(what_was_written_is_read)
 {
 	struct bytes input = bytes_read(DIR "rfc1320_msrdc.bin");
 	struct tsv chunks = tsv_open(DIR "rfc1320_chunks.tsv");
@@ -147,7 +146,6 @@ static void what_was_written_is_read(void **state)
 	const uint8_t *record = s.records;
 	char md4[33];
 
-	(void)state;
 	assert_int_equal(s.count, 6);
 	assert_int_equal(s.size, input.len);
 	for (; tsv_next(&chunks); record += RDC_SIGNATURE_RECORD) {
@@ -161,13 +159,12 @@ static void what_was_written_is_read(void **state)
 	free(input.data);
 }
 
-static void an_empty_file_has_a_header(void **state)
+TEST(an_empty_file_has_a_header)
 {
 	struct buf file = sign("", 0, RDC_WINDOW, RDC_HORIZON);
 	struct rdc_signature s = parse(&file);
 	uint64_t bytes = 1;
 
-	(void)state;
 	assert_int_equal(s.count, 0);
 	assert_int_equal(s.size, 0);
 	assert_int_equal(rdc_signature_shared(&s, &s, &bytes), 0);
@@ -189,14 +186,13 @@ static void assert_refused(const void *data, size_t len)
 	free(copy);
 }
 
-static void other_lengths_are_refused(void **state)
+TEST(other_lengths_are_refused)
 {
 	struct bytes b = recipe_random(1, 10000);
 	struct buf file = sign(b.data, b.len, 16, 128);
 	struct rdc_signature s;
 	size_t len;
 
-	(void)state;
 	for (len = 0; len < file.len; len++)
 		if (len < 24 || (len - 24) % 18)
 			assert_refused(file.data, len);
@@ -207,13 +203,12 @@ static void other_lengths_are_refused(void **state)
 	free(b.data);
 }
 
-static void other_headers_are_refused(void **state)
+TEST(other_headers_are_refused)
 {
 	struct buf file = sign("kin", 3, RDC_WINDOW, RDC_HORIZON);
 	struct rdc_signature s;
 	size_t bit;
 
-	(void)state;
 	for (bit = 0; bit < (size_t)8 * RDC_SIGNATURE_HEADER; bit++) {
 		file.data[bit / 8] = (char)(file.data[bit / 8] ^ 1 << bit % 8);
 		if (bit / 32 == 3) /* padding */
@@ -227,14 +222,13 @@ static void other_headers_are_refused(void **state)
 	buf_release(&file);
 }
 
-static void empty_chunks_are_refused(void **state)
+TEST(empty_chunks_are_refused)
 {
 	struct bytes b = recipe_random(2, 5000);
 	struct buf file = sign(b.data, b.len, 16, 128);
 	size_t i;
 	char length[2];
 
-	(void)state;
 	for (i = 24 + 16; i < file.len; i += 18) {
 		memcpy(length, file.data + i, 2);
 		memset(file.data + i, 0, 2);
@@ -278,13 +272,12 @@ static uint64_t shared(const struct rdc_signature *a,
 }
 
 /* The chunk with the changed byte is lost, and no other. */
-static void a_changed_byte_costs_its_chunk(void **state)
+TEST(a_changed_byte_costs_its_chunk)
 {
 	struct bytes b = bytes_read(DIR "rfc1320_msrdc.bin");
 	struct buf before = sign(b.data, b.len, 16, 512), after;
 	struct rdc_signature x = parse(&before), y;
 
-	(void)state;
 	b.data[6000] ^= 1;
 	after = sign(b.data, b.len, 16, 512);
 	y = parse(&after);
@@ -299,7 +292,7 @@ static void a_changed_byte_costs_its_chunk(void **state)
 }
 
 /* Chunks that come more than once, in either file. */
-static void repeated_chunks_count_each_time(void **state)
+TEST(repeated_chunks_count_each_time)
 {
 	struct bytes half = recipe_random(3, 200000);
 	struct bytes twice = recipe_repeat(half.data, half.len, 400000);
@@ -311,7 +304,6 @@ static void repeated_chunks_count_each_time(void **state)
 				      parse(&files[2]) };
 	size_t i;
 
-	(void)state;
 	assert_in_range(shared(&s[0], &s[1]), half.len - 4096, half.len);
 	assert_in_range(shared(&s[1], &s[0]), twice.len - 8192, twice.len);
 	assert_int_equal(shared(&s[0], &s[2]), 0);
@@ -323,14 +315,13 @@ static void repeated_chunks_count_each_time(void **state)
 }
 
 /* Not the same MD4 and not the same length are two reasons to differ. */
-static void length_and_md4_both_count(void **state)
+TEST(length_and_md4_both_count)
 {
 	static const uint8_t md4[2][16] = { { 1 }, { 2 } };
 	struct rdc_signature_writer writer;
 	struct buf a = { 0 }, b = { 0 };
 	struct rdc_signature x, y;
 
-	(void)state;
 	rdc_signature_begin(&writer, rdc_signature_append, &a);
 	rdc_signature_add(&writer, md4[0], 1000);
 	rdc_signature_add(&writer, md4[1], 65535);
@@ -364,14 +355,13 @@ static int take(void *arg, const void *data, size_t len)
 	return sink->calls++ < sink->good ? 0 : -ENOSPC;
 }
 
-static void the_first_error_is_kept(void **state)
+TEST(the_first_error_is_kept)
 {
 	static const uint8_t md4[16] = { 0 };
 	struct rdc_signature_writer writer;
 	struct sink sink;
 	unsigned i, good;
 
-	(void)state;
 	for (good = 0; good < 4; good++) {
 		sink = (struct sink){ 0, good };
 		rdc_signature_begin(&writer, take, &sink);
@@ -380,22 +370,4 @@ static void the_first_error_is_kept(void **state)
 		assert_int_equal(writer.err, -ENOSPC);
 		assert_int_equal(sink.calls, good + 1);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(file_of_the_specification),
-		cmocka_unit_test(what_was_written_is_read),
-		cmocka_unit_test(an_empty_file_has_a_header),
-		cmocka_unit_test(other_lengths_are_refused),
-		cmocka_unit_test(other_headers_are_refused),
-		cmocka_unit_test(empty_chunks_are_refused),
-		cmocka_unit_test(a_changed_byte_costs_its_chunk),
-		cmocka_unit_test(repeated_chunks_count_each_time),
-		cmocka_unit_test(length_and_md4_both_count),
-		cmocka_unit_test(the_first_error_is_kept),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

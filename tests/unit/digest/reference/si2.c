@@ -34,31 +34,28 @@ static uint64_t si2_of_text(const char *text)
 
 /* ---- golden values ---- */
 
-static void the_authors_values(void **state)
+TEST(the_authors_values)
 {
-	(void)state;
 	assert_true(si2_of_text("aaaa aaaa aaaa aaaa") == 0xa3ba4b1670181c9e);
 	assert_true(si2_of_text("aaaa aaaa bbbb bbbb") == 0x82aa434634191d5e);
 	assert_true(si2_of_text("bbbb bbbb aaaa aaaa") == 0x22ba4b0630111d5e);
 }
 
 /* Where there is one shingle its fingerprint is the result. */
-static void one_shingle(void **state)
+TEST(one_shingle)
 {
-	(void)state;
 	assert_true(si2_of_text("abcd") == 0x3f376209e49ef4df);
 	assert_true(si2_of_text("abc") == 0);
 	assert_true(si2_of_text("") == 0);
 }
 
-static void recorded_values(void **state)
+TEST(recorded_values)
 {
 	struct tsv lines = tsv_open("tests/vectors/si2/values.tsv");
 	struct bytes b;
 	char have[17];
 	size_t count = 0;
 
-	(void)state;
 	while (tsv_next(&lines)) {
 		b = input_make(lines.fields[2]);
 		(void)snprintf(have, sizeof(have), "%016llx",
@@ -81,12 +78,11 @@ static void compare_with_model(struct bytes b, uint64_t seed, size_t max_slots)
 			 b.len);
 }
 
-static void small_sizes(void **state)
+TEST(small_sizes)
 {
 	struct bytes b;
 	size_t len;
 
-	(void)state;
 	for (len = 0; len < 600; len++) {
 		b = recipe_random(len + 1, len);
 		compare_with_model(b, len + 1, SI2_MAX_SLOTS);
@@ -95,13 +91,12 @@ static void small_sizes(void **state)
 }
 
 /* The table grows several times; zeros are a shingle like any other. */
-static void larger_sizes(void **state)
+TEST(larger_sizes)
 {
 	struct draws d = draws_of(3);
 	struct bytes b;
 	uint64_t seed;
 
-	(void)state;
 	for (seed = 1; seed <= 12; seed++) {
 		b = recipe_random(seed, 100 + draw(&d) % 300000);
 		memset(b.data + b.len / 2, 0, b.len / 8);
@@ -113,11 +108,10 @@ static void larger_sizes(void **state)
 	}
 }
 
-static void the_bitmap_gives_the_same(void **state)
+TEST(the_bitmap_gives_the_same)
 {
 	struct bytes b = recipe_random(9, 20000);
 
-	(void)state;
 	memset(b.data + 5000, 0, 500);
 	memcpy(b.data + 15000, b.data, 3000);
 	compare_with_model(b, 9, SI2_MIN_SLOTS);
@@ -126,7 +120,7 @@ static void the_bitmap_gives_the_same(void **state)
 }
 
 /* One bit rises with every shingle. */
-static void all_fingerprints_share_a_bit(void **state)
+TEST(all_fingerprints_share_a_bit)
 {
 	long sums[64] = { 0 };
 	uint64_t want = 0, f;
@@ -135,7 +129,6 @@ static void all_fingerprints_share_a_bit(void **state)
 	struct si2 s;
 	unsigned bit, count = 0;
 
-	(void)state;
 	assert_int_equal(si2_init(&s), 0);
 	while (count < 3000) {
 		f = si2_model_fingerprint(++shingle);
@@ -155,19 +148,4 @@ static void all_fingerprints_share_a_bit(void **state)
 	assert_true(si2_final(&s) == want);
 	assert_int_equal(s.ones[21], 3000 - 3000 % 255);
 	si2_release(&s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_authors_values),
-		cmocka_unit_test(one_shingle),
-		cmocka_unit_test(recorded_values),
-		cmocka_unit_test(small_sizes),
-		cmocka_unit_test(larger_sizes),
-		cmocka_unit_test(the_bitmap_gives_the_same),
-		cmocka_unit_test(all_fingerprints_share_a_bit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

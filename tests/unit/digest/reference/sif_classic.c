@@ -40,12 +40,11 @@ static void compare_with_model(struct bytes b, uint32_t base,
 	free(want);
 }
 
-static void all_small_sizes(void **state)
+TEST(all_small_sizes)
 {
 	struct bytes b;
 	size_t len;
 
-	(void)state;
 	for (len = 0; len < 300; len++) {
 		b = recipe_random(len + 1, len);
 		compare_with_model(b, 7, 0, len);
@@ -54,13 +53,12 @@ static void all_small_sizes(void **state)
 	}
 }
 
-static void larger_sizes(void **state)
+TEST(larger_sizes)
 {
 	static const uint32_t bases[] = { 3, 7, 101, 65599, 4294967291u };
 	struct bytes b;
 	uint64_t seed;
 
-	(void)state;
 	for (seed = 1; seed <= 20; seed++) {
 		b = recipe_random(seed, 7777 * seed);
 		compare_with_model(b, bases[seed % 5], (unsigned)(seed % 10),
@@ -75,14 +73,13 @@ static void larger_sizes(void **state)
 }
 
 /* Repeats are thrown out on the way: memory is that of the set. */
-static void repeats_take_no_room(void **state)
+TEST(repeats_take_no_room)
 {
 	struct bytes b =
 		recipe_repeat((const uint8_t *)"0123456789", 10, 1000000);
 	struct sif_classic s;
 	size_t count;
 
-	(void)state;
 	assert_int_equal(sif_classic_init(&s, 7, 0), 0);
 	feed(&s, b, 0);
 	assert_true(s.capacity <= 1024);
@@ -93,25 +90,12 @@ static void repeats_take_no_room(void **state)
 	free(b.data);
 }
 
-static void what_init_refuses(void **state)
+TEST(what_init_refuses)
 {
 	struct sif_classic s;
 
-	(void)state;
 	assert_int_equal(sif_classic_init(&s, 0, 8), -EINVAL);
 	assert_int_equal(sif_classic_init(&s, 7, 31), -EINVAL);
 	assert_int_equal(sif_classic_init(&s, 7, 30), 0);
 	sif_classic_release(&s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_small_sizes),
-		cmocka_unit_test(larger_sizes),
-		cmocka_unit_test(repeats_take_no_room),
-		cmocka_unit_test(what_init_refuses),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

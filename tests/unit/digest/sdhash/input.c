@@ -133,9 +133,8 @@ static void check_input(const char *name)
 	free(b.data);
 }
 
-static void inputs_have_the_programs_digests(void **state)
+TEST(inputs_have_the_programs_digests)
 {
-	(void)state;
 	check_input("text_1000");
 	check_input("mixed_300007");
 	check_input("mixed_16777215");
@@ -146,7 +145,7 @@ static void inputs_have_the_programs_digests(void **state)
 }
 
 /* The arithmetic is the program's, read in its source; see core/digest/sdhash/sdhash.h. */
-static void a_short_tail_counts_twice(void **state)
+TEST(a_short_tail_counts_twice)
 {
 	enum { TAIL = 300 };
 	static struct sdhash s;
@@ -156,7 +155,6 @@ static void a_short_tail_counts_twice(void **state)
 	struct buf want = { 0 };
 	size_t i;
 
-	(void)state;
 	put_random(b.data, b.len, 7);
 	name_digest(&d, "x.0128M");
 	assert_int_equal(sdhash_begin(&s, SDHASH_4_0, 16384, &d), 0);
@@ -186,12 +184,11 @@ static void a_short_tail_counts_twice(void **state)
 
 /* ---- the edges ---- */
 
-static void short_inputs_have_no_digest(void **state)
+TEST(short_inputs_have_no_digest)
 {
 	struct bytes b = input_named("rand_512");
 	struct lines lines = { 0 };
 
-	(void)state;
 	b.len--;
 	assert_int_equal(digest_input(b, "x", SDHASH_UNKNOWN, NO_LIMIT, &lines),
 			 -ENODATA);
@@ -201,13 +198,12 @@ static void short_inputs_have_no_digest(void **state)
 	free(b.data);
 }
 
-static void limits_hold_for_every_kind(void **state)
+TEST(limits_hold_for_every_kind)
 {
 	struct bytes b = input_named("rand_16777216"), none = { NULL, 0 };
 	struct lines lines = { 0 };
 	size_t len;
 
-	(void)state;
 	assert_int_equal(digest_input(b, "x", b.len, NO_LIMIT, &lines), 0);
 	len = lines.text[0].len - 1;
 	release_lines(&lines);
@@ -229,12 +225,11 @@ static void limits_hold_for_every_kind(void **state)
 	free(b.data);
 }
 
-static void a_size_of_the_other_kind_is_noticed(void **state)
+TEST(a_size_of_the_other_kind_is_noticed)
 {
 	struct bytes b = input_named("rand_16777216");
 	struct lines lines = { 0 };
 
-	(void)state;
 	assert_int_equal(digest_input(b, "x", b.len - 1, NO_LIMIT, &lines),
 			 -ESTALE);
 	b.len--;
@@ -244,27 +239,12 @@ static void a_size_of_the_other_kind_is_noticed(void **state)
 	free(b.data);
 }
 
-static void the_answer_to_a_digest_is_passed_on(void **state)
+TEST(the_answer_to_a_digest_is_passed_on)
 {
 	struct bytes b = input_named("rand_4096");
 	struct lines lines = { .answer = -EIO };
 
-	(void)state;
 	assert_int_equal(digest_input(b, "x", b.len, NO_LIMIT, &lines), -EIO);
 	release_lines(&lines);
 	free(b.data);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(inputs_have_the_programs_digests),
-		cmocka_unit_test(a_short_tail_counts_twice),
-		cmocka_unit_test(short_inputs_have_no_digest),
-		cmocka_unit_test(limits_hold_for_every_kind),
-		cmocka_unit_test(a_size_of_the_other_kind_is_noticed),
-		cmocka_unit_test(the_answer_to_a_digest_is_passed_on),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -135,9 +135,8 @@ static size_t check_group(const struct group *g, const char *name)
 	return listed;
 }
 
-static void scores_are_the_programs(void **state)
+TEST(scores_are_the_programs)
 {
-	(void)state;
 	assert_int_equal(check_group(&stream, "stream"), 689);
 	assert_int_equal(check_group(&block16, "block16"), 122);
 	assert_int_equal(check_group(&block4, "block4"), 66);
@@ -250,9 +249,8 @@ static void check_ours_in(struct group *g)
 		}
 }
 
-static void ours_follows_the_model(void **state)
+TEST(ours_follows_the_model)
 {
-	(void)state;
 	check_ours_in(&stream);
 	check_ours_in(&block16);
 	check_ours_in(&block4);
@@ -274,9 +272,8 @@ static int ours(const char *a, const char *b)
 	return sdhash_score(stream_digest(a), stream_digest(b), SDHASH_SCORE);
 }
 
-static void ours_has_the_better_of_both(void **state)
+TEST(ours_has_the_better_of_both)
 {
-	(void)state;
 	/* 4.0 says 0 of this fragment of 16 features. */
 	assert_int_equal(ours("T_frag1024", "T_base"), 100);
 	/* 3.4 says 20: it compares with a filter of two features. */
@@ -285,13 +282,12 @@ static void ours_has_the_better_of_both(void **state)
 	assert_int_equal(ours("rand_65536", "T_base"), 0);
 }
 
-static void streams_compare_with_blocks(void **state)
+TEST(streams_compare_with_blocks)
 {
 	struct sdhash_digest blocks = { 0 };
 	struct bytes b = input_named("text_65536");
 	const struct sdhash_digest *whole = stream_digest("text_65536");
 
-	(void)state;
 	assert_int_equal(digest_bytes(b, SDHASH_4_0, 16384, 0, &blocks), 0);
 	assert_true(sdhash_score(&blocks, whole, SDHASH_SCORE) > 30);
 	assert_int_equal(sdhash_score(&blocks, whole, SDHASH_SCORE),
@@ -300,12 +296,11 @@ static void streams_compare_with_blocks(void **state)
 	free(b.data);
 }
 
-static void nothing_can_be_said_of_an_empty_digest(void **state)
+TEST(nothing_can_be_said_of_an_empty_digest)
 {
 	const struct sdhash_digest none = { 0 };
 	const struct sdhash_digest *some = stream_digest("T_base");
 
-	(void)state;
 	assert_int_equal(sdhash_score(&none, some, SDHASH_SCORE), -1);
 	assert_int_equal(sdhash_score(some, &none, SDHASH_SCORE_4_0), -1);
 	assert_int_equal(sdhash_score(&none, &none, SDHASH_SCORE_3_4), -1);
@@ -341,7 +336,7 @@ struct gap {
 
 /* The program does not look at the rest when an eighth, a quarter or half of
  * the filter has too little in common; of a folded filter, half. */
-static void early_exits_are_the_programs(void **state)
+TEST(early_exits_are_the_programs)
 {
 	static const struct gap gaps[] = {
 		{ 0, 32, SDHASH_SCORE_4_0, 0 },
@@ -361,7 +356,6 @@ static void early_exits_are_the_programs(void **state)
 	};
 	const struct gap *g;
 
-	(void)state;
 	for (g = gaps; g < gaps + sizeof(gaps) / sizeof(*gaps); g++)
 		if ((score_of_gap(g->measure, g->from, g->end) > 0) !=
 		    g->is_seen)
@@ -370,13 +364,12 @@ static void early_exits_are_the_programs(void **state)
 }
 
 /* 3.4 divides 0 by 0 here, and aborts. */
-static void all_sparse_blocks_say_nothing(void **state)
+TEST(all_sparse_blocks_say_nothing)
 {
 	static uint8_t zeros[4096];
 	struct bytes b = { zeros, sizeof(zeros) };
 	struct sdhash_digest d = { 0 };
 
-	(void)state;
 	assert_int_equal(digest_bytes(b, SDHASH_4_0, 1024, 0, &d), 0);
 	assert_int_equal(d.count, 4);
 	assert_int_equal(sdhash_score(&d, &d, SDHASH_SCORE), -1);
@@ -387,15 +380,5 @@ static void all_sparse_blocks_say_nothing(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(scores_are_the_programs),
-		cmocka_unit_test(ours_follows_the_model),
-		cmocka_unit_test(ours_has_the_better_of_both),
-		cmocka_unit_test(streams_compare_with_blocks),
-		cmocka_unit_test(nothing_can_be_said_of_an_empty_digest),
-		cmocka_unit_test(all_sparse_blocks_say_nothing),
-		cmocka_unit_test(early_exits_are_the_programs),
-	};
-
-	return cmocka_run_group_tests(tests, load_groups, release_groups);
+	return test_run(load_groups, release_groups);
 }

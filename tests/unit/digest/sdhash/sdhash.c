@@ -168,13 +168,12 @@ static int check_golden(const struct golden *g)
 	return ok;
 }
 
-static void digests_are_the_programs(void **state)
+TEST(digests_are_the_programs)
 {
 	struct tsv lines = tsv_open(SDHASH_DIR "digests.tsv");
 	struct golden g;
 	size_t count = 0;
 
-	(void)state;
 	assert_true(tsv_next(&lines));
 	while (tsv_next(&lines)) {
 		g = golden_of(&lines);
@@ -186,12 +185,11 @@ static void digests_are_the_programs(void **state)
 	tsv_close(&lines);
 }
 
-static void the_check_notices_a_wrong_value(void **state)
+TEST(the_check_notices_a_wrong_value)
 {
 	struct tsv lines = tsv_open(SDHASH_DIR "digests.tsv");
 	struct golden g;
 
-	(void)state;
 	do {
 		assert_true(tsv_next(&lines));
 	} while (strcmp(lines.fields[0], "text_16384") != 0);
@@ -234,9 +232,8 @@ static void check_splits(const char *name, uint32_t block_size)
 	free(b.data);
 }
 
-static void any_split_gives_the_same(void **state)
+TEST(any_split_gives_the_same)
 {
-	(void)state;
 	check_splits("text_33333", 0);
 	check_splits("mixed_300007", 0);
 	check_splits("text_b69000", 1024);
@@ -244,14 +241,13 @@ static void any_split_gives_the_same(void **state)
 	check_splits("mixed_b66047", 16384);
 }
 
-static void every_byte_by_itself(void **state)
+TEST(every_byte_by_itself)
 {
 	static struct sdhash s;
 	struct sdhash_digest whole = { 0 }, single = { 0 };
 	struct bytes b = input_named("text_33333");
 	size_t i;
 
-	(void)state;
 	assert_int_equal(digest_bytes(b, SDHASH_3_4, 0, 0, &whole), 0);
 	assert_int_equal(sdhash_begin(&s, SDHASH_3_4, 0, &single), 0);
 	for (i = 0; i < b.len; i++)
@@ -265,14 +261,13 @@ static void every_byte_by_itself(void **state)
 
 /* ---- the edges ---- */
 
-static void short_inputs_have_no_digest(void **state)
+TEST(short_inputs_have_no_digest)
 {
 	uint8_t zeros[SDHASH_MIN_SIZE] = { 0 };
 	struct sdhash_digest d = { 0 };
 	struct buf line = { 0 };
 	uint32_t block;
 
-	(void)state;
 	for (block = 0; block <= SDHASH_MAX_BLOCK; block += 1024) {
 		assert_int_equal(digest_bytes((struct bytes){ zeros, 511 },
 					      SDHASH_4_0, block, 0, &d),
@@ -288,13 +283,12 @@ static void short_inputs_have_no_digest(void **state)
 }
 
 /* Of inputs that grow across the end of the first filter. */
-static void a_second_filter_has_20_features_at_least(void **state)
+TEST(a_second_filter_has_20_features_at_least)
 {
 	struct bytes b = input_named("rand_16384");
 	struct sdhash_digest d = { 0 };
 	unsigned last, least = SDHASH_STREAM_FEATURES;
 
-	(void)state;
 	for (b.len = 8192; b.len <= 12288; b.len += 8) {
 		assert_int_equal(digest_bytes(b, SDHASH_4_0, 0, 0, &d), 0);
 		last = d.filters[d.count - 1].count;
@@ -307,31 +301,15 @@ static void a_second_filter_has_20_features_at_least(void **state)
 	free(b.data);
 }
 
-static void other_block_sizes_are_refused(void **state)
+TEST(other_block_sizes_are_refused)
 {
 	static const uint32_t sizes[] = { 1, 512, 1023, 1025, 16383, 17408 };
 	struct sdhash_digest d = { 0 };
 	static struct sdhash s;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		assert_int_equal(sdhash_begin(&s, SDHASH_4_0, sizes[i], &d),
 				 -EINVAL);
 	sdhash_digest_release(&d);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(digests_are_the_programs),
-		cmocka_unit_test(the_check_notices_a_wrong_value),
-		cmocka_unit_test(any_split_gives_the_same),
-		cmocka_unit_test(every_byte_by_itself),
-		cmocka_unit_test(short_inputs_have_no_digest),
-		cmocka_unit_test(a_second_filter_has_20_features_at_least),
-		cmocka_unit_test(other_block_sizes_are_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,13 +5,12 @@
 /* The arithmetic is the program's, read in its source; whole digests made with
  * it are in sdhash.c. */
 
-static void padding_is_zeros_that_do_not_count(void **state)
+TEST(padding_is_zeros_that_do_not_count)
 {
 	static struct sdhash s;
 	static uint8_t bytes[16384 + 600];
 	struct sdhash_digest want = { 0 }, have = { 0 };
 
-	(void)state;
 	put_random(bytes, 16384 + 300, 1);
 	assert_int_equal(digest_bytes((struct bytes){ bytes, sizeof(bytes) },
 				      SDHASH_4_0, 16384, 0, &want),
@@ -36,7 +35,7 @@ struct plan {
 	uint32_t zeros;
 };
 
-static void segments_are_the_programs(void **state)
+TEST(segments_are_the_programs)
 {
 	const uint64_t c = SDHASH_SEGMENT;
 	const struct plan plans[] = {
@@ -54,7 +53,6 @@ static void segments_are_the_programs(void **state)
 	struct sdhash_segment last;
 	const struct plan *p;
 
-	(void)state;
 	for (p = plans; p < plans + sizeof(plans) / sizeof(plans[0]); p++) {
 		assert_int_equal(sdhash_segments(p->size), p->segments);
 		last = sdhash_segment(p->size, p->segments - 1);
@@ -77,22 +75,10 @@ static void check_name(uint64_t size, uint64_t index, const char *want)
 	buf_release(&name);
 }
 
-static void segments_are_named_by_offset(void **state)
+TEST(segments_are_named_by_offset)
 {
-	(void)state;
 	check_name(SDHASH_SEGMENT + 512, 0, "x");
 	check_name(2 * SDHASH_SEGMENT, 0, "x.0000M");
 	check_name(2 * SDHASH_SEGMENT, 1, "x.0128M");
 	check_name(100 * SDHASH_SEGMENT, 80, "x.10240M");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(padding_is_zeros_that_do_not_count),
-		cmocka_unit_test(segments_are_the_programs),
-		cmocka_unit_test(segments_are_named_by_offset),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

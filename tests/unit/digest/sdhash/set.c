@@ -21,14 +21,13 @@ static void append_file(struct buf *text, const char *name)
 /* ---- reading ---- */
 
 /* Lines of the program are in tests/vectors/sdhash/lines. */
-static void lines_of_the_program_are_read(void **state)
+TEST(lines_of_the_program_are_read)
 {
 	struct buf text = { 0 }, again = { 0 };
 	struct sdhash_set set = { 0 };
 	struct sdhash_fault fault;
 	size_t i;
 
-	(void)state;
 	append_file(&text, "text_1000.stream.both.sdbf");
 	append_file(&text, "rand_b65536.block16.both.sdbf");
 	append_file(&text, "text_16384.stream.both.sdbf");
@@ -45,13 +44,12 @@ static void lines_of_the_program_are_read(void **state)
 	buf_release(&again);
 }
 
-static void line_ends_do_not_matter(void **state)
+TEST(line_ends_do_not_matter)
 {
 	struct buf line = { 0 }, text = { 0 };
 	struct sdhash_set set = { 0 };
 	struct sdhash_fault fault;
 
-	(void)state;
 	append_file(&line, "text_1000.stream.both.sdbf");
 	line.len--;
 	assert_int_equal(buf_append_text(&text, "\r\n\n"), 0);
@@ -94,7 +92,7 @@ static void check_fault(const struct buf *line, const struct wrong *w)
 	buf_release(&text);
 }
 
-static void faults_have_a_line_and_a_reason(void **state)
+TEST(faults_have_a_line_and_a_reason)
 {
 	static const struct wrong stream[] = {
 		{ "sdbf:03", "sdbf:02", "neither sdbf:03 nor sdbf-dd:03" },
@@ -118,7 +116,6 @@ static void faults_have_a_line_and_a_reason(void **state)
 	struct buf text = { 0 };
 	size_t i;
 
-	(void)state;
 	append_file(&text, "text_1000.stream.both.sdbf");
 	for (i = 0; i < sizeof(stream) / sizeof(*stream); i++)
 		check_fault(&text, &stream[i]);
@@ -129,12 +126,11 @@ static void faults_have_a_line_and_a_reason(void **state)
 	buf_release(&text);
 }
 
-static void a_text_without_lines_is_refused(void **state)
+TEST(a_text_without_lines_is_refused)
 {
 	struct sdhash_fault fault = { 7, NULL };
 	struct sdhash_set set = { 0 };
 
-	(void)state;
 	assert_int_equal(sdhash_set_parse("", 0, &set, &fault), -EINVAL);
 	assert_int_equal(fault.line, 0);
 	assert_string_equal(fault.reason, "there is no digest");
@@ -179,13 +175,12 @@ static void release_parts(struct parts *p)
 	sdhash_digest_release(&p->whole);
 }
 
-static void segments_join_to_the_whole(void **state)
+TEST(segments_join_to_the_whole)
 {
 	struct sdhash_digest d = { 0 };
 	struct sdhash_set set;
 	struct parts p;
 
-	(void)state;
 	make_parts(&p, 16384);
 	set = (struct sdhash_set){ p.digests, 3 };
 	assert_int_equal(sdhash_set_join(&set, &d), 0);
@@ -209,7 +204,7 @@ static void check_no_segments(struct parts *p)
 	assert_null(d.filters);
 }
 
-static void others_are_not_joined(void **state)
+TEST(others_are_not_joined)
 {
 	static const char *const names[] = { "x.0002M", "y.0001M", "x.0001",
 					     "x",       ".0001M",  "xx.0001M" };
@@ -218,7 +213,6 @@ static void others_are_not_joined(void **state)
 	struct parts p;
 	size_t i;
 
-	(void)state;
 	assert_int_equal(sdhash_set_join(&none, &d), -EINVAL);
 	make_parts(&p, 0);
 	check_no_segments(&p);
@@ -237,18 +231,4 @@ static void others_are_not_joined(void **state)
 	p.digests[1].block_size /= 2;
 	check_no_segments(&p);
 	release_parts(&p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines_of_the_program_are_read),
-		cmocka_unit_test(line_ends_do_not_matter),
-		cmocka_unit_test(faults_have_a_line_and_a_reason),
-		cmocka_unit_test(a_text_without_lines_is_refused),
-		cmocka_unit_test(segments_join_to_the_whole),
-		cmocka_unit_test(others_are_not_joined),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,7 +67,7 @@ static void check_refused(const char *text, const struct change *changes,
 }
 
 /* Begins with sdbf:03:1:x:16384:sha1:256:5:7ff:160:2:95: */
-static void malformed_streams_are_refused(void **state)
+TEST(malformed_streams_are_refused)
 {
 	static const struct change changes[] = {
 		{ "sdbf:", "sdbg:" },
@@ -110,13 +110,12 @@ static void malformed_streams_are_refused(void **state)
 	};
 	struct buf text = text_of("text_16384", 0, "x");
 
-	(void)state;
 	check_refused(text.data, changes, sizeof(changes) / sizeof(*changes));
 	buf_release(&text);
 }
 
 /* Begins with sdbf-dd:03:1:x:65536:sha1:256:5:7ff:192:4:16384:c0: */
-static void malformed_blocks_are_refused(void **state)
+TEST(malformed_blocks_are_refused)
 {
 	static const struct change changes[] = {
 		{ "sdbf-dd:", "sdbf:" },
@@ -143,18 +142,16 @@ static void malformed_blocks_are_refused(void **state)
 	};
 	struct buf text = text_of("rand_b65536", 16384, "x");
 
-	(void)state;
 	check_refused(text.data, changes, sizeof(changes) / sizeof(*changes));
 	buf_release(&text);
 }
 
 /* The base64 of 256 bytes leaves four bits that must be zero. */
-static void bits_past_the_end_are_refused(void **state)
+TEST(bits_past_the_end_are_refused)
 {
 	struct buf text = text_of("text_4096", 0, "x");
 	char *last = text.data + text.len - 3;
 
-	(void)state;
 	assert_string_equal(last + 1, "==");
 	assert_non_null(strchr("AQgw", *last));
 	assert_true(parses(text.data, text.len));
@@ -163,13 +160,12 @@ static void bits_past_the_end_are_refused(void **state)
 	buf_release(&text);
 }
 
-static void cut_lines_are_refused(void **state)
+TEST(cut_lines_are_refused)
 {
 	struct buf stream = text_of("text_16384", 0, "x");
 	struct buf blocks = text_of("rand_b65536", 16384, "x");
 	size_t len;
 
-	(void)state;
 	for (len = 0; len < stream.len; len++)
 		assert_false(parses(stream.data, len));
 	for (len = 0; len < blocks.len; len++)
@@ -202,13 +198,12 @@ static void check_damaged(const struct buf *text, uint64_t seed)
 	buf_release(&changed);
 }
 
-static void damage_is_refused_or_kept(void **state)
+TEST(damage_is_refused_or_kept)
 {
 	struct buf stream = text_of("text_16384", 0, "x");
 	struct buf blocks = text_of("rand_b65536", 16384, "x");
 	uint64_t seed;
 
-	(void)state;
 	for (seed = 1; seed <= 5000; seed++) {
 		check_damaged(&stream, seed);
 		check_damaged(&blocks, seed);
@@ -217,7 +212,7 @@ static void damage_is_refused_or_kept(void **state)
 	buf_release(&blocks);
 }
 
-static void any_name_is_read_back(void **state)
+TEST(any_name_is_read_back)
 {
 	static const char *const names[] = { "",   ":", "a:b:c",   "sdbf:03:",
 					     "\n", "1", "\xff\xc3" };
@@ -226,7 +221,6 @@ static void any_name_is_read_back(void **state)
 	struct buf text;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		text = text_of("text_1000", i % 2 ? 1024 : 0, names[i]);
 		assert_int_equal(sdhash_parse(text.data, text.len, &d, &reason),
@@ -238,14 +232,13 @@ static void any_name_is_read_back(void **state)
 	sdhash_digest_release(&d);
 }
 
-static void a_failed_read_leaves_the_digest(void **state)
+TEST(a_failed_read_leaves_the_digest)
 {
 	struct buf text = text_of("text_1000", 0, "x");
 	const char *reason;
 	struct sdhash_digest d = { 0 };
 	struct buf again = { 0 };
 
-	(void)state;
 	assert_int_equal(sdhash_parse(text.data, text.len, &d, &reason), 0);
 	assert_int_equal(sdhash_parse(text.data, text.len - 1, &d, &reason),
 			 -EINVAL);
@@ -270,9 +263,8 @@ static void check_name(const char *path, const char *want)
 }
 
 /* The program cuts lines at every colon and at the end of a line. */
-static void names_can_be_read_by_the_program(void **state)
+TEST(names_can_be_read_by_the_program)
 {
-	(void)state;
 	check_name("a", "a");
 	check_name("/x:y/a b.txt", "/x_y/a b.txt");
 	check_name("a:b::c", "a_b__c");
@@ -284,7 +276,7 @@ static void names_can_be_read_by_the_program(void **state)
 
 /* ---- lengths ---- */
 
-static void lengths_are_those_of_the_lines(void **state)
+TEST(lengths_are_those_of_the_lines)
 {
 	static const char *const inputs[] = { "text_1000", "text_16384",
 					      "rand_b65536", "mixed_300007" };
@@ -293,7 +285,6 @@ static void lengths_are_those_of_the_lines(void **state)
 	struct buf text;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < 2 * sizeof(inputs) / sizeof(*inputs); i++) {
 		text = text_of(inputs[i / 2], i % 2 ? 2048 : 0,
 			       i % 3 ? "x" : "a longer name");
@@ -346,29 +337,10 @@ static void check_limit(const char *input, uint32_t block_size)
 	free(b.data);
 }
 
-static void texts_stop_at_their_limit(void **state)
+TEST(texts_stop_at_their_limit)
 {
-	(void)state;
 	check_limit("mixed_300007", 0);
 	check_limit("text_b69000", 0);
 	check_limit("text_b69000", 2048);
 	check_limit("mixed_300007", 16384);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(malformed_streams_are_refused),
-		cmocka_unit_test(malformed_blocks_are_refused),
-		cmocka_unit_test(bits_past_the_end_are_refused),
-		cmocka_unit_test(cut_lines_are_refused),
-		cmocka_unit_test(damage_is_refused_or_kept),
-		cmocka_unit_test(any_name_is_read_back),
-		cmocka_unit_test(a_failed_read_leaves_the_digest),
-		cmocka_unit_test(names_can_be_read_by_the_program),
-		cmocka_unit_test(lengths_are_those_of_the_lines),
-		cmocka_unit_test(texts_stop_at_their_limit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,14 +14,13 @@ static struct bytes joined(struct bytes a, struct bytes b)
 	return all;
 }
 
-static void a_raised_sketch_is_the_sample_of_its_level(void **state)
+TEST(a_raised_sketch_is_the_sample_of_its_level)
 {
 	static struct sketch s, raised;
 	struct bytes b = recipe_random(5, 200000);
 	unsigned level;
 	size_t i, n;
 
-	(void)state;
 	sketch_of(b, &s);
 	for (level = s.level; level <= SKETCH_KEY_BITS; level++) {
 		for (n = 0, i = 0; i < s.count; i++)
@@ -93,14 +92,13 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void unions_are_of_all_windows_in_any_order(void **state)
+TEST(unions_are_of_all_windows_in_any_order)
 {
 	static struct sketch want, there, back, part;
 	struct bytes parts[9];
 	size_t i, n = 9;
 	uint64_t seed;
 
-	(void)state;
 	for (seed = 1; seed < 12; seed++) {
 		for (i = 0; i < n; i++)
 			parts[i] = recipe_text(seed * 3 + i % 7,
@@ -179,13 +177,12 @@ static double model_shared(struct bytes a, struct bytes b)
 }
 
 /* At level 0 all windows are known. */
-static void small_contents_are_compared_exactly(void **state)
+TEST(small_contents_are_compared_exactly)
 {
 	struct sketch_shares s;
 	struct bytes a, b;
 	uint64_t seed;
 
-	(void)state;
 	for (seed = 1; seed < 200; seed++) {
 		a = recipe_random(seed, 40 + seed / 2);
 		b = recipe_random(seed, 140);
@@ -197,13 +194,12 @@ static void small_contents_are_compared_exactly(void **state)
 	}
 }
 
-static void a_content_shares_all_with_itself(void **state)
+TEST(a_content_shares_all_with_itself)
 {
 	struct sketch_shares s;
 	struct bytes b;
 	size_t len;
 
-	(void)state;
 	for (len = 17; len < 3000000; len *= 3) {
 		b = recipe_text(len, len);
 		memset(b.data, 'x', len / 4);
@@ -216,13 +212,12 @@ static void a_content_shares_all_with_itself(void **state)
 	}
 }
 
-static void strangers_share_nothing(void **state)
+TEST(strangers_share_nothing)
 {
 	struct bytes a = recipe_random(1, 100000), none = bytes_new(0);
 	struct bytes b = recipe_random(2, 3000000);
 	struct sketch_shares s;
 
-	(void)state;
 	share(a, b, &s);
 	assert_true(s.windows == 0 && s.matches == 0 && s.of_larger == 0);
 	share(a, none, &s);
@@ -235,7 +230,7 @@ static void strangers_share_nothing(void **state)
 }
 
 /* Mean error of the part of the larger content, in per cent. */
-static void shares_are_estimated_well(void **state)
+TEST(shares_are_estimated_well)
 {
 	double sum = 0, truth, windows;
 	struct sketch_shares s;
@@ -243,7 +238,6 @@ static void shares_are_estimated_well(void **state)
 	uint64_t seed;
 	int runs = 0;
 
-	(void)state;
 	for (seed = 1; seed <= 120; seed++, runs++) {
 		a = recipe_text(seed, 4000 + seed * 300);
 		c = recipe_text(seed + 500, seed * a.len / 150);
@@ -262,12 +256,11 @@ static void shares_are_estimated_well(void **state)
 }
 
 /* Times count: in b the passage is there three times. */
-static void passages_that_come_again_count_again(void **state)
+TEST(passages_that_come_again_count_again)
 {
 	struct bytes a = recipe_random(3, 30000), b, c;
 	struct sketch_shares s;
 
-	(void)state;
 	b = joined(a, a);
 	c = joined(b, a);
 	share(a, c, &s);
@@ -279,14 +272,13 @@ static void passages_that_come_again_count_again(void **state)
 	free(c.data);
 }
 
-static void of_a_union_windows_count_once(void **state)
+TEST(of_a_union_windows_count_once)
 {
 	static struct sketch whole, part, merged;
 	struct bytes a = recipe_random(3, 30000), b = recipe_random(4, 30000);
 	struct bytes all = joined(a, b);
 	struct sketch_shares s;
 
-	(void)state;
 	sketch_of(all, &whole);
 	sketch_of(a, &part);
 	sketch_merge(&merged, &part);
@@ -299,20 +291,4 @@ static void of_a_union_windows_count_once(void **state)
 	free(a.data);
 	free(b.data);
 	free(all.data);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_raised_sketch_is_the_sample_of_its_level),
-		cmocka_unit_test(unions_are_of_all_windows_in_any_order),
-		cmocka_unit_test(small_contents_are_compared_exactly),
-		cmocka_unit_test(a_content_shares_all_with_itself),
-		cmocka_unit_test(strangers_share_nothing),
-		cmocka_unit_test(shares_are_estimated_well),
-		cmocka_unit_test(passages_that_come_again_count_again),
-		cmocka_unit_test(of_a_union_windows_count_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,13 +30,12 @@ static void check_forms(const struct sketch *sketch)
 	buf_release(&text);
 }
 
-static void sketches_come_back(void **state)
+TEST(sketches_come_back)
 {
 	static struct sketch s;
 	struct bytes b;
 	uint64_t seed;
 
-	(void)state;
 	for (seed = 0; seed < 300; seed++) {
 		b = seed % 3 == 0 ? recipe_odd(seed + 1) :
 		    seed % 3 == 1 ? recipe_text(seed, seed * seed * 5) :
@@ -52,14 +51,13 @@ static void sketches_come_back(void **state)
 }
 
 /* Values that are far apart, or as near as can be, at every level. */
-static void made_sketches_come_back(void **state)
+TEST(made_sketches_come_back)
 {
 	static struct sketch s;
 	struct draws d = draws_of(2);
 	uint64_t bound, seed;
 	size_t i;
 
-	(void)state;
 	for (seed = 0; seed < 49 * 8; seed++) {
 		s = (struct sketch){ .folded = 1 << 20,
 				     .windows = 1 << 20,
@@ -112,14 +110,13 @@ static void check_damage(const struct sketch *sketch, struct draws *d)
 	assert_int_equal(sketch_unpack(bytes, len + 1, &out), -EINVAL);
 }
 
-static void damaged_forms_are_refused_or_others(void **state)
+TEST(damaged_forms_are_refused_or_others)
 {
 	static struct sketch s, both;
 	struct draws d = draws_of(8);
 	struct bytes b;
 	uint64_t seed;
 
-	(void)state;
 	for (seed = 1; seed < 120; seed++) {
 		b = seed % 2 ? recipe_odd(seed) :
 			       recipe_random(seed, seed * 80);
@@ -131,7 +128,7 @@ static void damaged_forms_are_refused_or_others(void **state)
 	}
 }
 
-static void impossible_sketches_are_refused(void **state)
+TEST(impossible_sketches_are_refused)
 {
 	/* level, folded, repeats, count, bits */
 	static const struct {
@@ -154,13 +151,12 @@ static void impossible_sketches_are_refused(void **state)
 	static struct sketch out;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		if (sketch_unpack(bad[i].bytes, bad[i].len, &out) != -EINVAL)
 			fail_msg("%s", bad[i].why);
 }
 
-static void other_texts_are_refused(void **state)
+TEST(other_texts_are_refused)
 {
 	static struct sketch s, out;
 	struct bytes b = recipe_text(4, 900);
@@ -168,7 +164,6 @@ static void other_texts_are_refused(void **state)
 	size_t i;
 	char old;
 
-	(void)state;
 	do { /* whose last characters have bits that are left over */
 		sketch_of(b, &s);
 		buf_clear(&text);
@@ -192,28 +187,13 @@ static void other_texts_are_refused(void **state)
 	free(b.data);
 }
 
-static void an_empty_content_has_a_form(void **state)
+TEST(an_empty_content_has_a_form)
 {
 	static const struct sketch empty;
 	struct buf text = { 0 };
 
-	(void)state;
 	check_forms(&empty);
 	assert_int_equal(sketch_format(&empty, &text), 0);
 	assert_string_equal(text.data, "sif4:AAAAAA");
 	buf_release(&text);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sketches_come_back),
-		cmocka_unit_test(made_sketches_come_back),
-		cmocka_unit_test(damaged_forms_are_refused_or_others),
-		cmocka_unit_test(impossible_sketches_are_refused),
-		cmocka_unit_test(other_texts_are_refused),
-		cmocka_unit_test(an_empty_content_has_a_form),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,9 +82,8 @@ static void check_sizes(const char *name, fill_fn *fill, size_t most)
 		for (i = 0; i < len; i++)                                   \
 			data[i] = (uint8_t)(draw(d), (byte));               \
 	}                                                                   \
-	static void name(void **state)                                      \
+	TEST(name)                                                          \
 	{                                                                   \
-		(void)state;                                                \
 		check_sizes(#name, fill_##name, 1 << 20);                   \
 	}
 
@@ -99,12 +98,11 @@ KIND(a_letter_and_blanks, d->state % 9 ? 'x' : ' ')
 KIND(half_of_one_byte, i < len / 2 ? 'q' : d->state >> 32)
 KIND(repeats, i < len / 2 ? d->state >> 32 : data[i % (len / 7 + 1)])
 
-static void periods(void **state)
+TEST(periods)
 {
 	struct bytes b;
 	size_t period, i, len;
 
-	(void)state;
 	for (period = 2; period < 3000; period = period * 3 + 1) {
 		for (len = 40; len < 400000; len = len * 7 + 5) {
 			b = recipe_random(period, len);
@@ -116,12 +114,11 @@ static void periods(void **state)
 	}
 }
 
-static void texts(void **state)
+TEST(texts)
 {
 	struct bytes b;
 	uint64_t seed;
 
-	(void)state;
 	for (seed = 1; seed < 40; seed++) {
 		b = recipe_text(seed, seed * seed * seed * 7);
 		check("text", b);
@@ -179,19 +176,17 @@ static void fill_filter_0(uint8_t *data, size_t len, struct draws *d)
 	}
 }
 
-static void crafted_windows(void **state)
+TEST(crafted_windows)
 {
-	(void)state;
 	check_sizes("one bucket", fill_crafted, 70000);
 }
 
-static void levels_above_32(void **state)
+TEST(levels_above_32)
 {
 	static struct sketch out;
 	struct bytes b = bytes_new(16 * 4000);
 	struct draws d = draws_of(9);
 
-	(void)state;
 	check_sizes("filter 0", fill_filter_0, 300000);
 	fill_filter_0(b.data, b.len, &d);
 	sketch_of(b, &out);
@@ -200,7 +195,7 @@ static void levels_above_32(void **state)
 }
 
 /* Written by the first program that computed this sketch. */
-static void golden_values(void **state)
+TEST(golden_values)
 {
 	static struct sketch_stream s;
 	static struct sketch out;
@@ -211,7 +206,6 @@ static void golden_values(void **state)
 	size_t lines = 0;
 	struct bytes b;
 
-	(void)state;
 	for (; tsv_next(&t); lines++) {
 		b = recipe_parse(t.fields[1]);
 		sketch_stream_of(b, SKETCH_IN_ONE, 0, &s);
@@ -240,9 +234,8 @@ static void golden_values(void **state)
 	tsv_close(&t);
 }
 
-static void times_are_rounded(void **state)
+TEST(times_are_rounded)
 {
-	(void)state;
 	assert_int_equal(sketch_round_times(1), 1);
 	assert_int_equal(sketch_round_times(32), 32);
 	assert_int_equal(sketch_round_times(33), 32);
@@ -250,37 +243,11 @@ static void times_are_rounded(void **state)
 	assert_int_equal(sketch_round_times(UINT32_MAX), 0xf8000000);
 }
 
-static void larger_contents_keep_more(void **state)
+TEST(larger_contents_keep_more)
 {
-	(void)state;
 	assert_int_equal(sketch_most(0), 192);
 	assert_int_equal(sketch_most(192 * 96 + 95), 192);
 	assert_int_equal(sketch_most(193 * 96), 193);
 	assert_int_equal(sketch_most(1536 * 96 - 1), 1535);
 	assert_int_equal(sketch_most(UINT64_MAX), 1536);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(zeros),
-		cmocka_unit_test(blanks),
-		cmocka_unit_test(one_byte),
-		cmocka_unit_test(one_byte_and_blanks),
-		cmocka_unit_test(random_bytes),
-		cmocka_unit_test(many_zeros),
-		cmocka_unit_test(two_letters),
-		cmocka_unit_test(a_letter_and_blanks),
-		cmocka_unit_test(half_of_one_byte),
-		cmocka_unit_test(repeats),
-		cmocka_unit_test(periods),
-		cmocka_unit_test(texts),
-		cmocka_unit_test(crafted_windows),
-		cmocka_unit_test(levels_above_32),
-		cmocka_unit_test(golden_values),
-		cmocka_unit_test(times_are_rounded),
-		cmocka_unit_test(larger_contents_keep_more),
-	};
-
-	return run_with_variants(tests, sizeof(tests) / sizeof(tests[0]));
 }
