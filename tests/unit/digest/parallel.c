@@ -207,27 +207,6 @@ TEST(the_size_may_be_known)
 	free(b.data);
 }
 
-TEST(the_check_notices_a_difference)
-{
-	struct bytes b = recipe_random(3, 30000);
-	struct digests want = each_alone(b), other = each_alone(b);
-	int id;
-
-	assert_true(digests_are_equal(&want, &other));
-	for (id = 0; id < DIGEST_COUNT; id++) {
-		if (!other.blocks[id].bytes)
-			continue;
-		other.blocks[id].bytes[other.blocks[id].len - 1] ^= 1;
-		assert_false(digests_are_equal(&want, &other));
-		other.blocks[id].bytes[other.blocks[id].len - 1] ^= 1;
-	}
-	other.traits[15] ^= 1;
-	assert_false(digests_are_equal(&want, &other));
-	digests_release(&want);
-	digests_release(&other);
-	free(b.data);
-}
-
 TEST(only_what_is_asked_for)
 {
 	struct bytes b = recipe_text(3, 30000);

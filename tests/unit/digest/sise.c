@@ -106,23 +106,6 @@ TEST(signatures_are_the_published_ones)
 	tsv_close(&lines);
 }
 
-TEST(the_check_notices_a_wrong_value)
-{
-	struct tsv lines = tsv_open(DIR "signatures.tsv");
-	struct bytes input = recipe_parse("[\"rnd\",12,193]");
-	char *digit;
-
-	do {
-		assert_true(tsv_next(&lines));
-	} while (strcmp(lines.fields[0], "rnd_193") != 0);
-	assert_true(check_line(&lines, input));
-	digit = &lines.fields[3][10];
-	*digit = *digit == 'A' ? 'B' : 'A';
-	assert_false(check_line(&lines, input));
-	free(input.data);
-	tsv_close(&lines);
-}
-
 TEST(the_papers_texts)
 {
 	struct tsv lines = tsv_open(DIR "paper/quijote_signatures.tsv");

@@ -148,17 +148,6 @@ TEST(signatures_of_inputs)
 	set_release(&set);
 }
 
-TEST(the_check_notices_a_wrong_value)
-{
-	struct set set = set_load(DIR "compare_signatures.tsv", 1);
-	const struct sise_signature *a = set_find(&set, "tab2a");
-	const struct sise_signature *b = set_find(&set, "tab2b");
-
-	assert_true(check_score(a, b, 50));
-	assert_false(check_score(a, b, 16));
-	set_release(&set);
-}
-
 /* ---- tables of the paper ---- */
 
 TEST(table_24_special_signatures)

@@ -185,30 +185,6 @@ TEST(digests_are_the_programs)
 	tsv_close(&lines);
 }
 
-TEST(the_check_notices_a_wrong_value)
-{
-	struct tsv lines = tsv_open(SDHASH_DIR "digests.tsv");
-	struct golden g;
-
-	do {
-		assert_true(tsv_next(&lines));
-	} while (strcmp(lines.fields[0], "text_16384") != 0);
-	g = golden_of(&lines);
-	assert_true(check_golden(&g));
-	g.filters++;
-	assert_false(check_golden(&g));
-	g.filters--;
-	g.last_or_block--;
-	assert_false(check_golden(&g));
-	g.last_or_block++;
-	g.line_bytes++;
-	assert_false(check_golden(&g));
-	g.line_bytes--;
-	g.line_sha256[0] ^= 1;
-	assert_false(check_golden(&g));
-	tsv_close(&lines);
-}
-
 /* ---- pieces ---- */
 
 static void check_splits(const char *name, uint32_t block_size)
