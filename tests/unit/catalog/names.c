@@ -3,8 +3,9 @@
 
 #include "core/catalog/catalog_impl.h"
 
-/* Inodes of a small tree: /d/e/f, and a file x of its own. */
-enum { D = 10, E = 11, F = 12, X = 13, Y = 14 };
+/* Promises that random programs (model.c) do not reach.  The inodes of a small
+ * tree: /d/e/f, and a file x of its own. */
+enum { D = 10, E = 11, F = 12, X = 13 };
 
 static int set(struct catalog_txn *txn, uint64_t parent, const char *name,
 	       uint64_t inode)
@@ -23,16 +24,6 @@ static int move(struct catalog_txn *txn, uint64_t parent, const char *name,
 
 	return catalog_name_move(txn, &a, name_of(name), &b, name_of(new_name),
 				 false);
-}
-
-static int swap(struct catalog_txn *txn, uint64_t parent, const char *name,
-		uint64_t new_parent, const char *new_name)
-{
-	struct file_key a = key_of(parent);
-	struct file_key b = key_of(new_parent);
-
-	return catalog_name_move(txn, &a, name_of(name), &b, name_of(new_name),
-				 true);
 }
 
 static int drop(struct catalog_txn *txn, uint64_t parent, const char *name)
@@ -132,80 +123,6 @@ WITH_FIXTURE(test_what_is_no_name_is_refused)
 	commit(txn);
 }
 
-WITH_FIXTURE(test_hard_links_are_one_file)
-{
-	struct catalog_txn *txn = begin_write(*state);
-
-	assert_int_equal(set(txn, E, "also x", X), 0);
-	assert_paths(txn, X, "d/e/also x\nx\n");
-	assert_int_equal(drop(txn, ROOT.inode, "x"), 0);
-	assert_true(known(txn, X));
-	assert_paths(txn, X, "d/e/also x\n");
-	assert_int_equal(drop(txn, E, "also x"), 0);
-	assert_false(known(txn, X));
-	commit(txn);
-}
-
-WITH_FIXTURE(test_renaming_one_link_over_the_other_does_nothing)
-{
-	struct catalog_txn *txn = begin_write(*state);
-
-	assert_int_equal(set(txn, E, "also x", X), 0);
-	assert_int_equal(move(txn, ROOT.inode, "x", E, "also x"), 0);
-	assert_paths(txn, X, "d/e/also x\nx\n");
-	commit(txn);
-}
-
-WITH_FIXTURE(test_a_rename_takes_the_place_of_its_target)
-{
-	struct catalog_txn *txn = begin_write(*state);
-
-	assert_int_equal(move(txn, ROOT.inode, "x", E, "f"), 0);
-	assert_false(known(txn, F));
-	assert_paths(txn, X, "d/e/f\n");
-	commit(txn);
-}
-
-WITH_FIXTURE(test_a_target_with_another_name_survives)
-{
-	struct catalog_txn *txn = begin_write(*state);
-
-	assert_int_equal(set(txn, ROOT.inode, "also f", F), 0);
-	assert_int_equal(move(txn, ROOT.inode, "x", E, "f"), 0);
-	assert_paths(txn, F, "also f\n");
-	commit(txn);
-}
-
-WITH_FIXTURE(test_exchange_swaps_file_and_directory)
-{
-	struct catalog_txn *txn = begin_write(*state);
-
-	assert_int_equal(swap(txn, ROOT.inode, "x", D, "e"), 0);
-	assert_paths(txn, X, "d/e\n");
-	assert_paths(txn, F, "x/f\n");
-	commit(txn);
-}
-
-WITH_FIXTURE(test_an_unknown_source_clears_the_target)
-{
-	struct catalog_txn *txn = begin_write(*state);
-
-	assert_int_equal(move(txn, D, "unknown", E, "f"), -ENOENT);
-	assert_false(known(txn, F));
-	commit(txn);
-}
-
-WITH_FIXTURE(test_exchange_with_the_unknown_moves_the_known)
-{
-	struct catalog_txn *txn = begin_write(*state);
-
-	assert_int_equal(swap(txn, D, "unknown", E, "f"), -ENOENT);
-	assert_paths(txn, F, "d/unknown\n");
-	assert_int_equal(swap(txn, D, "unknown", D, "new"), -ENOENT);
-	assert_paths(txn, F, "d/new\n");
-	commit(txn);
-}
-
 WITH_FIXTURE(test_a_renamed_directory_takes_its_files_along)
 {
 	struct fixture *f = *state;
@@ -226,69 +143,6 @@ WITH_FIXTURE(test_a_renamed_directory_takes_its_files_along)
 	assert_int_equal(before.ms_entries, after.ms_entries);
 	assert_paths(txn, F, "moved/e/f\n");
 	assert_paths(txn, 599, "moved/e/file 499\n");
-	commit(txn);
-}
-
-WITH_FIXTURE(test_a_directory_has_one_name)
-{
-	struct catalog_txn *txn = begin_write(*state);
-
-	assert_int_equal(set(txn, ROOT.inode, "e", E), 0);
-	assert_paths(txn, F, "e/f\n");
-	assert_int_equal(drop(txn, D, "e"), -ENOENT);
-	commit(txn);
-}
-
-WITH_FIXTURE(test_a_removed_directory_takes_all_but_outside_links)
-{
-	struct catalog_txn *txn = begin_write(*state);
-	struct file_key d = key_of(D);
-
-	assert_int_equal(set(txn, E, "x too", X), 0);
-	assert_int_equal(catalog_file_remove(txn, &d), 0);
-	assert_false(known(txn, D));
-	assert_false(known(txn, E));
-	assert_false(known(txn, F));
-	assert_paths(txn, X, "x\n");
-	commit(txn);
-}
-
-WITH_FIXTURE(test_a_file_set_over_a_directory_empties_it)
-{
-	struct catalog_txn *txn = begin_write(*state);
-
-	assert_int_equal(set_fresh(txn, D, 9), 0);
-	assert_false(known(txn, E));
-	assert_false(known(txn, F));
-	assert_paths(txn, D, "d\n");
-	commit(txn);
-}
-
-WITH_FIXTURE(test_a_directory_set_over_linked_file_loses_the_names)
-{
-	struct catalog_txn *txn = begin_write(*state);
-
-	assert_int_equal(set(txn, E, "x too", X), 0);
-	directory(txn, X);
-	assert_paths(txn, X, "");
-	directory(txn, F);
-	assert_paths(txn, F, "d/e/f\n");
-	commit(txn);
-}
-
-WITH_FIXTURE(test_entries_make_their_parent_a_directory)
-{
-	struct catalog_txn *txn = begin_write(*state);
-	struct file_key y = key_of(Y);
-	struct file_record r;
-
-	assert_int_equal(set(txn, Y, "x", X), 0);
-	assert_int_equal(catalog_file_get(txn, &y, &r), 0);
-	assert_int_equal(r.state, FILE_DIRECTORY);
-	/* Nobody knows yet where that directory is. */
-	assert_paths(txn, X, "x\n");
-	assert_int_equal(set(txn, D, "y", Y), 0);
-	assert_paths(txn, X, "d/y/x\nx\n");
 	commit(txn);
 }
 
