@@ -335,27 +335,6 @@ TEST(test_anchors_stay_whatever_the_budget)
 	postings_free(p);
 }
 
-/* The limit is one for all: who came before and who comes after. */
-TEST(test_others_are_the_sample_below_the_limit)
-{
-	enum { COUNT = 60000, BUDGET = 10000 };
-	struct postings *p = make(BUDGET);
-	size_t below = 0;
-	uint32_t i, key;
-
-	for (i = 0; i < COUNT; i++)
-		add(p, i, i * 35791 % POSTINGS_KEYS, 0);
-	assert_int_equal(postings_limit(p), POSTINGS_KEYS / 8);
-	for (i = 0; i < COUNT; i++) {
-		key = i * 35791 % POSTINGS_KEYS;
-		below += key < postings_limit(p);
-		assert_int_equal(postings_find(p, key, NULL, 0),
-				 key < postings_limit(p));
-	}
-	assert_int_equal(p->count, below);
-	postings_free(p);
-}
-
 TEST(test_the_limit_goes_down_to_0)
 {
 	struct postings *p = make(1);
@@ -371,27 +350,6 @@ TEST(test_the_limit_goes_down_to_0)
 	assert_int_equal(p->count, 1);
 	assert_int_equal(postings_find(p, 0, NULL, 0), 0);
 	assert_int_equal(postings_find(p, 1, NULL, 0), 1);
-	postings_free(p);
-}
-
-TEST(test_added_again_it_is_one_entry)
-{
-	static const uint32_t keys[] = { 5, 5, 1u << 30, 5 };
-	struct postings *p = make(2);
-	uint32_t found[3];
-
-	assert_int_equal(postings_add(p, 9, keys, 4, 0), 0);
-	assert_int_equal(postings_add(p, 9, keys, 4, 0), 0);
-	assert_int_equal(p->count, 2);
-	/* An anchor from now on, and again none: it stays one. */
-	add(p, 9, 1u << 30, 1);
-	add(p, 9, 1u << 30, 0);
-	add(p, 8, 1, 1);
-	assert_true(postings_limit(p) <= 5);
-	assert_int_equal(p->count, 2);
-	assert_int_equal(postings_find(p, 5, found, 3), 0);
-	assert_int_equal(postings_find(p, 1u << 30, found, 3), 1);
-	assert_int_equal(found[0], 9);
 	postings_free(p);
 }
 
@@ -507,26 +465,6 @@ TEST(test_a_part_is_swept_alone)
 	assert_int_equal(p->count, 0);
 	for (i = 0; i < keys; i++)
 		assert_int_equal(postings_find(p, i, NULL, 0), 0);
-	postings_free(p);
-}
-
-/* What was swept makes room: nothing is dropped on its account. */
-TEST(test_swept_entries_do_not_count)
-{
-	struct postings *p = make(1000);
-	uint32_t round, i;
-
-	for (round = 0; round < 5; round++) {
-		for (i = 0; i < 1000; i++)
-			add(p, i, (i + round) * 1999999 % POSTINGS_KEYS, i % 2);
-		assert_int_equal(postings_limit(p), POSTINGS_KEYS);
-		assert_int_equal(p->count, 1000);
-		sweep_all(p, lives_never, NULL);
-	}
-	for (i = 0; i < 1001; i++)
-		add(p, i, i, 0);
-	assert_int_equal(postings_limit(p), 512);
-	assert_int_equal(p->count, 512);
 	postings_free(p);
 }
 
