@@ -125,63 +125,6 @@ TEST(every_length_between_guards)
 	guarded_free(&in);
 }
 
-TEST(every_alignment)
-{
-	static const size_t lengths[] = { 1, 15, 64, 129, 1000, 1024 };
-	struct guarded in = guarded_new(LONGEST);
-	struct draws d = draws_of(2);
-	struct kernel_rolling r;
-	size_t align, i, start;
-
-	for (align = 0; align < 64; align++) {
-		r = rolling_of(&d);
-		fill(in.data, in.len, 7 + align);
-		model(&r, in.data, in.len);
-		start = KERNEL_MAX_WINDOW + align;
-		for (i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++)
-			try_all(&r, in.data + start, hashes + start,
-				lengths[i]);
-	}
-	guarded_free(&in);
-}
-
-/* Equal windows have equal hashes. */
-TEST(every_period)
-{
-	static uint8_t data[2 * LONGEST / 4];
-	struct draws d = draws_of(3);
-	struct kernel_rolling r;
-	size_t period, i, k;
-
-	for (period = 1; period <= 600; period += 1 + period / 64) {
-		r = rolling_of(&d);
-		for (i = 0; i < sizeof(data); i++)
-			data[i] = i < period ? (uint8_t)draw(&d) :
-					       data[i - period];
-		for (k = 0; k < 3; k++) {
-			model(&r, data, sizeof(data));
-			try_all(&r, data + 100, hashes + 100, 1024);
-			data[100 + draw(&d) % 1024] ^= 0x55;
-		}
-	}
-}
-
-/* All bytes the same: the worst case of ties. */
-TEST(zeros_and_ones)
-{
-	static uint8_t data[1200];
-	struct draws d = draws_of(4);
-	struct kernel_rolling r;
-	size_t len;
-
-	for (len = 0; len <= 1100; len++) {
-		r = rolling_of(&d);
-		memset(data, len % 2 ? 0xff : 0, sizeof(data));
-		model(&r, data, sizeof(data));
-		try_all(&r, data + 96, hashes + 96, len);
-	}
-}
-
 TEST(the_best_variant_is_the_last_unless_told)
 {
 	size_t count;
