@@ -166,24 +166,3 @@ WITH_FIXTURE(test_what_cannot_be_found_is_looked_for)
 				     });
 	assert_known(f, 1);
 }
-
-WITH_FIXTURE(test_an_impossible_event_holds_up_no_other)
-{
-	struct fixture *f = *state;
-	struct file_key key, root;
-
-	make_directory(f, "from");
-	begin(f, 0);
-	key_of(f, "", &root);
-	key_of(f, "from", &key);
-	engine_name_moved(f->engine, &(struct engine_move){
-					     .parent = &root,
-					     .name = "from",
-					     .new_parent = &key,
-					     .new_name = "itself",
-				     });
-	write_text(f, "from/file", 1000);
-	engine_rescan(f->engine);
-	wait_idle(f);
-	assert_int_equal(status_number(f, "fresh"), 1);
-}
