@@ -93,7 +93,7 @@ static int set_for(const char *path, const char *kind, uint32_t id,
 	return set_acl(path, kind, entries, 5);
 }
 
-static void test_set(void)
+TEST(set)
 {
 	make_file("f", "content", 0640);
 	show_acl("f", ACCESS);
@@ -117,7 +117,7 @@ static void test_set(void)
 	show_acl("h", ACCESS);
 }
 
-static void test_minimal(void)
+TEST(minimal)
 {
 	const struct entry entries[] = {
 		{ OWNER, 6, NO_ID },
@@ -133,7 +133,7 @@ static void test_minimal(void)
 	show_stat("f");
 }
 
-static void test_invalid(void)
+TEST(invalid)
 {
 	const struct entry unordered[] = {
 		{ GROUP_OWNER, 4, NO_ID },
@@ -194,7 +194,7 @@ static void make_below(mode_t mask)
 	TRY(rmdir("d/sub"));
 }
 
-static void test_default(void)
+TEST(default)
 {
 	NEED(mkdir("d", 0755));
 	TRY(set_for("d", DEFAULT, 4101, 6, 7));
@@ -218,7 +218,7 @@ static void try_all(void)
 	show_names("d");
 }
 
-static void test_permission(void)
+TEST_AS_ROOT(permission)
 {
 	NEED(mkdir("d", 0700));
 	make_file("d/f", "content", 0600);
@@ -248,7 +248,7 @@ static void test_permission(void)
 	try_all();
 }
 
-static void test_group(void)
+TEST_AS_ROOT(group)
 {
 	const struct entry entries[] = {
 		{ OWNER, 7, NO_ID },        { GROUP_OWNER, 0, NO_ID },
@@ -270,7 +270,7 @@ static void test_group(void)
 }
 
 /* Set-group-ID goes when an ACL is set by somebody outside of the group. */
-static void test_set_id(void)
+TEST_AS_ROOT(set_id)
 {
 	make_file("f", "content", 0644);
 	NEED(chown("f", alice.uid, 5555));
@@ -283,16 +283,3 @@ static void test_set_id(void)
 	TRY(set_for("f", ACCESS, bob.uid, 7, 7));
 	show_stat("f");
 }
-
-static const struct test tests[] = {
-	{ .name = "set", .run = test_set },
-	{ .name = "minimal", .run = test_minimal },
-	{ .name = "invalid", .run = test_invalid },
-	{ .name = "default", .run = test_default },
-	{ "permission", test_permission, NEEDS_ROOT },
-	{ "group", test_group, NEEDS_ROOT },
-	{ "set-id", test_set_id, NEEDS_ROOT },
-	{ .name = NULL },
-};
-
-const struct suite group_acl = { "acl", tests };

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static void test_modes(void)
+TEST(modes)
 {
 	static const mode_t modes[] = { 0,     0400,  0777,  01777, 02777,
 					04777, 07777, 02666, 06644, 0124 };
@@ -35,7 +35,7 @@ static void test_modes(void)
 	TIMES("d", chmod("d", 0700));
 }
 
-static void test_owner_only(void)
+TEST_AS_ROOT(owner_only)
 {
 	make_file("f", "content", 0666);
 	NEED(chown("f", alice.uid, alice.gid));
@@ -59,7 +59,7 @@ static void test_owner_only(void)
 }
 
 /* Set-group-ID on a file of a group that is not one's own is dropped. */
-static void test_foreign_group(void)
+TEST_AS_ROOT(foreign_group)
 {
 	make_file("f", "content", 0644);
 	NEED(mkdir("d", 0755));
@@ -81,7 +81,7 @@ static void test_foreign_group(void)
 	show_stat("f");
 }
 
-static void test_chown_root(void)
+TEST_AS_ROOT(chown_root)
 {
 	int fd;
 
@@ -119,7 +119,7 @@ static void test_chown_root(void)
 	TRY(chown("f/x", 1, 1));
 }
 
-static void test_chown_user(void)
+TEST_AS_ROOT(chown_user)
 {
 	make_file("f", "content", 0644);
 	NEED(chown("f", alice.uid, alice.gid));
@@ -146,7 +146,7 @@ static void test_chown_user(void)
 	show_stat("f");
 }
 
-static void test_chown_as_is(void)
+TEST(chown_as_is)
 {
 	make_file("f", "content", 0644);
 	TRY(chown("f", getuid(), getgid()));
@@ -159,15 +159,3 @@ static void test_chown_as_is(void)
 	TRY(chown("f", (uid_t)-1, 1));
 	show_stat("f");
 }
-
-static const struct test tests[] = {
-	{ .name = "modes", .run = test_modes },
-	{ "owner-only", test_owner_only, NEEDS_ROOT },
-	{ "foreign-group", test_foreign_group, NEEDS_ROOT },
-	{ "chown-root", test_chown_root, NEEDS_ROOT },
-	{ "chown-user", test_chown_user, NEEDS_ROOT },
-	{ .name = "chown-as-is", .run = test_chown_as_is },
-	{ .name = NULL },
-};
-
-const struct suite group_chmod = { "chmod", tests };

@@ -18,22 +18,25 @@
  * Every test is a process of its own, in an empty directory of its own, with
  * umask 022.  It never stops early: what depends on a call that failed fails
  * as well, in the same way on both sides.
+ *
+ * TEST(name) comes before its body; the group is named as the file.  Names are
+ * written with hyphens.
  */
-struct test {
-	const char *name;
-	void (*run)(void);
-	unsigned needs;
-};
+#define TEST(name) TEST_NEEDS(name, false)
 
 /* The test changes users, and has nothing to do where it cannot. */
-#define NEEDS_ROOT 1u
+#define TEST_AS_ROOT(name) TEST_NEEDS(name, true)
 
-struct suite {
-	const char *name;
-	const struct test *tests; /* up to one without a name */
-};
+#define TEST_NEEDS(name, needs_root)                                          \
+	static void test_##name(void);                                        \
+	__attribute__((constructor)) static void add_##name(void)             \
+	{                                                                     \
+		test_add(__FILE__, __LINE__, #name, test_##name, needs_root); \
+	}                                                                     \
+	static void test_##name(void)
 
-extern const struct suite *const groups[]; /* up to NULL */
+void test_add(const char *file, int line, const char *name, void (*run)(void),
+	      bool needs_root);
 
 /* ---- results ---- */
 

@@ -11,7 +11,7 @@ static long copy(int from, off_t at, int to, off_t to_at, size_t size)
 	return copy_file_range(from, &at, to, &to_at, size, 0);
 }
 
-static void test_ranges(void)
+TEST(ranges)
 {
 	int from;
 	int to;
@@ -37,7 +37,7 @@ static void test_ranges(void)
 	show_content("g");
 }
 
-static void test_same_file(void)
+TEST(same_file)
 {
 	int fd;
 
@@ -51,7 +51,7 @@ static void test_same_file(void)
 	show_content("f");
 }
 
-static void test_errors(void)
+TEST(errors)
 {
 	int from;
 	int fd;
@@ -74,7 +74,7 @@ static void test_errors(void)
 	show_content("g");
 }
 
-static void test_times(void)
+TEST(times)
 {
 	int from;
 	int to;
@@ -88,7 +88,7 @@ static void test_times(void)
 }
 
 /* To and from the directory past the mount. */
-static void test_behind(void)
+TEST(behind)
 {
 	int from;
 	int to;
@@ -105,7 +105,7 @@ static void test_behind(void)
 	show_content("h");
 }
 
-static void test_set_id(void)
+TEST_AS_ROOT(set_id)
 {
 	int from;
 	int to;
@@ -124,15 +124,3 @@ static void test_set_id(void)
 	TRY(copy(from, 0, to, 0, 10));
 	show_stat("g");
 }
-
-static const struct test tests[] = {
-	{ .name = "ranges", .run = test_ranges },
-	{ .name = "same-file", .run = test_same_file },
-	{ .name = "errors", .run = test_errors },
-	{ .name = "times", .run = test_times },
-	{ .name = "behind", .run = test_behind },
-	{ "set-id", test_set_id, NEEDS_ROOT },
-	{ .name = NULL },
-};
-
-const struct suite group_copy = { "copy", tests };

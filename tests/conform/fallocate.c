@@ -19,7 +19,7 @@ static void show_blocks(int fd)
 		    st.st_blocks * 512 < st.st_size ? "holes" : "no holes");
 }
 
-static void test_modes(void)
+TEST(modes)
 {
 	int fd;
 
@@ -49,7 +49,7 @@ static void test_modes(void)
 	show_blocks(fd);
 }
 
-static void test_shifting(void)
+TEST(shifting)
 {
 	int fd;
 
@@ -65,7 +65,7 @@ static void test_shifting(void)
 	show_content("f");
 }
 
-static void test_errors(void)
+TEST(errors)
 {
 	int fd;
 
@@ -91,7 +91,7 @@ static void test_errors(void)
 	show_content("f");
 }
 
-static void test_times(void)
+TEST(times)
 {
 	int fd;
 
@@ -105,7 +105,7 @@ static void test_times(void)
 	TIMES("f", fallocate(fd, 0, 0, 0));
 }
 
-static void test_set_id(void)
+TEST_AS_ROOT(set_id)
 {
 	static const int modes[] = { 0, KEEP, PUNCH, ZERO };
 	int fd;
@@ -125,14 +125,3 @@ static void test_set_id(void)
 		close(fd);
 	}
 }
-
-static const struct test tests[] = {
-	{ .name = "modes", .run = test_modes },
-	{ .name = "shifting", .run = test_shifting },
-	{ .name = "errors", .run = test_errors },
-	{ .name = "times", .run = test_times },
-	{ "set-id", test_set_id, NEEDS_ROOT },
-	{ .name = NULL },
-};
-
-const struct suite group_fallocate = { "fallocate", tests };

@@ -44,7 +44,7 @@ static void set_flags(const char *path, int set)
 	show_flags(path);
 }
 
-static void test_flags(void)
+TEST(flags)
 {
 	static const int each[] = { FS_NODUMP_FL, FS_NOATIME_FL, FS_SYNC_FL,
 				    FS_NODUMP_FL | FS_SYNC_FL, 0 };
@@ -62,7 +62,7 @@ static void test_flags(void)
 	show_content("f");
 }
 
-static void test_extended(void)
+TEST(extended)
 {
 	struct fsxattr all = { .fsx_xflags = 0 };
 	int fd;
@@ -80,7 +80,7 @@ static void test_extended(void)
 }
 
 /* Programs that find a file in the way of its flags. */
-static void test_protected(void)
+TEST_AS_ROOT(protected)
 {
 	int fd;
 
@@ -102,7 +102,7 @@ static void test_protected(void)
 	TRY(unlink("f"));
 }
 
-static void test_users(void)
+TEST_AS_ROOT(users)
 {
 	make_file("f", "content", 0666);
 	NEED(chown("f", alice.uid, alice.gid));
@@ -118,7 +118,7 @@ static void test_users(void)
 	show_flags("f");
 }
 
-static void test_others(void)
+TEST(others)
 {
 	struct fiemap extents = { .fm_length = 100 }; /* counts them */
 	char argument[256] = "";
@@ -133,14 +133,3 @@ static void test_others(void)
 	NEED(mkfifo("p", 0644));
 	show_flags("p");
 }
-
-static const struct test tests[] = {
-	{ .name = "flags", .run = test_flags },
-	{ .name = "extended", .run = test_extended },
-	{ "protected", test_protected, NEEDS_ROOT },
-	{ "users", test_users, NEEDS_ROOT },
-	{ .name = "others", .run = test_others },
-	{ .name = NULL },
-};
-
-const struct suite group_flags = { "flags", tests };

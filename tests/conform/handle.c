@@ -20,7 +20,7 @@ static int get(const char *path, int flags, struct handle_buffer *out)
 	return name_to_handle_at(AT_FDCWD, path, &out->h, &mount_id, flags);
 }
 
-static void test_names(void)
+TEST(names)
 {
 	struct handle_buffer a;
 	struct handle_buffer b;
@@ -44,7 +44,7 @@ static void test_names(void)
 	TRY(name_to_handle_at(AT_FDCWD, "f", &a.h, &mount_id, 0));
 }
 
-static void test_open(void)
+TEST(open)
 {
 	struct handle_buffer file;
 	struct handle_buffer dir;
@@ -65,11 +65,3 @@ static void test_open(void)
 	file.bytes[0] ^= 0xff;
 	TRY_FD(open_by_handle_at(AT_FDCWD, &file.h, O_RDONLY));
 }
-
-static const struct test tests[] = {
-	{ .name = "names", .run = test_names },
-	{ .name = "open", .run = test_open },
-	{ .name = NULL },
-};
-
-const struct suite group_handle = { "handle", tests };

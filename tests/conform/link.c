@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static void test_hard(void)
+TEST(hard)
 {
 	struct stat a;
 	struct stat b;
@@ -42,7 +42,7 @@ static void test_hard(void)
 	show_names(".");
 }
 
-static void test_hard_special(void)
+TEST(hard_special)
 {
 	char path[64];
 	int fd;
@@ -67,7 +67,7 @@ static void test_hard_special(void)
 	show_names(".");
 }
 
-static void test_hard_times(void)
+TEST(hard_times)
 {
 	make_file("f", "content", 0640);
 	NEED(mkdir("d", 0755));
@@ -78,7 +78,7 @@ static void test_hard_times(void)
 }
 
 /* All of them have to be counted, and one more than ext4 allows. */
-static void test_many(void)
+TEST(many)
 {
 	char name[32];
 	int made = 0;
@@ -105,7 +105,7 @@ static void show_link(const char *path, size_t size)
 	say("target of %s = %zd, %.40s", path, len, target);
 }
 
-static void test_symbolic(void)
+TEST(symbolic)
 {
 	char target[2 * PATH_MAX];
 
@@ -144,7 +144,7 @@ static void test_symbolic(void)
 	show_names(".");
 }
 
-static void test_loops(void)
+TEST(loops)
 {
 	char from[32] = "f";
 	char to[32];
@@ -175,7 +175,7 @@ static void test_loops(void)
 	show_stat("self");
 }
 
-static void test_symbolic_attributes(void)
+TEST(symbolic_attributes)
 {
 	make_file("f", "content", 0640);
 	NEED(symlink("f", "l"));
@@ -195,7 +195,7 @@ static void test_symbolic_attributes(void)
 	TIMES("m", link("m", "n"));
 }
 
-static void test_hard_permission(void)
+TEST_AS_ROOT(hard_permission)
 {
 	NEED(chmod(".", 0777));
 	make_file("f", "content", 0600);
@@ -214,7 +214,7 @@ static void test_hard_permission(void)
 	show_names(".");
 }
 
-static void test_symbolic_owner(void)
+TEST_AS_ROOT(symbolic_owner)
 {
 	NEED(chmod(".", 0777));
 	NEED(mkdir("g", 0777));
@@ -229,18 +229,3 @@ static void test_symbolic_owner(void)
 	TRY(lchown("l", bob.uid, bob.gid));
 	TRY(readlink("l", (char[8]){ "" }, 8));
 }
-
-static const struct test tests[] = {
-	{ .name = "hard", .run = test_hard },
-	{ .name = "hard-special", .run = test_hard_special },
-	{ .name = "hard-times", .run = test_hard_times },
-	{ .name = "many", .run = test_many },
-	{ .name = "symbolic", .run = test_symbolic },
-	{ .name = "loops", .run = test_loops },
-	{ .name = "symbolic-attributes", .run = test_symbolic_attributes },
-	{ "hard-permission", test_hard_permission, NEEDS_ROOT },
-	{ "symbolic-owner", test_symbolic_owner, NEEDS_ROOT },
-	{ .name = NULL },
-};
-
-const struct suite group_link = { "link", tests };

@@ -98,7 +98,7 @@ static void show_flock(void)
 
 /* ---- POSIX ---- */
 
-static void test_ranges(void)
+TEST(ranges)
 {
 	int fd;
 
@@ -122,7 +122,7 @@ static void test_ranges(void)
 	show_lock(fd);
 }
 
-static void test_whence(void)
+TEST(whence)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_start = -2, .l_len = 1 };
 	int fd;
@@ -142,7 +142,7 @@ static void test_whence(void)
 	TRY(set(fd, 99, 0, 1));
 }
 
-static void test_access(void)
+TEST(access)
 {
 	int r;
 	int w;
@@ -161,7 +161,7 @@ static void test_access(void)
 	TRY(set(open("f", O_PATH), F_RDLCK, 0, 1));
 }
 
-static void test_close(void)
+TEST(close)
 {
 	int fd;
 	int other;
@@ -180,7 +180,7 @@ static void test_close(void)
 }
 
 /* Descriptors for reading that were open before the lock was set. */
-static void test_close_early(void)
+TEST(close_early)
 {
 	int fd;
 	int early;
@@ -215,7 +215,7 @@ static void child_of_locker(struct partner *self)
 	_exit(0);
 }
 
-static void test_two_processes(void)
+TEST(two_processes)
 {
 	struct partner p;
 	int fd;
@@ -266,7 +266,7 @@ static void waiting_child(struct partner *self)
 	TRY(flock(fd, LOCK_EX));
 }
 
-static void test_interrupted(void)
+TEST(interrupted)
 {
 	struct partner p;
 	int fd;
@@ -310,7 +310,7 @@ static bool is_in_fcntl(pid_t pid)
 }
 
 /* Two wait for each other, and the second one is told so. */
-static void test_deadlock(void)
+TEST(deadlock)
 {
 	struct partner p;
 	int fd;
@@ -332,7 +332,7 @@ static void test_deadlock(void)
 
 /* ---- open file descriptions ---- */
 
-static void test_ofd(void)
+TEST(ofd)
 {
 	int fd;
 	int other;
@@ -355,7 +355,7 @@ static void test_ofd(void)
 }
 
 /* A close() of the mount does not wait for what it brings about. */
-static void test_ofd_close(void)
+TEST(ofd_close)
 {
 	struct flock lock = range(F_WRLCK, 0, 5);
 	int fd;
@@ -375,7 +375,7 @@ static void test_ofd_close(void)
 
 /* ---- flock() ---- */
 
-static void test_flock(void)
+TEST(flock)
 {
 	int fd;
 	int other;
@@ -409,7 +409,7 @@ static void test_flock(void)
 	TRY(flock(open("d", O_RDONLY), LOCK_EX | LOCK_NB));
 }
 
-static void test_kinds_apart(void)
+TEST(kinds_apart)
 {
 	int fd;
 	int other;
@@ -427,7 +427,7 @@ static void test_kinds_apart(void)
 
 /* ---- seen from the other side of the mount ---- */
 
-static void test_behind(void)
+TEST(behind)
 {
 	int fd;
 
@@ -457,7 +457,7 @@ static void behind_holder(struct partner *self)
 	_exit(0);
 }
 
-static void test_from_behind(void)
+TEST(from_behind)
 {
 	struct partner p;
 	int fd;
@@ -475,7 +475,7 @@ static void test_from_behind(void)
 	TRY(flock(fd, LOCK_EX | LOCK_NB));
 }
 
-static void test_lease(void)
+TEST(lease)
 {
 	int fd;
 
@@ -484,24 +484,3 @@ static void test_lease(void)
 	TRY(fcntl(fd, F_SETLEASE, F_RDLCK));
 	TRY(fcntl(fd, F_GETLEASE));
 }
-
-static const struct test tests[] = {
-	{ .name = "ranges", .run = test_ranges },
-	{ .name = "whence", .run = test_whence },
-	{ .name = "access", .run = test_access },
-	{ .name = "close", .run = test_close },
-	{ .name = "close-early", .run = test_close_early },
-	{ .name = "two-processes", .run = test_two_processes },
-	{ .name = "interrupted", .run = test_interrupted },
-	{ .name = "deadlock", .run = test_deadlock },
-	{ .name = "ofd", .run = test_ofd },
-	{ .name = "ofd-close", .run = test_ofd_close },
-	{ .name = "flock", .run = test_flock },
-	{ .name = "kinds-apart", .run = test_kinds_apart },
-	{ .name = "behind", .run = test_behind },
-	{ .name = "from-behind", .run = test_from_behind },
-	{ .name = "lease", .run = test_lease },
-	{ .name = NULL },
-};
-
-const struct suite group_locks = { "locks", tests };

@@ -26,11 +26,49 @@
 char current_test[128];
 char behind_directory[PATH_MAX];
 
-extern const struct suite group_readonly;
-extern const struct suite group_space;
-
 static const char *top;
 static const char *behind_top;
+
+/* ---- the tests ---- */
+
+enum { TESTS_MAX = 256 };
+
+struct test {
+	char group[24];
+	char name[48];
+	int line;
+	void (*run)(void);
+	bool needs_root;
+};
+
+static struct test tests[TESTS_MAX];
+static size_t test_count;
+
+static bool is_before(const struct test *a, const struct test *b)
+{
+	int order = strcmp(a->group, b->group);
+
+	return order ? order < 0 : a->line < b->line;
+}
+
+/* Constructors run in any order: the tests are sorted. */
+void test_add(const char *file, int line, const char *name, void (*run)(void),
+	      bool needs_root)
+{
+	const char *base = strrchr(file, '/') + 1;
+	struct test t = { .line = line, .run = run, .needs_root = needs_root };
+	size_t i;
+
+	if (test_count == TESTS_MAX || strlen(name) >= sizeof(t.name))
+		abort();
+	snprintf(t.group, sizeof(t.group), "%.*s", (int)strcspn(base, "."),
+		 base);
+	for (i = 0; name[i]; i++)
+		t.name[i] = name[i] == '_' ? '-' : name[i];
+	for (i = test_count++; i > 0 && is_before(&t, &tests[i - 1]); i--)
+		tests[i] = tests[i - 1];
+	tests[i] = t;
+}
 
 static int enter(const char *name)
 {
@@ -51,12 +89,13 @@ static int enter(const char *name)
 	return 0;
 }
 
-static int run_process(const struct suite *g, const struct test *t)
+static int run_process(const struct test *t)
 {
 	char name[sizeof(current_test)];
 
-	snprintf(current_test, sizeof(current_test), "%s/%s", g->name, t->name);
-	snprintf(name, sizeof(name), "%s.%s", g->name, t->name);
+	snprintf(current_test, sizeof(current_test), "%s/%s", t->group,
+		 t->name);
+	snprintf(name, sizeof(name), "%s.%s", t->group, t->name);
 	umask(022);
 	if (enter(name) != 0)
 		return EXIT_FAILURE;
@@ -65,48 +104,36 @@ static int run_process(const struct suite *g, const struct test *t)
 	return EXIT_SUCCESS;
 }
 
-static int run_test(const struct suite *g, const struct test *t)
+static int run_test(const struct test *t)
 {
 	int status;
 	pid_t pid = fork();
 
 	if (!pid)
-		_exit(run_process(g, t));
+		_exit(run_process(t));
 	if (pid < 0 || waitpid(pid, &status, 0) != pid) {
 		perror("fork");
 		return -1;
 	}
 	if (WIFSIGNALED(status)) {
-		fprintf(stderr, "%s/%s: killed by signal %d\n", g->name,
+		fprintf(stderr, "%s/%s: killed by signal %d\n", t->group,
 			t->name, WTERMSIG(status));
 		return -1;
 	}
 	if (WEXITSTATUS(status) != 0) {
-		fprintf(stderr, "%s/%s: failed\n", g->name, t->name);
+		fprintf(stderr, "%s/%s: failed\n", t->group, t->name);
 		return -1;
 	}
 	return 0;
 }
 
-static int run_group(const struct suite *g)
-{
-	int status = 0;
-
-	for (const struct test *t = g->tests; t->name; t++) {
-		if (t->needs & NEEDS_ROOT && geteuid() != 0)
-			continue;
-		if (run_test(g, t) != 0)
-			status = -1;
-	}
-	return status;
-}
-
-static bool is_wanted(const struct suite *g, int count, char **names)
+static bool is_wanted(const char *group, int count, char **names)
 {
 	if (!count)
-		return g != &group_readonly && g != &group_space;
+		return strcmp(group, "readonly") != 0 &&
+		       strcmp(group, "space") != 0;
 	for (int i = 0; i < count; i++) {
-		if (strcmp(names[i], g->name) == 0)
+		if (strcmp(names[i], group) == 0)
 			return true;
 	}
 	return false;
@@ -114,8 +141,8 @@ static bool is_wanted(const struct suite *g, int count, char **names)
 
 static bool is_group(const char *name)
 {
-	for (size_t i = 0; groups[i]; i++) {
-		if (strcmp(groups[i]->name, name) == 0)
+	for (size_t i = 0; i < test_count; i++) {
+		if (strcmp(tests[i].group, name) == 0)
 			return true;
 	}
 	fprintf(stderr, "conform: no group '%s'\n", name);
@@ -138,9 +165,11 @@ int main(int argc, char **argv)
 	behind_top = argv[2];
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);
-	for (size_t i = 0; groups[i]; i++) {
-		if (is_wanted(groups[i], argc - 3, argv + 3) &&
-		    run_group(groups[i]) != 0)
+	for (size_t i = 0; i < test_count; i++) {
+		const struct test *t = &tests[i];
+
+		if (is_wanted(t->group, argc - 3, argv + 3) &&
+		    (!t->needs_root || geteuid() == 0) && run_test(t) != 0)
 			status = EXIT_FAILURE;
 	}
 	return status;

@@ -6,7 +6,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-static void test_make(void)
+TEST(make)
 {
 	make_file("f", "content", 0644);
 	NEED(symlink("nosuch", "dangling"));
@@ -33,7 +33,7 @@ static void test_make(void)
 	show_names(".");
 }
 
-static void test_modes(void)
+TEST(modes)
 {
 	static const mode_t modes[] = { 0,     0700,  0777,  01777,
 					02777, 04777, 07777, 0111 };
@@ -78,7 +78,7 @@ static void make_in_group(void)
 	show_stat("g/d/e");
 }
 
-static void test_set_group_id(void)
+TEST_AS_ROOT(set_group_id)
 {
 	NEED(mkdir("g", 0777));
 	NEED(chown("g", 0, 5555));
@@ -87,7 +87,7 @@ static void test_set_group_id(void)
 	make_in_group();
 }
 
-static void test_set_group_id_member(void)
+TEST_AS_ROOT(set_group_id_member)
 {
 	NEED(mkdir("g", 0777));
 	NEED(chown("g", 0, SHARED_GROUP));
@@ -96,7 +96,7 @@ static void test_set_group_id_member(void)
 	make_in_group();
 }
 
-static void test_set_group_id_root(void)
+TEST_AS_ROOT(set_group_id_root)
 {
 	NEED(mkdir("g", 0777));
 	NEED(chown("g", 17, 5555));
@@ -104,7 +104,7 @@ static void test_set_group_id_root(void)
 	make_in_group();
 }
 
-static void test_owner(void)
+TEST_AS_ROOT(owner)
 {
 	NEED(chmod(".", 0777));
 	be(&alice);
@@ -120,15 +120,3 @@ static void test_owner(void)
 	show_names("d");
 	show_names(".");
 }
-
-static const struct test tests[] = {
-	{ .name = "make", .run = test_make },
-	{ .name = "modes", .run = test_modes },
-	{ "set-group-id", test_set_group_id, NEEDS_ROOT },
-	{ "set-group-id-member", test_set_group_id_member, NEEDS_ROOT },
-	{ "set-group-id-root", test_set_group_id_root, NEEDS_ROOT },
-	{ "owner", test_owner, NEEDS_ROOT },
-	{ .name = NULL },
-};
-
-const struct suite group_mkdir = { "mkdir", tests };

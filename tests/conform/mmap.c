@@ -15,7 +15,7 @@ static void *map(int fd, int protection, int flags)
 	return mmap(NULL, 4 * PAGE, protection, flags, fd, 0);
 }
 
-static void test_shared_write(void)
+TEST(shared_write)
 {
 	char data[16] = "";
 	char *at;
@@ -46,7 +46,7 @@ static void test_shared_write(void)
 }
 
 /* The map lives on after the descriptor. */
-static void test_closed(void)
+TEST(closed)
 {
 	char *at;
 	int fd;
@@ -67,7 +67,7 @@ static void test_closed(void)
 	show_names(".");
 }
 
-static void test_private(void)
+TEST(private)
 {
 	char *at;
 	int fd;
@@ -85,7 +85,7 @@ static void test_private(void)
 	show_content("f");
 }
 
-static void test_protection(void)
+TEST(protection)
 {
 	int fd;
 
@@ -130,12 +130,12 @@ static void test_written_through(int flags)
 	show_content("f");
 }
 
-static void test_append(void)
+TEST(append)
 {
 	test_written_through(O_APPEND);
 }
 
-static void test_direct(void)
+TEST(direct)
 {
 	test_written_through(O_DIRECT);
 }
@@ -152,7 +152,7 @@ static void touch_beyond(void)
 	say("memory behind the end = writable");
 }
 
-static void test_end(void)
+TEST(end)
 {
 	char *at;
 	int fd;
@@ -174,7 +174,7 @@ static void test_end(void)
 	show_content("f");
 }
 
-static void test_times(void)
+TEST(times)
 {
 	char *at;
 	int fd;
@@ -196,7 +196,7 @@ static void child_writes(void)
 		memcpy(at + 10, "child", 5);
 }
 
-static void test_two_processes(void)
+TEST(two_processes)
 {
 	char *at;
 	int fd;
@@ -224,7 +224,7 @@ static void copy_program(const char *to)
 	close(out);
 }
 
-static void test_busy_text(void)
+TEST(busy_text)
 {
 	int status = 0;
 	int fd;
@@ -251,19 +251,3 @@ static void test_busy_text(void)
 	TRY(access("program", X_OK));
 	TRY(execl("program", "program", "0", (char *)NULL));
 }
-
-static const struct test tests[] = {
-	{ .name = "shared-write", .run = test_shared_write },
-	{ .name = "closed", .run = test_closed },
-	{ .name = "private", .run = test_private },
-	{ .name = "protection", .run = test_protection },
-	{ .name = "append", .run = test_append },
-	{ .name = "direct", .run = test_direct },
-	{ .name = "end", .run = test_end },
-	{ .name = "times", .run = test_times },
-	{ .name = "two-processes", .run = test_two_processes },
-	{ .name = "busy-text", .run = test_busy_text },
-	{ .name = NULL },
-};
-
-const struct suite group_mmap = { "mmap", tests };

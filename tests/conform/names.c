@@ -26,7 +26,7 @@ static void prepare(void)
 	path_too_long[PATH_MAX - 1] = 'f';
 }
 
-static void test_longest(void)
+TEST(longest)
 {
 	struct stat st;
 
@@ -49,7 +49,7 @@ static void test_longest(void)
 	show_names(".");
 }
 
-static void test_too_long(void)
+TEST(too_long)
 {
 	struct stat st;
 
@@ -81,7 +81,7 @@ static void test_too_long(void)
 	show_names(".");
 }
 
-static void test_paths(void)
+TEST(paths)
 {
 	struct stat st;
 
@@ -99,7 +99,7 @@ static void test_paths(void)
 }
 
 /* Every byte but two may be in a name. */
-static void test_bytes(void)
+TEST(bytes)
 {
 	char name[4] = "x?y";
 	unsigned made = 0;
@@ -134,7 +134,7 @@ static void test_bytes(void)
 	show_names(".");
 }
 
-static void test_deep(void)
+TEST(deep)
 {
 	struct stat st;
 	int depth;
@@ -155,7 +155,7 @@ static void test_deep(void)
 	show_names(".");
 }
 
-static void test_slashes(void)
+TEST(slashes)
 {
 	struct stat st;
 
@@ -179,15 +179,3 @@ static void test_slashes(void)
 	TRY_FD(open("k/..", O_RDONLY));
 	show_names(".");
 }
-
-static const struct test tests[] = {
-	{ .name = "longest", .run = test_longest },
-	{ .name = "too-long", .run = test_too_long },
-	{ .name = "paths", .run = test_paths },
-	{ .name = "bytes", .run = test_bytes },
-	{ .name = "deep", .run = test_deep },
-	{ .name = "slashes", .run = test_slashes },
-	{ .name = NULL },
-};
-
-const struct suite group_names = { "names", tests };

@@ -29,7 +29,7 @@ static void show_events(const char *what)
 	say("events of %s =%s", what, text);
 }
 
-static void test_events(void)
+TEST(events)
 {
 	char byte;
 	int fd;
@@ -71,10 +71,3 @@ static void test_events(void)
 	TRY(rmdir("d"));
 	show_events("the end");
 }
-
-static const struct test tests[] = {
-	{ .name = "events", .run = test_events },
-	{ .name = NULL },
-};
-
-const struct suite group_notify = { "notify", tests };

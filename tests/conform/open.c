@@ -8,7 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-static void test_create(void)
+TEST(create)
 {
 	int fd;
 
@@ -37,7 +37,7 @@ static void test_create(void)
 	show_names(".");
 }
 
-static void test_access_modes(void)
+TEST(access_modes)
 {
 	char byte = 0;
 	int fd;
@@ -61,7 +61,7 @@ static void test_access_modes(void)
 	show_content("f");
 }
 
-static void test_truncate_flag(void)
+TEST(truncate)
 {
 	int other;
 	int fd;
@@ -88,7 +88,7 @@ static void test_truncate_flag(void)
 	show_stat("h");
 }
 
-static void test_append(void)
+TEST(append)
 {
 	char data[8] = "";
 	int fd;
@@ -119,7 +119,7 @@ static void test_append(void)
 	show_content("f");
 }
 
-static void test_append_behind(void)
+TEST(append_behind)
 {
 	int fd;
 	int other;
@@ -139,7 +139,7 @@ static void test_append_behind(void)
 
 #define BLOCK 4096
 
-static void test_direct(void)
+TEST(direct)
 {
 	char *data;
 	int fd;
@@ -167,7 +167,7 @@ static void test_direct(void)
 	free(data);
 }
 
-static void test_direct_unaligned(void)
+TEST(direct_unaligned)
 {
 	char *data;
 	int fd;
@@ -185,7 +185,7 @@ static void test_direct_unaligned(void)
 	free(data);
 }
 
-static void test_path(void)
+TEST(path)
 {
 	char byte;
 	int dir;
@@ -217,7 +217,7 @@ static void test_path(void)
 	show_names(".");
 }
 
-static void test_nofollow_directory(void)
+TEST(nofollow_directory)
 {
 	make_file("f", "abc", 0644);
 	NEED(mkdir("d", 0755));
@@ -247,7 +247,7 @@ static void test_nofollow_directory(void)
 	show_names(".");
 }
 
-static void test_tmpfile(void)
+TEST(tmpfile)
 {
 	char path[64];
 	int fd;
@@ -271,7 +271,7 @@ static void test_tmpfile(void)
 	TRY_FD(open("d/nosuch", O_TMPFILE | O_RDWR, 0640));
 }
 
-static void test_tmpfile_errors(void)
+TEST(tmpfile_errors)
 {
 	make_file("f", "", 0644);
 	TRY_FD(open(".", O_TMPFILE | O_RDONLY, 0640));
@@ -279,7 +279,7 @@ static void test_tmpfile_errors(void)
 	TRY_FD(open("nosuch", O_TMPFILE | O_RDWR, 0640));
 }
 
-static void test_odd_flags(void)
+TEST(odd_flags)
 {
 	int n;
 	int fd;
@@ -304,7 +304,7 @@ static void test_odd_flags(void)
 	show_content("f");
 }
 
-static void test_of_another_user(void)
+TEST_AS_ROOT(of_another_user)
 {
 	make_file("f", "abc", 0666);
 	make_file("mine", "abc", 0600);
@@ -322,22 +322,3 @@ static void test_of_another_user(void)
 	be(&root);
 	TRY_FD(open("new", O_RDWR));
 }
-
-static const struct test tests[] = {
-	{ .name = "create", .run = test_create },
-	{ .name = "access-modes", .run = test_access_modes },
-	{ .name = "truncate", .run = test_truncate_flag },
-	{ .name = "append", .run = test_append },
-	{ .name = "append-behind", .run = test_append_behind },
-	{ .name = "direct", .run = test_direct },
-	{ .name = "direct-unaligned", .run = test_direct_unaligned },
-	{ .name = "path", .run = test_path },
-	{ .name = "nofollow-directory", .run = test_nofollow_directory },
-	{ .name = "tmpfile", .run = test_tmpfile },
-	{ .name = "tmpfile-errors", .run = test_tmpfile_errors },
-	{ .name = "odd-flags", .run = test_odd_flags },
-	{ "of-another-user", test_of_another_user, NEEDS_ROOT },
-	{ .name = NULL },
-};
-
-const struct suite group_open = { "open", tests };

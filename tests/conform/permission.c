@@ -81,7 +81,7 @@ static void try_file(struct line *l)
 	add(l, "exec", execl("f", "f", (char *)NULL));
 }
 
-static void test_files(void)
+TEST_AS_ROOT(files)
 {
 	for (int class = 0; class < CLASSES; class ++) {
 		for (unsigned bits = 0; bits < 8; bits++) {
@@ -138,7 +138,7 @@ static void fill_directory(const char *name)
 	NEED(mkdir("d/e", 0777));
 }
 
-static void test_directories(void)
+TEST_AS_ROOT(directories)
 {
 	char name[32];
 
@@ -163,7 +163,7 @@ static void test_directories(void)
 }
 
 /* Root may do everything but execute what nobody may. */
-static void test_root(void)
+TEST_AS_ROOT(root)
 {
 	for (unsigned bits = 0; bits < 8; bits++) {
 		struct line l = { .used = 0 };
@@ -177,7 +177,7 @@ static void test_root(void)
 }
 
 /* A path is as closed as its most closed part. */
-static void test_path(void)
+TEST_AS_ROOT(path)
 {
 	struct stat st;
 
@@ -206,7 +206,7 @@ static void test_path(void)
 }
 
 /* Groups count, and only those one is in. */
-static void test_groups(void)
+TEST_AS_ROOT(groups)
 {
 	make_file("f", "content", 0640);
 	NEED(chown("f", 0, SHARED_GROUP));
@@ -224,14 +224,3 @@ static void test_groups(void)
 	TRY_FD(open("g", O_RDONLY));
 	TRY_FD(open("h", O_RDONLY));
 }
-
-static const struct test tests[] = {
-	{ "files", test_files, NEEDS_ROOT },
-	{ "directories", test_directories, NEEDS_ROOT },
-	{ "root", test_root, NEEDS_ROOT },
-	{ "path", test_path, NEEDS_ROOT },
-	{ "groups", test_groups, NEEDS_ROOT },
-	{ .name = NULL },
-};
-
-const struct suite group_permission = { "permission", tests };

@@ -99,7 +99,7 @@ static struct seen seen_new(void)
 
 /* ---- one reader ---- */
 
-static void test_small(void)
+TEST(small)
 {
 	DIR *dir;
 
@@ -120,7 +120,7 @@ static void test_small(void)
 	TRY_PTR(fdopendir(open("d", O_RDONLY)));
 }
 
-static void test_types(void)
+TEST(types)
 {
 	const struct dirent *d;
 	struct stat st;
@@ -144,7 +144,7 @@ static void test_types(void)
 }
 
 /* Every entry once, at every place the reader could stop and come back. */
-static void test_seek(void)
+TEST_AS_ROOT(seek)
 {
 	char names[MANY / STEP][NAME_MAX + 1];
 	long places[MANY / STEP];
@@ -200,7 +200,7 @@ static void read_some(struct seen *s, DIR *dir, unsigned count)
 #define CHANGED 2000
 
 /* What stays is seen once, what goes or comes at most once. */
-static void test_removed(void)
+TEST(removed)
 {
 	struct seen s = seen_new();
 	DIR *dir;
@@ -222,7 +222,7 @@ static void test_removed(void)
 	TRY(rmdir("d"));
 }
 
-static void test_added(void)
+TEST(added)
 {
 	struct seen s = seen_new();
 	char name[32];
@@ -244,7 +244,7 @@ static void test_added(void)
 	show_seen("all", &s, 0, CHANGED + 2000, 1);
 }
 
-static void test_renamed(void)
+TEST(renamed)
 {
 	struct seen s = seen_new();
 	char from[32];
@@ -269,7 +269,7 @@ static void test_renamed(void)
 }
 
 /* Removing what is read while it is read, as rm -r does. */
-static void test_emptied(void)
+TEST(emptied)
 {
 	const struct dirent *d;
 	unsigned removed = 0;
@@ -285,7 +285,7 @@ static void test_emptied(void)
 	TRY(rmdir("d"));
 }
 
-static void test_two_readers(void)
+TEST(two_readers)
 {
 	struct seen a = seen_new();
 	struct seen b = seen_new();
@@ -305,7 +305,7 @@ static void test_two_readers(void)
 	show_seen("two", &b, 0, 2000, 1);
 }
 
-static void test_permission(void)
+TEST_AS_ROOT(permission)
 {
 	static const mode_t modes[] = { 0700, 0711, 0744, 0755, 0700 };
 	struct stat st;
@@ -324,18 +324,3 @@ static void test_permission(void)
 	}
 	TRY_PTR(readdir(dir));
 }
-
-static const struct test tests[] = {
-	{ .name = "small", .run = test_small },
-	{ .name = "types", .run = test_types },
-	{ "seek", test_seek, NEEDS_ROOT },
-	{ .name = "removed", .run = test_removed },
-	{ .name = "added", .run = test_added },
-	{ .name = "renamed", .run = test_renamed },
-	{ .name = "emptied", .run = test_emptied },
-	{ .name = "two-readers", .run = test_two_readers },
-	{ "permission", test_permission, NEEDS_ROOT },
-	{ .name = NULL },
-};
-
-const struct suite group_readdir = { "readdir", tests };

@@ -12,7 +12,7 @@
  * it) and closed (mode 0), the link l to f, the directories d (empty) and
  * full (with x).
  */
-static void test_entries(void)
+TEST(entries)
 {
 	TRY_FD(open("new", O_WRONLY | O_CREAT, 0644));
 	TRY_FD(open("f", O_WRONLY | O_CREAT | O_EXCL, 0644));
@@ -38,7 +38,7 @@ static void test_entries(void)
 	show_names(".");
 }
 
-static void test_attributes(void)
+TEST(attributes)
 {
 	TRY(chmod("f", 0600));
 	TRY(chmod("nosuch", 0600));
@@ -54,7 +54,7 @@ static void test_attributes(void)
 	show_stat("f");
 }
 
-static void test_files(void)
+TEST(files)
 {
 	struct statvfs st = { .f_flag = 0 };
 	char data[4];
@@ -84,12 +84,3 @@ static void test_files(void)
 	show_content("f");
 	show_names("full");
 }
-
-static const struct test tests[] = {
-	{ .name = "entries", .run = test_entries },
-	{ .name = "attributes", .run = test_attributes },
-	{ .name = "files", .run = test_files },
-	{ .name = NULL },
-};
-
-const struct suite group_readonly = { "readonly", tests };

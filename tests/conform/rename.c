@@ -10,7 +10,7 @@ static long rename_flags(const char *from, const char *to, unsigned flags)
 	return renameat2(AT_FDCWD, from, AT_FDCWD, to, flags);
 }
 
-static void test_files(void)
+TEST(files)
 {
 	struct stat a;
 	struct stat b;
@@ -43,7 +43,7 @@ static void test_files(void)
 	show_names(".");
 }
 
-static void test_directories(void)
+TEST(directories)
 {
 	NEED(mkdir("d", 0755));
 	NEED(mkdir("d/e", 0755));
@@ -74,7 +74,7 @@ static void test_directories(void)
 	show_names(".");
 }
 
-static void test_moved_parent(void)
+TEST(moved_parent)
 {
 	struct stat a;
 	struct stat b;
@@ -108,7 +108,7 @@ static void test_moved_parent(void)
 	show_names(".");
 }
 
-static void test_noreplace(void)
+TEST(noreplace)
 {
 	make_file("a", "a", 0644);
 	make_file("b", "b", 0644);
@@ -124,7 +124,7 @@ static void test_noreplace(void)
 	show_names(".");
 }
 
-static void test_exchange(void)
+TEST(exchange)
 {
 	make_file("a", "content of a", 0600);
 	make_file("b", "b", 0644);
@@ -149,13 +149,13 @@ static void test_exchange(void)
 	show_names(".");
 }
 
-static void test_whiteout(void)
+TEST(whiteout)
 {
 	make_file("a", "a", 0644);
 	TRY(rename_flags("a", "b", RENAME_WHITEOUT));
 }
 
-static void test_times(void)
+TEST(times)
 {
 	NEED(mkdir("d", 0755));
 	NEED(mkdir("e", 0755));
@@ -168,7 +168,7 @@ static void test_times(void)
 	TIMES("d", rename("nosuch", "d/f"));
 }
 
-static void test_sticky(void)
+TEST_AS_ROOT(sticky)
 {
 	NEED(mkdir("s", 0777));
 	NEED(chmod("s", 01777));
@@ -201,7 +201,7 @@ static void test_sticky(void)
 }
 
 /* A directory whose ".." changes must be writable itself. */
-static void test_permission(void)
+TEST_AS_ROOT(permission)
 {
 	NEED(chmod(".", 0777));
 	NEED(mkdir("closed", 0755));
@@ -226,7 +226,7 @@ static void test_permission(void)
 	show_names(".");
 }
 
-static void test_owner_and_mode(void)
+TEST_AS_ROOT(owner_and_mode)
 {
 	make_file("f", "f", 0644);
 	NEED(chown("f", alice.uid, SHARED_GROUP));
@@ -240,19 +240,3 @@ static void test_owner_and_mode(void)
 	TRY(rename("e", "d/e"));
 	show_stat("d/e");
 }
-
-static const struct test tests[] = {
-	{ .name = "files", .run = test_files },
-	{ .name = "directories", .run = test_directories },
-	{ .name = "moved-parent", .run = test_moved_parent },
-	{ .name = "noreplace", .run = test_noreplace },
-	{ .name = "exchange", .run = test_exchange },
-	{ .name = "whiteout", .run = test_whiteout },
-	{ .name = "times", .run = test_times },
-	{ "sticky", test_sticky, NEEDS_ROOT },
-	{ "permission", test_permission, NEEDS_ROOT },
-	{ "owner-and-mode", test_owner_and_mode, NEEDS_ROOT },
-	{ .name = NULL },
-};
-
-const struct suite group_rename = { "rename", tests };

@@ -25,7 +25,7 @@ static void show_map(int fd)
 	}
 }
 
-static void test_sparse(void)
+TEST(sparse)
 {
 	int fd = TRY_FD(open("f", O_RDWR | O_CREAT, 0644));
 
@@ -53,7 +53,7 @@ static void test_sparse(void)
 	show_content("f");
 }
 
-static void test_full_and_empty(void)
+TEST(full_and_empty)
 {
 	int fd;
 
@@ -69,7 +69,7 @@ static void test_full_and_empty(void)
 	TRY(lseek(fd, 0, SEEK_HOLE));
 }
 
-static void test_kinds(void)
+TEST(kinds)
 {
 	int fd;
 
@@ -84,12 +84,3 @@ static void test_kinds(void)
 	TRY(lseek(fd, 0, SEEK_SET));
 	TRY(lseek(-1, 0, SEEK_SET));
 }
-
-static const struct test tests[] = {
-	{ .name = "sparse", .run = test_sparse },
-	{ .name = "full-and-empty", .run = test_full_and_empty },
-	{ .name = "kinds", .run = test_kinds },
-	{ .name = NULL },
-};
-
-const struct suite group_seek = { "seek", tests };

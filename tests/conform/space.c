@@ -24,7 +24,7 @@ static void fill_up(int fd)
 	say("the last write = %s", len < 0 ? error_name(errno) : "written");
 }
 
-static void test_full(void)
+TEST(full)
 {
 	struct stat st = { .st_size = 0 };
 	int fd = TRY_FD(open("f", O_RDWR | O_CREAT, 0644));
@@ -48,7 +48,7 @@ static void test_full(void)
 	TRY(unlink("g"));
 }
 
-static void test_allocate(void)
+TEST(allocate)
 {
 	int fd = TRY_FD(open("f", O_RDWR | O_CREAT, 0644));
 
@@ -60,7 +60,7 @@ static void test_allocate(void)
 	TRY(unlink("f"));
 }
 
-static void test_no_numbers(void)
+TEST(no_numbers)
 {
 	char name[32];
 	int made = 0;
@@ -85,12 +85,3 @@ static void test_no_numbers(void)
 	}
 	show_names(".");
 }
-
-static const struct test tests[] = {
-	{ .name = "full", .run = test_full },
-	{ .name = "allocate", .run = test_allocate },
-	{ .name = "no-numbers", .run = test_no_numbers },
-	{ .name = NULL },
-};
-
-const struct suite group_space = { "space", tests };

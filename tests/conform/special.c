@@ -23,7 +23,7 @@ static void show_device(const char *path)
 	show_stat(path);
 }
 
-static void test_make(void)
+TEST(make)
 {
 	TRY(mknod("null", S_IFCHR | 0666, makedev(1, 3)));
 	TRY(mknod("block", S_IFBLK | 0660, makedev(7, 300)));
@@ -47,7 +47,7 @@ static void test_make(void)
 	show_names(".");
 }
 
-static void test_devices(void)
+TEST(devices)
 {
 	char data[4];
 	int fd;
@@ -64,7 +64,7 @@ static void test_devices(void)
 	show_device("n");
 }
 
-static void test_fifo(void)
+TEST(fifo)
 {
 	char data[16] = "";
 	int r;
@@ -100,7 +100,7 @@ static void fifo_writer(struct partner *self)
 	stop(self);
 }
 
-static void test_fifo_processes(void)
+TEST(fifo_processes)
 {
 	struct partner p;
 	char data[32] = "";
@@ -142,7 +142,7 @@ static int new_socket(void)
 	return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 }
 
-static void test_socket(void)
+TEST(socket)
 {
 	char data[16] = "";
 	int server = new_socket();
@@ -169,7 +169,7 @@ static void test_socket(void)
 	TRY(bind_to(new_socket(), "t"));
 }
 
-static void test_socket_behind(void)
+TEST(socket_behind)
 {
 	char here[128];
 	int server = new_socket();
@@ -204,7 +204,7 @@ static void run_id(const char *option)
 	say("id %s = %s", option, text);
 }
 
-static void test_set_id_program(void)
+TEST_AS_ROOT(set_id_program)
 {
 	static const mode_t modes[] = { 0755, 04755, 02755, 06755, 0711 };
 	char data[65536];
@@ -224,7 +224,7 @@ static void test_set_id_program(void)
 	}
 }
 
-static void test_poll(void)
+TEST(poll)
 {
 	struct pollfd p = { .events = POLLIN | POLLOUT };
 
@@ -237,7 +237,7 @@ static void test_poll(void)
 	TRY(p.revents);
 }
 
-static void test_of_users(void)
+TEST_AS_ROOT(of_users)
 {
 	NEED(chmod(".", 0777));
 	be(&alice);
@@ -253,18 +253,3 @@ static void test_of_users(void)
 	be(&alice);
 	TRY(connect_to(new_socket(), "socket"));
 }
-
-static const struct test tests[] = {
-	{ .name = "make", .run = test_make },
-	{ .name = "devices", .run = test_devices },
-	{ .name = "fifo", .run = test_fifo },
-	{ .name = "fifo-processes", .run = test_fifo_processes },
-	{ .name = "socket", .run = test_socket },
-	{ .name = "socket-behind", .run = test_socket_behind },
-	{ "set-id-program", test_set_id_program, NEEDS_ROOT },
-	{ .name = "poll", .run = test_poll },
-	{ "of-users", test_of_users, NEEDS_ROOT },
-	{ .name = NULL },
-};
-
-const struct suite group_special = { "special", tests };

@@ -30,7 +30,7 @@ static void show_more(const char *path)
 		    S_ISLNK(st.st_mode) ? (long long)st.st_size : -1LL);
 }
 
-static void test_kinds(void)
+TEST(kinds)
 {
 	struct stat st;
 	struct stat other;
@@ -87,7 +87,7 @@ static void show_statx(const char *path)
 	say("birth of %s = %s", path, birth_of(path, &x));
 }
 
-static void test_statx(void)
+TEST(statx)
 {
 	struct statx x;
 
@@ -105,7 +105,7 @@ static void test_statx(void)
 }
 
 /* A file keeps its number, whatever happens to its names. */
-static void test_numbers(void)
+TEST(numbers)
 {
 	struct stat before;
 	struct stat after;
@@ -138,7 +138,7 @@ static void test_numbers(void)
 	say("number = %s", before.st_ino == after.st_ino ? "taken" : "its own");
 }
 
-static void test_blocks(void)
+TEST(blocks)
 {
 	struct stat st;
 	int fd = open("f", O_RDWR | O_CREAT, 0644);
@@ -155,7 +155,7 @@ static void test_blocks(void)
 	say("blocks = %lld", (long long)st.st_blocks);
 }
 
-static void test_filesystem(void)
+TEST(filesystem)
 {
 	struct statvfs st = { .f_bsize = 0 };
 	struct statvfs top = { .f_bsize = 0 };
@@ -180,14 +180,3 @@ static void test_filesystem(void)
 	TRY(pathconf("f", _PC_LINK_MAX));
 	TRY(pathconf("f", _PC_PATH_MAX));
 }
-
-static const struct test tests[] = {
-	{ .name = "kinds", .run = test_kinds },
-	{ .name = "statx", .run = test_statx },
-	{ .name = "numbers", .run = test_numbers },
-	{ .name = "blocks", .run = test_blocks },
-	{ .name = "filesystem", .run = test_filesystem },
-	{ .name = NULL },
-};
-
-const struct suite group_stat = { "stat", tests };

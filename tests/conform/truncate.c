@@ -7,7 +7,7 @@
 
 #define GIB ((off_t)1 << 30)
 
-static void test_sizes(void)
+TEST(sizes)
 {
 	static const off_t sizes[] = { 0, 1, 4095, 4096, 4097, 100000, 0, 5 };
 	int fd;
@@ -25,7 +25,7 @@ static void test_sizes(void)
 	TRY(ftruncate(fd, -1));
 }
 
-static void test_large(void)
+TEST(large)
 {
 	struct stat st = { .st_size = 0 };
 	char data[8] = "";
@@ -58,7 +58,7 @@ static void test_large(void)
 	show_content("f");
 }
 
-static void test_kinds(void)
+TEST(kinds)
 {
 	make_file("f", "content", 0644);
 	NEED(mkdir("d", 0755));
@@ -78,7 +78,7 @@ static void test_kinds(void)
 	TRY(ftruncate(open("p", O_RDWR), 0));
 }
 
-static void test_times(void)
+TEST(times)
 {
 	int fd;
 
@@ -93,7 +93,7 @@ static void test_times(void)
 	show_content("f");
 }
 
-static void test_permission(void)
+TEST_AS_ROOT(permission)
 {
 	static const mode_t modes[] = { 0644, 0444, 0222, 0, 06777, 02767 };
 	int fd;
@@ -121,7 +121,7 @@ static void test_permission(void)
 	}
 }
 
-static void test_open_elsewhere(void)
+TEST(open_elsewhere)
 {
 	char data[16];
 	int a;
@@ -143,15 +143,3 @@ static void test_open_elsewhere(void)
 	TRY(lseek(a, 0, SEEK_END));
 	show_fd(a);
 }
-
-static const struct test tests[] = {
-	{ .name = "sizes", .run = test_sizes },
-	{ .name = "large", .run = test_large },
-	{ .name = "kinds", .run = test_kinds },
-	{ .name = "times", .run = test_times },
-	{ "permission", test_permission, NEEDS_ROOT },
-	{ .name = "open-elsewhere", .run = test_open_elsewhere },
-	{ .name = NULL },
-};
-
-const struct suite group_truncate = { "truncate", tests };

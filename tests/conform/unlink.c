@@ -8,7 +8,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-static void test_open_file(void)
+TEST(open_file)
 {
 	char data[32] = "";
 	int other;
@@ -42,7 +42,7 @@ static void test_open_file(void)
 	show_names(".");
 }
 
-static void test_reopen(void)
+TEST(reopen)
 {
 	char path[64];
 	char data[16];
@@ -58,7 +58,7 @@ static void test_reopen(void)
 	show_names(".");
 }
 
-static void test_renamed_over(void)
+TEST(renamed_over)
 {
 	char data[16] = "";
 	int fd;
@@ -86,7 +86,7 @@ static void make_socket(const char *name)
 	TRY(bind(fd, (struct sockaddr *)&address, sizeof(address)));
 }
 
-static void test_kinds(void)
+TEST(kinds)
 {
 	make_file("f", "content", 0644);
 	NEED(mkdir("d", 0755));
@@ -126,7 +126,7 @@ static void test_kinds(void)
 	show_names(".");
 }
 
-static void test_links(void)
+TEST(links)
 {
 	make_file("f", "content", 0644);
 	NEED(link("f", "g"));
@@ -141,7 +141,7 @@ static void test_links(void)
 }
 
 /* A directory that is gone and still somebody's. */
-static void test_removed_directory(void)
+TEST(removed_directory)
 {
 	int fd;
 
@@ -162,7 +162,7 @@ static void test_removed_directory(void)
 	TRY_FD(open("..", O_RDONLY));
 }
 
-static void test_times(void)
+TEST(times)
 {
 	NEED(mkdir("d", 0755));
 	NEED(mkdir("d/e", 0755));
@@ -174,7 +174,7 @@ static void test_times(void)
 	show_stat("d");
 }
 
-static void test_permission(void)
+TEST_AS_ROOT(permission)
 {
 	NEED(chmod(".", 0777));
 	NEED(mkdir("closed", 0755));
@@ -198,17 +198,3 @@ static void test_permission(void)
 	show_names("blind");
 	show_names("open");
 }
-
-static const struct test tests[] = {
-	{ .name = "open-file", .run = test_open_file },
-	{ .name = "reopen", .run = test_reopen },
-	{ .name = "renamed-over", .run = test_renamed_over },
-	{ .name = "kinds", .run = test_kinds },
-	{ .name = "links", .run = test_links },
-	{ .name = "removed-directory", .run = test_removed_directory },
-	{ .name = "times", .run = test_times },
-	{ "permission", test_permission, NEEDS_ROOT },
-	{ .name = NULL },
-};
-
-const struct suite group_unlink = { "unlink", tests };

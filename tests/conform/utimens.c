@@ -32,7 +32,7 @@ static int set(const char *path, struct timespec a, struct timespec m)
 	return utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW);
 }
 
-static void test_values(void)
+TEST(values)
 {
 	static const struct timespec values[] = {
 		AT(0, 0),
@@ -67,7 +67,7 @@ static void test_values(void)
 	}
 }
 
-static void test_omit_and_now(void)
+TEST(omit_and_now)
 {
 	const struct timespec omit = AT(5, UTIME_OMIT);
 	const struct timespec now = AT(5, UTIME_NOW);
@@ -95,7 +95,7 @@ static void test_omit_and_now(void)
 	TRY(set("", then, then));
 }
 
-static void test_calls(void)
+TEST(calls)
 {
 	struct timespec times[2] = { AT(123, 456), AT(789, 12) };
 	struct timeval coarse[2] = { { 11, 22 }, { 33, 44 } };
@@ -126,7 +126,7 @@ static void test_calls(void)
 	show_times("g");
 }
 
-static void test_permission(void)
+TEST_AS_ROOT(permission)
 {
 	const struct timespec omit = AT(0, UTIME_OMIT);
 	const struct timespec now = AT(0, UTIME_NOW);
@@ -152,13 +152,3 @@ static void test_permission(void)
 	TRY(set("mine", then, then));
 	TRY(set("mine", now, now));
 }
-
-static const struct test tests[] = {
-	{ .name = "values", .run = test_values },
-	{ .name = "omit-and-now", .run = test_omit_and_now },
-	{ .name = "calls", .run = test_calls },
-	{ "permission", test_permission, NEEDS_ROOT },
-	{ .name = NULL },
-};
-
-const struct suite group_utimens = { "utimens", tests };

@@ -11,7 +11,7 @@
 
 #define MIB ((size_t)1 << 20)
 
-static void test_sizes(void)
+TEST(sizes)
 {
 	static const size_t sizes[] = { 0,    1,       4095,       4096,
 					4097, 65535,   65536,      131073,
@@ -35,7 +35,7 @@ static void test_sizes(void)
 	free(data);
 }
 
-static void test_offsets(void)
+TEST(offsets)
 {
 	char data[16] = "";
 	int fd = TRY_FD(open("f", O_RDWR | O_CREAT, 0644));
@@ -64,7 +64,7 @@ static void test_offsets(void)
 	TRY(lseek(fd, 0x7fffffffffffffff, SEEK_SET));
 }
 
-static void test_vectors(void)
+TEST(vectors)
 {
 	char a[8] = "";
 	char b[8] = "";
@@ -90,7 +90,7 @@ static void test_vectors(void)
 	show_content("f");
 }
 
-static void test_times(void)
+TEST(times)
 {
 	char data[8];
 	int fd;
@@ -108,7 +108,7 @@ static void test_times(void)
 	TIMES("g", pwrite(fd, "x", 1, 5000));
 }
 
-static void test_access_time(void)
+TEST(access_time)
 {
 	char data[8];
 	int fd;
@@ -133,7 +133,7 @@ static void test_access_time(void)
 }
 
 /* A write by somebody without the capability takes the set-ID bits. */
-static void test_set_id(void)
+TEST_AS_ROOT(set_id)
 {
 	static const mode_t modes[] = {
 		04777, 02777, 06777, 06767, 02767, 06666
@@ -179,7 +179,7 @@ static void test_set_id(void)
 }
 
 /* Where the group may not execute, its members keep the set-group-ID bit. */
-static void test_set_gid_of_group(void)
+TEST_AS_ROOT(set_gid_of_group)
 {
 	static const mode_t modes[] = { 02666, 02777, 02767, 06666 };
 	static const gid_t owners[] = { SHARED_GROUP, 54321, 0 };
@@ -218,7 +218,7 @@ static void test_set_gid_of_group(void)
 	}
 }
 
-static void test_descriptor_outlives_rights(void)
+TEST(outlives_rights)
 {
 	char data[4];
 	int fd;
@@ -241,7 +241,7 @@ static void test_descriptor_outlives_rights(void)
 	show_content("f");
 }
 
-static void test_limit(void)
+TEST(limit)
 {
 	struct rlimit limit = { .rlim_cur = 10000, .rlim_max = 10000 };
 	char data[8192] = "";
@@ -260,7 +260,7 @@ static void test_limit(void)
 	show_fd(fd);
 }
 
-static void test_sendfile(void)
+TEST(sendfile)
 {
 	off_t at = 100;
 	int pipes[2];
@@ -282,7 +282,7 @@ static void test_sendfile(void)
 }
 
 /* What is written through one descriptor is read through all. */
-static void test_two_descriptors(void)
+TEST(two_descriptors)
 {
 	char data[16] = "";
 	int a = TRY_FD(open("f", O_RDWR | O_CREAT, 0644));
@@ -308,7 +308,7 @@ static void test_two_descriptors(void)
 	show_content("f");
 }
 
-static void test_sync(void)
+TEST(sync)
 {
 	int fd;
 
@@ -324,21 +324,3 @@ static void test_sync(void)
 	TRY(fsync(fd));
 	TRY(syncfs(fd));
 }
-
-static const struct test tests[] = {
-	{ .name = "sizes", .run = test_sizes },
-	{ .name = "offsets", .run = test_offsets },
-	{ .name = "vectors", .run = test_vectors },
-	{ .name = "times", .run = test_times },
-	{ .name = "access-time", .run = test_access_time },
-	{ "set-id", test_set_id, NEEDS_ROOT },
-	{ "set-gid-of-group", test_set_gid_of_group, NEEDS_ROOT },
-	{ .name = "outlives-rights", .run = test_descriptor_outlives_rights },
-	{ .name = "limit", .run = test_limit },
-	{ .name = "sendfile", .run = test_sendfile },
-	{ .name = "two-descriptors", .run = test_two_descriptors },
-	{ .name = "sync", .run = test_sync },
-	{ .name = NULL },
-};
-
-const struct suite group_write = { "write", tests };

@@ -50,7 +50,7 @@ static void show_list(const char *path)
 	say("attributes of %s = %s", path, len < 0 ? error_name(errno) : text);
 }
 
-static void test_user(void)
+TEST(user)
 {
 	char value[64] = "";
 	int fd;
@@ -93,7 +93,7 @@ static void test_user(void)
 	TRY(removexattr("nosuch", "user.a"));
 }
 
-static void test_sizes(void)
+TEST(sizes)
 {
 	static const size_t sizes[] = { 1,    100,   1000,  3000,
 					4096, 65535, 65536, 65537 };
@@ -112,7 +112,7 @@ static void test_sizes(void)
 	free(value);
 }
 
-static void test_names(void)
+TEST(names)
 {
 	char name[300];
 
@@ -142,7 +142,7 @@ static void test_names(void)
 	TRY(getxattr("f", "user.\xc3\xbc \n", NULL, 0));
 }
 
-static void test_kinds(void)
+TEST(kinds)
 {
 	make_file("f", "content", 0644);
 	NEED(symlink("f", "l"));
@@ -163,7 +163,7 @@ static void test_kinds(void)
 	show_list("l");
 }
 
-static void test_spaces(void)
+TEST(spaces)
 {
 	make_file("f", "content", 0644);
 	TRY(setxattr("f", "trusted.x", "1", 1, 0));
@@ -177,7 +177,7 @@ static void test_spaces(void)
 	show_list("f");
 }
 
-static void test_spaces_of_users(void)
+TEST_AS_ROOT(spaces_of_users)
 {
 	make_file("f", "content", 0666);
 	NEED(setxattr("f", "trusted.x", "1", 1, 0));
@@ -193,7 +193,7 @@ static void test_spaces_of_users(void)
 	show_list("f");
 }
 
-static void test_permission(void)
+TEST_AS_ROOT(permission)
 {
 	static const mode_t modes[] = { 0644, 0622, 0666, 0600 };
 
@@ -215,7 +215,7 @@ static void test_permission(void)
 	TRY(getxattr("sticky", "user.x", NULL, 0));
 }
 
-static void test_times(void)
+TEST(times)
 {
 	make_file("f", "content", 0644);
 	TIMES("f", setxattr("f", "user.x", "1", 1, 0));
@@ -226,7 +226,7 @@ static void test_times(void)
 }
 
 /* A file capability goes with the first write, and with a new owner. */
-static void test_capability(void)
+TEST_AS_ROOT(capability)
 {
 	static const unsigned char value[20] = { 1, 0, 0, 2, 0, 4 };
 	int fd;
@@ -250,18 +250,3 @@ static void test_capability(void)
 	TRY(getxattr("g", "security.capability", NULL, 0));
 	show_list("g");
 }
-
-static const struct test tests[] = {
-	{ .name = "user", .run = test_user },
-	{ .name = "sizes", .run = test_sizes },
-	{ .name = "names", .run = test_names },
-	{ .name = "kinds", .run = test_kinds },
-	{ .name = "spaces", .run = test_spaces },
-	{ "spaces-of-users", test_spaces_of_users, NEEDS_ROOT },
-	{ "permission", test_permission, NEEDS_ROOT },
-	{ .name = "times", .run = test_times },
-	{ "capability", test_capability, NEEDS_ROOT },
-	{ .name = NULL },
-};
-
-const struct suite group_xattr = { "xattr", tests };
