@@ -206,6 +206,7 @@ static void serve_caller(const struct starter *s, bool background)
 	struct starter_order order;
 	ssize_t len;
 
+	(void)prctl(PR_SET_NAME, "kin-starter");
 	if (drop_all(s, background))
 		_exit(1);
 	for (;;) {

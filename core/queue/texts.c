@@ -244,6 +244,12 @@ static bool all_is_hashed(struct text_reader *t)
 	       !hash_is_feeding(t->context.hasher);
 }
 
+/* Whether there may be a text to be made. */
+static bool has_work(const struct text_reader *t)
+{
+	return t->is_again || catalog_pending_texts(t->context.catalog);
+}
+
 /* The end of a pass.  Returns when there is to be another one. */
 static int64_t end_pass(struct text_reader *t)
 {
@@ -267,6 +273,8 @@ static int64_t work(struct text_reader *t)
 {
 	int err;
 
+	if (!has_work(t))
+		return INT64_MAX;
 	if (!all_is_hashed(t) ||
 	    !throttle_wait(t->context.throttle, NULL, &t->throttle_ns))
 		return clock_now_ms() + BUSY_MS;

@@ -208,7 +208,9 @@ background_daemons() {
 	for dir in /proc/[0-9]*; do
 		[ "$(readlink "$dir/exe" 2>/dev/null)" = "$KINFS" ] &&
 			tr '\0' ' ' <"$dir/cmdline" 2>/dev/null |
-			grep -qF "$T/" && echo "${dir#/proc/}"
+			grep -qF "$T/" &&
+			[ "$(cat "$dir/comm" 2>/dev/null)" != kin-starter ] &&
+			echo "${dir#/proc/}"
 	done
 	return 0
 }
