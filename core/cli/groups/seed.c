@@ -190,20 +190,17 @@ static int print_base(struct seed_command *c)
 	struct seed_base base = { 0 };
 	struct digests d = { 0 };
 	struct reader reader = { 0 };
-	struct stat st;
 	int err, code = reader_init(&reader, DIGEST_DEFAULT);
 
 	if (code)
 		return code;
-	err = stat(c->base_of, &st) ? -errno : 0;
-	if (!err)
-		err = reader_digest_path(&reader, c->base_of, true, &d);
+	err = reader_digest_path(&reader, c->base_of, true, &d);
 	if (!err)
 		err = seed_content_of(&d, &wanted);
 	if (!err)
+		/* No program takes the base for the file itself. */
 		err = seeds_find(&c->seeds, &wanted, cli_base_name(c->base_of),
-				 st.st_mtim.tv_sec * INT64_C(1000000000),
-				 &base);
+				 INT64_MIN, &base);
 	digests_release(&d);
 	reader_release(&reader);
 	if (err < 0)

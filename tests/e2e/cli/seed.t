@@ -100,6 +100,11 @@ zstd -q --patch-from="$(cat "$T/output")" "$new/lib/deep/renamed3.c" \
 zstd -q "$new/lib/deep/renamed3.c" -o "$T/whole"
 between "$(stat -c %s "$T/patch")" 1 $(($(stat -c %s "$T/whole") / 3)) \
 	"for zstd --patch-from"
+# A base that rsync would take for the file itself is as good as any for others.
+sed '1s/./#/' "$old/src/part3.c" >"$T/twin.c"
+touch -r "$old/src/part3.c" "$T/twin.c"
+is "$("$KIN" seed --base "$T/twin.c" "$T/mnt")" "$T/mnt/src/part3.c" \
+	"... also one of the same size and time"
 not_ok "there is none" "$KIN" seed --base "$new/unrelated.c" "$T/mnt"
 
 # ---- what comes from elsewhere ----
