@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What each version of Landlock added.  A kernel takes a longer struct whose end
+/* Each version of Landlock has more rights.  A kernel takes a longer struct whose end
  * is zero, and the headers may be older than it. */
 int landlock_begin(struct landlock *l, bool all)
 {

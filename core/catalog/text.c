@@ -141,16 +141,27 @@ static int split_sketch(const MDB_val *value, uint32_t *owner_out,
 	return 0;
 }
 
+/* The packed sketch with that id, and the content whose text it is of. */
+static int sketch_find(struct catalog_txn *txn, uint32_t id,
+		       uint32_t *owner_out, const uint8_t **packed_out,
+		       size_t *len_out)
+{
+	MDB_val value;
+	int err = -ENOENT;
+
+	/* Most trees have none. */
+	if (txn->meta.counts.texts)
+		err = txn_get_content(txn, DB_TEXT_SKETCHES, id, &value);
+	return err ? err : split_sketch(&value, owner_out, packed_out, len_out);
+}
+
 int text_sketch_get(struct catalog_txn *txn, uint32_t id, struct sketch *out)
 {
 	const uint8_t *packed;
 	uint32_t owner;
-	MDB_val value;
 	size_t len;
-	int err = txn_get_content(txn, DB_TEXT_SKETCHES, id, &value);
+	int err = sketch_find(txn, id, &owner, &packed, &len);
 
-	if (!err)
-		err = split_sketch(&value, &owner, &packed, &len);
 	if (!err && sketch_unpack(packed, len, out))
 		err = -EUCLEAN;
 	return err;
@@ -161,15 +172,12 @@ int text_load(struct catalog_txn *txn, uint32_t content, struct digests *d)
 	struct content_text text = { 0 };
 	const uint8_t *packed;
 	uint32_t owner;
-	MDB_val value;
 	size_t len;
 	int err = catalog_text_get(txn, content, &text);
 
 	if (err || !text.sketch)
 		return err == -ENOENT ? 0 : err;
-	err = txn_get_content(txn, DB_TEXT_SKETCHES, text.sketch, &value);
-	if (!err)
-		err = split_sketch(&value, &owner, &packed, &len);
+	err = sketch_find(txn, text.sketch, &owner, &packed, &len);
 	if (!err)
 		err = digests_put_text(d, packed, len);
 	return err == -ENOENT ? -EUCLEAN : err;
@@ -179,14 +187,9 @@ int catalog_text_owner(struct catalog_txn *txn, uint32_t sketch,
 		       uint32_t *content_out)
 {
 	const uint8_t *packed;
-	MDB_val value;
 	size_t len;
-	int err = -ENOENT;
 
-	/* Most trees have none. */
-	if (txn->meta.counts.texts)
-		err = txn_get_content(txn, DB_TEXT_SKETCHES, sketch, &value);
-	return err ? err : split_sketch(&value, content_out, &packed, &len);
+	return sketch_find(txn, sketch, content_out, &packed, &len);
 }
 
 int catalog_texts_begin(struct catalog_txn *txn, struct catalog_walk **out)

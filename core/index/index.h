@@ -174,6 +174,9 @@ struct index_match {
  * bytes. */
 int index_match_order(const void *a, const void *b);
 
+/* Sorts matches, and keeps of each content the best; returns how many. */
+size_t index_matches_merge(struct index_match *matches, size_t count);
+
 /* Reads the digests of a content.  -ENOENT: it has none or is gone; any other
  * error ends the search. */
 struct index_store {

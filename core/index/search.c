@@ -89,6 +89,29 @@ int index_match_order(const void *a, const void *b)
 	return x->content < y->content ? -1 : x->content > y->content;
 }
 
+static int by_content(const void *a, const void *b)
+{
+	const struct index_match *x = a, *y = b;
+
+	if (x->content != y->content)
+		return x->content < y->content ? -1 : 1;
+	return index_match_order(a, b);
+}
+
+size_t index_matches_merge(struct index_match *matches, size_t count)
+{
+	size_t kept = 0, i;
+
+	if (!count)
+		return 0;
+	qsort(matches, count, sizeof(*matches), by_content);
+	for (i = 0; i < count; i++)
+		if (!kept || matches[i].content != matches[kept - 1].content)
+			matches[kept++] = matches[i];
+	qsort(matches, kept, sizeof(*matches), index_match_order);
+	return kept;
+}
+
 struct index_search {
 	struct view view;
 	struct weighed_sketch own;

@@ -153,6 +153,7 @@ struct kept {
 	struct fingerprint *fp; /* owned */
 	struct file_identity identity;
 	uint64_t done; /* bytes that fp has digested */
+	bool is_document;
 };
 
 void kept_free(struct kept *k);

@@ -29,6 +29,7 @@ struct hash_task {
 	uint64_t end;     /* of the data or hole that is being digested */
 	uint64_t checked; /* done at the last check of the identity */
 	int stop;         /* why to stop early, see check_interrupt() */
+	bool is_document; /* as its first bytes look */
 };
 
 enum {
@@ -136,6 +137,10 @@ static int digest_data(struct hash_task *t)
 				 left < HASH_CHUNK ? (size_t)left : HASH_CHUNK);
 		if (n <= 0)
 			return (int)n;
+		if (!t->done)
+			t->is_document = sniff_is_document(
+				(const uint8_t *)t->w->chunk,
+				n < SNIFF_BYTES ? (size_t)n : SNIFF_BYTES);
 		add_done(t, (uint64_t)n);
 		err = fingerprint_update(t->w->fp, t->w->chunk, (size_t)n);
 	}
@@ -263,7 +268,8 @@ static void end_handed_over(struct hash_task *t)
 	    !fingerprint_new(c->digest_set, &fresh)) {
 		kept = malloc(sizeof(*kept));
 		if (kept) {
-			*kept = (struct kept){ t->w->fp, t->identity, t->done };
+			*kept = (struct kept){ t->w->fp, t->identity, t->done,
+					       t->is_document };
 			t->w->fp = fresh;
 		} else {
 			fingerprint_free(fresh);
@@ -282,16 +288,9 @@ static void resume_kept(struct hash_task *t, struct kept *kept)
 		t->w->fp = kept->fp;
 		kept->fp = fp;
 		t->from = t->done = t->checked = kept->done;
+		t->is_document = kept->is_document;
 	}
 	kept_free(kept);
-}
-
-static bool is_document(int fd)
-{
-	uint8_t head[SNIFF_BYTES];
-	ssize_t len = pread(fd, head, sizeof(head), 0);
-
-	return len > 0 && sniff_is_document(head, (size_t)len);
 }
 
 static void hash_file(struct hash_task *t)
@@ -304,7 +303,7 @@ static void hash_file(struct hash_task *t)
 	if (err == -EFBIG && task_is_changed(t))
 		err = -EAGAIN; /* it has grown */
 	if (!err)
-		digests.is_document = is_document(t->fd);
+		digests.is_document = t->is_document;
 	if (!err && (source_get_use(c->source, t->st) || task_is_changed(t))) {
 		digests_release(&digests);
 		err = -EAGAIN;

@@ -91,20 +91,6 @@ static int match_by_measure(struct search_query *q,
 	return err;
 }
 
-static int match_contents(struct search_query *q,
-			  const struct index_query *query,
-			  struct index_match *out, size_t *count_out)
-{
-	const struct index_store store = { .sketch = fetch_sketch, .arg = q };
-	enum digest_id measure = q->context->measure;
-
-	if (index_is_alike(query->rules.relation) &&
-	    (measure == DIGEST_SISE || measure == DIGEST_SSDEEP ||
-	     measure == DIGEST_SIMHASH || measure == DIGEST_RDC))
-		return match_by_measure(q, query, out, count_out);
-	return index_search(q->context->index, query, &store, out, count_out);
-}
-
 /* How many matches are searched for.  More than the limit of hits, because some
  * may have no visible file. */
 static size_t matches_most(const struct search_query *q)
@@ -114,50 +100,48 @@ static size_t matches_most(const struct search_query *q)
 	return most > INDEX_MATCHES ? most : INDEX_MATCHES;
 }
 
-/* Searches by one sketch, and appends what is found. */
+/* Searches by the sketch of the query, and appends what is found.  The measure is
+ * the mount's for bytes alone. */
 static int add_matches(struct search_query *q, const struct index_query *query,
-		       struct index_match **matches, size_t *count)
+		       bool by_text, struct index_match **matches,
+		       size_t *count)
 {
+	const struct index_store store = { .sketch = fetch_sketch, .arg = q };
+	const enum digest_id measure = q->context->measure;
+	const bool by_measure =
+		!by_text && index_is_alike(query->rules.relation) &&
+		(measure == DIGEST_SISE || measure == DIGEST_SSDEEP ||
+		 measure == DIGEST_SIMHASH || measure == DIGEST_RDC);
 	struct index_match *all =
 		realloc(*matches, (*count + query->most) * sizeof(*all));
-	size_t found = 0;
+	size_t found = 0, i;
 	int err;
 
 	if (!all)
 		return -ENOMEM;
 	*matches = all;
-	err = match_contents(q, query, all + *count, &found) ?: q->err;
+	all += *count;
+	err = by_measure ? match_by_measure(q, query, all, &found) :
+			   index_search(q->context->index, query, &store, all,
+					&found);
+	if (!err)
+		err = q->err;
+	for (i = 0; !err && i < found; i++)
+		all[i].verdict.by_text = by_text;
 	*count += err ? 0 : found;
 	return err;
 }
 
-/* The same by the sketch of its own text.  The measure is the mount's for bytes
- * alone. */
-static int add_matches_of_text(struct search_query *q,
-			       struct index_query *query, uint32_t text,
-			       struct index_match **matches, size_t *count)
+/* The sketch of the content, and that of its text; of digests as they are.
+ * -ENOENT. */
+static int own_sketch(struct search_query *q, const struct digests *digests,
+		      uint32_t id, bool text, struct sketch *out)
 {
-	const struct index_store store = { .sketch = fetch_sketch, .arg = q };
-	struct sketch *own = malloc(sizeof(*own));
-	struct index_match *all =
-		realloc(*matches, (*count + query->most) * sizeof(*all));
-	size_t found = 0, i;
-	int err = -ENOMEM;
+	int err = id   ? fetch_sketch(q, id, out) :
+		  text ? digests_text_sketch(digests, out) :
+			 digests_sketch(digests, out);
 
-	if (own && all)
-		err = text ? fetch_sketch(q, text, own) :
-			     digests_text_sketch(query->digests, own);
-	*matches = all ? all : *matches;
-	query->sketch = own;
-	query->self = text;
-	if (!err)
-		err = index_search(q->context->index, query, &store, all + *count, &found) ?:
-			      q->err;
-	for (i = 0; i < found; i++)
-		all[*count + i].verdict.by_text = true;
-	*count += err ? 0 : found;
-	free(own);
-	return err;
+	return err == -ENODATA ? -ENOENT : err;
 }
 
 static int search_digests(struct search_query *q,
@@ -178,6 +162,7 @@ static int search_digests(struct search_query *q,
 	struct sketch *own = malloc(sizeof(*own));
 	struct index_match *matches = NULL;
 	uint32_t text = 0;
+	bool has_text = false;
 	int err = -ENOMEM;
 
 	/* With the measure sif, boilerplate counts like other content. */
@@ -185,26 +170,27 @@ static int search_digests(struct search_query *q,
 	    wanted->relation == INDEX_ALIKE)
 		query.rules.relation = INDEX_ALL;
 	if (own)
-		err = q->self_content ? fetch_sketch(q, q->self_content, own) :
-					digests_sketch(digests, own);
+		err = text_of_content(q, q->self_content, &text);
+	if (!err) {
+		has_text = q->self_content ? text : digests->text.bytes != NULL;
+		err = own_sketch(q, digests, q->self_content, false, own);
+	}
 	if (!err)
 		query.sketch = own;
-	if (err == -ENOENT || err == -ENODATA)
-		err = 0;
-	if (!err)
-		err = text_of_content(q, q->self_content, &text);
 	/* The first match may be its own text. */
-	query.any = wanted->any && !text;
+	query.any = wanted->any && !has_text;
 	*count_out = 0;
-	if (!err)
-		err = add_matches(q, &query, &matches, count_out);
+	if (!err || err == -ENOENT)
+		err = add_matches(q, &query, false, &matches, count_out);
+	if (!err && has_text)
+		err = own_sketch(q, digests, text, true, own);
+	query.sketch = own;
+	query.self = text;
+	if (!err && has_text)
+		err = add_matches(q, &query, true, &matches, count_out);
 	free(own);
-	if (!err && (text || (!q->self_content && digests->text.bytes)))
-		err = add_matches_of_text(q, &query, text, &matches, count_out);
 	if (!err)
-		err = text_merge_matches(
-			q, text || (!q->self_content && digests->text.bytes),
-			matches, count_out);
+		err = text_merge_matches(q, has_text, matches, count_out);
 	if (*count_out > query.most)
 		*count_out = query.most;
 	if (err)

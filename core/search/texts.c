@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
 #include "core/search/search_impl.h"
 
 int text_of_content(struct search_query *q, uint32_t content, uint32_t *out)
@@ -28,15 +26,6 @@ int text_get_content(struct search_query *q, uint32_t id, uint32_t *out,
 	return !err && !q->context->texts ? -ENOENT : err;
 }
 
-static int by_content(const void *a, const void *b)
-{
-	const struct index_match *x = a, *y = b;
-
-	if (x->content != y->content)
-		return x->content < y->content ? -1 : 1;
-	return index_match_order(a, b);
-}
-
 int text_merge_matches(struct search_query *q, bool has_text,
 		       struct index_match *matches, size_t *count)
 {
@@ -61,14 +50,6 @@ int text_merge_matches(struct search_query *q, bool has_text,
 		m.verdict.by_text |= is_text;
 		matches[kept++] = m;
 	}
-	*count = kept;
-	if (!kept)
-		return 0;
-	qsort(matches, kept, sizeof(*matches), by_content);
-	for (kept = i = 1; i < *count; i++)
-		if (matches[i].content != matches[kept - 1].content)
-			matches[kept++] = matches[i];
-	*count = kept;
-	qsort(matches, kept, sizeof(*matches), index_match_order);
+	*count = index_matches_merge(matches, kept);
 	return 0;
 }

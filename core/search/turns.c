@@ -203,6 +203,18 @@ static int wait_for_turn(struct search_query *q)
 	return err;
 }
 
+/* After end_turn(). */
+static int take_turn(struct search_query *q, bool reads)
+{
+	int err = wait_for_turn(q);
+
+	if (!err)
+		err = begin_turn(q);
+	if (!err && reads)
+		err = query_begin_read(q);
+	return err;
+}
+
 int query_yield(struct search_query *q)
 {
 	bool reads = q->txn;
@@ -215,19 +227,12 @@ int query_yield(struct search_query *q)
 	end_turn(q);
 	if (q->kind->turn_over)
 		err = q->kind->turn_over(q);
-	if (!err)
-		err = wait_for_turn(q);
-	if (!err)
-		err = begin_turn(q);
-	if (!err && reads)
-		err = query_begin_read(q);
-	return err;
+	return err ? err : take_turn(q, reads);
 }
 
 int query_wait_for_text(struct search_query *q, uint32_t content)
 {
 	struct searcher *s = q->searcher;
-	int err;
 
 	end_turn(q);
 	pthread_mutex_lock(&s->lock);
@@ -238,10 +243,8 @@ int query_wait_for_text(struct search_query *q, uint32_t content)
 			 q->wait.ticket);
 	q->hits.incomplete =
 		search_is_incomplete(&s->context, &q->only_pending);
-	err = atomic_load(s->context.stopping) ? -ECANCELED : wait_for_turn(q);
-	if (!err)
-		err = begin_turn(q);
-	return err ? err : query_begin_read(q);
+	return atomic_load(s->context.stopping) ? -ECANCELED :
+						  take_turn(q, true);
 }
 
 /* ---- threads ---- */

@@ -60,15 +60,6 @@ int near_begin(struct near_index *n)
 	return err ? err : index_load_end(n->index);
 }
 
-static int by_content(const void *a, const void *b)
-{
-	const struct index_match *x = a, *y = b;
-
-	if (x->content != y->content)
-		return x->content < y->content ? -1 : 1;
-	return index_match_order(a, b);
-}
-
 /* Each content once, best first; of two documents by their texts alone. */
 static void merge_matches(struct near_index *n, const struct digests *d,
 			  size_t *count)
@@ -86,15 +77,7 @@ static void merge_matches(struct near_index *n, const struct digests *d,
 		m[kept] = m[i];
 		m[kept++].content = content + 1;
 	}
-	*count = kept;
-	kept = 0;
-	if (*count)
-		qsort(m, *count, sizeof(*m), by_content);
-	for (i = 0; i < *count; i++)
-		if (!kept || m[i].content != m[kept - 1].content)
-			m[kept++] = m[i];
-	if (kept)
-		qsort(m, kept, sizeof(*m), index_match_order);
+	kept = index_matches_merge(m, kept);
 	*count = kept < INDEX_MATCHES ? kept : INDEX_MATCHES;
 }
 

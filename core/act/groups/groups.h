@@ -163,8 +163,8 @@ void found_member_choose(struct found_member *m, enum keep_order order);
 
 /* ---- order.c: which member is the newest ---- */
 
-/* What tells it, for all members of a group: a criterion that all of them have,
- * and not all equal; those above first. */
+/* The criterion of a group: the first of these that all members have, and not
+ * all equal. */
 enum found_order {
 	FOUND_BY_NOTHING,
 	FOUND_BY_DOCUMENT_DATE,

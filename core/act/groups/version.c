@@ -22,7 +22,7 @@ enum {
 	OF = 'o',      /* Copy of ... */
 };
 
-/* What people call versions: lower case, in a few languages. */
+/* Words for versions: lower case, in a few languages. */
 static const struct {
 	char mark;
 	const char *words; /* with a space around each */

@@ -8,7 +8,7 @@
 #include "core/base/buf.h"
 
 /*
- * What a name says of the version of a thing.  A path without its extension is
+ * The version of a thing, as its name tells it.  A path without its extension is
  * words, dates and marks of a version, with anything but letters and digits
  * between; letter case does not count:
  *

@@ -35,7 +35,7 @@ int digest_file(const struct digest_job *job, struct reader *r,
 {
 	const struct digest_style *style = job->style;
 	const bool is_stdin = follow && !strcmp(path, "-");
-	/* What the content is called in its sdhash. */
+	/* The name of the content in its sdhash. */
 	const char *name = is_stdin     ? "stdin" :
 			   job->foreign ? path :
 					  cli_base_name(path);
