@@ -82,6 +82,16 @@ static const struct {
 	{ EXTRACT_TAR, 257, 5, "ustar" },
 };
 
+/* It may stand behind other bytes.  (As the signs are rare, this costs a tenth of
+ * memmem().) */
+static bool has_pdf_mark(const uint8_t *at, const uint8_t *end)
+{
+	while ((at = memchr(at, '%', (size_t)(end - at))) && end - at >= 5)
+		if (!memcmp(at++, "%PDF-", 5))
+			return true;
+	return false;
+}
+
 enum extract_kind sniff_kind(const uint8_t *head, size_t len)
 {
 	size_t i;
@@ -95,7 +105,7 @@ enum extract_kind sniff_kind(const uint8_t *head, size_t len)
 	    (!memcmp(head + 4, "\x31\x41\x59\x26\x53\x59", 6) ||
 	     !memcmp(head + 4, "\x17\x72\x45\x38\x50\x90", 6)))
 		return EXTRACT_BZIP2;
-	if (memmem(head, len < 1024 ? len : 1024, "%PDF-", 5))
+	if (has_pdf_mark(head, head + (len < 1024 ? len : 1024)))
 		return EXTRACT_PDF;
 	return is_mail(head, len) ? EXTRACT_MAIL : EXTRACT_UNKNOWN;
 }
@@ -119,14 +129,18 @@ bool sniff_html(const char *text, size_t len)
 			    !strncasecmp(text, "<!doctype html", 14));
 }
 
+enum { USUAL_LEAST = 95 }; /* percent of the units of a text */
+
 /* The part, in percent, of units that are usual in UTF-16: 0 when there is
- * nothing that separates words. */
+ * nothing that separates words, or fewer are usual than in a text. */
 static unsigned rate_utf16(const uint8_t *data, size_t len, unsigned high)
 {
+	const size_t most = len / 2 * (100 - USUAL_LEAST) / 100;
 	size_t i, usual = 0, spaces = 0;
 	uint32_t c;
 
-	for (i = 0; i + 1 < len; i += 2) {
+	/* Programs and pictures end it soon. */
+	for (i = 0; i + 1 < len && i / 2 - usual <= most; i += 2) {
 		c = (uint32_t)data[i + high] << 8 | data[i + 1 - high];
 		spaces += c == ' ' || c == '\n' || c == 0x3001 || c == 0x3002;
 		usual += c == '\t' || c == '\n' || c == '\r' ||
@@ -139,7 +153,8 @@ static unsigned rate_utf16(const uint8_t *data, size_t len, unsigned high)
 			 (c >= 0xac00 && c < 0xd7a4) ||
 			 (c >= 0xd800 && c < 0xe000);
 	}
-	return spaces && i ? (unsigned)(usual * 200 / i) : 0;
+	return spaces && i / 2 - usual <= most ? (unsigned)(usual * 200 / i) :
+						 0;
 }
 
 const char *sniff_wide(const uint8_t *data, size_t len)
@@ -148,7 +163,7 @@ const char *sniff_wide(const uint8_t *data, size_t len)
 	unsigned little = rate_utf16(data, sample & ~(size_t)1, 1);
 	unsigned big = rate_utf16(data, sample & ~(size_t)1, 0);
 
-	if (len % 2 || (little < 95 && big < 95))
+	if (len % 2 || (little < USUAL_LEAST && big < USUAL_LEAST))
 		return NULL;
 	return little >= big ? "UTF-16LE" : "UTF-16BE";
 }
@@ -184,6 +199,8 @@ bool sniff_is_document(const uint8_t *head, size_t len)
 	if (len >= 2 &&
 	    (!memcmp(head, "\xff\xfe", 2) || !memcmp(head, "\xfe\xff", 2)))
 		return true;
+	if (memchr(head, 0, len))
+		return sniff_wide(head, len & ~(size_t)1) != NULL;
 	if (begins_as_utf8(head, len)) {
 		const size_t skip =
 			len >= 3 && !memcmp(head, "\xef\xbb\xbf", 3) ? 3 : 0;
@@ -191,7 +208,5 @@ bool sniff_is_document(const uint8_t *head, size_t len)
 		return sniff_html((const char *)head + skip, len - skip) ||
 		       memmem(head, len, "\033$", 2);
 	}
-	return memchr(head, 0, len) ?
-		       sniff_wide(head, len & ~(size_t)1) != NULL :
-		       !sniff_controls(head, len);
+	return !sniff_controls(head, len);
 }

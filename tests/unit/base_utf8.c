@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "tests/support/test.h"
 
 #include "core/base/utf8.h"
@@ -51,4 +53,29 @@ TEST(test_what_is_no_utf8_is_escaped)
 	expect_safe("\xc0\xaf", "\\300\\257");
 	expect_safe("\xed\xa0\x80", "\\355\\240\\200");
 	expect_safe("\xf4\x90\x80\x80", "\\364\\220\\200\\200");
+}
+
+/* Text is looked at in words where that goes. */
+TEST(test_a_byte_that_is_no_text_is_found_anywhere)
+{
+	static const uint8_t wrong[] = { 0, 0x80, 0xc3, 0xff };
+	uint8_t bytes[40];
+	size_t len, at, i;
+
+	for (len = 0; len <= sizeof(bytes); len++) {
+		memset(bytes, 0x7f, sizeof(bytes));
+		bytes[len / 2] = 1;
+		assert_true(utf8_is_text(bytes, len));
+		for (at = 0; at + 1 < len; at++) {
+			memcpy(bytes + at, "\xc3\xa4", 2);
+			assert_true(utf8_is_text(bytes, len));
+			memset(bytes + at, 'a', 2);
+		}
+		for (at = 0; at < len; at++)
+			for (i = 0; i < sizeof(wrong); i++) {
+				bytes[at] = wrong[i];
+				assert_false(utf8_is_text(bytes, len));
+				bytes[at] = 'a';
+			}
+	}
 }
