@@ -93,6 +93,8 @@ for i in {1..50}; do
 	3) rm "file$i.txt" && cp "$T/edited" "file$i.txt" ;; # as git does
 	esac
 done
+# What is removed before it has digests is not told.
+timeout 600 "$KIN" wait "$mnt" >"$T/output"
 sed -i 's/e/E/; s/$/\r/' file5?.txt
 echo 'one more line' | tee -a file1?.txt >"$T/output"
 mkdir old && mv file2?.txt old

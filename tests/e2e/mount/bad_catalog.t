@@ -162,6 +162,11 @@ make_disk() {
 	poll 20 mounted "$T/disk"
 }
 
+# At once: with no faults told, files cannot be mapped.
+faults() { # LIST
+	echo "$1" >"$T/faults.new" && mv "$T/faults.new" "$T/faults"
+}
+
 # Opening a file drops what the kernel has cached of it.
 forget_cached() {
 	: <"$db/data.mdb"
@@ -173,18 +178,18 @@ mount_kinfs "$src" "$mnt" -o "db=$db"
 pid=$(daemon_pid "$mnt")
 wait_idle "$mnt"
 exec 3<"$mnt/many/aaab"
-echo "cached,blocks," >"$T/faults"
+faults "cached,blocks,"
 forget_cached
 like "$(getx "$mnt/many/aaad" user.xxh128)" '^[0-9a-f]{32}$' \
 	"a digest is read at once"
 poll 60 test -e "$db/data.mdb.damaged-1"
-echo "cached," >"$T/faults"
+faults "cached,"
 ok "an open file can be read" cmp "$src/many/aaab" - <&3
 exec 3<&-
 recovered "bad blocks" "$pid" 1
 
 # The kernel cannot read what it has not cached, and writes are well.
-echo "cached,blocks," >"$T/faults"
+faults "cached,blocks,"
 forget_cached
 for n in 5 6 7 8; do
 	echo "$n" >>"$mnt/new"
@@ -195,7 +200,7 @@ ok "all blocks are bad: the daemon answers" alive "$mnt"
 is "$(tail -n 1 "$mnt/new")" 8 "files are served"
 between "$(set_aside)" 1 4 "and it does not go on for ever"
 ok "unmount" unmount "$mnt"
-echo "cached," >"$T/faults"
+faults "cached,"
 mount_kinfs "$src" "$mnt" -o "db=$db"
 wait_idle "$mnt"
 digests_are_right "when the disk is well again, all is right"
