@@ -6,7 +6,8 @@
  * changed an hour later than it was, as when the clock was set back.  Nothing
  * is cached: every call comes here.  With "cached," data is cached, so that
  * files can be mapped; each open drops what is cached of the file.  With
- * "blocks," only the first GOOD_BYTES of a file can be read.
+ * "blocks," only the first GOOD_BYTES of a file can be read; with "blocks-N,"
+ * of the one with inode number N.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -106,11 +107,26 @@ static int faulty_create(const char *path, mode_t mode,
 	return open_file(path, fi->flags | O_CREAT, mode, fi);
 }
 
+static bool has_bad_blocks(int fd)
+{
+	char word[32];
+	struct stat st;
+
+	if (fails("blocks,"))
+		return true;
+	if (fstat(fd, &st))
+		return false;
+	(void)snprintf(word, sizeof(word), "blocks-%lu,",
+		       (unsigned long)st.st_ino);
+	return fails(word);
+}
+
 static int faulty_read(const char *path, char *data, size_t size, off_t offset,
 		       struct fuse_file_info *fi)
 {
 	(void)path;
-	if (fails("read,") || (offset >= GOOD_BYTES && fails("blocks,")))
+	if (fails("read,") ||
+	    (offset >= GOOD_BYTES && has_bad_blocks((int)fi->fh)))
 		return -EIO;
 	return answer(pread((int)fi->fh, data, size, offset));
 }

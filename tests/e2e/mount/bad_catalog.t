@@ -178,7 +178,8 @@ mount_kinfs "$src" "$mnt" -o "db=$db"
 pid=$(daemon_pid "$mnt")
 wait_idle "$mnt"
 exec 3<"$mnt/many/aaab"
-faults "cached,blocks,"
+# Those of this catalog, not of the new one.
+faults "cached,blocks-$(stat -c %i "$T/blocks/catalog/data.mdb"),"
 forget_cached
 like "$(getx "$mnt/many/aaad" user.xxh128)" '^[0-9a-f]{32}$' \
 	"a digest is read at once"
