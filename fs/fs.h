@@ -15,7 +15,6 @@
 struct engine;
 struct reopener;
 struct loop;
-struct service;
 struct similar;
 struct watch;
 struct watched;
@@ -63,7 +62,6 @@ struct fs {
 	struct extract_client *texts;
 	struct similar *similar; /* fs/similar/node.h; NULL with similar=off */
 	struct mapped *mapped;   /* fs/inode/mapped.h */
-	struct service *service; /* serve.c; or NULL */
 	/* core/watch and fs/inode/cache.h; NULL where changes behind the
 	 * mount are not reported. */
 	struct watch *watch;

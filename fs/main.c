@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
+#include "core/base/notify.h"
 #include "fs/check.h"
 #include "fs/fs.h"
 #include "fs/log.h"
@@ -71,6 +72,12 @@ static void report_ready(struct fs *fs)
 	(void)!write(fs->ready_pipe, "", 1);
 	close(fs->ready_pipe);
 	fs->ready_pipe = -1;
+}
+
+/* fs->report of one in the foreground: tells the service manager. */
+static void report_service(struct fs *fs)
+{
+	notify_service("READY=1\nSTATUS=%s is mounted", fs->mountpoint);
 }
 
 static int run_in_background(struct fs *fs, int source_fd, const char *catalog)
@@ -200,7 +207,7 @@ static int check_and_serve(struct fs *fs)
 	warn_of_hidden(fs, source_fd);
 	raise_file_size();
 	if (fs->options.foreground) {
-		fs->report = service_report_ready;
+		fs->report = report_service;
 		status = serve(fs, source_fd, catalog);
 	} else {
 		status = run_in_background(fs, source_fd, catalog);

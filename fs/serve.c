@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <fuse_lowlevel.h>
 #include <fuse_opt.h>
-#include <jansson.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,7 +19,6 @@
 #include "core/base/clock.h"
 #include "core/base/err.h"
 #include "core/base/notify.h"
-#include "core/base/thread.h"
 #include "core/engine/engine.h"
 #include "core/extract/client.h"
 #include "fs/inode/backing.h"
@@ -121,115 +119,6 @@ static int open_engine(struct fs *fs, const char *catalog_dir,
 	return err ? report_engine_error(err, catalog_dir) : 0;
 }
 
-/*
- * ---- systemd ----
- *
- * The mount as a service of systemd (Type=notify): READY=1 when the kernel has
- * accepted the mount, then a STATUS= line of the progress, STOPPING=1.  Without
- * NOTIFY_SOCKET all of this does nothing.
- */
-
-enum { PERIOD_MS = 2000, LINE_BYTES = 160 };
-
-struct service {
-	struct engine *engine;
-	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t stop;
-	bool stopped; /* under the lock */
-};
-
-static void describe_progress(struct engine *e, char line[LINE_BYTES])
-{
-	long long files, pending, percent;
-	json_t *status = NULL;
-
-	*line = '\0';
-	if (engine_status(e, &status))
-		return;
-	files = json_integer_value(json_object_get(status, "files"));
-	pending = json_integer_value(json_object_get(status, "pending"));
-	percent = json_integer_value(json_object_get(status, "percent"));
-	json_decref(status);
-	if (pending)
-		(void)snprintf(line, LINE_BYTES,
-			       "%lld %%: %lld of %lld files are hashed",
-			       percent, files - pending, files);
-	else
-		(void)snprintf(line, LINE_BYTES, "all %lld files are hashed",
-			       files);
-}
-
-static void *service_run(void *arg)
-{
-	char line[LINE_BYTES], told[LINE_BYTES] = "";
-	struct service *s = arg;
-
-	thread_set_name("kinfs-service");
-	pthread_mutex_lock(&s->lock);
-	while (!s->stopped) {
-		pthread_mutex_unlock(&s->lock);
-		describe_progress(s->engine, line);
-		if (*line && strcmp(line, told) != 0) {
-			notify_service("STATUS=%s", line);
-			memcpy(told, line, sizeof(told));
-		}
-		pthread_mutex_lock(&s->lock);
-		if (!s->stopped)
-			cond_wait_until(&s->stop, &s->lock,
-					clock_now_ms() + PERIOD_MS);
-	}
-	pthread_mutex_unlock(&s->lock);
-	return NULL;
-}
-
-void service_report_ready(struct fs *fs)
-{
-	notify_service("READY=1\nSTATUS=%s is mounted", fs->mountpoint);
-}
-
-/* Starts the thread that reports the progress.  Errors are ignored. */
-static void service_start(struct fs *fs)
-{
-	struct service *s;
-
-	if (!getenv("NOTIFY_SOCKET"))
-		return;
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return;
-	s->engine = fs->engine;
-	pthread_mutex_init(&s->lock, NULL);
-	if (!cond_init_monotonic(&s->stop)) {
-		if (!pthread_create(&s->thread, NULL, service_run, s)) {
-			fs->service = s;
-			return;
-		}
-		pthread_cond_destroy(&s->stop);
-	}
-	pthread_mutex_destroy(&s->lock);
-	free(s);
-}
-
-/* May be called twice. */
-static void service_stop(struct fs *fs)
-{
-	struct service *s = fs->service;
-
-	if (!s)
-		return;
-	notify_service("STOPPING=1");
-	pthread_mutex_lock(&s->lock);
-	s->stopped = true;
-	pthread_cond_signal(&s->stop);
-	pthread_mutex_unlock(&s->lock);
-	pthread_join(s->thread, NULL);
-	pthread_cond_destroy(&s->stop);
-	pthread_mutex_destroy(&s->lock);
-	free(s);
-	fs->service = NULL;
-}
-
 /* ---- the session ---- */
 
 static void log_from_libfuse(enum fuse_log_level level, const char *format,
@@ -286,8 +175,6 @@ static int start_engine(struct fs *fs)
 		err = behind_start(fs);
 	if (err)
 		log_line("cannot start hashing: %s", err_text(err));
-	else
-		service_start(fs);
 	return err;
 }
 
@@ -319,7 +206,6 @@ static int serve_mounted(struct fs *fs)
 /* Answers all parked requests, while the session still exists. */
 static void stop_parts(struct fs *fs)
 {
-	service_stop(fs);
 	behind_stop(fs);
 	locks_stop(fs);
 	mapped_stop(fs);
@@ -360,6 +246,7 @@ static int serve_session(struct fs *fs)
 	sandbox_prepare(fs);
 	if (fuse_session_mount(fs->session, fs->mountpoint) == 0) {
 		status = serve_mounted(fs);
+		notify_service("STOPPING=1");
 		stop_parts(fs);
 		backing_stop(fs);
 		unmount(fs);

@@ -11,7 +11,4 @@ struct fs;
  */
 int serve(struct fs *fs, int source_fd, const char *catalog_dir);
 
-/* For fs->report: tells systemd that the mount is ready. */
-void service_report_ready(struct fs *fs);
-
 #endif
