@@ -7,27 +7,12 @@
 #include "core/base/bytes.h"
 #include "core/base/hex.h"
 #include "core/digest/rdc/rdc.h"
+#include "core/digest/reference/rdc_signature.h"
 #include "tests/support/rdc_model.h"
 #include "tests/support/recipe.h"
 #include "tests/unit/digest/variants.h"
 
 #define DIR "tests/vectors/rdc/"
-
-/* A signature file, [MS-RDC] 2.2.1 and 2.2.2. */
-static const uint8_t header[24] = {
-	0x18, 0, 0, 0, 1, 0, 1, 0, 1, 0, 1, 0,
-	0,    0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0,
-};
-
-static void add_chunk(void *arg, const uint8_t md4[16], uint16_t length)
-{
-	struct buf *file = arg;
-	uint8_t size[2];
-
-	store_le16(size, length);
-	assert_int_equal(buf_append(file, md4, 16), 0);
-	assert_int_equal(buf_append(file, size, sizeof(size)), 0);
-}
 
 /* The traits of rdc; seed != 0 cuts data into updates. */
 static void digest(struct rdc *rdc, const void *data, size_t len, uint64_t seed,
@@ -45,19 +30,21 @@ static void digest(struct rdc *rdc, const void *data, size_t len, uint64_t seed,
 	rdc_final(rdc, traits);
 }
 
-/* The signature file and the traits. */
+/* The signature file, [MS-RDC] 2.2.2, and the traits. */
 static struct buf signatures(const void *data, size_t len, unsigned window,
 			     unsigned horizon, uint64_t seed,
 			     uint8_t traits[16])
 {
 	static struct rdc rdc;
+	struct rdc_signature_writer writer;
 	struct buf file = { 0 };
 
 	assert_int_equal(rdc_init(&rdc, window, horizon), 0);
-	rdc.on_chunk = add_chunk;
-	rdc.arg = &file;
-	assert_int_equal(buf_append(&file, header, sizeof(header)), 0);
+	rdc_signature_begin(&writer, rdc_signature_append, &file);
+	rdc.on_chunk = rdc_signature_add;
+	rdc.arg = &writer;
 	digest(&rdc, data, len, seed, traits);
+	assert_int_equal(writer.err, 0);
 	return file;
 }
 
@@ -133,10 +120,11 @@ TEST(rfc_1320)
 	struct tsv chunks = tsv_open(DIR "rfc1320_chunks.tsv");
 	uint8_t traits[16];
 	struct buf file = signatures(input.data, input.len, 16, 512, 0, traits);
-	const uint8_t *record = (const uint8_t *)file.data + sizeof(header);
+	const uint8_t *record =
+		(const uint8_t *)file.data + RDC_SIGNATURE_HEADER;
 	char md4[33];
 
-	assert_int_equal(file.len, sizeof(header) + 6 * 18);
+	assert_int_equal(file.len, RDC_SIGNATURE_HEADER + 6 * 18);
 	for (; tsv_next(&chunks); record += 18) {
 		hex_encode(record, 16, md4);
 		assert_string_equal(md4, chunks.fields[2]);
@@ -189,9 +177,10 @@ TEST(two_levels_of_signatures)
 static struct buf model_signatures(struct bytes b, unsigned window,
 				   unsigned horizon, uint8_t traits[16])
 {
+	struct rdc_signature_writer writer;
 	struct buf file = { 0 };
 
-	assert_int_equal(buf_append(&file, header, sizeof(header)), 0);
+	rdc_signature_begin(&writer, rdc_signature_append, &file);
 	rdc_model(b, window, horizon, &file, traits);
 	return file;
 }
@@ -344,7 +333,7 @@ TEST(small_files)
 	struct bytes b;
 	size_t len;
 
-	assert_int_equal(file.len, sizeof(header));
+	assert_int_equal(file.len, RDC_SIGNATURE_HEADER);
 	assert_traits(traits, "00000000000000000000000000000000");
 	buf_release(&file);
 	for (len = 0; len < 4200; len += len < 5 ? 1 : 37) {
@@ -383,6 +372,28 @@ TEST(expected_sizes_change_nothing)
 				    sizes[k] >= (size_t)3 * RDC_HORIZON);
 		}
 	}
+}
+
+static int refuse_third(void *arg, const void *data, size_t len)
+{
+	unsigned *calls = arg;
+
+	assert_non_null(data);
+	assert_true(len > 0);
+	return ++*calls < 3 ? 0 : -ENOSPC;
+}
+
+TEST(the_first_error_of_a_signature_file_is_kept)
+{
+	static const uint8_t md4[16] = { 0 };
+	struct rdc_signature_writer writer;
+	unsigned i, calls = 0;
+
+	rdc_signature_begin(&writer, refuse_third, &calls);
+	for (i = 0; i < 5; i++)
+		rdc_signature_add(&writer, md4, 1);
+	assert_int_equal(writer.err, -ENOSPC);
+	assert_int_equal(calls, 3);
 }
 
 TEST(parameters_out_of_range_are_refused)
