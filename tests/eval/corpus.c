@@ -17,8 +17,7 @@ void corpus_init(struct corpus *c, size_t most)
 {
 	*c = (struct corpus){ .most = most };
 	fail_errno("fingerprint",
-		   fingerprint_new(DIGEST_DEFAULT | DIGEST_BIT(DIGEST_TLSH),
-				   &c->fingerprint));
+		   fingerprint_new(DIGEST_BIT(DIGEST_SIF), &c->fingerprint));
 }
 
 void corpus_release(struct corpus *c)

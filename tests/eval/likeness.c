@@ -151,13 +151,10 @@ static void print_report(struct report *r)
 	report_ranks(r);
 	report_errors(r);
 	report_shares(r);
-	report_groups(r);
-	report_edits(r);
 	report_versions(r);
 	report_parts(r);
 	report_symmetry(r);
 	report_reformatted(r);
-	report_measures(r);
 }
 
 static void release_report(struct report *r)
@@ -173,11 +170,11 @@ static void release_report(struct report *r)
 	index_free(r->ix);
 }
 
-/* What the contents of a corpus are made of; lives as long as that. */
 /* What is found goes on to larger ones. */
 #define GENERATED_LARGEST (2 * MIB)
 #define CLASSES (GENERATED_CLASSES + FOUND_CLASSES)
 
+/* What the contents of a corpus are made of; lives as long as that. */
 struct sources {
 	struct material materials[CLASSES], parts[CLASSES];
 	struct list list;
