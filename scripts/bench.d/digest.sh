@@ -436,7 +436,7 @@ print_bars()
 		$(speedup 'kin digest, scalar' ssdeep)
 	bar 'two processes / one, by clock' '>= 1.8' 'x' $(two_ratios)
 	bar 'SiSe scores' '>= 200000' '1/s' \
-		"$(core_figure pairs score "$last")"
+		"$(core_figure pairs score -)"
 	bar 'memory of a worker' '<= 4' 'MiB' \
 		"$(ratio "$(core_figure memory all -)" 1024)"
 }

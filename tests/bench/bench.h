@@ -21,10 +21,8 @@
 #define KIB ((size_t)1 << 10)
 
 struct bench {
-	size_t size; /* of the large inputs */
-	size_t runs; /* 1..MAX_RUNS */
-	size_t files;
-	size_t rows;
+	size_t size;                       /* of the large inputs */
+	size_t runs;                       /* 1..MAX_RUNS */
 	const struct kernel_ops *variants; /* kernel_all() */
 	size_t variant_count;
 	FILE *figures; /* NULL: nobody wants them */
@@ -34,17 +32,12 @@ struct bench {
 
 void bench_speed(const struct bench *b);
 void bench_small(const struct bench *b);
-void bench_worst(const struct bench *b);
 void bench_pairs(const struct bench *b);
-void bench_postings(const struct bench *b);
 void bench_memory(const struct bench *b);
 
 /* ---- figures ---- */
 
 double cpu_seconds(void);
-
-/* Memory of this process that is in use and is no file's. */
-size_t resident_kib(void);
 
 /* Of 1 or more values, which get sorted. */
 double median(double *values, size_t count);

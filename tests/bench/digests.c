@@ -18,9 +18,7 @@ static const struct part {
 	{ "memory", bench_memory, "what a worker needs" },
 	{ "speed", bench_speed, "large inputs, by kernel variant" },
 	{ "small", bench_small, "small files" },
-	{ "worst", bench_worst, "unusual inputs" },
-	{ "pairs", bench_pairs, "comparisons of two digests" },
-	{ "postings", bench_postings, "the postings of the index" },
+	{ "pairs", bench_pairs, "scores of two signatures of SiSe" },
 };
 
 #define PART_COUNT (sizeof(parts) / sizeof(parts[0]))
@@ -38,8 +36,6 @@ static void print_help(FILE *to)
 	fputs("\n"
 	      "  --size MIB      of the large inputs (64)\n"
 	      "  --runs N        of which the median counts (5)\n"
-	      "  --files N       of which digests are compared (2000)\n"
-	      "  --rows N        of the columns (1000000)\n"
 	      "  --figures FILE  the figures, for a script\n"
 	      "  --inputs DIR    write the inputs to DIR/random and DIR/text,\n"
 	      "                  measure nothing\n",
@@ -91,8 +87,6 @@ static void parse_options(int argc, char **argv, struct bench *b,
 	static const struct option options[] = {
 		{ "size", required_argument, NULL, 's' },
 		{ "runs", required_argument, NULL, 'r' },
-		{ "files", required_argument, NULL, 'f' },
-		{ "rows", required_argument, NULL, 'w' },
 		{ "figures", required_argument, NULL, 'g' },
 		{ "inputs", required_argument, NULL, 'i' },
 		{ "help", no_argument, NULL, 'h' },
@@ -105,10 +99,6 @@ static void parse_options(int argc, char **argv, struct bench *b,
 			b->size = number(optarg, 1, 65536) * MIB;
 		else if (c == 'r')
 			b->runs = number(optarg, 1, MAX_RUNS);
-		else if (c == 'f')
-			b->files = number(optarg, 2, 100000);
-		else if (c == 'w')
-			b->rows = number(optarg, 1, 100000000);
 		else if (c == 'g')
 			choice_out->figures = optarg;
 		else if (c == 'i')
@@ -142,9 +132,7 @@ static void run_parts(const struct bench *b, char **names)
 
 int main(int argc, char **argv)
 {
-	struct bench b = {
-		.size = 64 * MIB, .runs = 5, .files = 2000, .rows = 1000000
-	};
+	struct bench b = { .size = 64 * MIB, .runs = 5 };
 	struct choice choice = { 0 };
 
 	parse_options(argc, argv, &b, &choice);

@@ -38,8 +38,9 @@ static size_t state_size(const char *name)
 	return 0;
 }
 
-/* The counter in statm is late by some pages on machines of many processors. */
-size_t resident_kib(void)
+/* Memory of this process that is in use and is no file's.  The counter in statm
+ * is late by some pages on machines of many processors. */
+static size_t resident_kib(void)
 {
 	FILE *file = fopen("/proc/self/smaps_rollup", "re");
 	size_t kib = 0;
