@@ -207,18 +207,6 @@ static void unlink_name(struct test_mount *m, const char *name)
 	assert_answer(m, FUSE_UNLINK, ROOT, 0);
 }
 
-/* To these there is no reply. */
-static void forget(struct test_mount *m, uint64_t one, uint64_t another)
-{
-	PUT(m, (struct fuse_forget_in){ .nlookup = 1 });
-	serve_request(m, FUSE_FORGET, one);
-	assert_asked(m, FUSE_FORGET);
-	PUT(m, (struct fuse_batch_forget_in){ .count = 1 });
-	PUT(m, (struct fuse_forget_one){ .nodeid = another, .nlookup = 1 });
-	serve_request(m, FUSE_BATCH_FORGET, 0);
-	assert_asked(m, FUSE_BATCH_FORGET);
-}
-
 /* ---- tests ---- */
 
 #define WITH_FIXTURE(name) TEST_WITH(name, make_mount, remove_mount)
@@ -250,130 +238,11 @@ WITH_FIXTURE(a_look_clears_what_it_sees)
 	assert_false(m->host.had_requests(m->host.ctx));
 }
 
-WITH_FIXTURE(requests_for_names)
-{
-	struct test_mount *m = *state;
-	uint64_t node, link;
-
-	PUT(m, (struct fuse_mkdir_in){ .mode = 0755 });
-	put_text(m, "directory");
-	assert_answer(m, FUSE_MKDIR, ROOT, 0);
-	put_text(m, "directory");
-	assert_answer(m, FUSE_RMDIR, ROOT, 0);
-	PUT(m, (struct fuse_mknod_in){ .mode = S_IFREG | 0600 });
-	put_text(m, "one");
-	assert_answer(m, FUSE_MKNOD, ROOT, 0);
-	node = entry_of(m).nodeid;
-	PUT(m, (struct fuse_link_in){ .oldnodeid = node });
-	put_text(m, "another");
-	assert_answer(m, FUSE_LINK, ROOT, 0);
-	PUT(m, (struct fuse_rename2_in){ .newdir = ROOT });
-	put_text(m, "another");
-	put_text(m, "third");
-	assert_answer(m, FUSE_RENAME2, ROOT, 0);
-	put_text(m, "link");
-	put_text(m, "target");
-	assert_answer(m, FUSE_SYMLINK, ROOT, 0);
-	link = entry_of(m).nodeid;
-	assert_answer(m, FUSE_READLINK, link, 0);
-	unlink_name(m, "one");
-	unlink_name(m, "third");
-	unlink_name(m, "link");
-	forget(m, link, node);
-}
-
-WITH_FIXTURE(requests_for_attributes)
-{
-	struct test_mount *m = *state;
-
-	PUT(m, (struct fuse_getattr_in){ 0 });
-	assert_answer(m, FUSE_GETATTR, ROOT, 0);
-	PUT(m, (struct fuse_setattr_in){ .valid = FATTR_MODE, .mode = 0700 });
-	assert_answer(m, FUSE_SETATTR, ROOT, 0);
-	assert_answer(m, FUSE_STATFS, ROOT, 0);
-	PUT(m, (struct fuse_getxattr_in){ .size = 512 });
-	assert_answer(m, FUSE_LISTXATTR, ROOT, 0);
-	/* A name of no namespace. */
-	PUT(m, (struct fuse_getxattr_in){ .size = 8 });
-	put_text(m, "none");
-	assert_answer(m, FUSE_GETXATTR, ROOT, EOPNOTSUPP);
-	put_bytes(m, &(struct fuse_setxattr_in){ 0 },
-		  FUSE_COMPAT_SETXATTR_IN_SIZE);
-	put_text(m, "none");
-	assert_answer(m, FUSE_SETXATTR, ROOT, EOPNOTSUPP);
-	put_text(m, "none");
-	assert_answer(m, FUSE_REMOVEXATTR, ROOT, EOPNOTSUPP);
-}
-
-WITH_FIXTURE(requests_for_data)
-{
-	struct test_mount *m = *state;
-	uint64_t fh, node = create(m, "file", &fh);
-
-	PUT(m, (struct fuse_write_in){ .fh = fh, .size = 5 });
-	put_text(m, "text");
-	assert_answer(m, FUSE_WRITE, node, 0);
-	PUT(m, (struct fuse_read_in){ .fh = fh, .size = 5 });
-	assert_answer(m, FUSE_READ, node, 0);
-	PUT(m, (struct fuse_lseek_in){ .fh = fh, .whence = SEEK_DATA });
-	assert_answer(m, FUSE_LSEEK, node, 0);
-	PUT(m, (struct fuse_copy_file_range_in){ .fh_in = fh,
-						 .nodeid_out = node,
-						 .fh_out = fh,
-						 .off_out = 100,
-						 .len = 5 });
-	assert_answer(m, FUSE_COPY_FILE_RANGE, node, 0);
-	PUT(m, (struct fuse_fallocate_in){ .fh = fh, .length = 200 });
-	assert_answer(m, FUSE_FALLOCATE, node, 0);
-	PUT(m, (struct fuse_ioctl_in){ .fh = fh });
-	assert_answer(m, FUSE_IOCTL, node, ENOTTY);
-	PUT(m, (struct fuse_fsync_in){ .fh = fh });
-	assert_answer(m, FUSE_FSYNC, node, 0);
-	PUT(m, (struct fuse_flush_in){ .fh = fh });
-	assert_answer(m, FUSE_FLUSH, node, 0);
-	release(m, FUSE_RELEASE, node, fh);
-	unlink_name(m, "file");
-}
-
-WITH_FIXTURE(requests_for_locks)
-{
-	struct fuse_lk_in lock = { .owner = 1, .lk = { .type = F_WRLCK } };
-	struct test_mount *m = *state;
-	uint64_t node = create(m, "file", &lock.fh);
-
-	PUT(m, lock);
-	assert_answer(m, FUSE_GETLK, node, 0);
-	PUT(m, lock);
-	assert_answer(m, FUSE_SETLK, node, 0);
-	lock.lk_flags = FUSE_LK_FLOCK;
-	PUT(m, lock);
-	assert_answer(m, FUSE_SETLK, node, 0);
-	release(m, FUSE_RELEASE, node, lock.fh);
-	PUT(m, (struct fuse_open_in){ .flags = O_RDONLY });
-	assert_answer(m, FUSE_OPEN, node, 0);
-	release(m, FUSE_RELEASE, node, handle_behind(m, 0));
-	unlink_name(m, "file");
-}
-
 static uint64_t opendir_root(struct test_mount *m)
 {
 	PUT(m, (struct fuse_open_in){ .flags = O_RDONLY | O_DIRECTORY });
 	assert_answer(m, FUSE_OPENDIR, ROOT, 0);
 	return handle_behind(m, 0);
-}
-
-WITH_FIXTURE(requests_for_directories)
-{
-	struct test_mount *m = *state;
-	uint64_t fh = opendir_root(m);
-
-	PUT(m, (struct fuse_read_in){ .fh = fh, .size = 512 });
-	assert_answer(m, FUSE_READDIR, ROOT, 0);
-	PUT(m, (struct fuse_read_in){ .fh = fh, .size = 512 });
-	assert_answer(m, FUSE_READDIRPLUS, ROOT, 0);
-	PUT(m, (struct fuse_fsync_in){ .fh = fh });
-	assert_answer(m, FUSE_FSYNCDIR, ROOT, 0);
-	release(m, FUSE_RELEASEDIR, ROOT, fh);
 }
 
 /* Whether the listing with attributes comes with those of that name. */
@@ -491,55 +360,4 @@ WITH_FIXTURE(directories_are_opened_when_they_are_read)
 	assert_answer(m, FUSE_READDIR, ROOT, 0);
 	assert_true(h->fd >= 0);
 	release(m, FUSE_RELEASEDIR, ROOT, fh);
-}
-
-WITH_FIXTURE(requests_below_similar)
-{
-	struct test_mount *m = *state;
-	uint64_t node = look_up(m, ROOT, ".similar");
-
-	PUT(m, (struct fuse_getattr_in){ 0 });
-	assert_answer(m, FUSE_GETATTR, node, 0);
-	PUT(m, (struct fuse_setattr_in){ .valid = FATTR_MODE });
-	assert_answer(m, FUSE_SETATTR, node, EROFS);
-	assert_answer(m, FUSE_READLINK, node, EINVAL);
-	PUT(m, (struct fuse_getxattr_in){ .size = 512 });
-	assert_answer(m, FUSE_LISTXATTR, node, 0);
-	PUT(m, (struct fuse_mkdir_in){ .mode = 0755 });
-	put_text(m, "directory");
-	assert_answer(m, FUSE_MKDIR, node, EROFS);
-	put_text(m, "directory");
-	assert_answer(m, FUSE_RMDIR, node, EROFS);
-	PUT(m, (struct fuse_rename2_in){ .newdir = ROOT });
-	put_text(m, "one");
-	put_text(m, "another");
-	assert_answer(m, FUSE_RENAME2, node, EROFS);
-	PUT(m, (struct fuse_fsync_in){ 0 });
-	assert_answer(m, FUSE_FSYNCDIR, node, 0);
-}
-
-WITH_FIXTURE(requests_for_answers)
-{
-	struct test_mount *m = *state;
-	uint64_t fh, node = look_up(m, look_up(m, ROOT, ".similar"), ".query");
-
-	PUT(m, (struct fuse_open_in){ .flags = O_RDWR });
-	assert_answer(m, FUSE_OPEN, node, 0);
-	fh = handle_behind(m, 0);
-	PUT(m, (struct fuse_write_in){ .fh = fh, .size = 9 });
-	put_text(m, "nonsense");
-	assert_answer(m, FUSE_WRITE, node, 0);
-	PUT(m, (struct fuse_read_in){ .fh = fh, .size = 512 });
-	assert_answer(m, FUSE_READ, node, EINVAL);
-	PUT(m, (struct fuse_lseek_in){ .fh = fh });
-	assert_answer(m, FUSE_LSEEK, node, EINVAL);
-	PUT(m, (struct fuse_fallocate_in){ .fh = fh, .length = 200 });
-	assert_answer(m, FUSE_FALLOCATE, node, EROFS);
-	PUT(m, (struct fuse_lk_in){ .fh = fh });
-	assert_answer(m, FUSE_SETLK, node, EBADF);
-	PUT(m, (struct fuse_fsync_in){ .fh = fh });
-	assert_answer(m, FUSE_FSYNC, node, 0);
-	PUT(m, (struct fuse_flush_in){ .fh = fh });
-	assert_answer(m, FUSE_FLUSH, node, 0);
-	release(m, FUSE_RELEASE, node, fh);
 }
