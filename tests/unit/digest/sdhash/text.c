@@ -276,26 +276,6 @@ TEST(names_can_be_read_by_the_program)
 
 /* ---- lengths ---- */
 
-TEST(lengths_are_those_of_the_lines)
-{
-	static const char *const inputs[] = { "text_1000", "text_16384",
-					      "rand_b65536", "mixed_300007" };
-	const char *reason;
-	struct sdhash_digest d = { 0 };
-	struct buf text;
-	size_t i;
-
-	for (i = 0; i < 2 * sizeof(inputs) / sizeof(*inputs); i++) {
-		text = text_of(inputs[i / 2], i % 2 ? 2048 : 0,
-			       i % 3 ? "x" : "a longer name");
-		assert_int_equal(sdhash_parse(text.data, text.len, &d, &reason),
-				 0);
-		assert_int_equal(sdhash_text_length(&d), text.len);
-		buf_release(&text);
-	}
-	sdhash_digest_release(&d);
-}
-
 /* How much of an input was taken before the text was too long; its size if it
  * is not. */
 static size_t taken(struct bytes b, uint32_t block_size, size_t max_text,
