@@ -46,7 +46,7 @@ same_times() { # FILE: same size, same mtime
 }
 
 mapwrite() { # FILE TEXT
-	"$(helper mapwrite)" "$1" 100 "$2" </dev/null >/dev/null
+	"$(helper mapstore)" "$1" <<<"$2" >/dev/null
 }
 
 replace() { # FILE SEED: as an editor saves
@@ -208,9 +208,10 @@ test_busy_mapping() {
 	mkfifo "$T/hold"
 	overwrite "$mnt/map" 12
 	wait_idle "$mnt"
-	"$(helper mapwrite)" "$mnt/map" 100 held <"$T/hold" >"$T/said" &
+	"$(helper mapstore)" "$mnt/map" <"$T/hold" >"$T/said" &
 	exec 5>"$T/hold"
-	poll 10 grep -q written "$T/said"
+	echo held >&5
+	poll 10 grep -q stored "$T/said"
 	isnt "$(getx "$mnt/map" user.xxh128)" \
 		"$(gen_text 40 12 | xxhsum -H2 | cut -d' ' -f1)" \
 		"modified by a mapping that is still there: not the old digest"

@@ -129,16 +129,6 @@ test_editors() {
 	equal "gives the same files" saves
 }
 
-test_fsx() {
-	local seed
-	for seed in 1 2 3; do
-		ok "random operations, seed $seed" "$(helper fsx)" \
-			"$mnt/fsx-$seed" "$plain/fsx-$seed" 3000 "$seed"
-		ok "the file below is that" cmp "$src/fsx-$seed" \
-			"$plain/fsx-$seed"
-	done
-}
-
 appender() { # NUMBER
 	local i
 	for ((i = 0; i < 500; i++)); do
@@ -453,7 +443,6 @@ test_untar
 test_make
 test_git
 test_editors
-test_fsx
 test_append
 test_sparse
 test_calls
