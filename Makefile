@@ -251,7 +251,7 @@ $(out)/tests/unit/%: $(obj)/tests/unit/%.o $(obj)/tests/support/test.o \
 		$(core_libs) $(extra_libs) -lcmocka $(LDLIBS)
 
 # Some stand alone, scale* is one program, the rest another.
-bench_single := cputime overwrite behind
+bench_single := cputime overwrite
 scale_objects := $(filter $(obj)/tests/bench/scale%,$(bench_objects)) \
 	$(obj)/tests/bench/common.o $(obj)/tests/bench/inputs.o
 $(out)/tests/bench/digests: \
