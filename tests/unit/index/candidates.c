@@ -4,17 +4,19 @@
 #include "core/index/index_impl.h"
 #include "core/index/postings_impl.h"
 
-/* Candidates by values that they have in common. */
+/* Candidates by values that they have in common, by SimHash and by traits, against
+ * a model that looks at all contents. */
 enum {
-	CONTENTS = 1500,
+	CONTENTS = 2500,
 	FAMILIES = 60,
 	FAMILY_VALUES = 50,
 	CAPACITY_MAX = 64,
 };
 
+/* What the index should hold, kept the simple way. */
 struct model {
 	struct sketch sketches[CONTENTS + 1]; /* by id */
-	uint64_t sizes[CONTENTS + 1];         /* 0: none */
+	struct digests digests[CONTENTS + 1]; /* size 0: none */
 	uint32_t last;
 	struct random random;
 };
@@ -29,23 +31,47 @@ static size_t count_common(const struct sketch *a, const struct sketch *b)
 	return common;
 }
 
+static int model_compare(enum digest_id id, const struct digests *a,
+			 const struct digests *b)
+{
+	int score;
+
+	if (id == DIGEST_SIMHASH &&
+	    (!digests_simhash(a) || !digests_simhash(b)))
+		return 0;
+	return digest_compare(id, a, b, &score) ? 0 : score;
+}
+
+static int model_rank(const struct model *m, const struct index_query *q,
+		      enum index_source source, uint32_t id)
+{
+	if (source == INDEX_BY_SKETCH)
+		return (int)(VALUE_RANK *
+			     count_common(q->sketch, &m->sketches[id]));
+	return model_compare(source == INDEX_BY_TRAITS ? DIGEST_RDC :
+							 DIGEST_SIMHASH,
+			     q->digests, &m->digests[id]);
+}
+
 static size_t model_candidates(const struct model *m,
 			       const struct index_query *q,
+			       enum index_source source,
 			       struct index_candidate *out)
 {
+	int least = 1, rank;
 	size_t count = 0;
 	uint32_t id;
 
+	if (source != INDEX_BY_SKETCH && q->rules.threshold > 1)
+		least = q->rules.threshold;
 	for (id = q->first_content; id <= m->last; id++) {
-		if (!m->sizes[id] || id == q->self)
+		if (!m->digests[id].size || id == q->self)
 			continue;
-		out[count] = (struct index_candidate){
-			.content = id,
-			.rank = (uint16_t)(VALUE_RANK *
-					   count_common(q->sketch,
-							&m->sketches[id])),
-		};
-		count += out[count].rank > 0;
+		rank = model_rank(m, q, source, id);
+		if (rank >= least)
+			out[count++] = (struct index_candidate){
+				.content = id, .rank = (uint16_t)rank
+			};
 	}
 	qsort(out, count, sizeof(*out), candidate_order);
 	return count;
@@ -68,15 +94,55 @@ static void random_sketch(struct random *r, struct sketch *out)
 		sketch_add(out, value_of(random_next(r)));
 }
 
-/* With its sketch, or first without. */
+static struct digests random_digests(struct random *r)
+{
+	struct digests d = { .set = DIGEST_DEFAULT };
+	int i;
+
+	d.size = 1 + random_below(r, 100000);
+	store_be64(d.simhash, random_next(r));
+	for (i = 0; i < 16; i++)
+		d.traits[i] = random_next(r) & 63;
+	if (random_below(r, 16) == 0)
+		d.set &= ~DIGEST_BIT(DIGEST_SIMHASH);
+	if (random_below(r, 16) == 0)
+		memset(d.traits, 0, 16);
+	if (random_below(r, 64) == 0)
+		store_be64(d.simhash, 0);
+	return d;
+}
+
+/* A relative of an earlier content, so that queries find something. */
+static struct digests relative_of(struct random *r, const struct digests *from)
+{
+	struct digests d = *from;
+	uint64_t i, flips = random_below(r, 14);
+
+	for (i = 0; i < flips; i++) {
+		d.simhash[random_below(r, 8)] ^=
+			(uint8_t)(1 << random_below(r, 8));
+		d.traits[random_below(r, 16)] = random_next(r) & 63;
+	}
+	d.size += random_below(r, 1000);
+	return d;
+}
+
+/* With its sketch, or first without.  Some ids are left out. */
 static void model_add(struct model *m, struct index *ix)
 {
-	uint32_t id = ++m->last;
-	bool late = random_below(&m->random, 4) == 0;
+	struct random *r = &m->random;
+	const struct digests *old =
+		&m->digests[1 + random_below(r, m->last + 1)];
+	uint32_t id = m->last + 1 + (uint32_t)random_below(r, 3);
+	bool late = random_below(r, 4) == 0;
 
-	random_sketch(&m->random, &m->sketches[id]);
-	m->sizes[id] = 1 + random_below(&m->random, 100000);
-	add_sketch(ix, id, m->sizes[id], late ? NULL : &m->sketches[id]);
+	m->digests[id] = old->size && random_below(r, 2) ? relative_of(r, old) :
+							   random_digests(r);
+	random_sketch(r, &m->sketches[id]);
+	m->last = id;
+	assert_int_equal(index_add(ix, id, &m->digests[id],
+				   late ? NULL : &m->sketches[id]),
+			 0);
 	if (late)
 		assert_int_equal(index_add_sketch(ix, id, &m->sketches[id]), 0);
 }
@@ -86,36 +152,59 @@ static void model_remove(struct model *m, struct index *ix)
 	uint32_t id = 1 + (uint32_t)random_below(&m->random, m->last);
 
 	index_remove(ix, id);
-	m->sizes[id] = 0;
+	m->digests[id].size = 0;
 }
 
-static void compare_query(struct model *m, struct index *ix)
+static void compare_source(const struct model *m, struct index *ix,
+			   const struct index_query *q,
+			   enum index_source source, size_t capacity)
 {
 	static struct index_candidate want[CONTENTS];
 	struct index_candidate have[CAPACITY_MAX];
-	uint32_t self = 1 + (uint32_t)random_below(&m->random, m->last);
-	struct digests d = { .size = 5000 };
-	struct index_query q = { .digests = &d,
-				 .sketch = &m->sketches[self],
-				 .self = self,
-				 .first_content = 1,
-				 .rules = { .threshold = 50 } };
-	size_t capacity = random_below(&m->random, CAPACITY_MAX + 1), i;
-	size_t want_count, have_count;
+	size_t want_count = model_candidates(m, q, source, want);
+	size_t have_count, i;
 
-	if (random_below(&m->random, 4) == 0)
-		q.first_content =
-			1 + (uint32_t)random_below(&m->random, m->last);
-	want_count = model_candidates(m, &q, want);
-	want_count = want_count < capacity ? want_count : capacity;
-	assert_int_equal(index_candidates(ix, &q, INDEX_BY_SKETCH, have,
-					  capacity, &have_count),
-			 0);
+	if (want_count > capacity)
+		want_count = capacity;
+	assert_int_equal(
+		index_candidates(ix, q, source, have, capacity, &have_count),
+		0);
 	assert_int_equal(have_count, want_count);
 	for (i = 0; i < want_count; i++) {
 		assert_int_equal(have[i].content, want[i].content);
 		assert_int_equal(have[i].rank, want[i].rank);
 	}
+}
+
+static void compare_query(struct model *m, struct index *ix)
+{
+	uint32_t self = 1 + (uint32_t)random_below(&m->random, m->last);
+	struct digests d = m->digests[self];
+	struct index_query q = { .digests = &d,
+				 .sketch = &m->sketches[self],
+				 .self = self,
+				 .first_content = 1 };
+	size_t capacity = random_below(&m->random, CAPACITY_MAX + 1);
+
+	q.rules.threshold = (int)random_below(&m->random, 101);
+	if (!d.size)
+		d.size = 5000;
+	if (random_below(&m->random, 4) == 0)
+		q.first_content =
+			1 + (uint32_t)random_below(&m->random, m->last);
+	compare_source(m, ix, &q, INDEX_BY_SKETCH, capacity);
+	compare_source(m, ix, &q, INDEX_BY_SIMHASH, capacity);
+	compare_source(m, ix, &q, INDEX_BY_TRAITS, capacity);
+}
+
+static size_t model_count(const struct model *m)
+{
+	size_t count = 0;
+	uint32_t id;
+
+	for (id = 1; id <= m->last; id++)
+		count += m->digests[id].size != 0;
+	return count;
 }
 
 static void random_changes(uint64_t seed, unsigned remove_percent)
@@ -128,7 +217,7 @@ static void random_changes(uint64_t seed, unsigned remove_percent)
 	m->random.state = seed;
 	print_message("seed %llu\n", (unsigned long long)seed);
 	assert_int_equal(index_new(&ix), 0);
-	while (m->last < CONTENTS) {
+	while (m->last < CONTENTS - 3) {
 		model_add(m, ix);
 		if (random_below(&m->random, 100) < remove_percent)
 			for (i = 0; i < 3; i++)
@@ -136,11 +225,12 @@ static void random_changes(uint64_t seed, unsigned remove_percent)
 		if (random_below(&m->random, 4) == 0)
 			compare_query(m, ix);
 	}
+	assert_int_equal(index_count(ix), model_count(m));
 	index_free(ix);
 	free(m);
 }
 
-TEST(test_candidates_are_all_with_a_value_in_common)
+TEST(test_candidates_are_the_best_of_all_contents)
 {
 	random_changes(1, 0);
 	random_changes(2, 10);
