@@ -317,15 +317,6 @@ WITH_INDEX(test_unrelated_below_a_licence_that_fades_are_not)
 	assert_true(count_alike(s, LICENCE, 120) >= PAIRS * 75 / 100);
 }
 
-/* Many instances of a template, with different values in it. */
-WITH_INDEX(test_instances_that_share_values_are_alike)
-{
-	struct state *s = *state;
-
-	add_unrelated(s, 1500, 2000);
-	assert_int_equal(count_alike(s, 1500, 300), PAIRS);
-}
-
 /* A header that few contents have says as much when there are many others. */
 WITH_INDEX(test_others_do_not_make_a_header_common)
 {
@@ -345,65 +336,6 @@ WITH_INDEX(test_others_do_not_make_a_header_common)
 	}
 	after = judge_with_header(s);
 	assert_same_verdict(&after, &before);
-}
-
-/* ---- a family ---- */
-
-enum { FAMILY = 500, FAMILY_LEN = 20000, FAMILY_LINE = 100 };
-
-static void fetch_text(uint32_t content, char text[FAMILY_LEN])
-{
-	struct random r = { content };
-	int lines = FAMILY_LEN / FAMILY_LINE, changes, i;
-
-	make_text(text, FAMILY_LEN, content > FAMILY ? content : 1);
-	if (content > FAMILY)
-		return;
-	/* So that two of them differ in 5 to 10 bytes of 100. */
-	changes = lines * (5 + (int)(content % 6)) / 200;
-	for (i = 0; i < changes; i++)
-		make_text(text + FAMILY_LINE *
-					  random_below(&r, (uint64_t)lines),
-			  FAMILY_LINE, 10000 + 100 * content + (uint64_t)i);
-}
-
-static int fetch_sketch(void *arg, uint32_t content, struct sketch *out)
-{
-	char text[FAMILY_LEN];
-
-	(void)arg;
-	fetch_text(content, text);
-	sketch_text(text, FAMILY_LEN, out);
-	return 0;
-}
-
-/* That they are many does not tear near-copies apart. */
-WITH_INDEX(test_a_large_family_stays_together)
-{
-	static struct index_match matches[INDEX_MATCHES];
-	static struct sketch sketch;
-	const struct index_store store = { .sketch = fetch_sketch,
-					   .arg = NULL };
-	struct digests d = { .size = FAMILY_LEN };
-	struct index_query q = { .digests = &d,
-				 .sketch = &sketch,
-				 .rules = { .threshold = 60 },
-				 .first_content = 1 };
-	struct state *s = *state;
-	size_t count, i;
-
-	for (s->next = 0; s->next < FAMILY + 10;) {
-		(void)fetch_sketch(NULL, ++s->next, &sketch);
-		add_sketch(s->ix, s->next, FAMILY_LEN, &sketch);
-	}
-	for (q.self = 1; q.self <= FAMILY + 10; q.self += 51) {
-		(void)fetch_sketch(NULL, q.self, &sketch);
-		assert_int_equal(
-			index_search(s->ix, &q, &store, matches, &count), 0);
-		assert_int_equal(count, q.self <= FAMILY ? FAMILY - 1 : 0);
-		for (i = 0; i < count; i++)
-			assert_in_range(matches[i].content, 1, FAMILY);
-	}
 }
 
 /* ---- weights ---- */

@@ -150,62 +150,6 @@ TEST(test_score_is_the_shared_share)
 	assert_in_range(sum, 0, 3 * 30);
 }
 
-/* Of every ten lines one is another. */
-TEST(test_scattered_changes_do_not_count_double)
-{
-	struct buf a = { 0 }, b = { 0 };
-	unsigned i;
-
-	append_lines(&a, 10000, 1000);
-	for (i = 10000; i < 11000; i += 10) {
-		append_lines(&b, i, 9);
-		append_lines(&b, 50000 + i, 1);
-	}
-	assert_in_range(score_of(&a, &b), 70, 95);
-	buf_release(&a);
-	buf_release(&b);
-}
-
-TEST(test_a_part_is_at_most_its_share)
-{
-	struct buf a = { 0 }, b = { 0 };
-	unsigned percent;
-
-	append_lines(&a, 0, 3000);
-	for (percent = 90; percent >= 30; percent -= 20) {
-		buf_clear(&b);
-		append_lines(&b, 0, 30 * percent);
-		assert_in_range(score_of(&a, &b), percent - 10, percent + 2);
-	}
-	buf_release(&a);
-	buf_release(&b);
-}
-
-TEST(test_unrelated_is_not_similar)
-{
-	struct buf a = { 0 }, b = { 0 };
-
-	append_lines(&a, 0, 800);
-	append_lines(&b, 70000, 800);
-	assert_in_range(score_of(&a, &b), 0, 30);
-	buf_release(&a);
-	buf_release(&b);
-}
-
-/* 20 lines of licence before 50 lines of their own. */
-TEST(test_a_shared_licence_counts_as_its_share)
-{
-	struct buf a = { 0 }, b = { 0 };
-
-	append_lines(&a, 0, 20);
-	append_lines(&b, 0, 20);
-	append_lines(&a, 1000, 50);
-	append_lines(&b, 2000, 50);
-	assert_in_range(score_of(&a, &b), 10, 45);
-	buf_release(&a);
-	buf_release(&b);
-}
-
 /* Windows that repeat one byte are no samples. */
 TEST(test_padding_does_not_make_similar)
 {
@@ -243,28 +187,6 @@ TEST(test_one_byte_repeated_is_like_none)
 	buf_release(&more);
 	buf_release(&lines);
 	buf_release(&padded);
-}
-
-/* Each line behind a tab, with the line ends of another system, and then a page
- * of blanks. */
-TEST(test_re_indented_text_scores_99)
-{
-	struct buf a = { 0 }, b = { 0 };
-	size_t i;
-
-	append_lines(&a, 0, 500);
-	for (i = 0; i < a.len; i++) {
-		if (!i || a.data[i - 1] == '\n')
-			append_bytes(&b, '\t', 1);
-		if (a.data[i] == '\n')
-			append_bytes(&b, '\r', 1);
-		append_bytes(&b, a.data[i], 1);
-	}
-	append_bytes(&b, ' ', 4096);
-	append_bytes(&b, 0, 512);
-	assert_int_equal(score_of(&a, &b), 99);
-	buf_release(&a);
-	buf_release(&b);
 }
 
 /* The part has more bytes, most of them blanks. */

@@ -111,21 +111,6 @@ static void assert_bytes(const struct index_match *m, double bytes,
 
 #define WITH_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
 
-WITH_FIXTURE(test_a_passage_of_a_twentieth_is_found)
-{
-	struct passage_shelf *s = *state;
-	uint32_t id;
-
-	for (id = 1; id <= 40; id++)
-		(void)put(s, BYTES, PASSAGE, 1 + (id - 1) / 2);
-	for (id = 1; id <= 40; id++) {
-		search(s, id, INDEX_SHARE_MIN);
-		assert_int_equal(s->count, 1);
-		assert_int_equal(s->matches[0].content, 1 + ((id - 1) ^ 1));
-		assert_bytes(&s->matches[0], PASSAGE, 0.5);
-	}
-}
-
 WITH_FIXTURE(test_the_score_is_the_percentage_of_the_query)
 {
 	struct passage_shelf *s = *state;
@@ -138,30 +123,6 @@ WITH_FIXTURE(test_the_score_is_the_percentage_of_the_query)
 	assert_in_range(match_of(s, small)->verdict.score, 4, 9);
 }
 
-WITH_FIXTURE(test_a_shorter_passage_is_not_listed)
-{
-	struct passage_shelf *s = *state;
-	uint32_t a = put(s, BYTES / 8, 8 << 10, 1);
-	uint32_t b = put(s, BYTES / 8, 8 << 10, 1);
-
-	search(s, a, INDEX_SHARE_MIN);
-	assert_int_equal(s->count, 0);
-	search(s, a, 4 << 10);
-	assert_bytes(match_of(s, b), 8 << 10, 0.4);
-}
-
-WITH_FIXTURE(test_small_contents_are_found_by_a_small_least)
-{
-	struct passage_shelf *s = *state;
-	uint32_t a = put(s, 12 << 10, 4 << 10, 1);
-	uint32_t b = put(s, 10 << 10, 4 << 10, 1);
-
-	search(s, a, INDEX_SHARE_LEAST);
-	assert_bytes(match_of(s, b), 4 << 10, 0.4);
-	search(s, a, INDEX_SHARE_MIN);
-	assert_int_equal(s->count, 0);
-}
-
 /* Of the larger content a quarter of a percent is shared. */
 WITH_FIXTURE(test_what_is_a_tiny_part_is_not_told_from_chance)
 {
@@ -171,19 +132,6 @@ WITH_FIXTURE(test_what_is_a_tiny_part_is_not_told_from_chance)
 	(void)put(s, 2 * BYTES, 2600, 1);
 	search(s, a, INDEX_SHARE_LEAST);
 	assert_int_equal(s->count, 0);
-}
-
-WITH_FIXTURE(test_most_bytes_come_first)
-{
-	struct passage_shelf *s = *state;
-	uint32_t self = put(s, BYTES / 2, BYTES / 4, 1);
-	uint32_t less = put(s, BYTES / 2, BYTES / 16, 1);
-	uint32_t more = put(s, BYTES / 2, BYTES / 4, 1);
-
-	search(s, self, INDEX_SHARE_MIN);
-	assert_int_equal(s->count, 2);
-	assert_int_equal(s->matches[0].content, more);
-	assert_int_equal(s->matches[1].content, less);
 }
 
 /* A run of one byte has no windows. */
