@@ -348,12 +348,13 @@ jobs := $(shell nproc 2>/dev/null || echo 2)
 parallel = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(jobs))
 # The sanitizers of check-long.
 sanitized := address-undefined
+prove_jobs = $(jobs)
 prove = TEST_TIMEOUT=$(TEST_TIMEOUT) PATH="$(abspath $(out)):$$PATH" \
 	KIN=$(abspath $(out))/kin KINFS=$(abspath $(out))/kinfs \
 	CONFORM=$(abspath $(out))/tests/conform/conform \
 	STRESS=$(abspath $(out))/tests/stress/stress \
 	LIKENESS=$(abspath $(out))/tests/eval/likeness \
-	prove -j$(jobs) --exec scripts/run-test
+	prove -j$(prove_jobs) --exec scripts/run-test
 
 # Each takes longer than five seconds; they are for check-long.
 long_units := $(addprefix tests/unit/,catalog/damage dedup/kill digest/big \
@@ -361,26 +362,26 @@ long_units := $(addprefix tests/unit/,catalog/damage dedup/kill digest/big \
 	engine/unsteady index/frequency)
 long_e2e := $(addprefix tests/e2e/,extract/bombs.t packaging/packages.t readme/bench.t \
 	$(addprefix share/,cut.t faults.t servers.t))
-# One of each kind.
-quick_e2e := $(addprefix tests/e2e/,attributes/digests.t attributes/validity.t \
-	cli/digest.t cli/groups.t cli/mistakes.t cli/similar.t cli/status.t \
-	mount/passthrough.t mount/remount.t readme/session.t \
-	security/credentials.t views/similar.t)
-quick_units = $(addprefix $(out)/tests/unit/,base_text catalog/life \
-	commit/alone dedup/plan digest/rdc/rdc digest/sise digest/ssdeep \
-	extract/confine fs/protocol ignore/set \
-	index/grouping index/judge index/search kernel/ctph kernel/rdc \
-	kernel/sketch lib_kin queue/order queue/workers search/answers \
-	search/turns watch/events)
+# One of each kind, those that take longest first.
+quick_e2e := $(addprefix tests/e2e/,mount/passthrough.t views/similar.t \
+	mount/remount.t attributes/validity.t attributes/digests.t cli/digest.t \
+	cli/groups.t cli/status.t cli/mistakes.t security/credentials.t \
+	readme/session.t)
+quick_units = $(addprefix $(out)/tests/unit/,catalog/life index/search \
+	queue/workers search/turns digest/ssdeep index/judge kernel/sketch \
+	watch/events base_text commit/alone dedup/plan extract/confine \
+	fs/protocol ignore/set lib_kin queue/order search/answers)
 short_units = $(filter-out $(long_units:%=$(out)/%),$(unit_programs))
 
 # check-quick while working; check before a commit; check-long beside it in
 # continuous integration: sanitizers, random operations, recall.
 .PHONY: check check-quick check-long unit e2e unit-programs thread-programs
+# Its tests wait for mounts and daemons half of the time.
+check-quick: prove_jobs := $(shell expr 2 '*' $(jobs))
 check-quick:
 	@scripts/deps check
 	@+$(MAKE) $(parallel) all $(quick_units)
-	@$(prove) $(quick_units) $(quick_e2e)
+	@$(prove) $(quick_e2e) $(quick_units)
 
 check:
 	@scripts/deps check
