@@ -198,42 +198,6 @@ TEST(table_16_bitmaps)
 
 /* ---- against the model ---- */
 
-static void fill_part(struct sise_part *part, struct draws *d, size_t max)
-{
-	unsigned values = 1u << draw(d) % 8;
-	size_t i;
-
-	part->count = 1 + draw(d) % max;
-	part->block_size = 192;
-	part->mod_value = 191;
-	for (i = 0; i < part->count; i++)
-		part->pairs[i] = (uint16_t)(draw(d) % values);
-}
-
-TEST(random_strings_give_what_the_model_gives)
-{
-	static struct sise_signature a, b;
-	struct draws d;
-	uint64_t seed;
-	int want, back;
-
-	for (seed = 1; seed <= 1500; seed++) {
-		d = draws_of(seed);
-		fill_part(&a.leading, &d, seed % 50 ? 90 : SISE_MAX_PAIRS);
-		fill_part(&b.leading, &d, seed % 50 ? 90 : SISE_MAX_PAIRS);
-		fill_part(&a.secondary, &d, 40);
-		fill_part(&b.secondary, &d, 40);
-		a.secondary.block_size = b.secondary.block_size = 96;
-		want = model_compare(&a, &b);
-		back = model_compare(&b, &a);
-		want = back > want ? back : want;
-		if (sise_score(&a, &b) != want || sise_score(&b, &a) != want)
-			fail_msg("seed %llu: want %d, have %d and %d",
-				 (unsigned long long)seed, want,
-				 sise_score(&a, &b), sise_score(&b, &a));
-	}
-}
-
 /* Pieces of from, in any order and any number of times, between random ones:
  * runs of every length, values once and often on either side. */
 static void fill_from_pieces(struct sise_part *part, struct draws *d,
