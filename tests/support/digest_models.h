@@ -87,19 +87,4 @@ static inline struct digests model_digests(struct bytes b, uint32_t set)
 	return d;
 }
 
-/* One in both that differs, NULL if none does. */
-static inline const char *digests_differ(const struct digests *a,
-					 const struct digests *b)
-{
-	enum digest_id id;
-
-	if (a->size != b->size)
-		return "size";
-	for (id = 0; id < DIGEST_COUNT; id++)
-		if ((a->set & b->set & DIGEST_BIT(id)) &&
-		    !digest_is_equal(a, b, id))
-			return digest_table[id]->name;
-	return NULL;
-}
-
 #endif

@@ -29,6 +29,21 @@ static inline bool digests_are_equal(const struct digests *a,
 	return a->set == b->set && a->size == b->size;
 }
 
+/* One in both that differs, NULL if none does. */
+static inline const char *digests_differ(const struct digests *a,
+					 const struct digests *b)
+{
+	enum digest_id id;
+
+	if (a->size != b->size)
+		return "size";
+	for (id = 0; id < DIGEST_COUNT; id++)
+		if ((a->set & b->set & DIGEST_BIT(id)) &&
+		    !digest_is_equal(a, b, id))
+			return digest_table[id]->name;
+	return NULL;
+}
+
 /* The caller frees it; NULL: there is none. */
 static inline char *digest_text_of(const struct digests *d, enum digest_id id)
 {
