@@ -6,37 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/digest/rdc/rdc.h"
-#include "core/digest/sdhash/sdhash.h"
-#include "core/digest/sise.h"
-#include "core/digest/sketch/sketch.h"
-#include "core/digest/ssdeep.h"
 #include "tests/bench/inputs.h"
 #include "tests/bench/subject.h"
 
 #define PART (256 * KIB)
-
-static const struct state {
-	const char *name;
-	size_t size;
-} states[] = {
-	{ "rdc", sizeof(struct rdc) },
-	{ "sdhash", sizeof(struct sdhash) },
-	{ "sif", sizeof(struct sketch_stream) },
-	{ "simhash", sizeof(struct sketch_stream) },
-	{ "sise", sizeof(struct ctph) },
-	{ "ssdeep", sizeof(struct ctph) },
-};
-
-static size_t state_size(const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(states) / sizeof(states[0]); i++)
-		if (!strcmp(states[i].name, name))
-			return states[i].size;
-	return 0;
-}
 
 /* Memory of this process that is in use and is no file's.  The counter in statm
  * is late by some pages on machines of many processors. */
@@ -105,15 +78,11 @@ static size_t forked_growth_kib(const struct subject *subject, size_t size)
 
 static void print_memory(const struct bench *b, const struct subject *subject)
 {
-	size_t state = state_size(subject->name), small, large;
+	size_t small, large;
 
 	small = forked_growth_kib(subject, MIB);
 	large = forked_growth_kib(subject, b->size);
-	if (state)
-		printf("%-10s%12.1f", subject->name, (double)state / KIB);
-	else
-		printf("%-10s%12s", subject->name, "-");
-	printf("%12zu%12zu\n", small, large);
+	printf("%-10s%12zu%12zu\n", subject->name, small, large);
 	figure(b, "memory", subject->name, "-", "KiB", (double)large);
 }
 
@@ -122,9 +91,9 @@ void bench_memory(const struct bench *b)
 	struct subject subjects[MAX_SUBJECTS];
 	size_t i, count = subjects_list(subjects);
 
-	printf("\nMemory of a worker, KiB: its state, and how much the process"
-	       " grows\n%10s%12s%8s 1 MiB%8zu MiB\n",
-	       "", "sizeof", "", b->size / MIB);
+	printf("\nMemory of a worker: how many KiB the process grows by\n"
+	       "%16s 1 MiB%8zu MiB\n",
+	       "", b->size / MIB);
 	for (i = 0; i < count; i++)
 		print_memory(b, &subjects[i]);
 }

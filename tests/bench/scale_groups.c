@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/bench/scale.h"
 
-#include <errno.h>
 #include <malloc.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/buf.h"
 #include "core/catalog/catalog.h"
 #include "core/index/grouping/grouping.h"
-#include "core/index/judge.h"
-#include "tests/support/catalog_each.h"
 #include "tests/bench/bench.h"
 
 /* Groups of all contents of a catalog, without a mount. */
@@ -103,95 +99,6 @@ static struct group_set *find_groups(struct catalog_txn *txn, bool exact)
 	return set;
 }
 
-/* ---- what is missed ---- */
-
-static int by_number(const void *a, const void *b)
-{
-	const uint32_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
-/* Members that are no heads, ascending. */
-static uint32_t *list_members(const struct group_set *set, size_t *count_out)
-{
-	uint32_t *members =
-		allocate((set->member_count + 1) * sizeof(*members));
-	size_t count = 0, i, k;
-
-	for (i = 0; i < set->count; i++)
-		for (k = 1; k < set->groups[i].count; k++)
-			members[count++] =
-				set->members[set->groups[i].first + k].content;
-	qsort(members, count, sizeof(*members), by_number);
-	*count_out = count;
-	return members;
-}
-
-static int count_values(void *arg, uint32_t content, const uint8_t *packed,
-			size_t len)
-{
-	static struct sketch sketch;
-
-	(void)content;
-	if (sketch_unpack(packed, len, &sketch))
-		return -EUCLEAN;
-	frequency_add(arg, &sketch);
-	return 0;
-}
-
-/*
- * Of families, whose contents are near one another by their places, contents
- * that are not members: how many pairs of them are alike all the same.
- */
-static void count_missed(const struct scale *s, struct catalog_txn *txn,
-			 const struct group_set *set)
-{
-	enum { SAMPLES = 20000, NEAR = 8 };
-	const struct judge_rules rules = { .threshold = THRESHOLD };
-	static struct sketch a, b;
-	static struct weighed_sketch weighed;
-	struct frequency *frequency;
-	size_t count, alike = 0, missed = 0, i, k;
-	uint32_t *members = list_members(set, &count);
-
-	fail_errno("frequency", frequency_new(&frequency));
-	fail_errno("sketches",
-		   catalog_sketch_each(txn, count_values, frequency));
-	for (i = 0; i < SAMPLES; i++) {
-		uint64_t place =
-			s->model.crowd +
-			i * 7919 % (s->model.contents - s->model.crowd - NEAR);
-		uint32_t id = (uint32_t)scale_number(&s->model, place) + 1;
-		bool is_member =
-			bsearch(&id, members, count, sizeof(id), by_number);
-		const struct weigher w = { .frequency = frequency };
-
-		fail_errno("sketch", catalog_sketch_get(txn, id, &a));
-		weight_sketch(&w, &a, &weighed);
-		for (k = 1; k < NEAR; k++) {
-			struct verdict v;
-			uint32_t other =
-				(uint32_t)scale_number(&s->model, place + k) +
-				1;
-
-			fail_errno("sketch",
-				   catalog_sketch_get(txn, other, &b));
-			judge_pair(&w, &weighed, &b, &rules, &v);
-			if (!judge_lists(&rules, &v))
-				continue;
-			alike++;
-			missed += !is_member &&
-				  !bsearch(&other, members, count,
-					   sizeof(other), by_number);
-		}
-	}
-	scale_figure("groups.alike", "pairs", (double)alike);
-	scale_figure("groups.missed", "pairs", (double)missed);
-	frequency_free(frequency);
-	free(members);
-}
-
 void scale_groups(const struct scale *s)
 {
 	struct catalog_options options = { .source = "/", .existing = true };
@@ -211,7 +118,6 @@ void scale_groups(const struct scale *s)
 	set = find_groups(txn, false);
 	scale_figure("groups.groups", "", (double)set->count);
 	scale_figure("groups.members", "", (double)set->member_count);
-	count_missed(s, txn, set);
 	group_set_free(set);
 	catalog_abort(txn);
 	catalog_free(catalog);
