@@ -201,8 +201,7 @@ int commit_init(struct committer *c, const struct commit_context *context)
 		err = cond_init_monotonic(&c->work);
 	if (!err)
 		err = cond_init_monotonic(&c->progress);
-	if (!err)
-		err = gate_init(&c->gate, context->throttle);
+	c->gate.throttle = context->throttle;
 	return err;
 }
 
@@ -234,7 +233,6 @@ void commit_release(struct committer *c)
 		c->first = ev->next;
 		event_free(ev);
 	}
-	gate_release(&c->gate);
 	pthread_cond_destroy(&c->progress);
 	pthread_cond_destroy(&c->work);
 	pthread_mutex_destroy(&c->lock);

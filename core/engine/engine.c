@@ -176,7 +176,6 @@ static int init_parts(struct engine *e)
 {
 	const struct engine_options *o = &e->options;
 	const struct throttle_context throttle = {
-		.queue = &e->queue,
 		.workers = o->workers,
 		.rate = o->rate,
 		.had_requests = o->host.had_requests,
@@ -191,17 +190,6 @@ static int init_parts(struct engine *e)
 		.stopping = &e->stopping,
 		.digest_set = o->digest_set,
 		.workers = o->workers,
-		.up = &e->listener,
-	};
-	const struct text_context texts = {
-		.source = &e->source,
-		.catalog = e->catalog,
-		.queue = &e->queue,
-		.hasher = &e->hash,
-		.throttle = &e->throttle,
-		.log = &e->log,
-		.stopping = &e->stopping,
-		.client = o->texts,
 		.up = &e->listener,
 	};
 	const struct scan_context scan = {
@@ -259,7 +247,7 @@ static int init_parts(struct engine *e)
 	return queue_init(&e->queue, o->workers)                          ?:
 		       throttle_init(&e->throttle, &throttle)             ?:
 		       hash_init(&e->hash, &hash)                         ?:
-		       text_reader_init(&e->texts, &texts)                ?:
+		       text_reader_init(&e->texts, &e->hash, o->texts)    ?:
 		       scan_init(&e->scan, &scan)                         ?:
 		       changes_init(&e->changes, &e->source, e->catalog)  ?:
 		       commit_init(&e->commit, &commit)                   ?:
@@ -319,6 +307,7 @@ void engine_free(struct engine *e)
 		return;
 	atomic_store(&e->stopping, true);
 	engine_stop_loading(e);
+	throttle_stop(&e->throttle);
 	queue_stop(&e->queue);
 	commit_unblock(&e->commit);
 	scan_stop(&e->scan);
@@ -466,6 +455,7 @@ void engine_rescan(struct engine *e)
 void engine_hurry(struct engine *e)
 {
 	throttle_hurry(&e->throttle);
+	queue_hurry(&e->queue, clock_now_ms() + BACKOFF_HURRY_MS);
 }
 
 void engine_pause(struct engine *e, bool on)

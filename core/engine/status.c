@@ -192,8 +192,10 @@ int engine_status(struct engine *e, json_t **out)
 
 	if (err)
 		return err;
-	if (is_idle(&s))
+	if (is_idle(&s)) {
 		throttle_end_hurry(&e->throttle);
+		queue_hurry(&e->queue, 0);
+	}
 	o = json_pack("{s:o, s:i, s:o, s:o, s:o, s:o, s:b}", "source",
 		      json_text(e->source.path), "threshold",
 		      e->options.threshold, "digests",

@@ -1,26 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/queue/gate.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
-#include "core/queue/throttle.h"
-
-/* Waits until until_ns, or until the gate is opened. */
-static void wait_opened(struct gate *g, int64_t until_ns)
-{
-	struct timespec until = { until_ns / 1000000000,
-				  until_ns % 1000000000 };
-
-	while (!atomic_load(&g->open) &&
-	       sem_clockwait(&g->opened, CLOCK_MONOTONIC, &until) &&
-	       errno == EINTR)
-		;
-}
 
 /* True: a user waits for the work. */
 static bool wait_due(struct gate *g)
@@ -28,10 +13,10 @@ static bool wait_due(struct gate *g)
 	int64_t due_ns;
 
 	while (!atomic_load(&g->open)) {
-		due_ns = throttle_due_ns(g->throttle, &g->throttle_ns);
+		due_ns = throttle_due_ns(g->throttle, &g->since_ns);
 		if (due_ns <= clock_now_ns())
 			return due_ns == 0;
-		wait_opened(g, due_ns);
+		throttle_sleep(g->throttle, &g->open, due_ns);
 	}
 	return true;
 }
@@ -64,36 +49,40 @@ static void rest(struct gate *g)
 	if (rest_ns > most_ns)
 		rest_ns = most_ns;
 	if (rest_ns)
-		wait_opened(g, clock_now_ns() + (int64_t)rest_ns);
+		throttle_sleep(g->throttle, &g->open,
+			       clock_now_ns() + (int64_t)rest_ns);
 }
 
 void gate_pass(struct gate *g)
 {
-	int64_t now = clock_now_ns();
+	int64_t slice_ns = g->is_idle ? 0 : GATE_SLICE_MS * INT64_C(1000000);
 
-	if (atomic_load(&g->open) ||
-	    now - g->slice_ns < GATE_SLICE_MS * INT64_C(1000000))
+	if (!g->throttle || atomic_load(&g->open) ||
+	    clock_now_ns() - g->slice_ns < slice_ns)
 		return;
-	while (!sem_trywait(&g->opened))
-		;
-	if (!g->throttle || !wait_due(g))
+	if (!wait_due(g) && !g->is_idle)
 		rest(g);
 	g->slice_ns = clock_now_ns();
 }
 
+void gate_pass_read(struct gate *g)
+{
+	int64_t due_ns;
+
+	gate_pass(g);
+	while (!atomic_load(&g->open) &&
+	       (due_ns = throttle_read_due_ns(g->throttle)) > clock_now_ns())
+		throttle_sleep(g->throttle, &g->open, due_ns);
+}
+
+void gate_charge_read(struct gate *g, size_t bytes)
+{
+	if (!atomic_load(&g->open))
+		throttle_charge_read(g->throttle, bytes);
+}
+
 void gate_set(struct gate *g, bool open)
 {
-	if (atomic_exchange(&g->open, open) != open && open)
-		sem_post(&g->opened);
-}
-
-int gate_init(struct gate *g, struct throttle *throttle)
-{
-	g->throttle = throttle;
-	return sem_init(&g->opened, 0, 0) ? -errno : 0;
-}
-
-void gate_release(struct gate *g)
-{
-	sem_destroy(&g->opened);
+	if (atomic_exchange(&g->open, open) != open && open && g->throttle)
+		throttle_wake(g->throttle);
 }

@@ -94,21 +94,29 @@ static void worker_free(struct hash_worker *w)
 
 static void *worker_run(void *arg)
 {
+	static const char *const names[WORKER_KINDS] = {
+		"kinfs-hash",
+		"kinfs-hash-idle",
+		"kinfs-hash-big",
+	};
 	struct hash_worker *w = arg;
 	const struct hash_context *c = w->context;
 	bool ends = false, feed;
 
-	thread_set_name(w->background ? "kinfs-hash-idle" : "kinfs-hash");
-	if (w->background)
+	thread_set_name(names[w->kind]);
+	if (w->kind == WORKER_BACKGROUND)
 		thread_enter_background();
+	else if (w->kind == WORKER_LARGE)
+		thread_lower_io();
 	while (!ends) {
 		struct job *job;
 
-		if (w->background) {
+		if (w->kind == WORKER_BACKGROUND) {
 			c->up->wait_writable(c->up->ctx);
-			(void)throttle_wait(c->throttle, NULL, &w->throttle_ns);
+			gate_set(&w->gate, false);
+			gate_pass(&w->gate);
 		}
-		job = queue_take(c->queue, w->background, &feed);
+		job = queue_take(c->queue, w->kind, &w->gate, &feed);
 		if (job)
 			worker_do_job(w, job);
 		else if (feed)
@@ -131,7 +139,9 @@ static int worker_start(void *arg)
 		return -ENOMEM;
 	w->h = h;
 	w->context = &h->context;
-	w->background = crew->background;
+	w->kind = (enum worker_kind)(crew - h->crews);
+	w->gate.throttle = h->context.throttle;
+	w->gate.is_idle = w->kind == WORKER_BACKGROUND;
 	w->chunk = malloc(HASH_CHUNK);
 	err = w->chunk ? fingerprint_new(h->context.digest_set, &w->fp) :
 			 -ENOMEM;
@@ -146,25 +156,27 @@ static int worker_start(void *arg)
 
 int hash_init(struct hasher *h, const struct hash_context *context)
 {
+	const unsigned workers = context->workers;
+	const unsigned most[WORKER_KINDS] = {
+		[WORKER_SERVING] = workers + QUEUE_SPARE,
+		[WORKER_BACKGROUND] = workers,
+		[WORKER_LARGE] = workers + QUEUE_LARGE_USERS,
+	};
 	int err = -pthread_mutex_init(&h->feeder.lock, NULL), kind;
 	struct queue *q = context->queue;
 
 	h->context = *context;
 	if (!err)
 		err = meter_init(&h->meter);
-	for (kind = 0; kind < 2; kind++) {
+	for (kind = 0; kind < WORKER_KINDS; kind++) {
 		struct hash_crew *crew = &h->crews[kind];
 
 		crew->h = h;
-		crew->background = kind == 1;
-		crew->crew = (struct crew){
-			.queue = q,
-			.lock = &q->lock,
-			.start = worker_start,
-			.arg = crew,
-			.most = context->workers +
-				(crew->background ? 1 : QUEUE_SPARE),
-		};
+		crew->crew = (struct crew){ .queue = q,
+					    .lock = &q->lock,
+					    .start = worker_start,
+					    .arg = crew,
+					    .most = most[kind] };
 		crew_init(&crew->crew);
 		q->workers[kind] = &crew->crew;
 	}
@@ -173,16 +185,19 @@ int hash_init(struct hasher *h, const struct hash_context *context)
 
 void hash_stop(struct hasher *h)
 {
-	if (h->crews[0].crew.lock)
-		crew_stop(&h->crews[0].crew);
-	if (h->crews[1].crew.lock)
-		crew_stop(&h->crews[1].crew);
+	int kind;
+
+	for (kind = 0; kind < WORKER_KINDS; kind++)
+		if (h->crews[kind].crew.lock)
+			crew_stop(&h->crews[kind].crew);
 }
 
 void hash_release(struct hasher *h)
 {
-	crew_release(&h->crews[0].crew);
-	crew_release(&h->crews[1].crew);
+	int kind;
+
+	for (kind = 0; kind < WORKER_KINDS; kind++)
+		crew_release(&h->crews[kind].crew);
 	meter_release(&h->meter);
 	pthread_mutex_destroy(&h->feeder.lock);
 }

@@ -20,13 +20,11 @@
 /*
  * Hashes the files of SOURCE that the queue has jobs for.
  *
- * Threads.  There are two kinds of workers, which exist while there is work
- * (crew.h).  At most context.workers + QUEUE_SPARE of normal priority hash the
- * files that a request waits for.  At most context.workers + 1 background
- * workers, under SCHED_IDLE and the idle I/O class, hash the others; they wait
- * while the host is busy (throttle.h), read without filling the page cache, and
- * feed the queue from the catalog's pending list.  While a user waits
- * for that, it is done by workers of normal priority instead (queue_hurry()).
+ * Threads.  There are three kinds of workers (queue.h), which exist while there
+ * is work (crew.h).  Workers of the background, under SCHED_IDLE and the idle I/O
+ * class, wait at their gates while the host is busy, read without filling the
+ * page cache, and feed the queue from the catalog's pending list; so do workers
+ * at large files that no request waits for, but for the classes and the feeding.
  * A worker holds one file at a time and less than 4 MiB of memory.
  *
  * The life of a file:
@@ -39,14 +37,13 @@
  *      It is read later if it is open for writing, if a metadata change of it
  *      is still to be committed, or if its timestamps are so young that another
  *      change might leave them as they are.
- *   3. A large file waits until the queue admits it.  The path of a file that
- *      may have no name in the catalog is reported.
+ *   3. The job of a large file is handed over to a worker for those.  The path
+ *      of a file that may have no name in the catalog is reported.
  *   4. The file is opened for reading, pages that are dirty through mappings
  *      are written out, and the file is read and digested in chunks.
  *      Between chunks the worker checks whether to stop: because the file
- *      changed, because requests began or ceased to wait for it, or because of
- *      a pause.  The unfinished digest of a large file stays with its job then.
- *      Holes are not read.
+ *      changed, because a request waits for it, or because of a pause, which the
+ *      worker at a large file sits out.  Holes are not read.
  *   5. The worker checks again that the file is not open for writing and that
  *      its identity is the same.  Then it posts the result to the committer,
  *      and the parked requests of the job are answered (queue_done()).
@@ -70,7 +67,7 @@ struct hash_context {
 	const struct logger *log;
 	const atomic_bool *stopping;
 	uint32_t digest_set; /* DIGEST_BIT()s that are computed */
-	unsigned workers;    /* of each kind */
+	unsigned workers;    /* of each kind, but for the spare ones */
 	const struct engine_listener *up;
 };
 
@@ -87,16 +84,15 @@ struct hash_feeder {
 struct hash_crew {
 	struct crew crew;
 	struct hasher *h;
-	bool background;
 };
 
 struct hasher {
 	struct hash_context context; /* constant */
 	struct hash_feeder feeder;
 	struct meter meter;
-	struct hash_crew crews[2]; /* [1] of the background */
-	atomic_ullong files;       /* hashed since the start */
-	atomic_ullong bytes;       /* of these files */
+	struct hash_crew crews[WORKER_KINDS];
+	atomic_ullong files; /* hashed since the start */
+	atomic_ullong bytes; /* of these files */
 };
 
 /* The context is copied; what it points to is borrowed.  Workers are started

@@ -11,13 +11,22 @@ enum { HASH_CHUNK = 256 * 1024 };
 struct hash_worker {
 	struct hasher *h;
 	const struct hash_context *context; /* of h */
-	bool background;
+	enum worker_kind kind;
 	struct fingerprint *fp;
-	char *chunk;         /* of HASH_CHUNK bytes */
-	int64_t throttle_ns; /* see throttle_wait() */
+	char *chunk; /* of HASH_CHUNK bytes */
+	struct gate gate;
 };
 
 /* Does the job and ends it (queue_finish() and the functions after it). */
 void worker_do_job(struct hash_worker *w, struct job *job);
+
+/* Whether the file behind fd is in that state. */
+bool worker_has_identity(int fd, const struct file_identity *identity);
+
+/* Opens the regular file with that key for reading.  -EAGAIN: it is not in that
+ * state, or is being written.  The caller closes out->fd. */
+int worker_open_same(const struct hash_context *c, const struct file_key *key,
+		     const struct file_identity *identity,
+		     struct source_found *out);
 
 #endif

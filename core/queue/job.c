@@ -10,8 +10,10 @@
 
 /* ---- lists ---- */
 
-void job_list_remove(struct job_list *list, struct job *job)
+static void job_list_remove(struct job *job)
 {
+	struct job_list *list = job->list;
+
 	if (job->prev)
 		job->prev->next = job->next;
 	else
@@ -21,12 +23,14 @@ void job_list_remove(struct job_list *list, struct job *job)
 	else
 		list->last = job->prev;
 	job->prev = job->next = NULL;
+	job->list = NULL;
 	list->count--;
 }
 
 static void insert_after(struct job_list *list, struct job *job,
 			 struct job *after)
 {
+	job->list = list;
 	job->prev = after;
 	job->next = after ? after->next : list->first;
 	if (job->next)
@@ -102,66 +106,6 @@ struct job *job_add(struct queue *q, const struct file_key *key)
 	return job;
 }
 
-/* The list of the job in state queued. */
-static struct job_list *list_of(struct queue *q, const struct job *job)
-{
-	if (job->large)
-		return &q->large[job->level != JOB_WAITED];
-	return &q->levels[job->level];
-}
-
-struct kept *job_take_kept(struct queue *q, struct job *job)
-{
-	struct kept *kept = job->kept;
-	size_t i;
-
-	for (i = 0; kept && i < QUEUE_KEPT_MAX; i++)
-		if (q->keepers[i] == job)
-			q->keepers[i] = NULL;
-	job->kept = NULL;
-	return kept;
-}
-
-void job_forget_kept(struct queue *q, struct job *job)
-{
-	kept_free(job_take_kept(q, job));
-}
-
-/* A free slot of keepers; else that of a job which no request waits for and
- * whose work can be dropped; else NULL. */
-static struct job **keeper_slot(struct queue *q)
-{
-	struct job **idle = NULL;
-	size_t i;
-
-	for (i = 0; i < QUEUE_KEPT_MAX; i++) {
-		if (!q->keepers[i])
-			return &q->keepers[i];
-		if (q->keepers[i]->level != JOB_WAITED)
-			idle = &q->keepers[i];
-	}
-	return idle;
-}
-
-bool job_may_keep(struct queue *q)
-{
-	return keeper_slot(q);
-}
-
-void job_keep(struct queue *q, struct job *job, struct kept *kept)
-{
-	struct job **slot = kept ? keeper_slot(q) : NULL;
-
-	if (!slot) {
-		kept_free(kept);
-		return;
-	}
-	if (*slot)
-		job_forget_kept(q, *slot);
-	*slot = job;
-	job->kept = kept;
-}
-
 void job_drop(struct queue *q, struct job *job)
 {
 	struct job **at = &q->buckets[bucket_of(&job->key)];
@@ -171,44 +115,46 @@ void job_drop(struct queue *q, struct job *job)
 		at = &(*at)->chain;
 	*at = job->chain;
 	q->jobs--;
-	job_forget_kept(q, job);
 	free(job);
 }
 
-void job_wake_served(struct queue *q)
+void job_wake(struct queue *q, enum worker_kind kind)
 {
-	pthread_cond_signal(&q->served_work);
-	if (q->workers[0])
-		crew_want(q->workers[0]);
+	pthread_cond_signal(&q->work[kind]);
+	if (q->workers[kind])
+		crew_want(q->workers[kind]);
 }
 
+/* In a hurry, too, a worker of the background waits for its end. */
 void job_wake_background(struct queue *q)
 {
 	if (q->hurry_ms > clock_now_ms())
-		job_wake_served(q);
-	pthread_cond_signal(&q->work);
-	if (q->workers[1])
-		crew_want(q->workers[1]);
+		job_wake(q, WORKER_SERVING);
+	job_wake(q, WORKER_BACKGROUND);
 }
 
 void job_enqueue(struct queue *q, struct job *job)
 {
-	struct job_list *list = list_of(q, job);
+	bool waited = job->level == JOB_WAITED;
+	struct job_list *list =
+		job->large ? &q->large[!waited] : &q->levels[job->level];
 
 	job->state = JOB_QUEUED;
-	if (job->level == JOB_WAITED) {
+	if (waited)
 		insert_by_turn(list, job);
-		job_wake_served(q);
-	} else {
+	else
 		job_list_append(list, job);
-		if (!q->paused)
-			job_wake_background(q);
-	}
+	if (job->large)
+		job_wake(q, WORKER_LARGE);
+	else if (waited)
+		job_wake(q, WORKER_SERVING);
+	else if (!q->paused)
+		job_wake_background(q);
 }
 
 static void job_coalesce(struct queue *q, struct job *job)
 {
-	job->state = JOB_COALESCING;
+	job->state = JOB_DELAYED;
 	job->ready_ms = (clock_now_ms() / COALESCE_MS + 2) * COALESCE_MS;
 	job_list_append(&q->coalescing, job);
 	if (q->coalescing.count == 1)
@@ -223,34 +169,13 @@ void job_renew(struct queue *q, struct job *job)
 		job_enqueue(q, job);
 }
 
-void job_leave(struct queue *q, struct job *job)
+void job_leave(struct job *job)
 {
-	switch (job->state) {
-	case JOB_QUEUED:
-		job_list_remove(list_of(q, job), job);
-		break;
-	case JOB_COALESCING:
-		job_list_remove(&q->coalescing, job);
-		break;
-	case JOB_DELAYED:
-		job_list_remove(&q->delayed, job);
-		if (job->tries >= 3)
-			q->unsteady--;
-		break;
-	case JOB_RUNNING:
-		q->scanning -= job->scanned;
-		job->scanned = false;
-		q->hurrying -= job->hurried;
-		job->hurried = false;
-		job_list_remove(&q->running[!job->served], job);
-		job->served = false;
-		break;
-	case JOB_DONE:
-		q->done--;
-		result_free(job->result);
-		job->result = NULL;
-		break;
-	}
+	if (job->list)
+		job_list_remove(job);
+	result_free(job->result);
+	job->result = NULL;
+	job->gate = NULL;
 }
 
 void job_raise(struct queue *q, struct job *job, enum job_level level)
@@ -262,7 +187,7 @@ void job_raise(struct queue *q, struct job *job, enum job_level level)
 	if (level >= job->level)
 		return;
 	if (queued)
-		job_leave(q, job);
+		job_leave(job);
 	job->level = level;
 	if (queued)
 		job_renew(q, job);
@@ -273,10 +198,12 @@ void job_lower(struct queue *q, struct job *job)
 	if (job->level != JOB_WAITED)
 		return;
 	if (job->state == JOB_QUEUED)
-		job_leave(q, job);
+		job_leave(job);
 	job->level = job->background;
 	if (job->state == JOB_QUEUED)
 		job_enqueue(q, job);
+	if (job->gate)
+		gate_set(job->gate, false);
 }
 
 /* ---- parked requests ---- */

@@ -12,11 +12,10 @@ void meter_release(struct meter *m)
 	pthread_mutex_destroy(&m->lock);
 }
 
-void meter_begin(struct meter *m, uint64_t size, uint64_t done)
+void meter_begin(struct meter *m, uint64_t size)
 {
 	pthread_mutex_lock(&m->lock);
 	m->size += size;
-	m->done += done;
 	pthread_mutex_unlock(&m->lock);
 }
 

@@ -24,8 +24,8 @@ struct meter {
 int meter_init(struct meter *m);
 void meter_release(struct meter *m);
 
-/* A worker begins with a file, of which done bytes were done before. */
-void meter_begin(struct meter *m, uint64_t size, uint64_t done);
+/* A worker begins with a file. */
+void meter_begin(struct meter *m, uint64_t size);
 /* More bytes of a file are done.  now_ms: clock_now_ms(). */
 void meter_add(struct meter *m, uint64_t bytes, int64_t now_ms);
 /* A worker ends with a file, of which done bytes are done. */

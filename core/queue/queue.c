@@ -6,7 +6,6 @@
 
 #include "core/base/clock.h"
 #include "core/base/thread.h"
-#include "core/digest/fingerprint.h"
 #include "core/queue/queue_impl.h"
 
 static void result_drop_references(struct result *r, unsigned count)
@@ -31,40 +30,30 @@ void queue_ticket_init(struct queue_ticket *ticket)
 	atomic_init(&ticket->given_up, false);
 }
 
-void kept_free(struct kept *k)
-{
-	if (k)
-		fingerprint_free(k->fp);
-	free(k);
-}
-
 /* ---- life ---- */
 
 int queue_init(struct queue *q, size_t serve_most)
 {
-	int err = -pthread_mutex_init(&q->lock, NULL);
+	int err = -pthread_mutex_init(&q->lock, NULL), kind;
 
 	q->share.most = WAITERS_MAX;
 	q->serve_most = serve_most;
-	q->slice_ms = QUEUE_SLICE_MS;
-	if (!err)
-		err = cond_init_monotonic(&q->served_work);
-	if (!err)
-		err = cond_init_monotonic(&q->work);
+	for (kind = 0; kind < WORKER_KINDS && !err; kind++)
+		err = cond_init_monotonic(&q->work[kind]);
 	if (!err && sem_init(&q->wake, 0, 0))
 		err = -errno;
-	if (!err)
-		err = cond_init_monotonic(&q->recalls);
-	return err;
+	return err ? err : -pthread_cond_init(&q->resumed, NULL);
 }
 
 void queue_stop(struct queue *q)
 {
+	int kind;
+
 	pthread_mutex_lock(&q->lock);
 	q->stopped = true;
-	pthread_cond_broadcast(&q->served_work);
-	pthread_cond_broadcast(&q->work);
-	pthread_cond_broadcast(&q->recalls);
+	for (kind = 0; kind < WORKER_KINDS; kind++)
+		pthread_cond_broadcast(&q->work[kind]);
+	pthread_cond_broadcast(&q->resumed);
 	pthread_mutex_unlock(&q->lock);
 	queue_wake_timer(q);
 	if (q->timer_started)
@@ -83,17 +72,16 @@ void queue_release(struct queue *q)
 			struct job *next = job->chain;
 
 			waiters_answer(waiters_take(q, job), -ECANCELED, NULL);
-			kept_free(job->kept);
 			result_free(job->result);
 			free(job);
 			job = next;
 		}
 		q->buckets[i] = NULL;
 	}
-	pthread_cond_destroy(&q->recalls);
+	pthread_cond_destroy(&q->resumed);
 	sem_destroy(&q->wake);
-	pthread_cond_destroy(&q->work);
-	pthread_cond_destroy(&q->served_work);
+	for (i = 0; i < WORKER_KINDS; i++)
+		pthread_cond_destroy(&q->work[i]);
 	pthread_mutex_destroy(&q->lock);
 }
 
@@ -123,7 +111,7 @@ static struct job *push_job(struct queue *q, const struct file_key *key,
 		job->again = true;
 	if (job->state == JOB_DONE &&
 	    !file_identity_equal(&job->result->identity, identity)) {
-		job_leave(q, job);
+		job_leave(job);
 		job_renew(q, job);
 	}
 	return job;
@@ -147,12 +135,9 @@ static int push(struct queue *q, const struct file_key *key,
 	}
 	if (job && changed) {
 		job->changed = true;
-		if (job->state != JOB_RUNNING)
-			job_forget_kept(q, job);
-		else
-			job->again = true;
+		job->again = job->state == JOB_RUNNING;
 		if (job->state == JOB_DONE) {
-			job_leave(q, job);
+			job_leave(job);
 			job_renew(q, job);
 		}
 	}
@@ -178,7 +163,7 @@ static bool run_again_locked(struct queue *q, struct job *job)
 	if (!job->again)
 		return false;
 	job->again = false;
-	job_leave(q, job);
+	job_leave(job);
 	job_renew(q, job);
 	return true;
 }
@@ -212,7 +197,7 @@ static void end_job(struct queue *q, struct job *job, bool for_joined,
 		job->again = true;
 	if (!run_again_locked(q, job)) {
 		waiters = waiters_take(q, job);
-		job_leave(q, job);
+		job_leave(job);
 		job_drop(q, job);
 	}
 	pthread_mutex_unlock(&q->lock);
@@ -239,15 +224,13 @@ void queue_delay(struct queue *q, struct job *job, int64_t delay_ms,
 		 bool unsteady)
 {
 	pthread_mutex_lock(&q->lock);
-	job_leave(q, job);
+	job_leave(job);
 	job->again = false;
 	if (unsteady)
 		job->tries++;
 	job->state = JOB_DELAYED;
 	job->ready_ms = clock_now_ms() + delay_ms;
 	job_list_insert_by_time(&q->delayed, job);
-	if (job->tries >= 3)
-		q->unsteady++;
 	queue_wake_timer(q);
 	pthread_mutex_unlock(&q->lock);
 }
@@ -272,13 +255,12 @@ void queue_done(struct queue *q, struct job *job, struct result *r,
 	again = run_again_locked(q, job);
 	if (!again) {
 		waiters = waiters_take(q, job);
-		job_leave(q, job);
+		job_leave(job);
 		job->state = JOB_DONE;
 		job->changed = false;
 		job->tries = 0;
 		job->level = job->background = JOB_SCAN;
 		job->result = r;
-		q->done++;
 	}
 	gone = !posted || r->committed;
 	pthread_mutex_unlock(&q->lock);
@@ -296,19 +278,45 @@ void queue_committed(struct queue *q, struct result *r)
 	r->committed = true;
 	job = job_find(q, &r->key);
 	if (job && job->state == JOB_DONE && job->result == r) {
-		job_leave(q, job);
+		job_leave(job);
 		job_drop(q, job);
 	}
 	pthread_mutex_unlock(&q->lock);
 }
 
+/* Workers that wait at their gates see that they have to hand over. */
+static void open_gates(const struct job_list *running)
+{
+	struct job *job;
+
+	for (job = running->first; job; job = job->next)
+		if (job->gate)
+			gate_set(job->gate, true);
+}
+
 void queue_pause(struct queue *q, bool on)
 {
+	int kind;
+
 	pthread_mutex_lock(&q->lock);
 	q->paused = on;
-	pthread_cond_broadcast(&q->work);
-	job_wake_background(q);
-	pthread_cond_broadcast(&q->recalls);
+	for (kind = 0; kind < WORKER_KINDS && on; kind++)
+		open_gates(&q->running[kind]);
+	if (!on) {
+		job_wake_background(q);
+		job_wake(q, WORKER_LARGE);
+		pthread_cond_broadcast(&q->resumed);
+	}
+	pthread_mutex_unlock(&q->lock);
+}
+
+void queue_sit_out_pause(struct queue *q, struct job *job)
+{
+	pthread_mutex_lock(&q->lock);
+	job->suspended = true;
+	while (q->paused && !job->waiters && !q->stopped)
+		pthread_cond_wait(&q->resumed, &q->lock);
+	job->suspended = false;
 	pthread_mutex_unlock(&q->lock);
 }
 
@@ -364,10 +372,11 @@ bool queue_is_recent(struct queue *q, const struct file_key *key)
 
 /* Whether a request that is parked now ends the delay.  It does so once: the
  * worker may find the file ready sooner, and otherwise delays the job again. */
-static bool ends_delay(const struct job *job)
+static bool ends_delay(const struct queue *q, const struct job *job)
 {
-	return job->state == JOB_DELAYED && job->level != JOB_WAITED &&
-	       !job->tries;
+	return job->list == &q->coalescing ||
+	       (job->list == &q->delayed && job->level != JOB_WAITED &&
+		!job->tries);
 }
 
 /* Finds or makes the job of the file, at JOB_WAITED and at this turn or an
@@ -384,10 +393,10 @@ static struct job *push_waited_job(struct queue *q, const struct file_key *key,
 		job = job_add(q, key);
 	if (!job)
 		return NULL;
-	moves = job->state == JOB_QUEUED || job->state == JOB_COALESCING ||
-		job->state == JOB_DONE || ends_delay(job);
+	moves = job->state == JOB_QUEUED || job->state == JOB_DONE ||
+		ends_delay(q, job);
 	if (moves && !is_new)
-		job_leave(q, job);
+		job_leave(job);
 	if (job->level != JOB_WAITED || job->turn > turn) {
 		job->turn = turn;
 		job->uid = uid;
@@ -420,7 +429,9 @@ static int park_locked(struct queue *q, const struct file_key *key,
 	waiter_link(q, job, w);
 	if (job->state == JOB_RUNNING) {
 		job->joined = true;
-		pthread_cond_broadcast(&q->recalls);
+		if (job->gate)
+			gate_set(job->gate, true);
+		pthread_cond_broadcast(&q->resumed);
 	}
 	return 0;
 }
@@ -485,21 +496,26 @@ void queue_give_up_waiting(struct queue *q, uint64_t ticket)
 
 void queue_counts(struct queue *q, struct queue_counts *out)
 {
-	int level;
+	const struct job *job;
+	int i;
 
 	pthread_mutex_lock(&q->lock);
 	*out = (struct queue_counts){
+		.queued = q->large[0].count + q->large[1].count,
 		.delayed = q->delayed.count + q->coalescing.count,
-		.unsteady = q->unsteady,
-		.running = q->running[0].count + q->running[1].count,
-		.done = q->done,
 		.waiting = q->waiting,
-		.scanned = q->levels[JOB_SCAN].count + q->large[1].count +
-			   q->scanning,
+		.scanned = q->levels[JOB_SCAN].count + q->large[1].count,
 		.paused = q->paused,
 	};
-	for (level = 0; level < JOB_LEVELS; level++)
-		out->queued += q->levels[level].count;
-	out->queued += q->large[0].count + q->large[1].count;
+	for (i = 0; i < JOB_LEVELS; i++)
+		out->queued += q->levels[i].count;
+	for (job = q->delayed.first; job; job = job->next)
+		out->unsteady += job->tries >= 3;
+	for (i = 0; i < WORKER_KINDS; i++)
+		for (job = q->running[i].first; job; job = job->next) {
+			out->running += !job->suspended;
+			out->queued += job->suspended;
+			out->scanned += job->scanned;
+		}
 	pthread_mutex_unlock(&q->lock);
 }

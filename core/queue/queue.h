@@ -10,27 +10,26 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "core/queue/share.h"
 #include "core/catalog/catalog.h"
+#include "core/queue/gate.h"
+#include "core/queue/share.h"
 
 /*
  * The queue of files that are to be hashed: one job a file, keyed by inode.
  *
  *            queue_push()           queue_take()          queue_done()
  *   (none) ------------> QUEUED ------------> RUNNING ------------> DONE
- *              |           ^  ^                  |                   |
- *              |    timer  |  | timer            | queue_delay()     | commit
- *              +-> COALESCING DELAYED <----------+                (none)
+ *              |            ^                    |                   |
+ *              |      timer |                    | queue_delay()     | commit
+ *              +--------> DELAYED <--------------+                (none)
  *
- *   QUEUED      in the list of its level
- *   COALESCING  the file was closed a moment ago, so its timestamps are too
- *               young, and it may change again; all such jobs are queued
- *               together some milliseconds later, or at once when a request
- *               waits for the file
- *   DELAYED     the timestamps are too young, or the file changes all the time
- *   RUNNING     a worker has the job
- *   DONE        the result is to be committed; until then the queue answers
- *               with it
+ *   QUEUED   in the list of its level
+ *   DELAYED  the timestamps are too young, or the file changes all the time.
+ *            Files that were closed a moment ago coalesce: they are queued
+ *            together some milliseconds later, or at once when a request waits
+ *            for the file
+ *   RUNNING  a worker has the job
+ *   DONE     the result is to be committed; until then the queue answers with it
  *
  * Levels.  Files that a request waits for come first, then files that were
  * closed, then files that the scan found.  If the file of a running job
@@ -46,19 +45,23 @@
  * result.  A commit that fails later does not change the answer.  The timer
  * answers the requests whose deadline has passed.
  *
+ * Kinds of workers.  Files that a request waits for are hashed by workers of
+ * normal priority, the others by workers of the background.  A worker that finds
+ * that a file is large hands its job over to the workers for large files, which
+ * are of normal priority and wait at a gate (gate.h) while no request waits for
+ * the file.  So one of them hashes a large file from its beginning to its end,
+ * and large files keep no worker from small ones.
+ *
  * Fairness.  Each user may park a share of WAITERS_MAX requests, and jobs that
  * requests wait for are served in rotation among users.  When serve_most
- * workers are busy with them, the other QUEUE_SPARE take only jobs of users
- * that no worker serves.  Large files are in lists of their own and never
- * occupy all workers of a kind.  A large file that a request waits for gives
- * its worker to a large file of another user after QUEUE_SLICE_MS, or when no
- * request waits for it any more.  The work done so far is kept with the job,
- * for QUEUE_KEPT_MAX files.
+ * workers of a kind are busy with them, the others take only jobs of users that
+ * none of them serves: QUEUE_SPARE workers for small files, and one for a large
+ * file of each of QUEUE_LARGE_USERS users.
  *
  * Hurry.  While a user waits for the background (queue_hurry()), its jobs are
  * not for the background workers, which may get no processor, but for the
  * workers of normal priority.  serve_most of these may be at such jobs; a job
- * that is running at the other kind is recalled.
+ * that a background worker has is recalled.
  *
  * Memory is bounded by QUEUE_MAX jobs and WAITERS_MAX requests; a file that
  * does not fit is put on the catalog's pending list by the caller, and fed back
@@ -75,19 +78,27 @@
 enum job_level { JOB_WAITED, JOB_CLOSED, JOB_SCAN, JOB_LEVELS };
 enum job_state {
 	JOB_QUEUED,
-	JOB_COALESCING,
 	JOB_DELAYED,
 	JOB_RUNNING,
 	JOB_DONE,
 };
 
+enum worker_kind {
+	WORKER_SERVING,    /* files that a request waits for */
+	WORKER_BACKGROUND, /* the others */
+	WORKER_LARGE,      /* large files of both */
+	WORKER_KINDS,
+};
+
 enum { QUEUE_MAX = 65536, QUEUE_BUCKETS = 16384, WAITERS_MAX = 16384 };
 
 enum {
-	QUEUE_SPARE = 2, /* workers for users that no other worker serves */
+	/* Workers for users that no other worker serves. */
+	QUEUE_SPARE = 2,
+	QUEUE_LARGE_USERS = 8,
 	QUEUE_LARGE = 64 << 20,
-	QUEUE_SLICE_MS = 1000,
-	QUEUE_KEPT_MAX = 8,
+	/* A worker that has less left of a small file finishes it. */
+	HAND_OVER_BYTES = 8 << 20,
 };
 
 /*
@@ -146,17 +157,6 @@ struct parked_request {
 
 struct waiter;
 struct crew;
-struct fingerprint;
-
-/* The unfinished digest of a large file. */
-struct kept {
-	struct fingerprint *fp; /* owned */
-	struct file_identity identity;
-	uint64_t done; /* bytes that fp has digested */
-	bool is_document;
-};
-
-void kept_free(struct kept *k);
 
 struct job {
 	struct file_key key;
@@ -170,20 +170,20 @@ struct job {
 	unsigned tries; /* how often the file changed while it was hashed */
 	uint64_t turn;  /* JOB_WAITED only: the order of its list */
 	uid_t uid;      /* JOB_WAITED only: the user whose turn it is */
-	bool served;    /* running only: taken at JOB_WAITED */
-	bool scanned;   /* running only: taken at JOB_SCAN */
-	bool hurried;   /* running only: of the background, taken in a hurry */
-	int64_t since_ms; /* running only: when it was taken */
-	int64_t ready_ms; /* coalescing and delayed only */
-	/* Owned.  While the job runs, its worker takes it and sets NULL. */
-	struct kept *kept;
+	enum worker_kind kind; /* running only: of its worker */
+	struct gate *gate;     /* running only: its worker's; or NULL */
+	bool served;           /* running only: taken at JOB_WAITED */
+	bool scanned;          /* running only: taken at JOB_SCAN */
+	bool suspended;        /* running only: in queue_sit_out_pause() */
+	int64_t ready_ms;      /* delayed only */
 	struct file_identity identity; /* running only: of the file hashed */
 	struct file_identity seen;     /* at the last queue_identify() */
 	int64_t seen_ms;               /* when it was first seen */
 	struct result *result;         /* done only; a reference */
 	struct waiter *waiters;
 	struct job *chain;       /* in the hash bucket */
-	struct job *prev, *next; /* in the job_list of its state */
+	struct job_list *list;   /* of its state; or NULL */
+	struct job *prev, *next; /* in list */
 };
 
 struct job_list {
@@ -192,43 +192,35 @@ struct job_list {
 };
 
 struct queue {
-	pthread_mutex_t lock;       /* everything below */
-	pthread_cond_t served_work; /* a JOB_WAITED was queued, or stopped */
-	pthread_cond_t work;    /* another job was queued, feed, or stopped */
-	pthread_cond_t recalls; /* a running job may have been recalled */
+	pthread_mutex_t lock; /* everything below */
+	/* A job for the kind was queued, feed, or stopped. */
+	pthread_cond_t work[WORKER_KINDS];
+	pthread_cond_t resumed; /* a suspended job may have to go on */
 	struct job *buckets[QUEUE_BUCKETS];
 	struct job_list levels[JOB_LEVELS];
-	struct job_list large[2];   /* [0] JOB_WAITED, [1] other levels */
-	struct job_list running[2]; /* [0] served, [1] in the background */
-	struct job_list coalescing; /* by ready_ms */
-	struct job_list delayed;    /* by ready_ms */
-	size_t serve_most;          /* see queue_init(); constant */
-	int64_t slice_ms;           /* QUEUE_SLICE_MS; constant */
-	struct job *keepers[QUEUE_KEPT_MAX]; /* jobs whose kept is counted */
+	struct job_list large[2]; /* [0] JOB_WAITED, [1] other levels */
+	struct job_list running[WORKER_KINDS];
+	struct job_list coalescing; /* delayed; both by ready_ms */
+	struct job_list delayed;
+	size_t serve_most; /* see queue_init(); constant */
 	struct waiter *waiting_first, *waiting_last; /* by deadline */
 	size_t waiting;
 	struct share share; /* of the waiters */
 	size_t jobs;        /* in all states */
-	size_t scanning;    /* running jobs with scanned set */
-	size_t hurrying;    /* running jobs with hurried set */
 	int64_t hurry_ms;   /* see queue_hurry() */
-	size_t unsteady;    /* delayed jobs with several tries */
-	size_t done;
 	bool stopped;
 	bool feed; /* queue_feed() was called */
 	bool paused;
-	/* The workers, [1] of the background; set before queue_start().  NULL:
-	 * none is started. */
-	struct crew *workers[2];
+	/* Set before queue_start().  NULL: none is started. */
+	struct crew *workers[WORKER_KINDS];
 	struct crew *crews; /* whose threads the timer starts; constant */
 	sem_t wake;         /* of the timer */
 	pthread_t timer_thread;
 	bool timer_started;
 };
 
-/* serve_most: how many workers one user may occupy, and how many the background
- * has.  QUEUE_SPARE more workers serve requests.  One more is for the
- * background and idle unless all others of it are at large files. */
+/* serve_most: how many workers of a kind one user may occupy, and how many the
+ * background may. */
 int queue_init(struct queue *q, size_t serve_most);
 int queue_start(struct queue *q);
 /* Wakes the timer: a deadline is earlier than before, or a crew wants a
@@ -249,13 +241,14 @@ int queue_push(struct queue *q, const struct file_key *key,
 int queue_push_changed(struct queue *q, const struct file_key *key,
 		       const struct file_identity *identity);
 
-/* Waits for the next job and sets its state to running; background: of a level
- * below JOB_WAITED, otherwise a JOB_WAITED, or in a hurry any.  NULL with
+/* Waits for the next job of the kind and sets its state to running.  NULL with
  * feed_out: the worker has to feed the queue (queue_feed() was called and few
  * jobs of the scan are left).  NULL without: it ends, and does not count any
  * more; the queue was stopped, or there was nothing to do for a while.  The
- * worker ends the job with queue_finish() or one of the functions after it. */
-struct job *queue_take(struct queue *q, bool background, bool *feed_out);
+ * worker ends the job with queue_finish() or one of the functions after it.
+ * gate (borrowed until then; or NULL) is open while a request waits. */
+struct job *queue_take(struct queue *q, enum worker_kind kind,
+		       struct gate *gate, bool *feed_out);
 
 /* Until until_ms (clock_now_ms()) jobs of the background are hurried; a time in
  * the past ends that. */
@@ -268,10 +261,6 @@ void queue_feed(struct queue *q);
  * level of the job. */
 enum job_level queue_identify(struct queue *q, struct job *job,
 			      const struct file_identity *identity);
-/* Whether the file of the running job may be read now.  False: it is large and
- * too many workers are at large files, so the worker hands it over. */
-bool queue_admit(struct queue *q, struct job *job);
-
 /* The file is not to be hashed: answers the waiters and drops the job. */
 void queue_finish(struct queue *q, struct job *job);
 /* The digests are known (borrowed): answers the waiters with them and drops the
@@ -281,9 +270,8 @@ void queue_finish_known(struct queue *q, struct job *job,
 /* As queue_finish().  But if a request was parked after queue_identify(), the
  * file may have changed since the worker looked: the job runs again. */
 void queue_give_up(struct queue *q, struct job *job);
-/* Queues the job again at its present level, for another worker.  Takes kept
- * (NULL: none), the work done so far; it is freed when there is no room. */
-void queue_hand_over(struct queue *q, struct job *job, struct kept *kept);
+/* Queues the job again at its present level, for another worker. */
+void queue_hand_over(struct queue *q, struct job *job);
 /* Queues the job again in delay_ms.  unsteady: because the file changed. */
 void queue_delay(struct queue *q, struct job *job, int64_t delay_ms,
 		 bool unsteady);
@@ -303,19 +291,16 @@ void queue_committed(struct queue *q, struct result *r);
  * queued as before. */
 void queue_pause(struct queue *q, bool on);
 
-/* Why the worker of a running job should hand it over. */
-enum queue_recall {
-	QUEUE_GO_ON,     /* it should not */
-	QUEUE_WAITED,    /* a background job that the other workers are to do */
-	QUEUE_PAUSED,    /* a background job, and the queue is paused */
-	QUEUE_ABANDONED, /* a served job that no request waits for any more */
-	QUEUE_TURN_OVER, /* a served job whose time slice is over */
+/* What the worker of a running job is to do, which has so many bytes left. */
+enum queue_order {
+	QUEUE_GO_ON,
+	QUEUE_HAND_OVER, /* queue_hand_over() */
+	QUEUE_SUSPEND,   /* queue_sit_out_pause() */
 };
-enum queue_recall queue_recall(struct queue *q, const struct job *job);
+enum queue_order queue_order(struct queue *q, struct job *job, uint64_t left);
 
-/* Waits until until_ms.  Returns false, at once, when the running job (NULL:
- * none) is recalled or the queue is stopped. */
-bool queue_wait_until(struct queue *q, const struct job *job, int64_t until_ms);
+/* Waits while the queue is paused, and no request waits for the job. */
+void queue_sit_out_pause(struct queue *q, struct job *job);
 
 enum queue_view {
 	QUEUE_UNKNOWN,   /* there is no job */
@@ -348,7 +333,8 @@ int queue_park(struct queue *q, const struct file_key *key,
 void queue_give_up_waiting(struct queue *q, uint64_t ticket);
 
 struct queue_counts {
-	size_t queued, delayed, unsteady, running, done, waiting;
+	size_t queued; /* and suspended */
+	size_t delayed, unsteady, running, waiting;
 	size_t scanned; /* of queued and running: found by the scan */
 	bool paused;
 };

@@ -8,7 +8,6 @@
 
 /* Doubly linked lists of jobs; inserted in the order of ready_ms. */
 void job_list_append(struct job_list *list, struct job *job);
-void job_list_remove(struct job_list *list, struct job *job);
 void job_list_insert_by_time(struct job_list *list, struct job *job);
 
 /* The job of the file, or NULL. */
@@ -19,27 +18,17 @@ struct job *job_add(struct queue *q, const struct file_key *key);
 void job_drop(struct queue *q, struct job *job);
 
 /* Removes the job from the list of its state. */
-void job_leave(struct queue *q, struct job *job);
+void job_leave(struct job *job);
 /* Queues the job, which is in no list. */
 void job_enqueue(struct queue *q, struct job *job);
 /* Queues the job of a file that has changed; it coalesces before that if its
  * level is JOB_CLOSED. */
 void job_renew(struct queue *q, struct job *job);
 
-/* Wakes a worker for a job that a request waits for. */
-void job_wake_served(struct queue *q);
-/* Wakes a worker for a job of the background, or to feed the queue. */
+/* Wakes a worker of the kind, or has one started. */
+void job_wake(struct queue *q, enum worker_kind kind);
+/* Wakes one for small files of the background, or to feed the queue. */
 void job_wake_background(struct queue *q);
-
-/* Work kept with a job that is not running (struct kept). */
-/* Removes it from the job and returns it, or NULL. */
-struct kept *job_take_kept(struct queue *q, struct job *job);
-/* Frees it. */
-void job_forget_kept(struct queue *q, struct job *job);
-/* Whether there is room for another one. */
-bool job_may_keep(struct queue *q);
-/* Takes kept (NULL: none); frees it when there is no room. */
-void job_keep(struct queue *q, struct job *job, struct kept *kept);
 
 void job_raise(struct queue *q, struct job *job, enum job_level level);
 /* The last request that waited for the job is gone. */

@@ -19,171 +19,146 @@ static bool is_hurried(const struct queue *q)
 	return q->hurry_ms > clock_now_ms();
 }
 
-/* ---- how many workers a user occupies ---- */
+/* ---- the next job ---- */
 
-static size_t count_large(const struct job_list *running, bool large)
+/* How many workers of the kind are at files that requests wait for, or not. */
+static size_t count_running(const struct queue *q, enum worker_kind kind,
+			    bool waited)
 {
-	const struct job *job;
+	const struct job *job = q->running[kind].first;
 	size_t count = 0;
 
-	for (job = running->first; job; job = job->next)
-		count += job->large == large;
+	for (; job; job = job->next)
+		count += (job->level == JOB_WAITED) == waited;
 	return count;
 }
 
-/* Whether a worker is at a small or large file of the user. */
-static bool is_served(const struct queue *q, bool large, uid_t uid)
+/* Whether a worker of the kind serves the user. */
+static bool is_served(const struct queue *q, enum worker_kind kind, uid_t uid)
 {
-	const struct job *job = q->running[0].first;
+	const struct job *job = q->running[kind].first;
 
-	while (job && (job->large != large || job->uid != uid))
+	while (job && (job->level != JOB_WAITED || job->uid != uid))
 		job = job->next;
 	return job != NULL;
 }
 
-/* The first job of the list that a worker may take.  When serve_most workers
- * are busy, that is one of a user that no worker serves.  Turns put the first
- * jobs of all users in front, so a short search is enough. */
-static struct job *first_of(const struct queue *q, const struct job_list *list,
-			    bool large)
+/* The first job that requests wait for.  When serve_most workers are busy, that
+ * is one of a user that no worker serves.  Turns put the first jobs of all users
+ * in front, so a short search is enough. */
+static struct job *first_waited(const struct queue *q, enum worker_kind kind)
 {
-	struct job *job = list->first;
+	struct job *job = kind == WORKER_LARGE ? q->large[0].first :
+						 q->levels[JOB_WAITED].first;
 	int i;
 
-	if (count_large(&q->running[0], large) < q->serve_most)
+	if (count_running(q, kind, true) < q->serve_most)
 		return job;
-	for (i = 0; job && i < SPARE_LOOK && is_served(q, large, job->uid); i++)
+	for (i = 0; job && i < SPARE_LOOK && is_served(q, kind, job->uid); i++)
 		job = job->next;
 	return i < SPARE_LOOK ? job : NULL;
 }
 
-static bool has_room_for_large(const struct queue *q, bool background)
+/* The first job of the background, whether a worker may take it now or not. */
+static struct job *first_of_background(const struct queue *q,
+				       enum worker_kind kind)
 {
-	size_t most = q->serve_most + (background ? 0 : QUEUE_SPARE - 1);
-
-	return count_large(&q->running[background], true) < most;
-}
-
-static struct job *first_waited(const struct queue *q)
-{
-	struct job *small = first_of(q, &q->levels[JOB_WAITED], false);
-	struct job *large = NULL;
-
-	if (has_room_for_large(q, false))
-		large = first_of(q, &q->large[0], true);
-	if (small && large)
-		return large->turn < small->turn ? large : small;
-	return small ? small : large;
-}
-
-/* The spare worker runs only when all others are at large files.  In a hurry
- * background workers end and do not count. */
-static bool has_room_in_background(const struct queue *q)
-{
-	const struct job_list *running = &q->running[1];
-
-	return running->count < q->serve_most || is_hurried(q) ||
-	       count_large(running, false) == 0;
-}
-
-static struct job *first_of_background(const struct queue *q)
-{
-	if (q->paused || !has_room_in_background(q))
-		return NULL;
-	if (q->large[1].first && has_room_for_large(q, true))
+	if (kind == WORKER_LARGE)
 		return q->large[1].first;
-	if (q->levels[JOB_CLOSED].first)
-		return q->levels[JOB_CLOSED].first;
-	return q->levels[JOB_SCAN].first;
+	return q->levels[JOB_CLOSED].first ? q->levels[JOB_CLOSED].first :
+					     q->levels[JOB_SCAN].first;
+}
+
+/* Whether the kind is for the background now. */
+static bool is_for_background(const struct queue *q, enum worker_kind kind)
+{
+	return kind == WORKER_LARGE ||
+	       is_hurried(q) == (kind == WORKER_SERVING);
+}
+
+static struct job *find_next(const struct queue *q, enum worker_kind kind)
+{
+	struct job *job =
+		kind == WORKER_BACKGROUND ? NULL : first_waited(q, kind);
+
+	if (job || q->paused || !is_for_background(q, kind) ||
+	    count_running(q, kind, false) >= q->serve_most)
+		return job;
+	return first_of_background(q, kind);
 }
 
 /* ---- taking ---- */
 
-/* Whether the worker may take a job of the background now. */
-static bool may_take_background(const struct queue *q, bool background)
+static bool wants_feed(const struct queue *q, enum worker_kind kind)
 {
-	if (!is_hurried(q))
-		return background;
-	return !background && q->hurrying < q->serve_most;
-}
-
-static struct job *take_next(struct queue *q, bool background)
-{
-	struct job *job = background ? NULL : first_waited(q);
-	bool served = job;
-	struct kept *kept;
-
-	if (!job && may_take_background(q, background))
-		job = first_of_background(q);
-	if (!job)
-		return NULL;
-	kept = job_take_kept(q, job);
-	job_leave(q, job);
-	job->state = JOB_RUNNING;
-	job->kept = kept;
-	job->since_ms = clock_now_ms();
-	job->served = served;
-	if (served)
-		share_serve(&q->share, job->turn);
-	job_list_append(&q->running[!served], job);
-	job->identity = (struct file_identity){ 0 };
-	job->scanned = job->level == JOB_SCAN;
-	q->scanning += job->scanned;
-	job->hurried = !served && !background;
-	q->hurrying += job->hurried;
-	return job;
-}
-
-static bool wants_feed(const struct queue *q)
-{
-	return q->feed && q->levels[JOB_SCAN].count < FEED_BELOW &&
+	return q->feed && kind != WORKER_LARGE && is_for_background(q, kind) &&
+	       q->levels[JOB_SCAN].count < FEED_BELOW &&
 	       q->jobs < QUEUE_MAX / 2;
 }
 
-/* Whether jobs are queued that are for workers of the kind, now or later. */
-static bool has_queued(const struct queue *q, bool background)
+/* Whether there is work for the kind, now or later. */
+static bool has_queued(const struct queue *q, enum worker_kind kind)
 {
-	if (!background && (q->levels[JOB_WAITED].first || q->large[0].first))
+	if (kind == WORKER_LARGE)
+		return q->large[0].first || q->large[1].first;
+	if (kind == WORKER_SERVING && q->levels[JOB_WAITED].first)
 		return true;
-	return (background || is_hurried(q)) &&
-	       (q->levels[JOB_CLOSED].first || q->levels[JOB_SCAN].first ||
-		q->large[1].first || q->feed);
+	return (kind == WORKER_BACKGROUND || is_hurried(q)) &&
+	       (first_of_background(q, kind) || q->feed);
 }
 
 /* Waits for a job; false: the worker is to end. */
-static bool wait_for_job(struct queue *q, bool background, int64_t idle_ms)
+static bool wait_for_job(struct queue *q, enum worker_kind kind,
+			 int64_t idle_ms)
 {
-	pthread_cond_t *work = background ? &q->work : &q->served_work;
 	int64_t until_ms = is_hurried(q) ? q->hurry_ms : INT64_MAX;
 
-	if (has_queued(q, background))
+	if (has_queued(q, kind))
 		idle_ms = clock_now_ms();
-	if (q->workers[background])
-		return crew_wait(q->workers[background], work, until_ms,
+	if (q->workers[kind])
+		return crew_wait(q->workers[kind], &q->work[kind], until_ms,
 				 idle_ms);
-	cond_wait_until(work, &q->lock, until_ms);
+	cond_wait_until(&q->work[kind], &q->lock, until_ms);
 	return true;
 }
 
-struct job *queue_take(struct queue *q, bool background, bool *feed_out)
+static void begin_job(struct queue *q, struct job *job, enum worker_kind kind,
+		      struct gate *gate)
 {
-	struct crew *crew = q->workers[background];
+	job_leave(job);
+	job->state = JOB_RUNNING;
+	job->kind = kind;
+	job->gate = gate;
+	job->served = job->level == JOB_WAITED;
+	job->scanned = job->level == JOB_SCAN;
+	job->identity = (struct file_identity){ 0 };
+	job_list_append(&q->running[kind], job);
+	if (job->served)
+		share_serve(&q->share, job->turn);
+	if (gate)
+		gate_set(gate, job->served);
+}
+
+struct job *queue_take(struct queue *q, enum worker_kind kind,
+		       struct gate *gate, bool *feed_out)
+{
+	struct crew *crew = q->workers[kind];
 	int64_t idle_ms = clock_now_ms();
 	struct job *job = NULL;
 
 	*feed_out = false;
 	pthread_mutex_lock(&q->lock);
 	while (!job && !*feed_out && !q->stopped) {
-		if (may_take_background(q, background) && wants_feed(q)) {
-			q->feed = false;
-			*feed_out = true;
-		} else {
-			job = take_next(q, background);
-			if (!job && !wait_for_job(q, background, idle_ms))
-				break;
-		}
+		*feed_out = wants_feed(q, kind);
+		job = *feed_out ? NULL : find_next(q, kind);
+		if (!job && !*feed_out && !wait_for_job(q, kind, idle_ms))
+			break;
 	}
-	if (crew && job && has_queued(q, background))
+	if (*feed_out)
+		q->feed = false;
+	if (job)
+		begin_job(q, job, kind, gate);
+	if (crew && job && find_next(q, kind))
 		crew_want(crew); /* another one, for these */
 	else if (crew && !job && !*feed_out)
 		crew_leave(crew);
@@ -203,112 +178,50 @@ void queue_hurry(struct queue *q, int64_t until_ms)
 {
 	pthread_mutex_lock(&q->lock);
 	q->hurry_ms = until_ms;
-	pthread_cond_broadcast(&q->work);
-	pthread_cond_broadcast(&q->served_work);
+	pthread_cond_broadcast(&q->work[WORKER_SERVING]);
+	pthread_cond_broadcast(&q->work[WORKER_BACKGROUND]);
 	if (q->jobs || q->feed)
 		job_wake_background(q);
-	pthread_cond_broadcast(&q->recalls);
 	pthread_mutex_unlock(&q->lock);
-}
-
-bool queue_admit(struct queue *q, struct job *job)
-{
-	struct job_list *running = &q->running[!job->served];
-	bool may = true;
-
-	pthread_mutex_lock(&q->lock);
-	if (job->large) {
-		/* The limits are those for a new large job, so that it is left
-		 * out of the count. */
-		job_list_remove(running, job);
-		may = has_room_for_large(q, !job->served) &&
-		      (!job->served ||
-		       count_large(running, true) < q->serve_most ||
-		       !is_served(q, true, job->uid));
-		job_list_append(running, job);
-	}
-	/* The job counts as large now, so a small one may have room. */
-	if (may && job->large && job->served)
-		job_wake_served(q);
-	else if (may && job->large)
-		job_wake_background(q);
-	pthread_mutex_unlock(&q->lock);
-	return may;
 }
 
 /* ---- handing over ---- */
 
-/* Whether the time slice is over and a large file of another user waits for a
- * worker. */
-static bool is_turn_over(struct queue *q, const struct job *job)
+void queue_hand_over(struct queue *q, struct job *job)
 {
-	const struct job *other = q->large[0].first;
-	int i;
-
-	if (!job->large || clock_now_ms() - job->since_ms < q->slice_ms)
-		return false;
-	for (i = 0; other && i < SPARE_LOOK && other->uid == job->uid; i++)
-		other = other->next;
-	return other && i < SPARE_LOOK && job_may_keep(q);
-}
-
-void queue_hand_over(struct queue *q, struct job *job, struct kept *kept)
-{
-	const struct job *other;
-
 	pthread_mutex_lock(&q->lock);
-	other = q->large[0].first;
-	/* A job that has had its slice goes behind those of others. */
-	if (kept && job->served && job->level == JOB_WAITED && other) {
-		job->turn = other->turn > q->share.turn ? other->turn :
-							  q->share.turn;
-		job->turn++;
-	}
-	if (job->again) {
-		kept_free(kept);
-		kept = NULL;
-	}
 	job->again = false;
-	job_leave(q, job);
-	job_keep(q, job, kept);
+	job_leave(job);
 	job_enqueue(q, job);
 	pthread_mutex_unlock(&q->lock);
 }
 
-static enum queue_recall recall_locked(struct queue *q, const struct job *job)
+static enum queue_order order_locked(const struct queue *q,
+				     const struct job *job, uint64_t left)
 {
-	if (!job)
-		return QUEUE_GO_ON;
-	if (!job->served && (job->waiters || job->hurried != is_hurried(q)))
-		return QUEUE_WAITED;
-	if (!job->served)
-		return q->paused ? QUEUE_PAUSED : QUEUE_GO_ON;
-	if (!job->waiters)
-		return QUEUE_ABANDONED;
-	return is_turn_over(q, job) ? QUEUE_TURN_OVER : QUEUE_GO_ON;
+	bool is_other =
+		job->kind == WORKER_BACKGROUND && left > HAND_OVER_BYTES;
+	bool waited = job->waiters != NULL, back = false;
+
+	if (waited)
+		back = is_other;
+	else if (job->kind != WORKER_LARGE)
+		back = q->paused || (is_other && is_hurried(q));
+	else if (job->served) /* no request waits for it any more */
+		back = count_running(q, WORKER_LARGE, false) > q->serve_most;
+	if (back)
+		return QUEUE_HAND_OVER;
+	return q->paused && !waited ? QUEUE_SUSPEND : QUEUE_GO_ON;
 }
 
-enum queue_recall queue_recall(struct queue *q, const struct job *job)
+enum queue_order queue_order(struct queue *q, struct job *job, uint64_t left)
 {
-	enum queue_recall why;
+	enum queue_order order;
 
 	pthread_mutex_lock(&q->lock);
-	why = recall_locked(q, job);
+	order = order_locked(q, job, left);
+	if (job->gate)
+		gate_set(job->gate, job->waiters != NULL);
 	pthread_mutex_unlock(&q->lock);
-	return why;
-}
-
-bool queue_wait_until(struct queue *q, const struct job *job, int64_t until_ms)
-{
-	bool over = false, recalled = false;
-
-	pthread_mutex_lock(&q->lock);
-	while (!over && !recalled) {
-		recalled = q->stopped || recall_locked(q, job) != QUEUE_GO_ON;
-		over = clock_now_ms() >= until_ms;
-		if (!over && !recalled)
-			cond_wait_until(&q->recalls, &q->lock, until_ms);
-	}
-	pthread_mutex_unlock(&q->lock);
-	return !recalled;
+	return order;
 }

@@ -18,7 +18,7 @@ static int64_t enqueue_ready(struct queue *q, const struct job_list *list,
 	struct job *job;
 
 	while ((job = list->first) && job->ready_ms <= now) {
-		job_leave(q, job);
+		job_leave(job);
 		job_enqueue(q, job);
 	}
 	return job ? job->ready_ms : INT64_MAX;

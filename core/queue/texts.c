@@ -11,7 +11,7 @@
 #include "core/base/thread.h"
 #include "core/extract/sketch.h"
 #include "core/queue/event.h"
-#include "core/source/file.h"
+#include "core/queue/hash_impl.h"
 
 enum {
 	BUSY_MS = 200,     /* until it is looked again whether all is hashed */
@@ -45,7 +45,7 @@ static int post(struct text_reader *t, const struct file_key *key,
 		const struct file_identity *identity,
 		const struct extract_result *r, const struct sketch *sketch)
 {
-	const struct engine_listener *up = t->context.up;
+	const struct engine_listener *up = t->hasher->context.up;
 	struct event *ev = event_new(EVENT_TEXT);
 	uint8_t packed[SKETCH_PACKED_MAX];
 	int err = 0;
@@ -71,44 +71,25 @@ static int post(struct text_reader *t, const struct file_key *key,
 	return up->post(up->ctx, ev);
 }
 
-static bool is_identity(int fd, const struct file_identity *identity)
-{
-	struct file_identity now;
-	struct stat st;
-
-	if (fstat(fd, &st))
-		return false;
-	source_get_identity(&st, &now);
-	return file_identity_equal(&now, identity);
-}
-
 /* -EAGAIN: the file is not what the catalog knows, or is being written. */
 static int read_file(struct text_reader *t, const struct file_key *key,
 		     const struct file_identity *identity)
 {
-	const struct text_context *c = &t->context;
+	const struct hash_context *c = &t->hasher->context;
 	const struct sketch *sketch = NULL;
 	struct extract_result result;
 	struct source_found found;
-	int fd, err = source_find(c->source, c->catalog, key, SOURCE_FILE,
-				  &found);
+	int err = worker_open_same(c, key, identity, &found);
 
 	if (err)
-		return -EAGAIN;
-	fd = found.readable ? found.fd : file_reopen(found.fd);
-	err = fd < 0 || source_get_use(c->source, &found.st) ||
-			      !is_identity(fd, identity) ?
-		      -EAGAIN :
-		      0;
-	if (!err)
-		err = extract_sketch_read(t->sketch, c->client, fd,
-					  found.st.st_uid, &sketch, &result);
-	if (!err && (atomic_load(c->stopping) || !is_identity(fd, identity)))
+		return err;
+	err = extract_sketch_read(t->sketch, t->client, found.fd,
+				  found.st.st_uid, &sketch, &result);
+	if (!err && (atomic_load(c->stopping) ||
+		     !worker_has_identity(found.fd, identity)))
 		err = -EAGAIN;
 	if (!err)
 		err = post(t, key, identity, &result, sketch);
-	if (fd >= 0 && fd != found.fd)
-		close(fd);
 	close(found.fd);
 	return err;
 }
@@ -122,7 +103,7 @@ static int find_copies(struct text_reader *t, uint32_t content,
 {
 	struct catalog_txn *txn;
 	struct file_record rec;
-	int count = 0, err = catalog_read(t->context.catalog, &txn);
+	int count = 0, err = catalog_read(t->hasher->context.catalog, &txn);
 
 	if (err)
 		return err;
@@ -147,7 +128,7 @@ static int make_text(struct text_reader *t, uint32_t content)
 	for (i = 0; i < count && err == -EAGAIN; i++)
 		err = read_file(t, &keys[i], &identities[i]);
 	if (err == -EIO && !t->is_broken)
-		logger_print(t->context.log,
+		logger_print(t->hasher->context.log,
 			     "kin-extract cannot be started; texts of "
 			     "documents have to wait");
 	t->is_broken = err == -EIO;
@@ -160,7 +141,7 @@ static int make_next(struct text_reader *t)
 {
 	struct catalog_txn *txn;
 	uint32_t content;
-	int err = catalog_read(t->context.catalog, &txn);
+	int err = catalog_read(t->hasher->context.catalog, &txn);
 
 	if (err)
 		return err;
@@ -210,7 +191,7 @@ void text_reader_wait(struct text_reader *t, uint32_t content,
 	*at = w.next;
 	pthread_mutex_unlock(&t->lock);
 	if (w.is_done)
-		(void)t->context.up->settle(t->context.up->ctx);
+		(void)t->hasher->context.up->settle(t->hasher->context.up->ctx);
 }
 
 /* Makes the text that somebody waits for.  False: nobody does. */
@@ -239,15 +220,15 @@ static bool all_is_hashed(struct text_reader *t)
 {
 	struct queue_counts counts;
 
-	queue_counts(t->context.queue, &counts);
+	queue_counts(t->hasher->context.queue, &counts);
 	return !counts.paused && !counts.queued && !counts.running &&
-	       !hash_is_feeding(t->context.hasher);
+	       !hash_is_feeding(t->hasher);
 }
 
 /* Whether there may be a text to be made. */
 static bool has_work(const struct text_reader *t)
 {
-	return t->is_again || catalog_pending_texts(t->context.catalog);
+	return t->is_again || catalog_pending_texts(t->hasher->context.catalog);
 }
 
 /* The end of a pass.  Returns when there is to be another one. */
@@ -260,7 +241,7 @@ static int64_t end_pass(struct text_reader *t)
 	t->after = 0;
 	atomic_store(&t->passed_over, t->skipped);
 	t->skipped = 0;
-	if (!catalog_pending_texts(t->context.catalog)) {
+	if (!catalog_pending_texts(t->hasher->context.catalog)) {
 		t->passes = 0;
 		return INT64_MAX;
 	}
@@ -275,16 +256,16 @@ static int64_t work(struct text_reader *t)
 
 	if (!has_work(t))
 		return INT64_MAX;
-	if (!all_is_hashed(t) ||
-	    !throttle_wait(t->context.throttle, NULL, &t->throttle_ns))
+	if (!all_is_hashed(t))
 		return clock_now_ms() + BUSY_MS;
+	gate_pass(&t->gate);
 	err = make_next(t);
 	if (err == -ENOENT)
 		return end_pass(t);
 	/* Nobody shall wait for them. */
 	if (t->is_broken)
 		atomic_store(&t->passed_over,
-			     catalog_pending_texts(t->context.catalog));
+			     catalog_pending_texts(t->hasher->context.catalog));
 	return err ? clock_now_ms() + BROKEN_MS : 0;
 }
 
@@ -325,7 +306,7 @@ static void *reader_run(void *arg)
 
 void text_reader_wake(struct text_reader *t)
 {
-	if (!t->context.client || !catalog_pending_texts(t->context.catalog))
+	if (!t->client || !catalog_pending_texts(t->hasher->context.catalog))
 		return;
 	pthread_mutex_lock(&t->lock);
 	t->wanted = true;
@@ -336,17 +317,21 @@ void text_reader_wake(struct text_reader *t)
 
 bool text_reader_is_busy(struct text_reader *t)
 {
-	return t->context.client && catalog_pending_texts(t->context.catalog) >
-					    atomic_load(&t->passed_over);
+	return t->client && catalog_pending_texts(t->hasher->context.catalog) >
+				    atomic_load(&t->passed_over);
 }
 
 /* ---- life ---- */
 
-int text_reader_init(struct text_reader *t, const struct text_context *context)
+int text_reader_init(struct text_reader *t, struct hasher *hasher,
+		     struct extract_client *client)
 {
 	int err = -pthread_mutex_init(&t->lock, NULL);
 
-	t->context = *context;
+	t->hasher = hasher;
+	t->client = client;
+	t->gate.throttle = hasher->context.throttle;
+	t->gate.is_idle = true;
 	t->is_again = true;
 	if (!err)
 		err = cond_init_monotonic(&t->work);
@@ -362,15 +347,15 @@ static int start_reader(void *reader)
 
 void text_reader_start(struct text_reader *t)
 {
-	t->crew = (struct crew){ .queue = t->context.queue,
+	t->crew = (struct crew){ .queue = t->hasher->context.queue,
 				 .lock = &t->lock,
 				 .start = start_reader,
 				 .arg = t,
 				 .most = 1 };
 	crew_init(&t->crew);
-	if (!t->context.client)
+	if (!t->client)
 		return;
-	extract_stop_when(t->context.client, t->context.stopping);
+	extract_stop_when(t->client, t->hasher->context.stopping);
 	pthread_mutex_lock(&t->lock);
 	t->wanted = true;
 	crew_want(&t->crew);

@@ -7,13 +7,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/base/logger.h"
 #include "core/catalog/catalog.h"
 #include "core/queue/crew.h"
+#include "core/queue/gate.h"
 #include "core/queue/hash.h"
-#include "core/queue/listener.h"
-#include "core/queue/throttle.h"
-#include "core/source/source.h"
 
 /*
  * Makes the texts of documents, and sketches of them, while no file is to be
@@ -38,22 +35,11 @@ struct extract_client;
 struct text_waiter;
 struct extract_sketch;
 
-/* All pointers are borrowed. */
-struct text_context {
-	const struct source *source;
-	struct catalog *catalog;
-	struct queue *queue;
-	struct hasher *hasher;
-	struct throttle *throttle;
-	const struct logger *log;
-	const atomic_bool *stopping;
-	struct extract_client *client; /* NULL: no texts are made */
-	const struct engine_listener *up;
-};
-
 struct text_reader {
-	struct text_context context; /* constant */
-	pthread_mutex_t lock;        /* of these, down to crew */
+	/* Both are borrowed and constant. */
+	struct hasher *hasher;
+	struct extract_client *client; /* NULL: no texts are made */
+	pthread_mutex_t lock;          /* of these, down to crew */
 	pthread_cond_t work, made;
 	struct text_waiter *waiters; /* on the stacks of their threads */
 	bool wanted;                 /* there may be pending texts */
@@ -68,15 +54,15 @@ struct text_reader {
 	bool is_again;  /* it is the first pass */
 	uint64_t skipped;
 	unsigned passes; /* that ended with texts still pending */
-	int64_t throttle_ns;
+	struct gate gate;
 	bool is_broken;                /* kin-extract could not be started */
 	struct extract_sketch *sketch; /* owned */
 };
 
-/* The context is copied. */
-int text_reader_init(struct text_reader *t, const struct text_context *context);
+int text_reader_init(struct text_reader *t, struct hasher *hasher,
+		     struct extract_client *client);
 void text_reader_start(struct text_reader *t);
-/* The caller has set context.stopping. */
+/* The caller has set stopping of the hasher. */
 void text_reader_stop(struct text_reader *t);
 void text_reader_release(struct text_reader *t);
 

@@ -4,7 +4,7 @@
 #include <assert.h>
 
 #include "core/base/clock.h"
-#include "core/queue/queue.h"
+#include "core/base/thread.h"
 
 #define MS_NS INT64_C(1000000)
 #define SECOND_NS UINT64_C(1000000000)
@@ -129,24 +129,29 @@ void backoff_pay(struct backoff *b, int64_t since_ns, int64_t now_ns)
 /* Smaller reads are charged as this: the disk reads a page anyway. */
 enum { LEAST_READ = 4096 };
 
-static int64_t ms_of(int64_t ns)
-{
-	return ns > 0 ? (ns + 999999) / 1000000 : 0;
-}
-
 int throttle_init(struct throttle *t, const struct throttle_context *context)
 {
 	int64_t now = clock_now_ns();
+	int err = -pthread_mutex_init(&t->lock, NULL);
 
 	t->context = *context;
 	bucket_init(&t->bytes, context->rate, now);
 	backoff_init(&t->backoff, context->workers, now);
-	return -pthread_mutex_init(&t->lock, NULL);
+	return err ? err : cond_init_monotonic(&t->wake);
 }
 
 void throttle_release(struct throttle *t)
 {
+	pthread_cond_destroy(&t->wake);
 	pthread_mutex_destroy(&t->lock);
+}
+
+void throttle_stop(struct throttle *t)
+{
+	pthread_mutex_lock(&t->lock);
+	t->stopped = true;
+	pthread_cond_broadcast(&t->wake);
+	pthread_mutex_unlock(&t->lock);
 }
 
 int64_t throttle_due_ns(struct throttle *t, int64_t *since_ns)
@@ -159,52 +164,21 @@ int64_t throttle_due_ns(struct throttle *t, int64_t *since_ns)
 	if (*since_ns)
 		backoff_pay(&t->backoff, *since_ns, now);
 	backoff_poll(&t->backoff, had_requests, now);
-	due_ns = backoff_due_ns(&t->backoff, now);
+	due_ns = t->stopped ? 0 : backoff_due_ns(&t->backoff, now);
 	*since_ns =
 		backoff_was_busy(&t->backoff, now) && due_ns <= now ? now : 0;
 	pthread_mutex_unlock(&t->lock);
 	return due_ns;
 }
 
-bool throttle_wait(struct throttle *t, const struct job *job, int64_t *since_ns)
+int64_t throttle_read_due_ns(struct throttle *t)
 {
 	int64_t due_ns;
 
-	while ((due_ns = throttle_due_ns(t, since_ns)) > clock_now_ns())
-		if (!queue_wait_until(t->context.queue, job, ms_of(due_ns)))
-			return false;
-	return true;
-}
-
-void throttle_hurry(struct throttle *t)
-{
 	pthread_mutex_lock(&t->lock);
-	backoff_hurry(&t->backoff, clock_now_ns());
+	due_ns = t->stopped ? 0 : bucket_due_ns(&t->bytes);
 	pthread_mutex_unlock(&t->lock);
-	queue_hurry(t->context.queue, clock_now_ms() + BACKOFF_HURRY_MS);
-}
-
-void throttle_end_hurry(struct throttle *t)
-{
-	pthread_mutex_lock(&t->lock);
-	backoff_calm(&t->backoff, clock_now_ns());
-	pthread_mutex_unlock(&t->lock);
-	queue_hurry(t->context.queue, 0);
-}
-
-bool throttle_wait_read(struct throttle *t, const struct job *job)
-{
-	int64_t due_ms;
-
-	for (;;) {
-		pthread_mutex_lock(&t->lock);
-		due_ms = ms_of(bucket_due_ns(&t->bytes));
-		pthread_mutex_unlock(&t->lock);
-		if (due_ms <= clock_now_ms())
-			return true;
-		if (!queue_wait_until(t->context.queue, job, due_ms))
-			return false;
-	}
+	return due_ns;
 }
 
 void throttle_charge_read(struct throttle *t, size_t bytes)
@@ -213,5 +187,37 @@ void throttle_charge_read(struct throttle *t, size_t bytes)
 		bytes = LEAST_READ;
 	pthread_mutex_lock(&t->lock);
 	bucket_take(&t->bytes, bytes, clock_now_ns());
+	pthread_mutex_unlock(&t->lock);
+}
+
+void throttle_sleep(struct throttle *t, const atomic_bool *open,
+		    int64_t until_ns)
+{
+	pthread_mutex_lock(&t->lock);
+	if (!atomic_load(open) && !t->stopped)
+		cond_wait_until(&t->wake, &t->lock,
+				(until_ns + 999999) / 1000000);
+	pthread_mutex_unlock(&t->lock);
+}
+
+void throttle_wake(struct throttle *t)
+{
+	pthread_mutex_lock(&t->lock);
+	pthread_cond_broadcast(&t->wake);
+	pthread_mutex_unlock(&t->lock);
+}
+
+void throttle_hurry(struct throttle *t)
+{
+	pthread_mutex_lock(&t->lock);
+	backoff_hurry(&t->backoff, clock_now_ns());
+	pthread_cond_broadcast(&t->wake);
+	pthread_mutex_unlock(&t->lock);
+}
+
+void throttle_end_hurry(struct throttle *t)
+{
+	pthread_mutex_lock(&t->lock);
+	backoff_calm(&t->backoff, clock_now_ns());
 	pthread_mutex_unlock(&t->lock);
 }

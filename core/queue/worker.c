@@ -21,11 +21,9 @@
 struct hash_task {
 	struct hash_worker *w;
 	struct job *job;
-	int fd; /* for reading */
+	struct source_found *found; /* fd: to read, or -1 */
 	struct file_identity identity;
-	const struct stat *st;
-	uint64_t done;    /* bytes read, including those of earlier tasks */
-	uint64_t from;    /* bytes read by earlier tasks (struct kept) */
+	uint64_t done;    /* bytes read */
 	uint64_t end;     /* of the data or hole that is being digested */
 	uint64_t checked; /* done at the last check of the identity */
 	int stop;         /* why to stop early, see check_interrupt() */
@@ -34,8 +32,6 @@ struct hash_task {
 
 enum {
 	CHECK_BYTES = 16 << 20, /* the identity is compared this often */
-	/* When less is left, the worker finishes the file. */
-	HAND_OVER_BYTES = 8 << 20,
 	HOLE_BYTES = 256 << 20, /* of a hole between two checks */
 };
 
@@ -47,81 +43,105 @@ static void add_done(struct hash_task *t, uint64_t bytes)
 
 /* ---- reading ---- */
 
-/* Whether the identity of the file has changed since the task began. */
-static bool task_is_changed(const struct hash_task *t)
+bool worker_has_identity(int fd, const struct file_identity *identity)
 {
 	struct file_identity now;
 	struct stat st;
 
-	if (fstat(t->fd, &st))
-		return true;
+	if (fstat(fd, &st))
+		return false;
 	source_get_identity(&st, &now);
-	return !file_identity_equal(&now, &t->identity);
+	return file_identity_equal(&now, identity);
 }
 
-/* Whether the queue wants the job back, and it is worth handing it over. */
-static bool is_recalled(const struct hash_task *t)
+/* Whether the identity of the file has changed since the task began. */
+static bool task_is_changed(const struct hash_task *t)
+{
+	return !worker_has_identity(t->found->fd, &t->identity);
+}
+
+static int open_to_read(struct source_found *f)
+{
+	int fd;
+
+	if (f->readable)
+		return 0;
+	fd = file_reopen(f->fd);
+	if (fd < 0)
+		return fd;
+	close(f->fd);
+	f->fd = fd;
+	f->readable = true;
+	return 0;
+}
+
+int worker_open_same(const struct hash_context *c, const struct file_key *key,
+		     const struct file_identity *identity,
+		     struct source_found *out)
+{
+	if (source_find(c->source, c->catalog, key, SOURCE_FILE, out))
+		return -EAGAIN;
+	if (!open_to_read(out) && !source_get_use(c->source, &out->st) &&
+	    worker_has_identity(out->fd, identity))
+		return 0;
+	close(out->fd);
+	out->fd = -1;
+	return -EAGAIN;
+}
+
+/* Meanwhile the file is not open: it may be deleted, or its filesystem
+ * unmounted. */
+static int sit_out_pause(struct hash_task *t)
+{
+	const struct hash_context *c = t->w->context;
+
+	close(t->found->fd);
+	t->found->fd = -1;
+	queue_sit_out_pause(c->queue, t->job);
+	return worker_open_same(c, &t->job->key, &t->identity, t->found);
+}
+
+/* Why to stop early: -EAGAIN, the file changed; -EINTR, another worker is to
+ * hash it; -ECANCELED, all workers end. */
+static int check_interrupt(struct hash_task *t)
 {
 	uint64_t left = t->identity.size - t->done;
 
-	if (!left)
-		return false;
-	switch (queue_recall(t->w->context->queue, t->job)) {
-	case QUEUE_WAITED:
-	case QUEUE_ABANDONED:
-		return left > HAND_OVER_BYTES;
-	case QUEUE_TURN_OVER:
-		return left > HAND_OVER_BYTES && t->done > t->from;
-	case QUEUE_PAUSED:
-		return true;
+	if (atomic_load(t->w->context->stopping))
+		return -ECANCELED;
+	switch (queue_order(t->w->context->queue, t->job, left)) {
+	case QUEUE_HAND_OVER:
+		return -EINTR;
+	case QUEUE_SUSPEND:
+		return sit_out_pause(t);
 	case QUEUE_GO_ON:
 		break;
 	}
-	return false;
-}
-
-/* Why to stop early: -EAGAIN, the file changed; -EINTR, the job is recalled;
- * -ECANCELED, all workers end. */
-static int check_interrupt(struct hash_task *t)
-{
-	if (atomic_load(t->w->context->stopping))
-		return -ECANCELED;
-	if (is_recalled(t))
-		return -EINTR;
 	if (t->done - t->checked < CHECK_BYTES)
 		return 0;
 	t->checked = t->done;
 	return task_is_changed(t) ? -EAGAIN : 0;
 }
 
-/* Waits until the background may go on; false when the job was recalled. */
-static bool wait_for_turn(struct hash_task *t)
-{
-	struct throttle *throttle = t->w->context->throttle;
-
-	if (t->done && !throttle_wait(throttle, t->job, &t->w->throttle_ns))
-		return false;
-	return throttle_wait_read(throttle, t->job);
-}
-
 static ssize_t read_in_turn(struct hash_task *t, void *buffer, size_t len)
 {
-	bool in_turn = !t->job->served && wait_for_turn(t);
+	struct gate *gate = &t->w->gate;
 	ssize_t n;
 
+	gate_pass_read(gate);
 	t->stop = check_interrupt(t);
 	if (t->stop)
 		return 0;
-	if (t->job->served)
-		n = pread(t->fd, buffer, len, (off_t)t->done);
-	else
-		n = file_read_uncached(t->fd, buffer, len, t->done);
-	if (n < 0)
-		return t->job->served ? -errno : n;
+	if (!atomic_load(&gate->open)) {
+		n = file_read_uncached(t->found->fd, buffer, len, t->done);
+	} else {
+		n = pread(t->found->fd, buffer, len, (off_t)t->done);
+		n = n < 0 ? -errno : n;
+	}
 	if (n == 0) /* the file was truncated, or tells a wrong size */
 		return task_is_changed(t) ? -EAGAIN : -ENODATA;
-	if (in_turn)
-		throttle_charge_read(t->w->context->throttle, (size_t)n);
+	if (n > 0)
+		gate_charge_read(gate, (size_t)n);
 	return n;
 }
 
@@ -154,8 +174,7 @@ static int digest_hole(struct hash_task *t)
 	int err = 0;
 
 	while (!err && (left = t->end - t->done) > 0) {
-		if (!t->job->served)
-			(void)wait_for_turn(t);
+		gate_pass(&t->w->gate);
 		t->stop = check_interrupt(t);
 		if (t->stop)
 			break;
@@ -168,23 +187,20 @@ static int digest_hole(struct hash_task *t)
 }
 
 /*
- * Reads the file and digests it.  -EAGAIN: the file changed meanwhile; -EINTR:
- * the job is recalled, so another worker goes on; -ECANCELED: context.stopping
- * is set; -ENOMEM; -ENODATA: the content ends before the size that the file
- * tells; -EFBIG: it goes on after that; else the error of reading.
+ * Reads the file and digests it.  -ENODATA: the content ends before the size
+ * that the file tells; -EFBIG: it goes on after that; else see
+ * check_interrupt(), or the error of reading.
  */
 static int task_digest(struct hash_task *t, struct digests *out)
 {
 	struct hole_part part;
-	int err = 0;
+	int err = fingerprint_begin_file(t->w->fp, "", t->identity.size, 0);
 
-	if (!t->done)
-		err = fingerprint_begin_file(t->w->fp, "", t->identity.size, 0);
 	if (err)
 		return err;
-	meter_begin(&t->w->h->meter, t->identity.size, t->done);
+	meter_begin(&t->w->h->meter, t->identity.size);
 	while (!err && !t->stop && t->done < t->identity.size) {
-		hole_find(t->fd, t->done, t->identity.size, &part);
+		hole_find(t->found->fd, t->done, t->identity.size, &part);
 		t->end = part.end;
 		err = part.hole ? digest_hole(t) : digest_data(t);
 	}
@@ -192,7 +208,7 @@ static int task_digest(struct hash_task *t, struct digests *out)
 	if (!err)
 		err = t->stop;
 	if (!err)
-		err = told_size_check(t->fd, t->identity.size);
+		err = told_size_check(t->found->fd, t->identity.size);
 	return err ? err : fingerprint_final(t->w->fp, out);
 }
 
@@ -227,7 +243,8 @@ static int post_result(void *task, struct result *r)
 {
 	const struct hash_task *t = task;
 	const struct engine_listener *up = t->w->context->up;
-	struct event *ev = t->st->st_nlink ? event_new(EVENT_RESULT) : NULL;
+	struct event *ev =
+		t->found->st.st_nlink ? event_new(EVENT_RESULT) : NULL;
 
 	if (!ev)
 		return -ENOENT;
@@ -256,43 +273,6 @@ static void end_with_result(struct hash_task *t, int error,
 	queue_done(c->queue, t->job, r, post_result, t);
 }
 
-/* Hands the job over.  The fingerprint of a large file goes with it, so that
- * the next worker goes on where this one stopped. */
-static void end_handed_over(struct hash_task *t)
-{
-	const struct hash_context *c = t->w->context;
-	struct kept *kept = NULL;
-	struct fingerprint *fresh;
-
-	if (t->stop && t->done && t->identity.size >= QUEUE_LARGE &&
-	    !fingerprint_new(c->digest_set, &fresh)) {
-		kept = malloc(sizeof(*kept));
-		if (kept) {
-			*kept = (struct kept){ t->w->fp, t->identity, t->done,
-					       t->is_document };
-			t->w->fp = fresh;
-		} else {
-			fingerprint_free(fresh);
-		}
-	}
-	queue_hand_over(c->queue, t->job, kept);
-}
-
-/* Goes on with the unfinished digest, if the file has not changed since.  Takes
- * kept (NULL: none). */
-static void resume_kept(struct hash_task *t, struct kept *kept)
-{
-	struct fingerprint *fp = t->w->fp;
-
-	if (kept && file_identity_equal(&kept->identity, &t->identity)) {
-		t->w->fp = kept->fp;
-		kept->fp = fp;
-		t->from = t->done = t->checked = kept->done;
-		t->is_document = kept->is_document;
-	}
-	kept_free(kept);
-}
-
 static void hash_file(struct hash_task *t)
 {
 	const struct hash_context *c = t->w->context;
@@ -304,7 +284,8 @@ static void hash_file(struct hash_task *t)
 		err = -EAGAIN; /* it has grown */
 	if (!err)
 		digests.is_document = t->is_document;
-	if (!err && (source_get_use(c->source, t->st) || task_is_changed(t))) {
+	if (!err &&
+	    (source_get_use(c->source, &t->found->st) || task_is_changed(t))) {
 		digests_release(&digests);
 		err = -EAGAIN;
 	}
@@ -317,7 +298,7 @@ static void hash_file(struct hash_task *t)
 			    tries < 8 ? INT64_C(100) << tries : RETRY_MAX_MS,
 			    true);
 	} else if (err == -EINTR) {
-		end_handed_over(t);
+		queue_hand_over(c->queue, t->job);
 	} else if (err == -ECANCELED) {
 		queue_finish(c->queue, t->job);
 	} else if (err == -ENOMEM) {
@@ -383,16 +364,16 @@ static enum record_match match_record(struct hash_task *t, struct result *known)
 static enum source_use get_use(const struct hash_task *t)
 {
 	const struct hash_context *c = t->w->context;
-	enum source_use use = source_get_use(c->source, t->st);
+	enum source_use use = source_get_use(c->source, &t->found->st);
 
 	if (use != SOURCE_CLOSING || !source_catch_up(c->source))
 		return use;
-	use = source_get_use(c->source, t->st);
+	use = source_get_use(c->source, &t->found->st);
 	return use == SOURCE_CLOSING ? SOURCE_WRITTEN : use;
 }
 
 /* True when the job was ended without reading the file. */
-static bool ends_early(struct hash_task *t, int fd)
+static bool ends_early(struct hash_task *t)
 {
 	const struct hash_context *c = t->w->context;
 	enum source_use use = get_use(t);
@@ -401,7 +382,7 @@ static bool ends_early(struct hash_task *t, int fd)
 	bool ended = true;
 	int64_t wait_ms;
 
-	if (source_skip_rule_at(c->source, fd, t->st)) {
+	if (source_skip_rule_at(c->source, t->found->fd, &t->found->st)) {
 		post_key(c, EVENT_FORGET, &t->job->key);
 		queue_finish(c->queue, t->job);
 	} else if (use == SOURCE_CLOSING) {
@@ -411,11 +392,11 @@ static bool ends_early(struct hash_task *t, int fd)
 	} else if (use == SOURCE_WRITTEN) {
 		queue_give_up(c->queue, t->job);
 	} else if (match == MATCH_CONTENT) {
-		if (!t->w->background)
+		if (!t->w->gate.is_idle)
 			c->up->hurry_commit(c->up->ctx);
 		queue_delay(c->queue, t->job,
-			    t->w->background ? METADATA_BACKGROUND_MS :
-					       METADATA_MS,
+			    t->w->gate.is_idle ? METADATA_BACKGROUND_MS :
+						 METADATA_MS,
 			    false);
 	} else if (times_are_too_young(
 			   source_get_times(c->source, &t->job->key),
@@ -431,67 +412,50 @@ static bool ends_early(struct hash_task *t, int fd)
 
 /* ---- a job ---- */
 
-static void read_file(struct hash_task *t, const struct source_found *found)
+static void do_file(struct hash_task *t)
 {
-	t->fd = found->readable ? found->fd : file_reopen(found->fd);
-	if (t->fd == -EMFILE || t->fd == -ENFILE || t->fd == -EWOULDBLOCK) {
-		queue_delay(t->w->context->queue, t->job, NO_DESCRIPTOR_MS,
-			    true);
-		return;
-	}
-	if (t->fd < 0) {
-		end_with_result(t, -t->fd, NULL);
-		return;
-	}
-	file_write_out(t->fd, &t->identity);
-	if (t->identity.size > HASH_CHUNK)
-		(void)posix_fadvise(t->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-	hash_file(t);
-	if (t->fd != found->fd)
-		close(t->fd);
-}
-
-static void do_file(struct hash_worker *w, struct job *job,
-		    const struct source_found *found)
-{
-	const struct hash_context *c = w->context;
-	struct hash_task t = { .w = w, .job = job, .st = &found->st };
-	struct kept *kept = job->kept;
+	const struct hash_context *c = t->w->context;
+	struct job *job = t->job;
 	enum job_level level;
+	int err;
 
-	job->kept = NULL;
-	source_get_identity(&found->st, &t.identity);
-	level = queue_identify(c->queue, job, &t.identity);
-	if (ends_early(&t, found->fd)) {
-		kept_free(kept);
+	source_get_identity(&t->found->st, &t->identity);
+	level = queue_identify(c->queue, job, &t->identity);
+	if (ends_early(t))
+		return;
+	if (job->large && t->w->kind != WORKER_LARGE) {
+		queue_hand_over(c->queue, job);
 		return;
 	}
-	if (!queue_admit(c->queue, job)) {
-		queue_hand_over(c->queue, job, kept);
-		return;
-	}
-	resume_kept(&t, kept);
 	if (level != JOB_SCAN) /* the scan has posted the name */
-		c->up->report_path(c->up->ctx, found->fd, &job->key);
-	read_file(&t, found);
+		c->up->report_path(c->up->ctx, t->found->fd, &job->key);
+	err = open_to_read(t->found);
+	if (err == -EMFILE || err == -ENFILE || err == -EWOULDBLOCK) {
+		queue_delay(c->queue, job, NO_DESCRIPTOR_MS, true);
+	} else if (err) {
+		end_with_result(t, -err, NULL);
+	} else {
+		file_write_out(t->found->fd, &t->identity);
+		if (t->identity.size > HASH_CHUNK)
+			(void)posix_fadvise(t->found->fd, 0, 0,
+					    POSIX_FADV_SEQUENTIAL);
+		hash_file(t);
+	}
 }
 
 void worker_do_job(struct hash_worker *w, struct job *job)
 {
 	const struct hash_context *c = w->context;
 	struct source_found found;
-	int err;
+	struct hash_task t = { .w = w, .job = job, .found = &found };
+	int err = source_find(c->source, c->catalog, &job->key, SOURCE_FILE,
+			      &found);
 
-	err = source_find(c->source, c->catalog, &job->key, SOURCE_FILE,
-			  &found);
 	if (!err) {
-		do_file(w, job, &found);
-		close(found.fd);
-		return;
-	}
-	kept_free(job->kept);
-	job->kept = NULL;
-	if (err == -ENOENT) {
+		do_file(&t);
+		if (found.fd >= 0)
+			close(found.fd);
+	} else if (err == -ENOENT) {
 		post_key(c, EVENT_MISSED, &job->key);
 		queue_finish(c->queue, job);
 	} else {

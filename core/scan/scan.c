@@ -103,7 +103,8 @@ int scan_init(struct scanner *s, const struct scan_context *context)
 	s->context = *context;
 	if (!err)
 		err = cond_init_monotonic(&s->work);
-	return err ? err : gate_init(&s->gate, context->throttle);
+	s->gate.throttle = context->throttle;
+	return err;
 }
 
 int scan_start(struct scanner *s)
@@ -130,7 +131,6 @@ void scan_release(struct scanner *s)
 {
 	scan_drop_requests(s);
 	scan_drop_retries(s);
-	gate_release(&s->gate);
 	pthread_cond_destroy(&s->work);
 	pthread_mutex_destroy(&s->lock);
 }

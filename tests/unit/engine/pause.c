@@ -246,3 +246,43 @@ TEST(test_a_stop_ends_a_slow_read)
 	assert_true(after.tv_sec - before.tv_sec < DEADLINE_S);
 	fixture_remove(&f);
 }
+
+static bool is_open(const char *name)
+{
+	char link[64], path[512];
+	bool open = false;
+	ssize_t len;
+	int fd;
+
+	for (fd = 0; fd < 1024; fd++) {
+		(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+		len = readlink(link, path, sizeof(path) - 1);
+		path[len > 0 ? len : 0] = '\0';
+		open = open || (len > 0 && strstr(path, name));
+	}
+	return open;
+}
+
+/* It may be deleted meanwhile, or its filesystem unmounted.  Afterwards the
+ * worker goes on. */
+TEST(test_a_pause_closes_a_large_file)
+{
+	struct fixture f;
+
+	fixture_make(&f);
+	f.options.rate = CRAWL;
+	write_text(&f, "a-large-file", QUEUE_LARGE + 1);
+	fixture_open(&f);
+	while (!status_number(&f, "hashing"))
+		;
+	engine_pause(f.engine, true);
+	wait_stalled(&f);
+	assert_int_equal(status_number(&f, "hashing"), 0);
+	assert_false(is_open("a-large-file"));
+	engine_pause(f.engine, false);
+	while (!status_number(&f, "hashing"))
+		;
+	ask(&f, "a-large-file");
+	assert_int_equal(hashed_files(&f), 1);
+	fixture_remove(&f);
+}

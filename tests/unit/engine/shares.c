@@ -383,9 +383,9 @@ TEST(test_large_files_leave_a_worker)
 	fixture_remove(&c.f);
 }
 
-/* ---- large files in turns ---- */
+/* ---- large files ---- */
 
-enum { TURNS = 4, LARGE_BYTES = QUEUE_LARGE + 1000003 };
+enum { USERS = 4, LARGE_BYTES = QUEUE_LARGE + 1000003 };
 
 static void write_large(struct crowd *c, const char *name, size_t seed)
 {
@@ -421,27 +421,26 @@ static void assert_digests(struct crowd *c, const char *name, size_t seed)
 	close(fd);
 }
 
-/* They go on from where they were, whichever worker has them. */
-TEST(test_turns_do_not_spoil_digests)
+/* Each has a worker, with as many users as there are large files. */
+TEST(test_large_files_of_users)
 {
-	static const char *const names[TURNS] = { "l0", "l1", "l2", "l3" };
-	struct voice voices[TURNS];
+	static const char *const names[USERS] = { "l0", "l1", "l2", "l3" };
+	struct voice voices[USERS];
 	struct crowd c;
 	size_t i;
 
 	crowd_make(&c);
-	for (i = 0; i < TURNS; i++)
+	for (i = 0; i < USERS; i++)
 		write_large(&c, names[i], 900 + i);
 	wait_until_settled(&c);
-	c.f.engine->queue.slice_ms = 0;
-	for (i = 0; i < TURNS; i++) {
+	for (i = 0; i < USERS; i++) {
 		voices[i] = (struct voice){ &c, GREEDY + (uid_t)i, false };
 		assert_int_equal(ask_for(&c, ask_wait, names[i], &voices[i]),
 				 0);
 	}
 	assert_int_equal(engine_start(c.f.engine), 0);
-	crowd_wait(&c, &c.answered, TURNS);
-	for (i = 0; i < TURNS; i++)
+	crowd_wait(&c, &c.answered, USERS);
+	for (i = 0; i < USERS; i++)
 		assert_digests(&c, names[i], 900 + i);
 	fixture_remove(&c.f);
 }

@@ -40,7 +40,7 @@ static inline void push(struct queue *q, uint64_t inode, enum job_level level)
 
 static inline void take(struct queue *q, bool background, uint64_t inode)
 {
-	struct job *job = queue_take(q, background, &(bool){ false });
+	struct job *job = queue_take(q, background, NULL, &(bool){ false });
 
 	assert_non_null(job);
 	assert_int_equal(job->key.inode, inode);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/queue/fixture.h"
 
-/* Jobs of large files: they leave workers to others, and take turns. */
+/* Jobs of large files, which have workers of their own. */
 
 static const struct file_identity large = { .size = QUEUE_LARGE };
 
-static struct outcome outcomes[64];
+enum { MUCH = QUEUE_LARGE, FILES = 64 };
+static struct outcome outcomes[FILES];
 
-/* Somebody waits for the file of that number. */
+/* A request waits for the file of that number. */
 static void park(struct queue *q, uint64_t inode, uid_t uid)
 {
 	struct file_key key = key_number(inode);
@@ -16,176 +17,84 @@ static void park(struct queue *q, uint64_t inode, uid_t uid)
 	assert_int_equal(park_request(q, &key, uid, &outcomes[inode]), 0);
 }
 
-/* What a worker does that sees how large the file is. */
-static struct job *take_large(struct queue *q, bool background, uint64_t inode)
+static struct job *take_kind(struct queue *q, enum worker_kind kind,
+			     uint64_t inode, struct gate *gate)
 {
-	struct job *job = queue_take(q, background, &(bool){ false });
+	struct job *job = queue_take(q, kind, gate, &(bool){ false });
 
 	assert_non_null(job);
 	assert_int_equal(job->key.inode, inode);
-	(void)queue_identify(q, job, &large);
 	return job;
 }
 
-TEST(test_large_files_leave_a_worker)
+/* What a worker does that sees how large the file is. */
+static void find_large(struct queue *q, enum worker_kind kind, uint64_t inode)
 {
-	struct queue *q = queue_make();
-	struct job *jobs[3], *job;
-	int i;
+	struct job *job = take_kind(q, kind, inode, NULL);
 
-	for (i = 0; i < 4; i++)
-		park(q, 1 + (uint64_t)i, 10 + (uid_t)i);
-	for (i = 0; i < 3; i++) {
-		jobs[i] = take_large(q, false, 1 + (uint64_t)i);
-		assert_true(queue_admit(q, jobs[i]));
-	}
-	job = take_large(q, false, 4);
-	assert_false(queue_admit(q, job));
-	queue_hand_over(q, job, NULL);
-	assert_counts(q, 1, 0);
-
-	/* Also for those whose large files are read. */
-	park(q, 5, 10);
-	take(q, false, 5);
-	queue_finish(q, jobs[0]);
-	job = take_large(q, false, 4);
-	assert_true(queue_admit(q, job));
-	queue_finish(q, job);
-	queue_finish(q, jobs[1]);
-	queue_finish(q, jobs[2]);
-	queue_remove(q);
+	(void)queue_identify(q, job, &large);
+	assert_true(job->large);
+	queue_hand_over(q, job);
 }
 
-/* One user's large files leave a worker for those of another. */
-TEST(test_large_files_of_one_user_leave_a_worker)
+static struct job *take_large(struct queue *q, uint64_t inode)
 {
-	struct queue *q = queue_make();
-	struct job *jobs[3], *job;
-	int i;
-
-	for (i = 0; i < 3; i++)
-		park(q, 1 + (uint64_t)i, 10);
-	for (i = 0; i < 2; i++) {
-		jobs[i] = take_large(q, false, 1 + (uint64_t)i);
-		assert_true(queue_admit(q, jobs[i]));
-	}
-	job = take_large(q, false, 3);
-	assert_false(queue_admit(q, job));
-	queue_hand_over(q, job, NULL);
-	park(q, 4, 11);
-	jobs[2] = take_large(q, false, 4);
-	assert_true(queue_admit(q, jobs[2]));
-	for (i = 0; i < 3; i++)
-		queue_finish(q, jobs[i]);
-	queue_remove(q);
+	return take_kind(q, WORKER_LARGE, inode, NULL);
 }
 
-TEST(test_large_files_leave_a_worker_in_the_background)
+TEST(test_a_large_file_is_for_its_own_workers)
 {
 	struct queue *q = queue_make();
-	struct job *jobs[2], *job;
-	int i;
 
-	for (i = 0; i < 3; i++)
-		push(q, 1 + (uint64_t)i, JOB_SCAN);
-	for (i = 0; i < 2; i++) {
-		jobs[i] = take_large(q, true, 1 + (uint64_t)i);
-		assert_true(queue_admit(q, jobs[i]));
-	}
-	job = take_large(q, true, 3);
-	assert_false(queue_admit(q, job));
-	queue_hand_over(q, job, NULL);
-	push(q, 4, JOB_SCAN);
-	take(q, true, 4);
-	queue_finish(q, jobs[0]);
-	job = take_large(q, true, 3);
-	assert_true(queue_admit(q, job));
-	queue_finish(q, job);
-	queue_finish(q, jobs[1]);
-	queue_remove(q);
-}
-
-static struct kept *kept_make(uint64_t done)
-{
-	struct kept *kept = calloc(1, sizeof(*kept));
-
-	assert_non_null(kept);
-	kept->done = done;
-	return kept;
-}
-
-/* After its time a large file makes room for that of another user, and goes on
- * later from where it was. */
-TEST(test_large_files_take_turns)
-{
-	struct queue *q = queue_make();
-	struct job *first, *second;
-
-	q->slice_ms = 0;
 	park(q, 1, 10);
-	first = take_large(q, false, 1);
-	assert_int_equal(queue_recall(q, first), QUEUE_GO_ON);
-	park(q, 2, 10);
-	second = take_large(q, false, 2);
-	queue_hand_over(q, second, NULL);
-	assert_int_equal(queue_recall(q, first), QUEUE_GO_ON);
-	park(q, 3, 11);
-	second = take_large(q, false, 3);
-	queue_hand_over(q, second, NULL);
-	assert_int_equal(queue_recall(q, first), QUEUE_TURN_OVER);
-	queue_hand_over(q, first, kept_make(12345));
-	assert_counts(q, 3, 0);
-	queue_finish(q, take_large(q, false, 2));
-	queue_finish(q, take_large(q, false, 3));
-	first = take_large(q, false, 1);
-	assert_non_null(first->kept);
-	assert_int_equal(first->kept->done, 12345);
-	kept_free(first->kept);
-	first->kept = NULL;
-	queue_finish(q, first);
+	push(q, 2, JOB_SCAN);
+	find_large(q, WORKER_SERVING, 1);
+	find_large(q, WORKER_BACKGROUND, 2);
+	assert_counts(q, 2, 0);
+	park(q, 3, 10);
+	take(q, WORKER_SERVING, 3);
+	push(q, 4, JOB_SCAN);
+	take(q, WORKER_BACKGROUND, 4);
+	queue_finish(q, take_large(q, 1));
+	queue_finish(q, take_large(q, 2));
 	queue_remove(q);
 }
 
-/* A slice ends only where the work can be kept; what nobody waits for gives
- * way. */
-TEST(test_what_is_kept_is_bounded)
+/* One user's large files leave workers for those of others. */
+TEST(test_large_files_of_one_user_leave_workers)
 {
 	struct queue *q = queue_make();
-	struct job *job, *first;
-	struct kept *kept;
-	uint64_t i;
+	struct job *jobs[3];
+	int i;
 
-	q->slice_ms = 0;
-	for (i = 0; i < QUEUE_KEPT_MAX; i++) {
-		push(q, 1 + i, JOB_SCAN);
-		job = take_large(q, true, 1 + i);
-		park(q, 1 + i, 10);
-		queue_hand_over(q, job, kept_make(1 + i));
+	for (i = 1; i <= 4; i++)
+		park(q, (uint64_t)i, 10 + (uid_t)(i == 4));
+	for (i = 0; i < 4; i++) {
+		/* In the order of their turns. */
+		static const uint64_t order[] = { 1, 4, 2, 3 };
+
+		find_large(q, WORKER_SERVING, order[i]);
 	}
-	push(q, 20, JOB_SCAN);
-	job = take_large(q, true, 20);
-	queue_hand_over(q, job, kept_make(20));
-	job = take_large(q, true, 20);
-	assert_null(job->kept);
-	queue_finish(q, job);
-
-	park(q, 30, 11);
-	first = take_large(q, false, 30);
-	job = take_large(q, false, 1);
-	assert_int_equal(queue_recall(q, first), QUEUE_TURN_OVER);
-	kept = job->kept;
-	job->kept = NULL;
-	queue_hand_over(q, job, kept);
-	assert_int_equal(queue_recall(q, first), QUEUE_GO_ON);
-	queue_finish(q, first);
+	jobs[0] = take_large(q, 1);
+	jobs[1] = take_large(q, 4);
+	park(q, 5, 12);
+	find_large(q, WORKER_SERVING, 5);
+	jobs[2] = take_large(q, 5);
+	queue_finish(q, jobs[0]);
+	queue_finish(q, jobs[1]);
+	queue_finish(q, take_large(q, 2));
+	queue_finish(q, jobs[2]);
+	queue_finish(q, take_large(q, 3));
 	queue_remove(q);
 }
 
-TEST(test_a_job_without_requests_gives_up_its_worker)
+/* Its worker waits at the gate while no request waits. */
+TEST(test_a_request_opens_the_gate)
 {
-	struct file_key key = key_number(1);
-	struct outcome o = OUTCOME_INIT;
+	struct gate gate = { 0 };
 	struct queue_ticket ticket;
+	struct outcome o = OUTCOME_INIT;
+	struct file_key key = key_number(1);
 	const struct parked_request parked = { .deadline_ms = INT64_MAX,
 					       .ticket = &ticket,
 					       .done = on_found,
@@ -194,15 +103,66 @@ TEST(test_a_job_without_requests_gives_up_its_worker)
 	struct job *job;
 
 	queue_ticket_init(&ticket);
+	push(q, 1, JOB_SCAN);
+	find_large(q, WORKER_BACKGROUND, 1);
+	job = take_kind(q, WORKER_LARGE, 1, &gate);
+	assert_false(atomic_load(&gate.open));
 	assert_int_equal(queue_park(q, &key, &parked), 0);
-	job = take_large(q, false, 1);
-	assert_int_equal(queue_recall(q, job), QUEUE_GO_ON);
+	assert_true(atomic_load(&gate.open));
+	assert_int_equal(queue_order(q, job, MUCH), QUEUE_GO_ON);
 	queue_give_up_waiting(q, ticket.number);
 	assert_int_equal(outcome_wait(&o), -EINTR);
-	assert_int_equal(queue_recall(q, job), QUEUE_ABANDONED);
-	queue_hand_over(q, job, kept_make(7));
-	job = take_large(q, true, 1);
-	assert_non_null(job->kept);
+	assert_false(atomic_load(&gate.open));
+	assert_int_equal(queue_order(q, job, MUCH), QUEUE_GO_ON);
+	queue_finish(q, job);
+	queue_remove(q);
+}
+
+/* What was begun for requests that are gone is of the background, as far as that
+ * has room. */
+TEST(test_a_job_without_requests_gives_up_its_worker)
+{
+	struct queue *q = queue_make();
+	struct job *jobs[3];
+	uint64_t i;
+
+	for (i = 1; i <= 2; i++) {
+		push(q, i, JOB_SCAN);
+		find_large(q, WORKER_BACKGROUND, i);
+		jobs[i] = take_large(q, i);
+	}
+	push(q, 3, JOB_SCAN);
+	find_large(q, WORKER_BACKGROUND, 3);
+	push(q, 4, JOB_WAITED);
+	find_large(q, WORKER_SERVING, 4);
+	jobs[0] = take_large(q, 4);
+	jobs[0]->level = JOB_SCAN; /* as if its request were gone */
+	assert_int_equal(queue_order(q, jobs[1], MUCH), QUEUE_GO_ON);
+	assert_int_equal(queue_order(q, jobs[0], MUCH), QUEUE_HAND_OVER);
+	queue_finish(q, jobs[1]);
+	assert_int_equal(queue_order(q, jobs[0], MUCH), QUEUE_GO_ON);
+	queue_finish(q, jobs[0]);
+	queue_finish(q, take_large(q, 3));
+	queue_finish(q, jobs[2]);
+	queue_remove(q);
+}
+
+TEST(test_a_pause_suspends_it)
+{
+	struct gate gate = { 0 };
+	struct queue *q = queue_make();
+	struct job *job;
+
+	push(q, 1, JOB_SCAN);
+	find_large(q, WORKER_BACKGROUND, 1);
+	job = take_kind(q, WORKER_LARGE, 1, &gate);
+	queue_pause(q, true);
+	assert_true(atomic_load(&gate.open)); /* the worker is to look */
+	assert_int_equal(queue_order(q, job, MUCH), QUEUE_SUSPEND);
+	assert_false(atomic_load(&gate.open));
+	park(q, 1, 10);
+	assert_int_equal(queue_order(q, job, MUCH), QUEUE_GO_ON);
+	queue_sit_out_pause(q, job); /* not while a request waits */
 	queue_finish(q, job);
 	queue_remove(q);
 }

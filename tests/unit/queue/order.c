@@ -59,8 +59,8 @@ TEST(test_a_request_ends_a_delay)
 	struct queue *q = queue_make();
 
 	push(q, 1, JOB_SCAN);
-	queue_delay(q, queue_take(q, true, &(bool){ false }), DEADLINE_S * 1000,
-		    false);
+	queue_delay(q, queue_take(q, true, NULL, &(bool){ false }),
+		    DEADLINE_S * 1000, false);
 	assert_counts(q, 0, 1);
 	assert_int_equal(park_request(q, &key, 0, &o), 0);
 	take(q, false, 1);
@@ -76,14 +76,14 @@ TEST(test_a_request_that_joins_late_has_the_job_run_again)
 	struct job *job;
 
 	assert_int_equal(park_request(q, &key, 0, &early), 0);
-	job = queue_take(q, false, &(bool){ false });
+	job = queue_take(q, false, NULL, &(bool){ false });
 	(void)queue_identify(q, job, &identity);
 	queue_give_up(q, job);
 	assert_int_equal(outcome_wait(&early), 0);
 	assert_counts(q, 0, 0);
 
 	push(q, 1, JOB_SCAN);
-	job = queue_take(q, true, &(bool){ false });
+	job = queue_take(q, true, NULL, &(bool){ false });
 	(void)queue_identify(q, job, &identity);
 	assert_int_equal(park_request(q, &key, 0, &late), 0);
 	queue_give_up(q, job);
@@ -133,9 +133,9 @@ TEST(test_in_a_hurry_jobs_of_the_scan_are_served)
 	push(q, 2, JOB_SCAN);
 	push(q, 3, JOB_SCAN);
 	queue_hurry(q, later);
-	first = queue_take(q, false, &(bool){ false });
-	second = queue_take(q, false, &(bool){ false });
-	assert_int_equal(queue_recall(q, second), QUEUE_GO_ON);
+	first = queue_take(q, false, NULL, &(bool){ false });
+	second = queue_take(q, false, NULL, &(bool){ false });
+	assert_int_equal(queue_order(q, second, INT64_MAX), QUEUE_GO_ON);
 	assert_int_equal(second->key.inode, 2);
 
 	/* Two are at such jobs; the others are for requests. */
@@ -144,8 +144,6 @@ TEST(test_in_a_hurry_jobs_of_the_scan_are_served)
 	queue_finish(q, first);
 	take(q, false, 3);
 
-	queue_hurry(q, 0);
-	assert_int_equal(queue_recall(q, second), QUEUE_WAITED);
 	queue_finish(q, second);
 	queue_remove(q);
 }
@@ -157,11 +155,12 @@ TEST(test_in_a_hurry_an_idle_worker_hands_over)
 	struct job *job;
 
 	push(q, 1, JOB_SCAN);
-	job = queue_take(q, true, &(bool){ false });
-	assert_int_equal(queue_recall(q, job), QUEUE_GO_ON);
+	job = queue_take(q, true, NULL, &(bool){ false });
+	assert_int_equal(queue_order(q, job, INT64_MAX), QUEUE_GO_ON);
 	queue_hurry(q, later);
-	assert_int_equal(queue_recall(q, job), QUEUE_WAITED);
-	queue_hand_over(q, job, NULL);
+	assert_int_equal(queue_order(q, job, HAND_OVER_BYTES), QUEUE_GO_ON);
+	assert_int_equal(queue_order(q, job, INT64_MAX), QUEUE_HAND_OVER);
+	queue_hand_over(q, job);
 	take(q, false, 1);
 
 	/* Nor does it take another one before the hurry is over. */
@@ -178,7 +177,7 @@ TEST(test_in_a_hurry_a_served_worker_feeds)
 
 	queue_feed(q);
 	queue_hurry(q, clock_now_ms() + INT64_C(1000) * DEADLINE_S);
-	assert_null(queue_take(q, false, &(bool){ false }));
+	assert_null(queue_take(q, false, NULL, &(bool){ false }));
 	queue_remove(q);
 }
 
@@ -197,7 +196,8 @@ static void *take_all(void *arg)
 	struct takers *t = arg;
 	struct job *job;
 
-	while ((job = queue_take(t->q, t->background, &(bool){ false }))) {
+	while ((job = queue_take(t->q, t->background, NULL,
+				 &(bool){ false }))) {
 		assert_int_equal(job->key.inode % 2 == 0, t->background);
 		queue_finish(t->q, job);
 		atomic_fetch_add(&t->taken, 1);

@@ -171,8 +171,7 @@ static enum source_use get_use(void *ctx, dev_t device, ino_t inode)
 
 static void init_hasher(struct recorder *r)
 {
-	const struct throttle_context idle = { .queue = &r->queue,
-					       .workers = 2 };
+	const struct throttle_context idle = { .workers = 2 };
 	const struct hash_context context = {
 		.source = &r->t.source,
 		.catalog = r->t.catalog,

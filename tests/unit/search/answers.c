@@ -173,7 +173,7 @@ static void end_job(struct world *w)
 	struct job *job;
 	bool feed;
 
-	job = queue_take(&w->queue, false, &feed);
+	job = queue_take(&w->queue, false, NULL, &feed);
 	assert_non_null(job);
 	assert_int_equal(catalog_read(w->catalog, &txn), 0);
 	assert_int_equal(catalog_file_get(txn, &job->key, &rec), 0);

@@ -197,8 +197,7 @@ static inline void catalog_damaged(void *ctx, bool waits)
 
 static inline void make_parts(struct world *w)
 {
-	const struct throttle_context idle = { .queue = &w->queue,
-					       .workers = 1 };
+	const struct throttle_context idle = { .workers = 1 };
 	const struct hash_context hash = { .source = &w->source,
 					   .catalog = w->catalog,
 					   .queue = &w->queue,
