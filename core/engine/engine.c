@@ -252,9 +252,7 @@ static int init_parts(struct engine *e)
 		       changes_init(&e->changes, &e->source, e->catalog)  ?:
 		       commit_init(&e->commit, &commit)                   ?:
 		       ignored_init(&e->ignored, e->catalog_dir, &e->log) ?:
-		       search_init(&e->search, &search)                   ?:
-		       demand_pool_init(&e->on_demand, &e->source,
-					&e->stopping);
+		       search_init(&e->search, &search);
 }
 
 int engine_open(const struct engine_options *options, struct engine **out)
@@ -285,7 +283,6 @@ int engine_start(struct engine *e)
 	int err = engine_start_loading(e);
 
 	search_start(&e->search, &e->queue);
-	demand_pool_start(&e->on_demand, &e->queue);
 	text_reader_start(&e->texts);
 	if (!err)
 		err = queue_start(&e->queue);
@@ -316,14 +313,12 @@ void engine_free(struct engine *e)
 	commit_stop(&e->commit);
 	changes_stop(&e->changes);
 	search_stop(&e->search);
-	demand_pool_stop(&e->on_demand);
 	queue_release(&e->queue);
 	commit_release(&e->commit);
 	changes_release(&e->changes);
 	scan_release(&e->scan);
 	search_release(&e->search);
 	ignored_release(&e->ignored);
-	demand_pool_release(&e->on_demand);
 	throttle_release(&e->throttle);
 	text_reader_release(&e->texts);
 	hash_release(&e->hash);
@@ -426,11 +421,6 @@ int engine_text(struct engine *e, int fd, struct content_text *out)
 	if (err == -ENOENT)
 		err = 0;
 	return end_read_of_file(e, txn, err);
-}
-
-int engine_digest_on_demand(struct engine *e, const struct demand_query *q)
-{
-	return demand_pool_post(&e->on_demand, q);
 }
 
 /* ---- changes and control ---- */

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 
 #include "core/changes/changes.h"
-#include "core/queue/demand_pool.h"
 #include "core/search/credentials.h"
 #include "core/catalog/catalog.h"
 #include "core/digest/digest.h"
@@ -36,14 +35,14 @@
  * Threads and queues (in brackets: how many threads; most live while there is
  * work, core/queue/crew.h):
  *
- *   host --changes--> queue of jobs --> workers [W + 2, W + 1 in background]
+ *   host --changes--> queue of jobs --> workers [3 kinds, core/queue/queue.h]
  *     |                  ^  timer [1]      |  each reads and digests a file
  *     |                  |                 v
  *     |   scan [1] --names, files--> list of events --> committer [1]
  *     |     ^ seen files, requests              catalog (LMDB), then index
  *     |     +------------------------------------------------+ rescan
  *     +--queries--> held until committed --> 4 slots --> a thread a query
- *     +--digests on demand--> list --> [2]        loader [1]: at the start
+ *                                                 loader [1]: at the start
  *
  * The life of a change.  engine_file_closed() pushes a job for the file
  * (queue).  A worker takes the job, digests the file, compares its identity
@@ -176,14 +175,6 @@ int engine_wait(struct engine *e, struct digests_wait *w);
 
 /* Answers a parked request with -EINTR; see struct queue_ticket. */
 void engine_give_up(struct engine *e, uint64_t ticket);
-
-/*
- * Computes a digest that the catalog does not store; see demand_pool.h.  An
- * sdhash has "stdin" in place of a file name.  q->done is called exactly once
- * if this function succeeds.  The caller checks, before and after, that the
- * file is not open for writing.
- */
-int engine_digest_on_demand(struct engine *e, const struct demand_query *q);
 
 /* ---- changes ---- */
 

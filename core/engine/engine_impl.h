@@ -12,7 +12,6 @@
 #include "core/changes/changes.h"
 #include "core/commit/commit.h"
 #include "core/queue/hash.h"
-#include "core/queue/demand_pool.h"
 #include "core/engine/engine.h"
 #include "core/search/ignored.h"
 #include "core/queue/crew.h"
@@ -32,7 +31,6 @@
  *   scan     the walk over SOURCE, and the files whose stat the host has read
  *   search   queries for near-duplicates, on threads of its own
  *   hash     the workers, which read and digest files
- *   on_demand  digests that are not stored, on threads of their own
  *   texts    the texts of documents, on a thread of their own
  *   changes  those who watch what is committed
  *   ignored  the pairs of contents that the user ignores
@@ -57,7 +55,6 @@ struct engine {
 	struct scanner scan;
 	struct searcher search;
 	struct hasher hash;
-	struct demand_pool on_demand;
 	struct text_reader texts;
 	struct ignored ignored;
 	struct changes changes;

@@ -158,7 +158,7 @@ static bool is_worth_parking(struct digests_wait *w, enum digests_state state)
 }
 
 /* Makes an answer of the result; -ESTALE: the file has changed since. */
-static int answer_with_result(struct hasher *h, int fd,
+static int answer_with_result(struct digests_wait *w, int fd,
 			      const struct result *found,
 			      struct file_digests *out)
 {
@@ -170,8 +170,12 @@ static int answer_with_result(struct hasher *h, int fd,
 	};
 	int err = 0;
 
-	if (!hash_answer_holds(h, fd, &answer))
+	if (!hash_answer_holds(w->answerer, fd, &answer) ||
+	    (found->demanded &&
+	     !file_identity_equal(&found->identity, &w->fresh)))
 		return -ESTALE;
+	if (found->demanded && found->error)
+		return -found->error;
 	if (!found->error)
 		err = digests_copy(&found->digests, &answer.digests);
 	if (!err)
@@ -187,27 +191,37 @@ static int answer_or_park(struct hasher *h, struct digests_wait *w,
 			  const struct result *found)
 {
 	struct file_digests answer;
+	struct parked_request parked = {
+		.identity = &answer.identity,
+		.uid = w->uid,
+		.deadline_ms = w->deadline_ms,
+		.ticket = w->ticket,
+		.done = on_unparked,
+		.arg = w,
+	};
 	int fd = w->open(w->arg), err = -ESTALE;
 
 	if (fd < 0)
 		return fd;
 	if (found)
-		err = answer_with_result(h, fd, found, &answer);
-	if (err == -ESTALE)
+		err = answer_with_result(w, fd, found, &answer);
+	if (err == -ESTALE) {
+		found = NULL;
 		err = hash_ask(h, fd, w->wanted, &answer);
+	}
 	w->close(w->arg);
 	if (err)
 		return err;
 	if (is_worth_parking(w, answer.state))
-		return queue_park(h->context.queue, &answer.key,
-				  &(struct parked_request){
-					  .identity = &answer.identity,
-					  .uid = w->uid,
-					  .deadline_ms = w->deadline_ms,
-					  .ticket = w->ticket,
-					  .done = on_unparked,
-					  .arg = w,
-				  });
+		return queue_park(h->context.queue, &answer.key, &parked);
+	if (w->demanded && answer.state == DIGESTS_FRESH &&
+	    !(found && found->demanded) && w->times_parked++ < PARKED_MAX) {
+		file_digests_release(&answer);
+		w->fresh = answer.identity;
+		parked.demanded = w->demanded;
+		parked.deadline_ms = INT64_MAX;
+		return queue_park(h->context.queue, &answer.key, &parked);
+	}
 	w->done(w->arg, 0, &answer);
 	return 0;
 }

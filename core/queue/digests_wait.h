@@ -26,6 +26,10 @@ struct digests_wait {
 	/* DIGEST_BIT()s: digests in text form that are not in it may be missing
 	 * in the answer. */
 	uint32_t wanted;
+	/* DIGEST_BIT() of a digest that is not stored and is computed now,
+	 * without a deadline, or 0.  The answer has no others then.  An sdhash
+	 * has "stdin" in place of a file name. */
+	uint32_t demanded;
 	int64_t deadline_ms; /* CLOCK_MONOTONIC; in the past: do not wait */
 	const struct queue_ticket *ticket; /* borrowed until done; or NULL */
 	/* open() returns a descriptor of the file (O_PATH will do) or a
@@ -38,7 +42,8 @@ struct digests_wait {
 	 * Called exactly once, by any thread, with no lock held, perhaps before
 	 * engine_wait() returns.  err is 0 and answer is released by done(); or
 	 * err is negative and answer NULL: -EINTR (given up), -EAGAIN (too many
-	 * parked), -ECANCELED (the engine ends), or an error of looking the
+	 * parked), -ECANCELED (the engine ends), -E2BIG (what was demanded is
+	 * longer than an attribute may be), or an error of looking the
 	 * file up.  After the deadline the answer has the file's state by then.
 	 */
 	void (*done)(void *arg, int err, struct file_digests *answer);
@@ -48,6 +53,7 @@ struct digests_wait {
 	void *answerer;
 	unsigned times_parked;
 	bool closed; /* the file was in state DIGESTS_CLOSED before */
+	struct file_identity fresh; /* what was demanded is to be of it */
 };
 
 #endif

@@ -82,16 +82,19 @@ static size_t bucket_of(const struct file_key *key)
 	return (size_t)(h >> 32) % QUEUE_BUCKETS;
 }
 
-struct job *job_find(struct queue *q, const struct file_key *key)
+struct job *job_find(struct queue *q, const struct file_key *key,
+		     uint32_t demanded)
 {
 	struct job *job = q->buckets[bucket_of(key)];
 
-	while (job && !file_key_equal(&job->key, key))
+	while (job &&
+	       (!file_key_equal(&job->key, key) || job->demanded != demanded))
 		job = job->chain;
 	return job;
 }
 
-struct job *job_add(struct queue *q, const struct file_key *key)
+struct job *job_add(struct queue *q, const struct file_key *key,
+		    uint32_t demanded)
 {
 	struct job **bucket = &q->buckets[bucket_of(key)];
 	struct job *job = calloc(1, sizeof(*job));
@@ -99,6 +102,7 @@ struct job *job_add(struct queue *q, const struct file_key *key)
 	if (!job)
 		return NULL;
 	job->key = *key;
+	job->demanded = demanded;
 	job->level = job->background = JOB_SCAN;
 	job->chain = *bucket;
 	*bucket = job;
@@ -200,10 +204,14 @@ void job_lower(struct queue *q, struct job *job)
 	if (job->state == JOB_QUEUED)
 		job_leave(job);
 	job->level = job->background;
-	if (job->state == JOB_QUEUED)
-		job_enqueue(q, job);
 	if (job->gate)
 		gate_set(job->gate, false);
+	if (job->state != JOB_QUEUED)
+		return;
+	if (job->demanded)
+		job_drop(q, job);
+	else
+		job_enqueue(q, job);
 }
 
 /* ---- parked requests ---- */

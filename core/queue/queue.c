@@ -8,18 +8,12 @@
 #include "core/base/thread.h"
 #include "core/queue/queue_impl.h"
 
-static void result_drop_references(struct result *r, unsigned count)
+void result_free(struct result *r)
 {
-	if (atomic_fetch_sub(&r->shared, count) >= count)
+	if (!r || atomic_fetch_sub(&r->shared, 1))
 		return;
 	digests_release(&r->digests);
 	free(r);
-}
-
-void result_free(struct result *r)
-{
-	if (r)
-		result_drop_references(r, 1);
 }
 
 void queue_ticket_init(struct queue_ticket *ticket)
@@ -93,10 +87,10 @@ static struct job *push_job(struct queue *q, const struct file_key *key,
 			    enum job_level level,
 			    const struct file_identity *identity)
 {
-	struct job *job = job_find(q, key);
+	struct job *job = job_find(q, key, 0);
 
 	if (!job) {
-		job = job_add(q, key);
+		job = job_add(q, key, 0);
 		if (!job)
 			return NULL;
 		job->level = job->background = level;
@@ -127,7 +121,7 @@ static int push(struct queue *q, const struct file_key *key,
 	pthread_mutex_lock(&q->lock);
 	if (q->stopped)
 		err = -ECANCELED;
-	else if (q->jobs >= QUEUE_MAX && !job_find(q, key))
+	else if (q->jobs >= QUEUE_MAX && !job_find(q, key, 0))
 		err = -ENOBUFS;
 	if (!err) {
 		job = push_job(q, key, level, identity);
@@ -235,22 +229,12 @@ void queue_delay(struct queue *q, struct job *job, int64_t delay_ms,
 	pthread_mutex_unlock(&q->lock);
 }
 
-void queue_done(struct queue *q, struct job *job, struct result *r,
-		int (*post)(void *arg, struct result *r), void *arg)
+void queue_done(struct queue *q, struct job *job, struct result *r, bool posted)
 {
 	struct waiter *waiters = NULL;
-	bool again, posted, gone;
+	struct job *oldest;
+	bool again, gone;
 
-	pthread_mutex_lock(&q->lock);
-	again = run_again_locked(q, job);
-	pthread_mutex_unlock(&q->lock);
-	if (again) {
-		result_free(r);
-		return;
-	}
-	/* References of the committer, of the job and of this function. */
-	atomic_store(&r->shared, 2);
-	posted = !post(arg, r);
 	pthread_mutex_lock(&q->lock);
 	again = run_again_locked(q, job);
 	if (!again) {
@@ -261,13 +245,22 @@ void queue_done(struct queue *q, struct job *job, struct result *r,
 		job->tries = 0;
 		job->level = job->background = JOB_SCAN;
 		job->result = r;
+		atomic_fetch_add(&r->shared, 1);
 	}
-	gone = !posted || r->committed;
+	gone = !again && !job->demanded && (!posted || r->committed);
+	if (!again && job->demanded) {
+		job_list_append(&q->demanded, job);
+		oldest = q->demanded.first;
+		if (q->demanded.count > QUEUE_DEMANDED_KEPT) {
+			job_leave(oldest);
+			job_drop(q, oldest);
+		}
+	}
 	pthread_mutex_unlock(&q->lock);
 	waiters_answer(waiters, 0, r);
-	if (!again && gone)
+	if (gone)
 		queue_committed(q, r);
-	result_drop_references(r, 1U + !posted + again);
+	result_free(r);
 }
 
 void queue_committed(struct queue *q, struct result *r)
@@ -276,7 +269,7 @@ void queue_committed(struct queue *q, struct result *r)
 
 	pthread_mutex_lock(&q->lock);
 	r->committed = true;
-	job = job_find(q, &r->key);
+	job = job_find(q, &r->key, 0);
 	if (job && job->state == JOB_DONE && job->result == r) {
 		job_leave(job);
 		job_drop(q, job);
@@ -328,7 +321,7 @@ int queue_look(struct queue *q, const struct file_key *key,
 	int err = 0;
 
 	pthread_mutex_lock(&q->lock);
-	job = job_find(q, key);
+	job = job_find(q, key, 0);
 	if (!job) {
 		*view_out = QUEUE_UNKNOWN;
 	} else if (job->state != JOB_DONE ||
@@ -351,7 +344,7 @@ bool queue_doubts_file(struct queue *q, const struct file_key *key)
 	bool doubts;
 
 	pthread_mutex_lock(&q->lock);
-	job = job_find(q, key);
+	job = job_find(q, key, 0);
 	doubts = job && job->changed;
 	pthread_mutex_unlock(&q->lock);
 	return doubts;
@@ -363,7 +356,7 @@ bool queue_is_recent(struct queue *q, const struct file_key *key)
 	bool is_recent;
 
 	pthread_mutex_lock(&q->lock);
-	job = job_find(q, key);
+	job = job_find(q, key, 0);
 	is_recent = job &&
 		    (job->background == JOB_CLOSED || job->state == JOB_DONE);
 	pthread_mutex_unlock(&q->lock);
@@ -384,13 +377,13 @@ static bool ends_delay(const struct queue *q, const struct job *job)
  * waiters is bounded.  A job that is done has a result of another identity, or
  * one that the caller did not want: it is queued again. */
 static struct job *push_waited_job(struct queue *q, const struct file_key *key,
-				   uid_t uid, uint64_t turn)
+				   uint32_t demanded, uid_t uid, uint64_t turn)
 {
-	struct job *job = job_find(q, key);
+	struct job *job = job_find(q, key, demanded);
 	bool is_new = !job, moves;
 
 	if (is_new)
-		job = job_add(q, key);
+		job = job_add(q, key, demanded);
 	if (!job)
 		return NULL;
 	moves = job->state == JOB_QUEUED || job->state == JOB_DONE ||
@@ -408,7 +401,7 @@ static struct job *push_waited_job(struct queue *q, const struct file_key *key,
 }
 
 static int park_locked(struct queue *q, const struct file_key *key,
-		       struct waiter *w)
+		       uint32_t demanded, struct waiter *w)
 {
 	struct job *job;
 	uint64_t turn;
@@ -416,12 +409,12 @@ static int park_locked(struct queue *q, const struct file_key *key,
 
 	if (q->stopped)
 		return -ECANCELED;
-	if (q->jobs >= QUEUE_MAX + WAITERS_MAX && !job_find(q, key))
+	if (q->jobs >= QUEUE_MAX + WAITERS_MAX && !job_find(q, key, demanded))
 		return -EAGAIN;
 	err = share_take(&q->share, w->uid, &turn);
 	if (err)
 		return err;
-	job = push_waited_job(q, key, w->uid, turn);
+	job = push_waited_job(q, key, demanded, w->uid, turn);
 	if (!job) {
 		share_give(&q->share, w->uid);
 		return -ENOMEM;
@@ -438,9 +431,10 @@ static int park_locked(struct queue *q, const struct file_key *key,
 
 /* A reference to the result for that identity, or NULL. */
 static struct result *get_result(struct queue *q, const struct file_key *key,
+				 uint32_t demanded,
 				 const struct file_identity *identity)
 {
-	struct job *job = identity ? job_find(q, key) : NULL;
+	struct job *job = identity ? job_find(q, key, demanded) : NULL;
 
 	if (!job || job->state != JOB_DONE ||
 	    !file_identity_equal(&job->result->identity, identity))
@@ -468,9 +462,9 @@ int queue_park(struct queue *q, const struct file_key *key,
 	if (ticket && atomic_load(&ticket->given_up))
 		err = -EINTR;
 	else
-		found = get_result(q, key, parked->identity);
+		found = get_result(q, key, parked->demanded, parked->identity);
 	if (!err && !found)
-		err = park_locked(q, key, w);
+		err = park_locked(q, key, parked->demanded, w);
 	pthread_mutex_unlock(&q->lock);
 	if (found)
 		waiters_answer(w, 0, found);
@@ -513,7 +507,7 @@ void queue_counts(struct queue *q, struct queue_counts *out)
 		out->unsteady += job->tries >= 3;
 	for (i = 0; i < WORKER_KINDS; i++)
 		for (job = q->running[i].first; job; job = job->next) {
-			out->running += !job->suspended;
+			out->running += !job->suspended && !job->demanded;
 			out->queued += job->suspended;
 			out->scanned += job->scanned;
 		}

@@ -15,7 +15,8 @@
 #include "core/queue/share.h"
 
 /*
- * The queue of files that are to be hashed: one job a file, keyed by inode.
+ * The queue of files that are to be hashed: one job a file, keyed by inode, and
+ * one more for each digest of it that is not stored and was demanded.
  *
  *            queue_push()           queue_take()          queue_done()
  *   (none) ------------> QUEUED ------------> RUNNING ------------> DONE
@@ -63,6 +64,12 @@
  * workers of normal priority.  serve_most of these may be at such jobs; a job
  * that a background worker has is recalled.
  *
+ * Digests on demand.  The catalog does not store all digests: sdhash is large,
+ * and those for exchange with other programs are seldom read.  A request that
+ * demands one has a job of its own, which ends when the request is given up.
+ * The last QUEUE_DEMANDED_KEPT results are kept, because a reader of an
+ * attribute first asks for the length.
+ *
  * Memory is bounded by QUEUE_MAX jobs and WAITERS_MAX requests; a file that
  * does not fit is put on the catalog's pending list by the caller, and fed back
  * when the lists run low (queue_feed()).
@@ -97,6 +104,7 @@ enum {
 	QUEUE_SPARE = 2,
 	QUEUE_LARGE_USERS = 8,
 	QUEUE_LARGE = 64 << 20,
+	QUEUE_DEMANDED_KEPT = 4,
 	/* A worker that has less left of a small file finishes it. */
 	HAND_OVER_BYTES = 8 << 20,
 };
@@ -109,7 +117,8 @@ enum {
 struct result {
 	struct file_key key;
 	struct file_identity identity;
-	int error; /* positive errno: reading failed */
+	uint32_t demanded; /* of the job */
+	int error;         /* positive errno: reading failed */
 	struct digests digests;
 	atomic_uint shared; /* references beyond the first */
 	bool committed;     /* under the lock of the queue */
@@ -148,6 +157,7 @@ struct parked_request {
 	/* The identity for which the caller found no digests; borrowed during
 	 * the call.  NULL: the caller did not look. */
 	const struct file_identity *identity;
+	uint32_t demanded; /* see struct job */
 	uid_t uid;
 	int64_t deadline_ms;               /* CLOCK_MONOTONIC */
 	const struct queue_ticket *ticket; /* borrowed until done; or NULL */
@@ -160,6 +170,8 @@ struct crew;
 
 struct job {
 	struct file_key key;
+	/* DIGEST_BIT() of a digest that is not stored; 0: of all that are. */
+	uint32_t demanded;
 	enum job_state state;
 	enum job_level level;
 	enum job_level background; /* its level without requests */
@@ -202,7 +214,8 @@ struct queue {
 	struct job_list running[WORKER_KINDS];
 	struct job_list coalescing; /* delayed; both by ready_ms */
 	struct job_list delayed;
-	size_t serve_most; /* see queue_init(); constant */
+	struct job_list demanded; /* done; the last ones */
+	size_t serve_most;        /* see queue_init(); constant */
 	struct waiter *waiting_first, *waiting_last; /* by deadline */
 	size_t waiting;
 	struct share share; /* of the waiters */
@@ -270,20 +283,21 @@ void queue_finish_known(struct queue *q, struct job *job,
 /* As queue_finish().  But if a request was parked after queue_identify(), the
  * file may have changed since the worker looked: the job runs again. */
 void queue_give_up(struct queue *q, struct job *job);
-/* Queues the job again at its present level, for another worker. */
+/* Queues the job again at its present level, for another worker; drops it if a
+ * digest was demanded that no request waits for any more. */
 void queue_hand_over(struct queue *q, struct job *job);
 /* Queues the job again in delay_ms.  unsteady: because the file changed. */
 void queue_delay(struct queue *q, struct job *job, int64_t delay_ms,
 		 bool unsteady);
 /*
- * Ends the job with a result (taken).  post() gets a reference to it; it is
- * called without a lock and while the job is still running, so the results of
- * one file are posted in order.  Then the waiters are answered, also when
- * post() fails, and queue_look() finds the result until queue_committed().  If
- * the file changed while it was hashed, the job runs again instead.
+ * Ends the job with a result (taken), which is the answer of its requests.
+ * posted: the committer has a reference to it, too; the worker has posted it
+ * while the job was running, so the results of one file are posted in order.
+ * queue_look() finds the result until queue_committed().  If the file changed
+ * while it was hashed, the job runs again instead.
  */
 void queue_done(struct queue *q, struct job *job, struct result *r,
-		int (*post)(void *arg, struct result *r), void *arg);
+		bool posted);
 /* The catalog has r: the queue drops it. */
 void queue_committed(struct queue *q, struct result *r);
 
@@ -334,7 +348,8 @@ void queue_give_up_waiting(struct queue *q, uint64_t ticket);
 
 struct queue_counts {
 	size_t queued; /* and suspended */
-	size_t delayed, unsteady, running, waiting;
+	size_t delayed, unsteady, waiting;
+	size_t running; /* but for digests on demand */
 	size_t scanned; /* of queued and running: found by the scan */
 	bool paused;
 };

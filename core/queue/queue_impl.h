@@ -11,9 +11,11 @@ void job_list_append(struct job_list *list, struct job *job);
 void job_list_insert_by_time(struct job_list *list, struct job *job);
 
 /* The job of the file, or NULL. */
-struct job *job_find(struct queue *q, const struct file_key *key);
+struct job *job_find(struct queue *q, const struct file_key *key,
+		     uint32_t demanded);
 /* Makes a job, which is in no list yet; NULL: no memory. */
-struct job *job_add(struct queue *q, const struct file_key *key);
+struct job *job_add(struct queue *q, const struct file_key *key,
+		    uint32_t demanded);
 /* Frees a job that is in no list and that no request waits for. */
 void job_drop(struct queue *q, struct job *job);
 
@@ -31,7 +33,7 @@ void job_wake(struct queue *q, enum worker_kind kind);
 void job_wake_background(struct queue *q);
 
 void job_raise(struct queue *q, struct job *job, enum job_level level);
-/* The last request that waited for the job is gone. */
+/* The last request that waited for the job is gone; so may be the job. */
 void job_lower(struct queue *q, struct job *job);
 
 /* ---- parked requests ---- */

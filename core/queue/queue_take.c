@@ -192,7 +192,10 @@ void queue_hand_over(struct queue *q, struct job *job)
 	pthread_mutex_lock(&q->lock);
 	job->again = false;
 	job_leave(job);
-	job_enqueue(q, job);
+	if (job->demanded && !job->waiters)
+		job_drop(q, job);
+	else
+		job_enqueue(q, job);
 	pthread_mutex_unlock(&q->lock);
 }
 
@@ -205,6 +208,8 @@ static enum queue_order order_locked(const struct queue *q,
 
 	if (waited)
 		back = is_other;
+	else if (job->demanded)
+		back = true;
 	else if (job->kind != WORKER_LARGE)
 		back = q->paused || (is_other && is_hurried(q));
 	else if (job->served) /* no request waits for it any more */

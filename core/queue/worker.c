@@ -22,6 +22,7 @@ struct hash_task {
 	struct hash_worker *w;
 	struct job *job;
 	struct source_found *found; /* fd: to read, or -1 */
+	struct fingerprint *fp;     /* the worker's, or owned */
 	struct file_identity identity;
 	uint64_t done;    /* bytes read */
 	uint64_t end;     /* of the data or hole that is being digested */
@@ -33,7 +34,13 @@ struct hash_task {
 enum {
 	CHECK_BYTES = 16 << 20, /* the identity is compared this often */
 	HOLE_BYTES = 256 << 20, /* of a hole between two checks */
+	SDHASH_MOST = 65536,    /* bytes of the text: those of an attribute */
 };
+
+/* The file name in an sdhash.  The caller may not know all names of the file,
+ * and the one that it used is not known here; so this is sdhash's name for
+ * standard input. */
+#define SDHASH_NAME "stdin"
 
 static void add_done(struct hash_task *t, uint64_t bytes)
 {
@@ -162,7 +169,7 @@ static int digest_data(struct hash_task *t)
 				(const uint8_t *)t->w->chunk,
 				n < SNIFF_BYTES ? (size_t)n : SNIFF_BYTES);
 		add_done(t, (uint64_t)n);
-		err = fingerprint_update(t->w->fp, t->w->chunk, (size_t)n);
+		err = fingerprint_update(t->fp, t->w->chunk, (size_t)n);
 	}
 	return err;
 }
@@ -180,7 +187,7 @@ static int digest_hole(struct hash_task *t)
 			break;
 		if (left > HOLE_BYTES)
 			left = HOLE_BYTES;
-		err = fingerprint_update_zeros(t->w->fp, left);
+		err = fingerprint_update_zeros(t->fp, left);
 		add_done(t, left);
 	}
 	return err;
@@ -194,7 +201,8 @@ static int digest_hole(struct hash_task *t)
 static int task_digest(struct hash_task *t, struct digests *out)
 {
 	struct hole_part part;
-	int err = fingerprint_begin_file(t->w->fp, "", t->identity.size, 0);
+	int err = fingerprint_begin_file(t->fp, SDHASH_NAME, t->identity.size,
+					 SDHASH_MOST);
 
 	if (err)
 		return err;
@@ -209,7 +217,9 @@ static int task_digest(struct hash_task *t, struct digests *out)
 		err = t->stop;
 	if (!err)
 		err = told_size_check(t->found->fd, t->identity.size);
-	return err ? err : fingerprint_final(t->w->fp, out);
+	if (!err)
+		err = fingerprint_final(t->fp, out);
+	return err == -ESTALE ? -EAGAIN : err;
 }
 
 /* Delays until the job is queued again. */
@@ -237,19 +247,23 @@ static void post_key(const struct hash_context *c, enum event_kind kind,
 	(void)c->up->post(c->up->ctx, ev);
 }
 
-/* The catalog does not store the result of a file without a name: the parked
- * requests get it, and then it is dropped. */
-static int post_result(void *task, struct result *r)
+/* Gives the committer a reference.  It does not get the result of a file
+ * without a name, nor of a digest on demand. */
+static bool post_result(const struct hash_task *t, struct result *r)
 {
-	const struct hash_task *t = task;
 	const struct engine_listener *up = t->w->context->up;
-	struct event *ev =
-		t->found->st.st_nlink ? event_new(EVENT_RESULT) : NULL;
+	struct event *ev = NULL;
 
+	if (t->found->st.st_nlink && !r->demanded)
+		ev = event_new(EVENT_RESULT);
 	if (!ev)
-		return -ENOENT;
+		return false;
 	ev->result = r;
-	return up->post(up->ctx, ev);
+	atomic_fetch_add(&r->shared, 1);
+	if (!up->post(up->ctx, ev))
+		return true;
+	result_free(r);
+	return false;
 }
 
 /* error: positive errno, digests are NULL; or 0.  Takes digests. */
@@ -267,10 +281,11 @@ static void end_with_result(struct hash_task *t, int error,
 	}
 	r->key = t->job->key;
 	r->identity = t->identity;
+	r->demanded = t->job->demanded;
 	r->error = error;
 	if (digests)
 		r->digests = *digests;
-	queue_done(c->queue, t->job, r, post_result, t);
+	queue_done(c->queue, t->job, r, post_result(t, r));
 }
 
 static void hash_file(struct hash_task *t)
@@ -285,14 +300,19 @@ static void hash_file(struct hash_task *t)
 	if (!err)
 		digests.is_document = t->is_document;
 	if (!err &&
-	    (source_get_use(c->source, &t->found->st) || task_is_changed(t))) {
+	    ((!t->job->demanded && source_get_use(c->source, &t->found->st)) ||
+	     task_is_changed(t))) {
 		digests_release(&digests);
 		err = -EAGAIN;
 	}
-	if (!err) {
+	if (!err && !t->job->demanded) {
 		atomic_fetch_add(&t->w->h->files, 1);
 		atomic_fetch_add(&t->w->h->bytes, t->identity.size);
+	}
+	if (!err) {
 		end_with_result(t, 0, &digests);
+	} else if (err == -EAGAIN && t->job->demanded) {
+		queue_finish(c->queue, t->job); /* requests look again */
 	} else if (err == -EAGAIN) {
 		queue_delay(c->queue, t->job,
 			    tries < 8 ? INT64_C(100) << tries : RETRY_MAX_MS,
@@ -421,7 +441,7 @@ static void do_file(struct hash_task *t)
 
 	source_get_identity(&t->found->st, &t->identity);
 	level = queue_identify(c->queue, job, &t->identity);
-	if (ends_early(t))
+	if (!job->demanded && ends_early(t))
 		return;
 	if (job->large && t->w->kind != WORKER_LARGE) {
 		queue_hand_over(c->queue, job);
@@ -430,6 +450,8 @@ static void do_file(struct hash_task *t)
 	if (level != JOB_SCAN) /* the scan has posted the name */
 		c->up->report_path(c->up->ctx, t->found->fd, &job->key);
 	err = open_to_read(t->found);
+	if (!err && job->demanded)
+		err = fingerprint_new(job->demanded, &t->fp);
 	if (err == -EMFILE || err == -ENFILE || err == -EWOULDBLOCK) {
 		queue_delay(c->queue, job, NO_DESCRIPTOR_MS, true);
 	} else if (err) {
@@ -441,13 +463,17 @@ static void do_file(struct hash_task *t)
 					    POSIX_FADV_SEQUENTIAL);
 		hash_file(t);
 	}
+	if (t->fp != t->w->fp)
+		fingerprint_free(t->fp);
 }
 
 void worker_do_job(struct hash_worker *w, struct job *job)
 {
 	const struct hash_context *c = w->context;
 	struct source_found found;
-	struct hash_task t = { .w = w, .job = job, .found = &found };
+	struct hash_task t = {
+		.w = w, .job = job, .found = &found, .fp = w->fp
+	};
 	int err = source_find(c->source, c->catalog, &job->key, SOURCE_FILE,
 			      &found);
 

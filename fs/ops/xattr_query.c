@@ -19,10 +19,6 @@
 #include "fs/inode/mapped.h"
 #include "fs/ops/reply.h"
 
-/* A digest that is not stored is computed at most this often, if the file
- * changes meanwhile. */
-enum { ROUNDS_MAX = 16 };
-
 /* ---- the names of attributes ---- */
 
 void xattr_list_reply(fuse_req_t req, void *list)
@@ -120,7 +116,6 @@ struct digest_query {
 	size_t size;
 	struct path_fd path;        /* between open_file() and close_file() */
 	struct file_digests answer; /* owned */
-	int rounds;
 	bool written_out; /* dirty pages of mappings were written back */
 };
 
@@ -185,43 +180,6 @@ static void query_wait(struct digest_query *q)
 		query_end(q, err, NULL);
 }
 
-/* ---- digests that are not stored ---- */
-
-static void on_demanded(void *arg, int result, const struct buf *text)
-{
-	struct digest_query *q = arg;
-
-	if (!result && !answer_holds(q))
-		result = -EAGAIN;
-	if (result == -EAGAIN && q->rounds++ < ROUNDS_MAX)
-		query_wait(q);
-	else
-		query_end(q, result == -EAGAIN ? -ENODATA : result, text);
-}
-
-/* Computes the digest.  q->answer is checked afterwards (answer_holds()): if it
- * is still valid, the file has not changed meanwhile. */
-static void query_on_demand(struct digest_query *q)
-{
-	struct demand_query query = {
-		.id = q->info->id,
-		.fd = open_file(q),
-		.uid = q->wait.uid,
-		.most = XATTR_SIZE_MAX,
-		.done = on_demanded,
-		.arg = q,
-	};
-	struct path_fd path = q->path;
-	int err = query.fd;
-
-	if (err >= 0) {
-		err = engine_digest_on_demand(q->fs->engine, &query);
-		path_fd_close(&path);
-	}
-	if (err)
-		query_end(q, err, NULL);
-}
-
 /* ---- the answer ---- */
 
 static void on_written_out(void *arg, int result);
@@ -235,11 +193,6 @@ static void query_answer(struct digest_query *q)
 	if (fresh && !q->written_out && mapped_is_possible(q->fs, q->inode)) {
 		if (mapped_write_out(q->fs, q->inode, on_written_out, q))
 			query_end(q, -ENOMEM, NULL);
-		return;
-	}
-	if (q->info && fresh &&
-	    !(q->fs->options.kept_digests & DIGEST_BIT(q->info->id))) {
-		query_on_demand(q);
 		return;
 	}
 	if (q->info)
@@ -282,6 +235,7 @@ static void query_begin(fuse_req_t req, struct fs *fs, struct inode *inode,
 			struct xattr_list *list)
 {
 	struct digest_query *q = calloc(1, sizeof(*q));
+	uint32_t wanted = info ? DIGEST_BIT(info->id) : DIGEST_ALL;
 
 	if (!q) {
 		if (list)
@@ -300,7 +254,8 @@ static void query_begin(fuse_req_t req, struct fs *fs, struct inode *inode,
 	q->park.rest = list;
 	q->wait = (struct digests_wait){
 		.uid = fuse_req_ctx(req)->uid,
-		.wanted = info ? DIGEST_BIT(info->id) : DIGEST_ALL,
+		.wanted = wanted,
+		.demanded = info ? wanted & ~fs->options.kept_digests : 0,
 		.deadline_ms =
 			clock_now_ms() + fs->options.wait_s * INT64_C(1000),
 		.ticket = &q->park.ticket,

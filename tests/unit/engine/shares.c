@@ -98,13 +98,6 @@ static void on_wait(void *arg, int result, struct file_digests *digests)
 	answered(v, result);
 }
 
-static void on_text(void *arg, int result, const struct buf *text)
-{
-	(void)text;
-	dawdle(arg);
-	answered(arg, result);
-}
-
 static void on_listed(void *arg, int result, struct search_entries *entries)
 {
 	search_entries_release(entries);
@@ -112,7 +105,7 @@ static void on_listed(void *arg, int result, struct search_entries *entries)
 	answered(arg, result);
 }
 
-/* ---- the three things to ask for ---- */
+/* ---- the two things to ask for ---- */
 
 static int ask_wait(struct engine *e, int fd, struct voice *v)
 {
@@ -136,17 +129,6 @@ static int ask_wait(struct engine *e, int fd, struct voice *v)
 	if (err)
 		shared_request_free(r);
 	return err;
-}
-
-static int ask_sdhash(struct engine *e, int fd, struct voice *v)
-{
-	return engine_digest_on_demand(
-		e, &(struct demand_query){ .id = DIGEST_SDHASH,
-					   .fd = fd,
-					   .uid = v->uid,
-					   .most = 65536,
-					   .done = on_text,
-					   .arg = v });
 }
 
 static int ask_browse(struct engine *e, int fd, struct voice *v)
@@ -284,11 +266,6 @@ TEST(test_waits_are_bounded)
 	assert_bounded(ask_wait);
 }
 
-TEST(test_sdhash_is_bounded)
-{
-	assert_bounded(ask_sdhash);
-}
-
 TEST(test_queries_are_bounded)
 {
 	assert_bounded(ask_browse);
@@ -320,12 +297,6 @@ static void assert_fair_later(ask *what)
 TEST(test_one_user_does_not_take_all_threads)
 {
 	assert_fair_later(ask_browse);
-	assert_fair_later(ask_sdhash);
-}
-
-TEST(test_sdhash_is_fair)
-{
-	assert_fair(ask_sdhash);
 }
 
 TEST(test_queries_are_fair)

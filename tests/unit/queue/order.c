@@ -121,6 +121,62 @@ TEST(test_a_request_that_is_given_up_is_gone)
 	queue_remove(q);
 }
 
+static struct queue_ticket *demand(struct queue *q, struct outcome *o)
+{
+	static struct queue_ticket ticket;
+	const struct file_key key = key_number(1);
+	const struct parked_request parked = { .demanded = 1,
+					       .deadline_ms = INT64_MAX,
+					       .ticket = &ticket,
+					       .done = on_found,
+					       .arg = o };
+
+	*o = (struct outcome)OUTCOME_INIT;
+	queue_ticket_init(&ticket);
+	assert_int_equal(queue_park(q, &key, &parked), 0);
+	return &ticket;
+}
+
+/* Beside the job of the file, and only as long as a request waits. */
+TEST(test_a_digest_on_demand_has_a_job_of_its_own)
+{
+	struct queue *q = queue_make();
+	struct outcome o;
+	struct job *job;
+
+	push(q, 1, JOB_SCAN);
+	queue_give_up_waiting(q, demand(q, &o)->number);
+	assert_int_equal(outcome_wait(&o), -EINTR);
+	assert_counts(q, 1, 0);
+
+	(void)demand(q, &o);
+	job = queue_take(q, WORKER_SERVING, NULL, &(bool){ false });
+	assert_int_equal(job->demanded, 1);
+	assert_int_equal(queue_order(q, job, INT64_MAX), QUEUE_GO_ON);
+	queue_finish(q, job);
+	assert_int_equal(outcome_wait(&o), 0);
+
+	take(q, WORKER_BACKGROUND, 1);
+	queue_remove(q);
+}
+
+TEST(test_a_running_one_without_requests_is_dropped)
+{
+	struct queue *q = queue_make();
+	struct queue_ticket *ticket;
+	struct outcome o;
+	struct job *job;
+
+	ticket = demand(q, &o);
+	job = queue_take(q, WORKER_SERVING, NULL, &(bool){ false });
+	queue_give_up_waiting(q, ticket->number);
+	assert_int_equal(outcome_wait(&o), -EINTR);
+	assert_int_equal(queue_order(q, job, 1), QUEUE_HAND_OVER);
+	queue_hand_over(q, job);
+	assert_int_equal(q->jobs, 0);
+	queue_remove(q);
+}
+
 /* Idle workers may get no processor for minutes: while a user waits for the
  * background, it is done by workers of normal priority. */
 TEST(test_in_a_hurry_jobs_of_the_scan_are_served)

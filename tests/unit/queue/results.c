@@ -26,6 +26,19 @@ static bool has_result(struct queue *q, uint64_t inode, uint64_t size)
 	return view == QUEUE_RESULT;
 }
 
+/* As a worker does. */
+static void end_job(struct queue *q, struct job *job, struct result *r,
+		    int (*post)(void *arg, struct result *r), void *arg)
+{
+	bool is_posted;
+
+	atomic_fetch_add(&r->shared, 1);
+	is_posted = !post(arg, r);
+	if (!is_posted)
+		result_free(r);
+	queue_done(q, job, r, is_posted);
+}
+
 static struct result *posted;
 
 static int keep_posted(void *arg, struct result *r)
@@ -40,8 +53,8 @@ TEST(test_a_result_is_there_until_it_is_committed)
 	struct queue *q = queue_make();
 
 	push(q, 1, JOB_SCAN);
-	queue_done(q, queue_take(q, true, NULL, &(bool){ false }),
-		   make_result(1, 1), keep_posted, q);
+	end_job(q, queue_take(q, true, NULL, &(bool){ false }),
+		make_result(1, 1), keep_posted, q);
 	assert_true(has_result(q, 1, 1));
 	assert_false(has_result(q, 1, 2));
 	queue_committed(q, posted);
@@ -64,8 +77,8 @@ TEST(test_a_result_that_comes_before_the_request_answers_it)
 	struct queue *q = queue_make();
 
 	push(q, 1, JOB_SCAN);
-	queue_done(q, queue_take(q, true, NULL, &(bool){ false }),
-		   make_result(1, 1), keep_posted, q);
+	end_job(q, queue_take(q, true, NULL, &(bool){ false }),
+		make_result(1, 1), keep_posted, q);
 	assert_int_equal(queue_park(q, &key, &parked), 0);
 	assert_counts(q, 0, 0);
 	assert_int_equal(outcome_wait(&o), 0);
@@ -99,8 +112,8 @@ TEST(test_a_result_may_be_committed_while_it_is_posted)
 	struct queue *q = queue_make();
 
 	assert_int_equal(park_request(q, &key, 0, &o), 0);
-	queue_done(q, queue_take(q, false, NULL, &(bool){ false }),
-		   make_result(1, 1), commit_at_once, q);
+	end_job(q, queue_take(q, false, NULL, &(bool){ false }),
+		make_result(1, 1), commit_at_once, q);
 	assert_int_equal(outcome_wait(&o), 0);
 	assert_int_equal(o.answer.identity.size, 1);
 	queue_counts(q, &counts);
@@ -123,8 +136,8 @@ TEST(test_a_file_that_changes_while_it_is_posted_runs_again)
 	struct queue *q = queue_make();
 
 	push(q, 1, JOB_SCAN);
-	queue_done(q, queue_take(q, true, NULL, &(bool){ false }),
-		   make_result(1, 1), change_and_keep, q);
+	end_job(q, queue_take(q, true, NULL, &(bool){ false }),
+		make_result(1, 1), change_and_keep, q);
 	assert_false(has_result(q, 1, 1));
 	assert_counts(q, 1, 0);
 	queue_committed(q, posted);
@@ -147,8 +160,8 @@ TEST(test_a_result_that_cannot_be_posted_is_answered_and_gone)
 	struct queue *q = queue_make();
 
 	assert_int_equal(park_request(q, &key, 0, &o), 0);
-	queue_done(q, queue_take(q, false, NULL, &(bool){ false }),
-		   make_result(1, 1), refuse, q);
+	end_job(q, queue_take(q, false, NULL, &(bool){ false }),
+		make_result(1, 1), refuse, q);
 	assert_int_equal(outcome_wait(&o), 0);
 	assert_int_equal(o.answer.identity.size, 1);
 	assert_false(has_result(q, 1, 1));
@@ -167,10 +180,10 @@ TEST(test_only_the_result_of_the_last_run_is_an_answer)
 	job = queue_take(q, false, NULL, &(bool){ false });
 	(void)queue_identify(q, job, &identity);
 	assert_int_equal(queue_push(q, &key, JOB_CLOSED, &changed), 0);
-	queue_done(q, job, make_result(1, 1), refuse, q);
+	end_job(q, job, make_result(1, 1), refuse, q);
 	assert_int_equal(o.calls, 0);
-	queue_done(q, queue_take(q, false, NULL, &(bool){ false }),
-		   make_result(1, 2), refuse, q);
+	end_job(q, queue_take(q, false, NULL, &(bool){ false }),
+		make_result(1, 2), refuse, q);
 	assert_int_equal(outcome_wait(&o), 0);
 	assert_int_equal(o.answer.identity.size, 2);
 	queue_remove(q);
@@ -207,8 +220,8 @@ TEST(test_a_file_is_doubted_until_it_was_hashed)
 	assert_int_equal(queue_push_changed(q, &key, &identity), 0);
 	assert_true(queue_doubts_file(q, &key));
 	assert_int_equal(queue_start(q), 0);
-	queue_done(q, queue_take(q, true, NULL, &(bool){ false }),
-		   make_result(1, 1), refuse, q);
+	end_job(q, queue_take(q, true, NULL, &(bool){ false }),
+		make_result(1, 1), refuse, q);
 	assert_false(queue_doubts_file(q, &key));
 	queue_remove(q);
 }
