@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/err.h"
+#include "core/digest/sketch/sketch.h"
 #include "core/engine/engine_impl.h"
-#include "core/engine/sketch_reader.h"
 
 /*
  * A thread of its own opens the catalog and loads the index, while the host
@@ -26,56 +27,171 @@ enum { SMALL_CATALOG_MS = 200 };
 
 /* ---- the index ---- */
 
-static int load_sketch(void *arg, uint32_t content, const struct sketch *sketch)
-{
-	struct engine *e = arg;
-	int err = index_add_sketch(e->index, content, sketch);
+/*
+ * A thread of its own reads the catalog and unpacks sketches, which takes about
+ * as long as to add them to the index.  It hands them over in batches, because
+ * that takes about as long as reading one: some microseconds.
+ */
+enum { BATCH = 32, BATCHES = 4 };
 
-	/* -ENOENT: a sketch without a content, which is left out. */
-	return err == -ENOMEM ? err : 0;
-}
+/* A content, or the sketch of a text, whose size does not matter. */
+struct load_item {
+	uint32_t id;
+	bool has_sketch;
+	struct digests digests;
+	struct sketch sketch;
+};
 
-/* Adds the texts with ids below the content. */
-static int load_texts(struct engine *e, struct catalog_walk *walk,
-		      uint32_t *next, uint32_t content)
-{
-	const struct digests d = { .size = 1 };
+struct load_reader {
+	struct catalog_txn *txn;
+	sem_t filled, free;  /* batches */
+	atomic_bool stopped; /* what is read is not wanted any more */
+	int result;          /* valid after a batch that is not full */
+	size_t batch;        /* the reader's own */
+	size_t counts[BATCHES];
+	struct load_item items[BATCHES][BATCH];
+};
+
+/* One of the tables, and its next record: id is UINT32_MAX at the end. */
+struct load_table {
+	struct catalog_walk *walk;
+	uint32_t id;
 	const uint8_t *packed;
 	size_t len;
+	struct digests digests;
+};
+
+enum { CONTENTS, SKETCHES, TEXTS, TABLES };
+
+static int read_next(struct load_table *t, int which)
+{
+	int found;
+
+	if (which == CONTENTS)
+		found = catalog_contents_next(t->walk, &t->id, &t->digests);
+	else if (which == SKETCHES)
+		found = catalog_sketches_next(t->walk, &t->id, &t->packed,
+					      &t->len);
+	else
+		found = catalog_texts_next(t->walk, &t->id, &t->packed,
+					   &t->len);
+	if (found != 1)
+		t->id = UINT32_MAX;
+	return found < 0 ? found : 0;
+}
+
+/* Reads the content or text of the lowest id, and its sketch. */
+static int read_item(struct load_table tables[TABLES], struct load_item *out)
+{
+	struct load_table *contents = &tables[CONTENTS];
+	bool is_text = tables[TEXTS].id < contents->id;
+	struct load_table *from = &tables[is_text ? TEXTS : SKETCHES];
 	int err = 0;
 
-	while (!err && *next < content) {
-		if (*next)
-			err = index_add(e->index, *next, &d, NULL);
-		*next = UINT32_MAX;
-		if (!err)
-			err = catalog_texts_next(walk, next, &packed, &len);
-		err = err == 1 ? 0 : err;
+	out->id = is_text ? from->id : contents->id;
+	out->digests =
+		is_text ? (struct digests){ .size = 1 } : contents->digests;
+	/* A sketch without a content is left out. */
+	while (!err && from->id < out->id)
+		err = read_next(from, SKETCHES);
+	out->has_sketch = !err && from->id == out->id;
+	if (out->has_sketch &&
+	    sketch_unpack(from->packed, from->len, &out->sketch))
+		err = -EUCLEAN;
+	if (!err && out->has_sketch)
+		err = read_next(from, is_text ? TEXTS : SKETCHES);
+	if (!err && !is_text)
+		err = read_next(contents, CONTENTS);
+	return err;
+}
+
+static void end_batch(struct load_reader *r)
+{
+	(void)sem_post(&r->filled);
+	while (sem_wait(&r->free))
+		;
+	r->batch = (r->batch + 1) % BATCHES;
+	r->counts[r->batch] = 0;
+}
+
+static int read_items(struct load_reader *r, struct load_table tables[TABLES])
+{
+	int err = 0, i;
+
+	for (i = 0; i < TABLES && !err; i++)
+		err = read_next(&tables[i], i);
+	while (!err && !atomic_load(&r->stopped) &&
+	       (tables[CONTENTS].id & tables[TEXTS].id) != UINT32_MAX) {
+		err = read_item(tables,
+				&r->items[r->batch][r->counts[r->batch]]);
+		if (!err && ++r->counts[r->batch] == BATCH)
+			end_batch(r);
 	}
 	return err;
 }
 
-/* Contents and texts have ids of one sequence, and are added in its order. */
+static void *reader_run(void *arg)
+{
+	struct load_table tables[TABLES] = { 0 };
+	struct load_reader *r = arg;
+	int i;
+
+	thread_set_name("kinfs-read");
+	r->result =
+		catalog_contents_begin(r->txn, &tables[CONTENTS].walk) ?:
+			catalog_sketches_begin(r->txn, &tables[SKETCHES].walk) ?:
+			catalog_texts_begin(r->txn, &tables[TEXTS].walk) ?:
+			read_items(r, tables);
+	for (i = 0; i < TABLES; i++)
+		catalog_walk_end(tables[i].walk);
+	(void)sem_post(&r->filled);
+	return NULL;
+}
+
+static int add_items(struct load_reader *r, struct index *ix)
+{
+	size_t batch, count = BATCH, i;
+	int err = 0;
+
+	for (batch = 0; count == BATCH; batch = (batch + 1) % BATCHES) {
+		while (sem_wait(&r->filled))
+			;
+		count = r->counts[batch];
+		for (i = 0; i < count && !err; i++) {
+			struct load_item *item = &r->items[batch][i];
+
+			if (item->digests.size) /* else it is empty */
+				err = index_add(ix, item->id, &item->digests,
+						item->has_sketch ?
+							&item->sketch :
+							NULL);
+		}
+		atomic_store(&r->stopped, err != 0);
+		(void)sem_post(&r->free);
+	}
+	return err ? err : r->result;
+}
+
 static int load_contents(struct engine *e, struct catalog_txn *txn)
 {
-	struct catalog_walk *walk, *texts = NULL;
-	struct digests d;
-	uint32_t content, text = 0;
-	int err = catalog_contents_begin(txn, &walk);
+	struct load_reader *r = calloc(1, sizeof(*r));
+	pthread_t thread;
+	int err;
 
-	if (err)
-		return err;
-	err = catalog_texts_begin(txn, &texts);
-	while (!err && (err = catalog_contents_next(walk, &content, &d)) == 1) {
-		err = load_texts(e, texts, &text, content);
-		if (!err && d.size)
-			err = index_add(e->index, content, &d, NULL);
+	if (!r)
+		return -ENOMEM;
+	r->txn = txn;
+	(void)sem_init(&r->filled, 0, 0);
+	(void)sem_init(&r->free, 0, BATCHES - 1);
+	err = -pthread_create(&thread, NULL, reader_run, r);
+	if (!err) {
+		err = add_items(r, e->index);
+		(void)pthread_join(thread, NULL);
 	}
-	if (!err)
-		err = load_texts(e, texts, &text, UINT32_MAX);
-	catalog_walk_end(walk);
-	catalog_walk_end(texts);
-	return err ? err : sketch_reader_each(txn, load_sketch, e);
+	(void)sem_destroy(&r->filled);
+	(void)sem_destroy(&r->free);
+	free(r);
+	return err;
 }
 
 static int load_index(struct engine *e)

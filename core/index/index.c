@@ -165,14 +165,6 @@ static int index_rebuild(struct index *ix, size_t capacity)
 	return 0;
 }
 
-/* sketch: NULL if there is none. */
-static void row_store_sketch(struct columns *c, size_t row,
-			     const struct sketch *sketch)
-{
-	c->level[row] = sketch ? (uint8_t)sketch->level : LEVEL_NONE;
-	c->windows[row] = sketch ? windows_code(sketch->windows) : 0;
-}
-
 static void column_store(const struct digests *d, enum digest_id id,
 			 uint8_t *to, size_t len)
 {
@@ -184,12 +176,14 @@ static void column_store(const struct digests *d, enum digest_id id,
 		memset(to, 0, len);
 }
 
+/* sketch: NULL if there is none. */
 static void row_store(struct columns *c, size_t row, uint32_t content,
 		      const struct digests *d, const struct sketch *sketch)
 {
 	c->content[row] = content;
 	c->size[row] = d->size;
-	row_store_sketch(c, row, sketch);
+	c->level[row] = sketch ? (uint8_t)sketch->level : LEVEL_NONE;
+	c->windows[row] = sketch ? windows_code(sketch->windows) : 0;
 	column_store(d, DIGEST_SIMHASH, c->simhash[row], COLUMN_SIMHASH);
 	column_store(d, DIGEST_RDC, c->traits[row], COLUMN_TRAITS);
 }
@@ -212,9 +206,8 @@ static bool is_alive(void *arg, uint32_t content)
 	return row_of(ix, content) < ix->rows;
 }
 
-/* row: of the content; a row that queries do not see yet is not written. */
 static int add_sketch_locked(struct index *ix, uint32_t content,
-			     const struct sketch *sketch, size_t row)
+			     const struct sketch *sketch)
 {
 	uint32_t keys[SKETCH_MOST];
 	size_t i;
@@ -226,24 +219,7 @@ static int add_sketch_locked(struct index *ix, uint32_t content,
 	err = postings_add(ix->postings, content, keys, sketch->count, ANCHORS);
 	if (!err)
 		frequency_add(ix->frequency, sketch);
-	if (!err && row < ix->rows)
-		row_store_sketch(&ix->columns, row, sketch);
 	(void)pthread_rwlock_unlock(&ix->columns_lock);
-	return err;
-}
-
-int index_add_sketch(struct index *ix, uint32_t content,
-		     const struct sketch *sketch)
-{
-	size_t row;
-	int err = 0;
-
-	(void)pthread_mutex_lock(&ix->change_lock);
-	row = row_of(ix, content);
-	if (row < ix->rows)
-		err = add_sketch_locked(ix, content, sketch, row);
-	ix->changes++;
-	(void)pthread_mutex_unlock(&ix->change_lock);
 	return err;
 }
 
@@ -294,7 +270,7 @@ static int add_locked(struct index *ix, uint32_t content,
 			return err;
 	}
 	if (sketch)
-		err = add_sketch_locked(ix, content, sketch, ix->rows);
+		err = add_sketch_locked(ix, content, sketch);
 	if (err)
 		return err;
 	row_store(&ix->columns, ix->rows, content, d, sketch);

@@ -74,11 +74,6 @@ void index_free(struct index *ix);
 int index_add(struct index *ix, uint32_t content, const struct digests *d,
 	      const struct sketch *sketch);
 
-/* Adds the sketch of a content that was added without one.  A content that is
- * not there is ignored.  -ENOMEM. */
-int index_add_sketch(struct index *ix, uint32_t content,
-		     const struct sketch *sketch);
-
 /* Around a large number of additions: several times as fast.  What was added is
  * not found by its sketch until index_load_end(), and nothing is removed
  * before.  -EINVAL: it has begun already; -ENOMEM, of which index_load_end()

@@ -127,24 +127,20 @@ static struct digests relative_of(struct random *r, const struct digests *from)
 	return d;
 }
 
-/* With its sketch, or first without.  Some ids are left out. */
+/* Some ids are left out. */
 static void model_add(struct model *m, struct index *ix)
 {
 	struct random *r = &m->random;
 	const struct digests *old =
 		&m->digests[1 + random_below(r, m->last + 1)];
 	uint32_t id = m->last + 1 + (uint32_t)random_below(r, 3);
-	bool late = random_below(r, 4) == 0;
 
 	m->digests[id] = old->size && random_below(r, 2) ? relative_of(r, old) :
 							   random_digests(r);
 	random_sketch(r, &m->sketches[id]);
 	m->last = id;
-	assert_int_equal(index_add(ix, id, &m->digests[id],
-				   late ? NULL : &m->sketches[id]),
-			 0);
-	if (late)
-		assert_int_equal(index_add_sketch(ix, id, &m->sketches[id]), 0);
+	assert_int_equal(
+		index_add(ix, id, &m->digests[id], &m->sketches[id]), 0);
 }
 
 static void model_remove(struct model *m, struct index *ix)
@@ -422,8 +418,7 @@ TEST(test_a_thin_sketch_shares_all_that_it_could)
 	sample(0, 900, 100, &thin);
 	assert_int_equal(index_new(&ix), 0);
 	add_sketch(ix, 1, 900, &thin);
-	add_sketch(ix, 2, 900, NULL);
-	assert_int_equal(index_add_sketch(ix, 2, &thin), 0);
+	add_sketch(ix, 2, 900, &thin);
 	assert_int_equal(count_by_share(ix, &fine, INDEX_ALIKE), 2);
 	index_free(ix);
 }
@@ -451,31 +446,6 @@ TEST(test_nothing_is_no_candidate_of_nothing)
 	query_sketch(ix, &one, 0, found, 4, &count);
 	assert_int_equal(count, 1);
 	assert_int_equal(found[0].content, 2);
-	index_free(ix);
-}
-
-TEST(test_what_is_not_there_cannot_learn)
-{
-	static struct sketch one;
-	struct index_candidate found[4];
-	struct index *ix;
-	size_t count, before;
-	uint32_t id;
-
-	sketch_add(&one, value_of(1));
-	assert_int_equal(index_new(&ix), 0);
-	add_sketch(ix, 2, 10, NULL);
-	add_sketch(ix, 3, 10, NULL);
-	index_remove(ix, 2);
-	before = ix->postings->count;
-	for (id = 1; id <= 4; id++)
-		if (id != 3)
-			assert_int_equal(index_add_sketch(ix, id, &one), 0);
-	assert_int_equal(ix->postings->count, before);
-	assert_int_equal(index_add_sketch(ix, 3, &one), 0);
-	query_sketch(ix, &one, 0, found, 4, &count);
-	assert_int_equal(count, 1);
-	assert_int_equal(found[0].content, 3);
 	index_free(ix);
 }
 

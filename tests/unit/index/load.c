@@ -220,8 +220,7 @@ TEST(test_index_finds_what_was_loaded)
 	sketch.windows = sketch.count = 1;
 	assert_int_equal(index_new(&ix), 0);
 	assert_int_equal(index_load_begin(ix), 0);
-	assert_int_equal(index_add(ix, 7, &d, NULL), 0);
-	assert_int_equal(index_add_sketch(ix, 7, &sketch), 0);
+	assert_int_equal(index_add(ix, 7, &d, &sketch), 0);
 	assert_int_equal(
 		index_candidates(ix, &q, INDEX_BY_SKETCH, out, 2, &count), 0);
 	assert_int_equal(count, 0);
