@@ -36,7 +36,7 @@ paths() { # of all files, with their contents
 groups() {
 	local n
 	for ((n = 1; n <= 30; n++)); do
-		printf '{"members":[{"score":100,"files":['
+		printf '{"root":"%s","members":[{"score":100,"files":[' "$mnt"
 		printf '{"path":"%s.0"},{"path":"1/%s"},{"path":"2/%s"},' \
 			"$n" "$n" "$n"
 		printf '{"path":"3/%s"}]}]}\n' "$n"
@@ -45,7 +45,7 @@ groups() {
 
 killed() { # METHOD...: kin dedup runs and is killed after a random time
 	local pid
-	"$KIN" dedup --root "$mnt" "$@" --apply --journal "$T/journal" \
+	"$KIN" dedup "$@" --apply --journal "$T/journal" \
 		"$T/groups" >"$T/said" 2>&1 &
 	pid=$!
 	sleep "0.$(printf %03d $((RANDOM % 400)))"

@@ -102,27 +102,26 @@ static int sync_kept(const struct dedup_pair *p)
 /* ---- one step ---- */
 
 static int share(struct dedup_plan *p, const struct dedup_rules *rules,
-		 size_t keep, const struct dedup_pair *pair, bool apply,
+		 const struct dedup_pair *pair, bool apply,
 		 struct dedup_result *r)
 {
 	return dedup_share(pair,
 			   rules->method == DEDUP_BLOCKS ? &p->blocks : NULL,
-			   keep, apply, &r->sharing);
+			   r->keep, apply, &r->sharing);
 }
 
 /* Writes down what undo needs, then does it. */
-static int carry_out(struct dedup_plan *p, const struct dedup_step *step,
+static int carry_out(struct dedup_plan *p, const struct dedup_file *f,
 		     const struct dedup_rules *rules,
 		     const struct dedup_pair *pair, struct dedup_journal *j,
 		     struct dedup_result *r)
 {
-	const struct dedup_file *f = &p->files[step->replace];
 	bool sharing = dedup_is_sharing(rules->method);
 	struct dedup_record record = {
 		.method = rules->method,
 		.paths = f->paths,
 		.path_count = sharing ? 1 : f->path_count,
-		.keep = p->files[step->keep].paths[0],
+		.keep = p->files[r->keep].paths[0],
 		.st = dedup_side_view(&pair->replace)->st,
 		.keep_inode = pair->keep.view[0].st.st_ino,
 	};
@@ -154,7 +153,7 @@ static int carry_out(struct dedup_plan *p, const struct dedup_step *step,
 					 "the journal cannot be written: %s",
 					 err_text(err));
 		else if (sharing)
-			err = share(p, rules, step->keep, pair, true, r);
+			err = share(p, rules, pair, true, r);
 		else
 			err = sync_kept(pair);
 		if (!err && !sharing)
@@ -177,31 +176,28 @@ static bool is_full(const struct dedup_file *keep, int fd, size_t more)
 	       fs.f_type == EXT4_SUPER_MAGIC;
 }
 
-void dedup_apply(struct dedup_plan *p, const struct dedup_step *step,
+void dedup_apply(struct dedup_plan *p, size_t replace,
 		 const struct dedup_rules *rules, struct dedup_journal *j,
 		 struct dedup_result *out)
 {
-	struct dedup_step s = *step;
-	const struct dedup_file *f = &p->files[s.replace];
-	struct dedup_file *keep = &p->files[s.keep];
+	const struct dedup_file *f = &p->files[replace];
+	struct dedup_file *keep = &p->files[f->keep];
 	struct dedup_pair pair;
 	int err;
 
-	while (keep->successor != SIZE_MAX) {
-		s.keep = keep->successor;
-		keep = &p->files[s.keep];
-	}
-	out->keep = s.keep;
+	while (keep->successor != SIZE_MAX)
+		keep = &p->files[keep->successor];
+	out->keep = (size_t)(keep - p->files);
 	err = dedup_inspect(keep, f, rules, j != NULL, &pair, out);
 	if (!err && rules->method == DEDUP_HARDLINK &&
 	    is_full(keep, dedup_side_view(&pair.keep)->fd, f->path_count))
 		err = -EMLINK;
 	if (!err && j)
-		err = carry_out(p, &s, rules, &pair, j, out);
+		err = carry_out(p, f, rules, &pair, j, out);
 	else if (!err && dedup_is_sharing(rules->method))
-		err = share(p, rules, s.keep, &pair, false, out);
+		err = share(p, rules, &pair, false, out);
 	if (err == -EMLINK) {
-		keep->successor = s.replace;
+		keep->successor = replace;
 		out->outcome = DEDUP_KEPT;
 	} else if (!dedup_explain(out,
 				  dedup_is_sharing(rules->method) ?

@@ -30,7 +30,7 @@
  */
 struct dedup_blocks {
 	size_t keep;              /* index of the plan's file, */
-	struct block_table table; /* ... that this is of; slots NULL: not yet */
+	struct block_table table; /* ... that this is of; slots NULL: of none */
 };
 
 void dedup_blocks_free(struct dedup_blocks *b)
@@ -48,6 +48,7 @@ struct block_run {
 struct matcher {
 	const struct dedup_pair *pair;
 	struct dedup_blocks *blocks; /* NULL: the files are equal */
+	size_t keep;                 /* index of the plan's file */
 	uint64_t keep_size, replace_size;
 	struct extent_map keep_map, replace_map;
 	struct block_run *runs; /* owned; in order */
@@ -99,12 +100,13 @@ static int find_block(struct matcher *m, uint64_t at, uint64_t len,
 	}
 	if (is_equal(m, at, block, len))
 		return 1;
-	err = b->table.slots ?
+	err = b->table.slots && b->keep == m->keep ?
 		      0 :
 		      block_table_fill(&b->table, m->pair->keep.view[0].fd,
 				       m->keep_size, BLOCK_TABLE_SLOTS);
 	if (err)
 		return err;
+	b->keep = m->keep;
 	if (!block_table_find(&b->table, block, &number))
 		return 0;
 	*from_out = number * BLOCK_BYTES;
@@ -357,6 +359,7 @@ int dedup_share(const struct dedup_pair *pair, struct dedup_blocks **blocks_io,
 {
 	struct matcher m = {
 		.pair = pair,
+		.keep = keep,
 		.keep_size = (uint64_t)pair->keep.view[0].st.st_size,
 		.replace_size = (uint64_t)pair->replace.view[0].st.st_size,
 	};
@@ -368,9 +371,6 @@ int dedup_share(const struct dedup_pair *pair, struct dedup_blocks **blocks_io,
 		m.blocks = *blocks_io;
 		if (!m.blocks)
 			return -ENOMEM;
-		if (m.blocks->keep != keep)
-			block_table_release(&m.blocks->table);
-		m.blocks->keep = keep;
 	}
 	err = extent_map_read(pair->keep.view[0].fd, m.keep_size, &m.keep_map);
 	if (!err)

@@ -7,13 +7,16 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "core/act/groups/groups.h"
+#include "core/base/filter.h"
 #include "core/base/keep.h"
 
 /*
  * Turns exact copies into hard links, into files that share their extents, or
  * into nothing; makes near-duplicates share the blocks that are equal.
  *
- *   plan.c         sets of paths that are said to be equal or alike -> steps
+ *   plan.c         groups that are said to be equal or alike -> a step for
+ *                  each file that is to be made of another one
  *   open.c         opens files without following symbolic links; finds the
  *                  file below a kinfs mount
  *   pair.c         the two files of a step, open and watched
@@ -25,9 +28,9 @@
  *   undo.c         takes a journal back; ends the step that a run was killed in
  *
  * All names (hard links) of a file go in one step: a file that keeps a name
- * keeps its blocks.  A file with a name that no set lists is left alone.
+ * keeps its blocks.  A file with a name that no group lists is left alone.
  *
- * Nothing is taken for granted.  The sets may be wrong, and the files may have
+ * Nothing is taken for granted.  The groups may be wrong, and the files may have
  * changed since: each step opens both files, compares every byte, and
  * replaces the names only if neither has changed meanwhile.
  *
@@ -77,14 +80,15 @@ struct dedup_rules {
 	 * are kept before others. */
 	const char *const *directories;
 	size_t directory_count;
-	uint64_t min_size;
+	struct filter filter;
+	bool internal;             /* also files for which keep_is_internal() */
 	bool force_metadata;       /* also if owners or metadata differ */
 	struct dedup_mount *mount; /* borrowed; NULL: no path is in one */
 };
 
 /* ---- plan.c ---- */
 
-/* An inode with the names that a set lists. */
+/* An inode with the names that a group lists. */
 struct dedup_file {
 	char **paths; /* owned; absolute; the shortest first */
 	size_t path_count;
@@ -93,51 +97,35 @@ struct dedup_file {
 	struct keep_candidate worth; /* protected: below a directory of the
 				      * rules */
 	char xxh128[33]; /* that the content is said to have; "": not known */
+	size_t keep; /* the file that it is to be made of; SIZE_MAX: it stays */
 	/* Of a kept file: the names that it has, or would have by now; and the
 	 * file that is kept instead once it has as many as it can. */
 	size_t links, successor; /* SIZE_MAX: none */
 };
 
-/* Paths that are said to have one content. */
-struct dedup_set {
-	const char *const *paths;
-	size_t count;
-	bool has_size;
-	uint64_t size;      /* that it is said to have */
-	const char *xxh128; /* 32 digits in lower case, or NULL */
-};
-
-/* The file replace is to be made of the file keep. */
-struct dedup_step {
-	size_t keep, replace; /* indices of files */
-	uint64_t bytes;       /* that this step sets free */
-};
-
 struct dedup_plan {
 	struct dedup_file *files; /* owned */
 	size_t file_count;
-	struct dedup_step *steps; /* owned */
-	size_t step_count;
 	size_t linked_count; /* paths that are links of the kept file already */
 	void *known;         /* owned; the files by inode: tsearch(3) */
-	/* Owned: of the blocks of the file that the last step kept, so steps
-	 * with one kept file come one after the other. */
-	struct dedup_blocks *blocks;
+	struct dedup_blocks *blocks; /* owned; of a file that was kept */
+	const char *refused;         /* after -EXDEV: the path, of the group */
 	/* A path that is left alone, and why; may be NULL. */
 	void (*skip)(void *arg, const char *path, const char *reason);
 	void *arg;
 };
 
-/* Adds the steps for one set, without files that an earlier set has.
- * -ENOMEM. */
+/*
+ * Adds the files of a group that no earlier one has: those of a member are said
+ * to have one content.  With DEDUP_BLOCKS one file of each member shares with
+ * one of the first, and the others of the member with it.
+ *
+ * Paths are relative to root and must not lead out of it; without it (NULL)
+ * they are relative to the current directory, and absolute ones may be anywhere.
+ * -EXDEV, -ENOMEM.
+ */
 int dedup_plan_add(struct dedup_plan *p, const struct dedup_rules *rules,
-		   const struct dedup_set *set);
-
-/* Adds the steps of DEDUP_BLOCKS for sets that are alike, the best known first:
- * one file of each set shares with one of the first set, and the others of the
- * set with it.  -ENOMEM. */
-int dedup_plan_add_alike(struct dedup_plan *p, const struct dedup_rules *rules,
-			 const struct dedup_set *sets, size_t count);
+		   const char *root, const struct found_group *group);
 
 /* Whether a path is below a directory, by their text. */
 bool dedup_is_below(const char *path, const char *directory);
@@ -184,10 +172,11 @@ struct dedup_result {
 	struct dedup_sharing sharing; /* DEDUP_REFLINK, DEDUP_BLOCKS */
 };
 
-/* Replaces one file of the plan, unless there is a reason not to.  The steps
- * are taken in their order.  Without a journal nothing is changed: the reasons
+/* The step of a file that is to be made of another one: replaces it, unless
+ * there is a reason not to.  The steps are taken in the order of the files.
+ * Without a journal nothing is changed: the reasons
  * are the same, and out->sharing has what would be. */
-void dedup_apply(struct dedup_plan *p, const struct dedup_step *step,
+void dedup_apply(struct dedup_plan *p, size_t replace,
 		 const struct dedup_rules *rules, struct dedup_journal *j,
 		 struct dedup_result *out);
 

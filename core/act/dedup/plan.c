@@ -13,6 +13,7 @@
 #include "core/base/array.h"
 #include "core/base/clock.h"
 #include "core/base/err.h"
+#include "core/base/text.h"
 #include "core/act/dedup/dedup_impl.h"
 
 const char *const dedup_method_names[DEDUP_METHODS] = {
@@ -124,12 +125,12 @@ static uint64_t find_filesystem(const struct dedup_rules *rules,
 
 /* NULL: it may be used. */
 static const char *why_not(const struct dedup_plan *p,
-			   const struct dedup_set *set, size_t first,
+			   const struct found_member *m, size_t first,
 			   const struct stat *st)
 {
 	if (!S_ISREG(st->st_mode))
 		return "it is not a regular file any more";
-	if (set->has_size && (uint64_t)st->st_size != set->size)
+	if (m->has_size && (uint64_t)st->st_size != m->size)
 		return "it has another size than the groups say";
 	if (p->file_count > first && p->files[first].st.st_size != st->st_size)
 		return "it has another size by now";
@@ -137,7 +138,7 @@ static const char *why_not(const struct dedup_plan *p,
 }
 
 static int add_file(struct dedup_plan *p, const struct dedup_rules *rules,
-		    const struct dedup_set *set, const struct stat *st,
+		    const struct found_member *m, const struct stat *st,
 		    const char *path)
 {
 	struct dedup_file *files =
@@ -152,18 +153,18 @@ static int add_file(struct dedup_plan *p, const struct dedup_rules *rules,
 		.filesystem = rules->method == DEDUP_REMOVE ?
 				      0 :
 				      find_filesystem(rules, path, st),
+		.keep = SIZE_MAX,
 		.links = st->st_nlink,
 		.successor = SIZE_MAX,
 	};
-	if (set->xxh128)
-		(void)snprintf(files->xxh128, sizeof(files->xxh128), "%s",
-			       set->xxh128);
+	memcpy(files->xxh128, m->xxh128, sizeof(files->xxh128));
 	return add_name(files, path);
 }
 
-/* Adds the path of a file that may be used. */
+/* Adds the absolute path of a file that may be used. */
 static int add_path(struct dedup_plan *p, const struct dedup_rules *rules,
-		    const struct dedup_set *set, size_t first, const char *path)
+		    const struct found_member *m, size_t first,
+		    const char *path)
 {
 	const char *reason;
 	struct known *known;
@@ -175,22 +176,49 @@ static int add_path(struct dedup_plan *p, const struct dedup_rules *rules,
 					 "symbolic link" :
 					 err_text(err);
 	else
-		reason = why_not(p, set, first, &st);
+		reason = why_not(p, m, first, &st);
 	if (reason) {
 		skip(p, path, reason);
 		return 0;
 	}
-	if (!st.st_size || (uint64_t)st.st_size < rules->min_size)
+	if (!st.st_size || (uint64_t)st.st_size < rules->filter.min_size)
 		return 0;
 	known = find_known(p, &st);
 	if (!known)
 		return -ENOMEM;
 	if (known->file == SIZE_MAX) {
 		known->file = p->file_count;
-		return add_file(p, rules, set, &st, path);
+		return add_file(p, rules, m, &st, path);
 	}
-	/* Else an earlier set has it: the list has a group twice. */
+	/* Else an earlier member has it: the list has a group twice. */
 	return known->file < first ? 0 : add_name(&p->files[known->file], path);
+}
+
+/* Adds a name as a group has it. */
+static int add_listed(struct dedup_plan *p, const struct dedup_rules *rules,
+		      const char *root, const struct found_member *m,
+		      size_t first, const char *name)
+{
+	char *directory = NULL, *absolute = NULL;
+	int err = 0;
+
+	if (!text_is_plain_path(*name == '/' ? name + 1 : name) ||
+	    (root && *name == '/' && !dedup_is_below(name, root))) {
+		p->refused = name;
+		return -EXDEV;
+	}
+	if (*name == '/')
+		return add_path(p, rules, m, first, name);
+	directory = root ? strdup(root) : getcwd(NULL, 0);
+	if (!directory ||
+	    asprintf(&absolute, "%s/%s",
+		     strcmp(directory, "/") ? directory : "", name) < 0)
+		err = -ENOMEM;
+	if (!err)
+		err = add_path(p, rules, m, first, absolute);
+	free(directory);
+	free(absolute);
+	return err;
 }
 
 bool dedup_is_below(const char *path, const char *directory)
@@ -233,135 +261,103 @@ static void finish_file(struct dedup_file *f, const struct dedup_rules *rules)
 				f->paths[k], rules->directories[i]);
 }
 
-/* Adds those of the paths that are regular files of one size. */
-static int add_files(struct dedup_plan *p, const struct dedup_rules *rules,
-		     const struct dedup_set *set)
+/* By filesystem; in each the one that is to be kept first. */
+static int compare_files(const void *a, const void *b, void *order)
 {
-	size_t first = p->file_count, i;
+	const struct dedup_file *x = a, *y = b;
+
+	if (x->filesystem != y->filesystem)
+		return x->filesystem < y->filesystem ? -1 : 1;
+	return keep_compare(*(enum keep_order *)order, &x->worth, &y->worth);
+}
+
+/* Adds those of the files that are regular files of one size, in order. */
+static int add_files(struct dedup_plan *p, const struct dedup_rules *rules,
+		     const char *root, const struct found_member *m)
+{
+	enum keep_order order = rules->keep;
+	size_t first = p->file_count, i, k;
+	const char *name;
 	int err = 0;
 
-	for (i = 0; i < set->count && !err; i++)
-		err = add_path(p, rules, set, first, set->paths[i]);
-	for (i = first; i < p->file_count && !err; i++)
+	for (i = 0; i < m->file_count && !err; i++) {
+		const struct found_file *f = &m->files[i];
+
+		if ((!rules->internal && keep_is_internal(f->path)) ||
+		    !filter_takes(&rules->filter, f->path, UINT64_MAX))
+			continue;
+		for (k = 0; !err && (name = found_file_name(f, k)); k++)
+			err = add_listed(p, rules, root, m, first, name);
+	}
+	for (i = first; i < p->file_count; i++)
 		finish_file(&p->files[i], rules);
+	if (p->file_count > first)
+		qsort_r(p->files + first, p->file_count - first,
+			sizeof(*p->files), compare_files, &order);
 	return err;
 }
 
-/* The file that stays for the others to be made of; extents and links are
- * shared within one filesystem only. */
-static size_t find_keeper(const struct dedup_plan *p,
-			  const struct dedup_rules *rules, size_t first,
-			  size_t end, uint64_t filesystem)
-{
-	size_t i, best = end;
+/* ---- what becomes of them ---- */
 
-	for (i = first; i < end; i++)
-		if (p->files[i].filesystem == filesystem &&
-		    (best == end ||
-		     keep_compare(rules->keep, &p->files[i].worth,
-				  &p->files[best].worth) < 0))
-			best = i;
-	return best;
+/* Two files that are alike: one of them shares the other's blocks. */
+static void share_alike(struct dedup_plan *p, size_t head, size_t other)
+{
+	struct dedup_file *h = &p->files[head], *o = &p->files[other];
+
+	if (h->filesystem != o->filesystem)
+		skip(p, o->paths[0],
+		     "it is on another filesystem than the one it resembles");
+	else if (!o->worth.is_protected)
+		o->keep = head;
+	else if (!h->worth.is_protected && h->keep == SIZE_MAX)
+		h->keep = other;
 }
 
-/* ---- steps ---- */
-
-static int add_step(struct dedup_plan *p, size_t keep, size_t replace)
+/* Extents and links are shared within one filesystem only: the first file of
+ * each stays for the others to be made of.  *head_io: of the group, to share
+ * blocks with; SIZE_MAX: none yet. */
+static void choose(struct dedup_plan *p, const struct dedup_rules *rules,
+		   size_t first, size_t *head_io)
 {
-	struct dedup_step *steps =
-		array_with_room(p->steps, p->step_count, sizeof(*steps));
+	const size_t end = p->file_count;
+	size_t i, keep = first;
 
-	if (!steps)
-		return -ENOMEM;
-	p->steps = steps;
-	steps[p->step_count++] = (struct dedup_step){
-		.keep = keep,
-		.replace = replace,
-		.bytes = (uint64_t)p->files[replace].st.st_blocks * 512,
-	};
-	return 0;
-}
+	for (i = first; i < end; i++) {
+		struct dedup_file *f = &p->files[i];
 
-/* Within the files of one set: each filesystem keeps one. */
-static int add_steps(struct dedup_plan *p, const struct dedup_rules *rules,
-		     size_t first, size_t end)
-{
-	size_t i, k, keep = end, others;
-	int err = 0;
-
-	for (i = first; i < end && !err; i++) {
-		const struct dedup_file *f = &p->files[i];
-
-		if (keep == end || p->files[keep].filesystem != f->filesystem)
-			keep = find_keeper(p, rules, first, end, f->filesystem);
-		if (i != keep) {
-			if (!f->worth.is_protected)
-				err = add_step(p, keep, i);
+		if (i > first && f->filesystem == f[-1].filesystem) {
+			f->keep = f->worth.is_protected ? SIZE_MAX : keep;
 			continue;
 		}
+		keep = i;
 		p->linked_count += f->path_count - 1;
-		for (k = first, others = 0; k < end; k++)
-			others += k != i &&
-				  p->files[k].filesystem == f->filesystem;
-		if (!others && end - first > 1)
+		if (rules->method == DEDUP_BLOCKS && *head_io != SIZE_MAX)
+			share_alike(p, *head_io, i);
+		else if (end - first > 1 &&
+			 (i + 1 == end || f[1].filesystem != f->filesystem))
 			skip(p, f->paths[0], "no copy is on its filesystem");
+		if (*head_io == SIZE_MAX)
+			*head_io = i;
 	}
-	return err;
 }
 
 int dedup_plan_add(struct dedup_plan *p, const struct dedup_rules *rules,
-		   const struct dedup_set *set)
+		   const char *root, const struct found_group *group)
 {
-	size_t first = p->file_count;
-	int err = add_files(p, rules, set);
+	size_t head = SIZE_MAX, first, i;
+	int err = 0;
 
-	return err ? err : add_steps(p, rules, first, p->file_count);
-}
+	for (i = 0; i < group->count && !err; i++) {
+		const struct found_member *m = &group->members[i];
 
-/* ---- files that are alike ---- */
-
-/* keep and other are files of two sets; one of them shares the other's. */
-static int add_alike(struct dedup_plan *p, size_t keep, size_t other)
-{
-	const struct dedup_file *k = &p->files[keep], *o = &p->files[other];
-
-	if (k->filesystem != o->filesystem) {
-		skip(p, o->paths[0],
-		     "it is on another filesystem than the one it resembles");
-		return 0;
-	}
-	if (!o->worth.is_protected)
-		return add_step(p, keep, other);
-	return k->worth.is_protected ? 0 : add_step(p, other, keep);
-}
-
-/* A step with another kept file than the one before costs reading that file, so
- * the steps with the first set's come first. */
-int dedup_plan_add_alike(struct dedup_plan *p, const struct dedup_rules *rules,
-			 const struct dedup_set *sets, size_t count)
-{
-	size_t *first = calloc(count + 1, sizeof(*first));
-	size_t i, head = SIZE_MAX, keep;
-	int err = first ? 0 : -ENOMEM;
-
-	for (i = 0; i < count && !err; i++) {
-		first[i] = p->file_count;
-		err = add_files(p, rules, &sets[i]);
-		first[i + 1] = p->file_count;
-	}
-	for (i = 0; i < count && !err; i++) {
-		if (first[i] == first[i + 1])
+		if (rules->method != DEDUP_BLOCKS && m->file_count == 1 &&
+		    !m->files->link_count)
 			continue;
-		keep = find_keeper(p, rules, first[i], first[i + 1],
-				   p->files[first[i]].filesystem);
-		if (head == SIZE_MAX)
-			head = keep;
-		else
-			err = add_alike(p, head, keep);
+		first = p->file_count;
+		err = add_files(p, rules, root, m);
+		if (!err)
+			choose(p, rules, first, &head);
 	}
-	for (i = 0; i < count && !err; i++)
-		err = add_steps(p, rules, first[i], first[i + 1]);
-	free(first);
 	return err;
 }
 
@@ -376,7 +372,6 @@ void dedup_plan_release(struct dedup_plan *p)
 		free(f->paths);
 	}
 	free(p->files);
-	free(p->steps);
 	tdestroy(p->known, free);
 	dedup_blocks_free(p->blocks);
 	*p = (struct dedup_plan){ .skip = p->skip, .arg = p->arg };

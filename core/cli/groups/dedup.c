@@ -8,9 +8,10 @@
 #include <unistd.h>
 
 #include "core/base/array.h"
-#include "core/base/text.h"
 #include "core/cli/cli.h"
 #include "core/cli/groups/dedup_job.h"
+#include "core/cli/groups/groups_ask.h"
+#include "core/cli/progress.h"
 
 /* ---- options ---- */
 
@@ -53,17 +54,6 @@ static int take_keep(void *arg, const char *text)
 	return EXIT_OK;
 }
 
-static int take_root(void *arg, const char *text)
-{
-	struct dedup_job *job = arg;
-
-	free(job->root);
-	job->root = realpath(text, NULL);
-	if (job->root)
-		return EXIT_OK;
-	return cli_complain_errno(text, -errno);
-}
-
 static int parse_dedup(struct dedup_job *job, int argc, char **argv)
 {
 	int code = options_parse(&command_dedup, job, argc, argv);
@@ -80,57 +70,79 @@ static int parse_dedup(struct dedup_job *job, int argc, char **argv)
 			&command_dedup,
 			"--blocks shares blocks: it goes with --how "
 			"reflink alone");
-	if (!job->undo && optind + 1 != argc && !(job->blocks && optind < argc))
+	if (!job->undo && optind + 1 != argc)
 		return cli_usage_error(
 			&command_dedup,
 			"a mount or one file of groups is needed: "
 			"what kin groups --json printed, or -");
 	if (job->blocks)
 		job->rules.method = DEDUP_BLOCKS;
-	job->rules.min_size = job->filter.min_size;
 	return EXIT_OK;
 }
 
 /* ---- the plan ---- */
 
-int dedup_plan_group(struct dedup_job *job, const struct dedup_set *sets,
-		     size_t count)
+/* A negative errno, or the end. */
+static int take_groups(struct dedup_job *job, struct groups *from)
 {
-	size_t i;
-	int err = 0;
+	int event;
 
-	if (job->blocks)
-		return dedup_plan_add_alike(&job->plan, &job->rules, sets,
-					    count);
-	for (i = 0; i < count && !err; i++)
-		if (sets[i].count > 1)
-			err = dedup_plan_add(&job->plan, &job->rules, &sets[i]);
-	return err;
+	while ((event = progress_groups_next(from, "searching for copies",
+					     false)) > 0) {
+		event = dedup_plan_add(&job->plan, &job->rules, from->root,
+				       &from->group);
+		if (event)
+			break;
+	}
+	progress_clear();
+	return event;
 }
 
-/* Files that are named one by one are a group of contents. */
-static int take_operands(struct dedup_job *job, char **operands, size_t count)
+static int read_file(struct dedup_job *job, const char *path)
 {
-	const char **paths = calloc(count, sizeof(*paths));
-	struct dedup_set *sets = calloc(count, sizeof(*sets));
-	int err = paths && sets ? 0 : -ENOMEM;
-	size_t i;
+	struct groups from;
+	FILE *file;
+	int err = groups_file_open(path, &from, &file);
 
-	for (i = 0; i < count && !err; i++) {
-		/* The user's own word: links on the way to it are followed. */
-		paths[i] = cli_absolute_path(operands[i]);
-		sets[i] = (struct dedup_set){ .paths = &paths[i], .count = 1 };
-		err = paths[i] ? 0 : -errno;
-	}
-	if (err)
-		cli_complain_errno(i ? operands[i - 1] : NULL, err);
-	else if ((err = dedup_plan_group(job, sets, count)))
-		cli_complain_errno(NULL, err);
-	for (i = 0; paths && i < count; i++)
-		free((char *)paths[i]);
-	free(paths);
-	free(sets);
+	if (!err)
+		err = take_groups(job, &from);
+	if (err == -EXDEV)
+		cli_complain(job->plan.refused,
+			     from.root ? "line %zu of %s: the path leads "
+					 "outside of %s; nothing was changed" :
+					 "line %zu of %s: not a plain path; "
+					 "nothing was changed",
+			     from.file.number, path, from.root);
+	else if (err)
+		(void)groups_file_failed(path, &from, err,
+					 "nothing was changed");
+	groups_file_close(&from, file);
 	return err ? EXIT_FAILED : EXIT_OK;
+}
+
+static int read_mount(struct dedup_job *job, char **operands)
+{
+	struct groups_asking asking = { .wish = { .exact = !job->blocks,
+						  .vcs = job->rules.internal },
+					.best.threshold = job->threshold };
+	struct groups from = { 0 };
+	int code = groups_asking_operands(&asking, &command_dedup, operands),
+	    err = 0;
+
+	job->table.base = path_base_of(operands[0]);
+	if (!code)
+		code = groups_asking_begin(&asking, &from);
+	if (!code)
+		err = take_groups(job, &from);
+	if (err)
+		code = groups_asking_failed(&asking, err);
+	else if (!code && from.totals.incomplete)
+		/* Files that are not hashed yet are no error here. */
+		cli_complain(from.root, "not all files are hashed: there may "
+					"be more copies");
+	groups_close(&from);
+	groups_asking_release(&asking);
+	return code;
 }
 
 /* A directory that protects nothing is a mistake: that of another mount, or the
@@ -158,22 +170,25 @@ static int check_directories(const struct dedup_job *job)
 	return EXIT_OK;
 }
 
-static int make_plan(struct dedup_job *job, char **operands, size_t count)
+static int make_plan(struct dedup_job *job, char **operands)
 {
+	struct stat st;
 	int code;
 
 	job->plan.skip = dedup_tell_skipped;
 	job->plan.arg = job;
-	code = count > 1 ? take_operands(job, operands, count) :
-			   dedup_groups_read(job, operands[0]);
+	job->rules.mount = &job->mount;
+	code = strcmp(operands[0], "-") && !stat(operands[0], &st) &&
+			       S_ISDIR(st.st_mode) ?
+		       read_mount(job, operands) :
+		       read_file(job, operands[0]);
 	if (!code)
 		code = check_directories(job);
 	if (code || job->plan.file_count || !job->left)
 		return code;
-	return cli_complain(
-		count > 1 ? NULL : operands[0],
-		"none of the files can be used; were the groups made of "
-		"another mount?  (see --root)  Nothing was changed");
+	return cli_complain(operands[0],
+			    "none of the files can be used; were the groups "
+			    "made of another mount?  Nothing was changed");
 }
 
 static void job_release(struct dedup_job *job)
@@ -186,21 +201,8 @@ static void job_release(struct dedup_job *job)
 	free(job->directories);
 	free((char *)job->table.base);
 	free(job->journal);
-	free(job->root);
-	filter_release(&job->filter);
+	filter_release(&job->rules.filter);
 	dedup_mount_release(&job->mount);
-}
-
-static int run_plan(struct dedup_job *job, char **operands, size_t count)
-{
-	int code;
-
-	job->rules.mount = &job->mount;
-	code = make_plan(job, operands, count);
-	if (code)
-		return code;
-	code = dedup_run_plan(job);
-	return !code && job->left ? EXIT_FAILED : code;
 }
 
 static int run_dedup(int argc, char **argv)
@@ -214,12 +216,12 @@ static int run_dedup(int argc, char **argv)
 		files.rlim_cur = files.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &files);
 	}
-	if (!code)
-		code = job.undo ? dedup_take_back(&job) :
-				  run_plan(&job, argv + optind,
-					   (size_t)(argc - optind));
+	if (!code && job.undo)
+		code = dedup_take_back(&job);
+	else if (!code && !(code = make_plan(&job, argv + optind)))
+		code = dedup_run_plan(&job);
 	job_release(&job);
-	return code;
+	return !code && job.left ? EXIT_FAILED : code;
 }
 
 static const struct option_row options[] = {
@@ -229,18 +231,15 @@ static const struct option_row options[] = {
 	{ "blocks", 0, NULL,
 	  "near-duplicates share their equal blocks (XFS, btrfs)",
 	  OPTION_FLAG(struct dedup_job, blocks) },
-	{ "root", 0, "DIR",
-	  "only groups of this mount, or with paths relative to it",
-	  OPTION_TAKE(take_root) },
 	{ "keep", 0, "oldest|newest|shortest|DIR",
 	  "which one stays (oldest); all below a DIR stay",
 	  OPTION_TAKE(take_keep) },
 	{ "vcs", 0, NULL, "also below .git and the like, and in caches",
-	  OPTION_FLAG(struct dedup_job, vcs) },
+	  OPTION_FLAG(struct dedup_job, rules.internal) },
 	{ "threshold", 0, "N",
 	  "with --blocks, least score with the head of a group",
 	  OPTION_THRESHOLD(struct dedup_job, threshold) },
-	FILTER_OPTIONS(struct dedup_job, filter),
+	FILTER_OPTIONS(struct dedup_job, rules.filter),
 	{ "force-metadata", 0, NULL, "even if owner, mode or attributes differ",
 	  OPTION_FLAG(struct dedup_job, rules.force_metadata) },
 	{ "apply", 0, NULL, "do it; exit status 1 if something was left alone",
@@ -257,9 +256,7 @@ static const struct option_row options[] = {
 
 const struct command command_dedup = {
 	.name = "dedup",
-	.synopsis =
-		"dedup [OPTION]... GROUPS\n"
-		"       kin dedup --blocks [OPTION]... FILE FILE... | --undo JOURNAL",
+	.synopsis = "dedup [OPTION]... GROUPS | --undo JOURNAL",
 	.summary = "Turn exact copies into links, shared blocks or nothing",
 	.help = "GROUPS is a mount, a file of kin groups --json, or -.  Without --apply the plan\n"
 		"is printed.  With it each copy is compared byte by byte, and replaced at once.\n",

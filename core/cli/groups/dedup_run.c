@@ -52,10 +52,9 @@ static const struct column columns[] = {
 	{ 0 },
 };
 
-static int print_step(struct dedup_job *job, const struct dedup_step *step,
+static int print_step(struct dedup_job *job, const struct dedup_file *f,
 		      const struct dedup_result *r, uint64_t bytes)
 {
-	const struct dedup_file *f = &job->plan.files[step->replace];
 	const struct dedup_sharing *s = &r->sharing;
 	const char *root = job->table.output.json ? NULL : "/";
 	const bool sharing = is_sharing(job), done = r->outcome == DEDUP_DONE;
@@ -78,19 +77,19 @@ static int print_step(struct dedup_job *job, const struct dedup_step *step,
 /* ---- the plan ---- */
 
 /* Does one step, or without a journal says what it would come to. */
-static int do_step(struct dedup_job *job, const struct dedup_step *step,
-		   struct dedup_journal *j, bool *stop_out)
+static int do_step(struct dedup_job *job, size_t file, struct dedup_journal *j,
+		   bool *stop_out)
 {
-	const char *path = job->plan.files[step->replace].paths[0];
+	const struct dedup_file *f = &job->plan.files[file];
 	struct dedup_result r = { 0 };
 	uint64_t bytes = 0;
 
-	dedup_apply(&job->plan, step, &job->rules, j, &r);
+	dedup_apply(&job->plan, file, &job->rules, j, &r);
 	*stop_out = r.outcome == DEDUP_STOP;
 	if (is_sharing(job))
 		bytes = j ? r.sharing.freed : r.sharing.gain;
 	else if (r.outcome == DEDUP_DONE)
-		bytes = step->bytes;
+		bytes = (uint64_t)f->st.st_blocks * 512;
 	job->done += r.outcome == DEDUP_DONE;
 	job->bytes += bytes;
 	if (r.outcome == DEDUP_KEPT)
@@ -99,13 +98,13 @@ static int do_step(struct dedup_job *job, const struct dedup_step *step,
 	else
 		job->left += r.outcome != DEDUP_DONE;
 	if (job->table.output.json)
-		return print_step(job, step, &r, bytes);
+		return print_step(job, f, &r, bytes);
 	if (r.outcome == DEDUP_KEPT)
-		cli_complain(path, "%s", r.reason);
+		cli_complain(f->paths[0], "%s", r.reason);
 	else if (r.outcome != DEDUP_DONE)
-		cli_complain(path, "left alone: %s", r.reason);
+		cli_complain(f->paths[0], "left alone: %s", r.reason);
 	else if (!j)
-		return print_step(job, step, &r, bytes);
+		return print_step(job, f, &r, bytes);
 	return EXIT_OK;
 }
 
@@ -257,10 +256,9 @@ static int print_end(const struct dedup_job *job)
 
 int dedup_run_plan(struct dedup_job *job)
 {
-	const size_t count = job->plan.step_count;
 	struct dedup_journal *j = NULL;
 	bool stopped = false;
-	size_t i;
+	size_t i, unseen = 0;
 	int code = job->apply ? create_journal(job, &j) : EXIT_OK;
 
 	if (code)
@@ -269,14 +267,18 @@ int dedup_run_plan(struct dedup_job *job)
 	job->table.output.verbose = is_sharing(job);
 	if (job->apply)
 		catch_interrupts();
-	for (i = 0; i < count && !code && !stopped && !interrupted; i++)
-		code = do_step(job, &job->plan.steps[i], j, &stopped);
-	if (interrupted && i < count) {
-		cli_complain(NULL, "interrupted: %zu %s not looked at",
-			     count - i,
-			     text_plural(count - i, "file was", "files were"));
-		job->left += count - i;
+	for (i = 0; i < job->plan.file_count && !code && !stopped; i++) {
+		if (job->plan.files[i].keep == SIZE_MAX)
+			continue;
+		if (interrupted)
+			unseen++;
+		else
+			code = do_step(job, i, j, &stopped);
 	}
+	if (unseen)
+		cli_complain(NULL, "interrupted: %zu %s not looked at", unseen,
+			     text_plural(unseen, "file was", "files were"));
+	job->left += unseen;
 	dedup_journal_free(j);
 	return code ? code : print_end(job);
 }

@@ -38,6 +38,12 @@ blocks() { # ARGUMENT...: with a journal of its own
 	"$KIN" dedup --blocks --journal "$(cat "$T/last")" "$@"
 }
 
+pair() { # FILE FILE ARGUMENT...: of a group of these two
+	printf '{"members":[{"score":100,"files":[{"path":"%s"}]},%s}]}\n' \
+		"$1" "{\"score\":80,\"files\":[{\"path\":\"$2\"}]" >"$T/pair"
+	blocks "${@:3}" "$T/pair"
+}
+
 used() {
 	sync -f "$disk"
 	df --output=used -B1 "$disk" | tail -1
@@ -75,15 +81,15 @@ state_of_all() { # DIRECTORY
 expect_sharing() { # TYPE NAME LEAST KEEP REPLACE: LEAST bytes become free
 	local before gain freed
 	before=$(used)
-	gain=$(blocks --json "$4" "$5" | field bytes)
+	gain=$(pair "$4" "$5" --json | field bytes)
 	between "$gain" "$3" $(($3 + 700000)) "$1: $2: the plan says what is won"
 	is "$(used)" "$before" "$1: $2: and changes nothing"
-	freed=$(blocks --json --apply "$4" "$5" | field bytes)
+	freed=$(pair "$4" "$5" --json --apply | field bytes)
 	between "$freed" $(($3 - 100000)) $(($3 + 700000)) \
 		"$1: $2: so much is freed"
 	between "$((before - $(used)))" $(($3 - 300000)) $(($3 + 1000000)) \
 		"$1: $2: and the filesystem says so"
-	blocks --json "$4" "$5" >"$T/again"
+	pair "$4" "$5" --json >"$T/again"
 	is "$(field bytes <"$T/again")" 0 "$1: $2: a second run wins nothing"
 	between "$(field shared_before <"$T/again")" "$3" \
 		$(($3 + 700000)) "$1: $2: as it is shared"
@@ -92,7 +98,7 @@ expect_sharing() { # TYPE NAME LEAST KEEP REPLACE: LEAST bytes become free
 near_groups() { # a group as kin groups --json prints it
 	local name=$1
 	cat <<-EOF
-		{"group":1,"threshold":60,"saved_exact":0,"saved_near":1,"members":[
+		{"root":"$mnt","group":1,"threshold":60,"saved_exact":0,"saved_near":1,"members":[
 		{"score":100,"head":true,"files":[{"path":"disk.img"}]},
 		{"score":99,"files":[{"path_hex":"$(printf %s "$name" | od -An -tx1 | tr -d ' \n')"},{"path":"copy.img"}]}]}
 	EOF
@@ -110,7 +116,7 @@ through_a_mount() { # TYPE
 	near_groups "old"$'\xff' | tr -d '\n' >"$T/groups"
 	before=$(used)
 	ok "$1: groups of a mount share blocks" \
-		blocks --root "$mnt" --apply "$T/groups"
+		blocks --apply "$T/groups"
 	freed=$((before - $(used)))
 	between "$freed" 79000000 82500000 \
 		"$1: near-duplicates with the head, copies with each other"
@@ -138,15 +144,15 @@ sharing_on() { # TYPE MKFS...
 	is "$(state_of_all "$disk")" "$before" \
 		"$1: contents, times, modes and inodes are as before"
 	ok "$1: what is shared can be shared again" \
-		blocks --apply "$disk/v1.tar" "$disk/v2.tar"
+		pair "$disk/v1.tar" "$disk/v2.tar" --apply
 	like "$("$KIN" dedup --undo "$(cat "$T/last")")" \
 		"0 files restored.*1 file keeps sharing blocks" \
 		"$1: undo says that no content changed"
-	is "$(blocks --json "$disk/zeros" "$disk/hole" | field bytes)" 0 \
+	is "$(pair "$disk/zeros" "$disk/hole" --json | field bytes)" 0 \
 		"$1: a hole has nothing to win"
 	gen 100000 1 >"$T/elsewhere"
 	refused "$1: not with another filesystem" "another filesystem" \
-		blocks --apply "$disk/disk.img" "$T/elsewhere"
+		pair "$disk/disk.img" "$T/elsewhere" --apply
 	through_a_mount "$1"
 	end_disk
 }
@@ -157,9 +163,9 @@ sharing_on btrfs mkfs.btrfs -q
 if make_disk mkfs.ext4 -q; then
 	make_others "$disk"
 	refused "ext4: a plan says that it cannot" "cannot share blocks" \
-		blocks "$disk/log.1" "$disk/log"
+		pair "$disk/log.1" "$disk/log"
 	refused "ext4: so does --apply" "cannot share blocks" \
-		blocks --apply "$disk/log.1" "$disk/log"
+		pair "$disk/log.1" "$disk/log" --apply
 	end_disk
 else
 	skip "ext4: a plan says that it cannot" "no ext4 here"
@@ -167,7 +173,7 @@ fi
 if make_disk mkfs.xfs -q -m reflink=0; then
 	make_others "$disk"
 	refused "XFS without reflink says so" "cannot share blocks" \
-		blocks "$disk/log.1" "$disk/log"
+		pair "$disk/log.1" "$disk/log"
 	end_disk
 else
 	skip "XFS without reflink says so" "no such filesystem here"
@@ -176,5 +182,5 @@ fi
 refused "--blocks and hard links" "goes with --how reflink alone" \
 	blocks --how hardlink "$T/groups"
 refused "a file that is not there" "none of the files can be used" \
-	blocks "$T/nowhere" "$T/nowhere2"
+	pair "$T/nowhere" "$T/nowhere2"
 finish

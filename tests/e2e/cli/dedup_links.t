@@ -168,19 +168,24 @@ if mkfs.btrfs -q "$T/image" >/dev/null 2>&1 &&
 	mount -o loop "$T/image" "$disk" 2>/dev/null &&
 	btrfs subvolume create "$disk/v1" >/dev/null &&
 	btrfs subvolume create "$disk/v2" >/dev/null; then
+	pair() { # FILE FILE ARGUMENT...: share the blocks of these two
+		printf '{"members":[{"score":100,"files":[{"path":"%s"}]},%s}]}\n' \
+			"$1" "{\"score\":80,\"files\":[{\"path\":\"$2\"}]" >"$T/pair"
+		dedup --blocks "${@:3}" "$T/pair"
+	}
 	gen 409600 4 >"$disk/v1/f"
 	cat "$disk/v1/f" >"$disk/v2/f"
 	sync -f "$disk"
-	like "$(dedup --blocks --apply "$disk/v1/f" "$disk/v2/f")" \
+	like "$(pair "$disk/v1/f" "$disk/v2/f" --apply)" \
 		"^1 file shares blocks" "subvolumes share blocks"
-	like "$(dedup --blocks --json "$disk/v1/f" "$disk/v2/f" | head -1)" \
+	like "$(pair "$disk/v1/f" "$disk/v2/f" --json | head -1)" \
 		'"shared_before": 409600' "all of them"
 	touch "$disk/v1/nocow"
 	if chattr +C "$disk/v1/nocow" 2>/dev/null; then
 		cat "$disk/v1/f" >"$disk/v1/nocow"
 		refused "a file that is not copied on write is told as that" \
 			"nocow: left alone: .*chattr" \
-			dedup --blocks --apply "$disk/v1/f" "$disk/v1/nocow"
+			pair "$disk/v1/f" "$disk/v1/nocow" --apply
 	else
 		skip "a file that is not copied on write is told as that" \
 			"no such attribute here"

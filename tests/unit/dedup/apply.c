@@ -92,8 +92,9 @@ static void plan_links(struct dedup_plan *p, enum dedup_method method,
 	if (third)
 		assert_int_equal(link(at("bb"), at("third")), 0);
 	step_rules = (struct dedup_rules){ .method = method };
+	*p = (struct dedup_plan){ 0 };
 	plan_names(p, &step_rules, names, 3);
-	assert_int_equal(p->step_count, 1);
+	assert_int_equal(step_count(p), 1);
 }
 
 IN_TREE(test_all_names_of_a_copy_become_links)
@@ -149,27 +150,27 @@ IN_TREE(test_a_copy_with_another_name_stays)
 IN_TREE(test_a_second_file_is_kept_when_one_has_all_its_links)
 {
 	const char *const names[] = { "a", "bb", "c/d", "c/e", "f" };
-	struct dedup_plan p;
+	struct dedup_plan p = { 0 };
 
 	write_file("f", text, 4000);
 	assert_int_equal(link(at("bb"), at("c/e")), 0);
 	step_rules = (struct dedup_rules){ .method = DEDUP_HARDLINK };
 	plan_names(&p, &step_rules, names, 5);
-	assert_int_equal(p.step_count, 3);
+	assert_int_equal(step_count(&p), 3);
 	links_left = 1; /* of the two that bb needs */
 	{
 		struct dedup_journal *j = NULL;
 		struct dedup_result r = { 0 };
 
 		assert_int_equal(dedup_journal_create(journal_path, &j), 0);
-		dedup_apply(&p, &p.steps[0], &step_rules, j, &r);
+		take_step(&p, 0, &step_rules, j, &r);
 		assert_int_equal(r.outcome, DEDUP_KEPT);
 		expect_both_names("");
 		expect_entries(5);
 		links_left = -1;
-		dedup_apply(&p, &p.steps[1], &step_rules, j, &r);
+		take_step(&p, 1, &step_rules, j, &r);
 		assert_int_equal(r.outcome, DEDUP_DONE);
-		assert_int_equal(r.keep, p.steps[0].replace);
+		assert_ptr_equal(&p.files[r.keep], step_of(&p, 0));
 		dedup_journal_free(j);
 	}
 	assert_int_equal(stat_of("bb").st_nlink, 3);
@@ -213,7 +214,7 @@ IN_TREE(test_the_plan_has_the_reasons_of_the_deed)
 		make[i]();
 		make_plan(&p, DEDUP_HARDLINK);
 		planned = (struct dedup_result){ 0 };
-		dedup_apply(&p, &p.steps[0], &step_rules, NULL, &planned);
+		take_step(&p, 0, &step_rules, NULL, &planned);
 		assert_int_equal(planned.outcome, DEDUP_SKIPPED);
 		apply_plan(&p);
 		assert_string_equal(planned.reason, last.reason);
@@ -221,7 +222,7 @@ IN_TREE(test_the_plan_has_the_reasons_of_the_deed)
 		assert_int_equal(set_up(state), 0);
 	}
 	make_plan(&p, DEDUP_HARDLINK);
-	dedup_apply(&p, &p.steps[0], &step_rules, NULL, &planned);
+	take_step(&p, 0, &step_rules, NULL, &planned);
 	assert_int_equal(planned.outcome, DEDUP_DONE);
 	dedup_plan_release(&p);
 	expect_entries(3);
@@ -308,8 +309,9 @@ static void plan_copy_in_directory(struct dedup_plan *p)
 	const char *const names[] = { "a", "c/d" };
 
 	step_rules = (struct dedup_rules){ .method = DEDUP_HARDLINK };
+	*p = (struct dedup_plan){ 0 };
 	plan_names(p, &step_rules, names, 2);
-	assert_int_equal(p->step_count, 1);
+	assert_int_equal(step_count(p), 1);
 }
 
 IN_TREE(test_a_directory_that_becomes_a_link_is_not_followed)

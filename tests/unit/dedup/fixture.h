@@ -225,15 +225,44 @@ static inline void plan_names(struct dedup_plan *p,
 			      const struct dedup_rules *by,
 			      const char *const *names, size_t count)
 {
-	const char *paths[8];
-	const struct dedup_set set = { .paths = paths, .count = count };
+	struct found_file files[8] = { 0 };
+	struct found_member member = { .files = files, .file_count = count };
+	const struct found_group group = { .members = &member, .count = 1 };
 	size_t i;
 
 	skipped[0] = '\0';
-	*p = (struct dedup_plan){ .skip = note_skip };
+	p->skip = note_skip;
 	for (i = 0; i < count; i++)
-		paths[i] = at(names[i]);
-	assert_int_equal(dedup_plan_add(p, by, &set), 0);
+		files[i].path = (char *)names[i];
+	assert_int_equal(dedup_plan_add(p, by, top, &group), 0);
+}
+
+/* Of the files that are to be made of others, the one of that number. */
+static inline struct dedup_file *step_of(const struct dedup_plan *p,
+					 size_t number)
+{
+	size_t i;
+
+	for (i = 0; i < p->file_count; i++)
+		if (p->files[i].keep != SIZE_MAX && !number--)
+			return &p->files[i];
+	return NULL;
+}
+
+static inline size_t step_count(const struct dedup_plan *p)
+{
+	size_t count = 0;
+
+	while (step_of(p, count))
+		count++;
+	return count;
+}
+
+static inline void take_step(struct dedup_plan *p, size_t number,
+			     const struct dedup_rules *by,
+			     struct dedup_journal *j, struct dedup_result *out)
+{
+	dedup_apply(p, (size_t)(step_of(p, number) - p->files), by, j, out);
 }
 
 static const char *const all[] = { "bb", "a", "c/d" };
@@ -250,9 +279,9 @@ static inline void apply_plan(struct dedup_plan *p)
 
 	(void)unlink(journal_path);
 	assert_int_equal(dedup_journal_create(journal_path, &j), 0);
-	for (i = 0; i < p->step_count; i++) {
+	for (i = 0; i < step_count(p); i++) {
 		last = (struct dedup_result){ 0 };
-		dedup_apply(p, &p->steps[i], &step_rules, j, &last);
+		take_step(p, i, &step_rules, j, &last);
 	}
 	dedup_journal_free(j);
 	dedup_plan_release(p);
@@ -264,8 +293,9 @@ static inline void make_plan(struct dedup_plan *p, enum dedup_method method)
 	const char *const names[] = { "a", "bb" };
 
 	step_rules = (struct dedup_rules){ .method = method };
+	*p = (struct dedup_plan){ 0 };
 	plan_names(p, &step_rules, names, 2);
-	assert_int_equal(p->step_count, 1);
+	assert_int_equal(step_count(p), 1);
 }
 
 static inline void dedup(enum dedup_method method)

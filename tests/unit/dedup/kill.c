@@ -239,24 +239,30 @@ static void apply(void)
 	struct dedup_plan p = { 0 };
 	struct dedup_journal *j = NULL;
 	struct dedup_result r;
-	const char *paths[COPIES + LINKS];
+	struct found_file files[COPIES + LINKS] = { 0 };
+	struct found_member member = { .files = files,
+				       .file_count = COPIES + LINKS };
+	const struct found_group group = { .members = &member, .count = 1 };
+	char paths[COPIES + LINKS][128];
 	size_t i;
 	int set, copy;
 
 	for (set = 0; set < SETS; set++) {
-		for (copy = 0; copy < COPIES; copy++)
-			paths[copy] = path_of(set * COPIES + copy);
-		for (copy = 0; copy < LINKS; copy++)
-			paths[COPIES + copy] = link_of(set, copy);
-		(void)dedup_plan_add(
-			&p, &rules,
-			&(struct dedup_set){ .paths = paths,
-					     .count = COPIES + LINKS });
+		for (copy = 0; copy < COPIES + LINKS; copy++) {
+			(void)snprintf(paths[copy], sizeof(paths[0]), "%s",
+				       copy < COPIES ?
+					       path_of(set * COPIES + copy) :
+					       link_of(set, copy - COPIES));
+			files[copy].path = paths[copy];
+		}
+		(void)dedup_plan_add(&p, &rules, NULL, &group);
 	}
 	if (dedup_journal_create(journal_path, &j))
 		_exit(2);
-	for (i = 0; i < p.step_count; i++) {
-		dedup_apply(&p, &p.steps[i], &rules, j, &r);
+	for (i = 0; i < p.file_count; i++) {
+		if (p.files[i].keep == SIZE_MAX)
+			continue;
+		dedup_apply(&p, i, &rules, j, &r);
 		if (r.outcome != DEDUP_DONE)
 			_exit(3);
 	}

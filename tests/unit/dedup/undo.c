@@ -64,7 +64,7 @@ IN_TREE(test_undo_restores_late_times)
 static void expect_links_undone(enum dedup_method method)
 {
 	const char *const names[] = { "a", "bb", "c/e", "f" };
-	struct dedup_plan p;
+	struct dedup_plan p = { 0 };
 
 	assert_int_equal(link(at("bb"), at("c/e")), 0);
 	assert_int_equal(link(at("bb"), at("f")), 0);
