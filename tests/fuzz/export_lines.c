@@ -6,33 +6,15 @@
 
 /* Exports, which come from elsewhere: compressed or not, damaged or cut. */
 
-static int open_again(void *arg, struct export_reader *out)
-{
-	FILE *in = arg;
-
-	rewind(in);
-	return export_open(out, in);
-}
-
-static int take_file(void *arg, const struct missing *m)
-{
-	(void)arg;
-	assert_true(m->member->file_count > 0);
-	assert_true(m->is_there);
-	return 0;
-}
-
 /* A tree has all that it has itself. */
 static void compare(FILE *in, uint64_t contents)
 {
-	struct missing_job job = { .threshold = 60,
-				   .reopen = open_again,
-				   .found = take_file,
-				   .arg = in };
+	const struct export_source source = { .copy = in };
 	struct export_reader r;
+	struct missing m;
 	FILE *copy;
 	char *bytes;
-	size_t len;
+	size_t len, i;
 	int c;
 
 	rewind(in);
@@ -44,8 +26,11 @@ static void compare(FILE *in, uint64_t contents)
 	copy = fmemopen(bytes, len, "r");
 	assert_non_null(copy);
 	assert_int_equal(export_open(&r, copy), 0);
-	assert_int_equal(missing_find(&job, &r), 0);
+	assert_int_equal(missing_find(&m, &r, &source, 60), 0);
 	assert_int_equal(r.contents, contents);
+	for (i = 0; i < m.count; i++)
+		assert_true(m.files[i].is_there);
+	missing_release(&m);
 	export_close(&r);
 	fclose(copy);
 	free(bytes);

@@ -227,15 +227,16 @@ TEST(test_a_group_that_is_read_begins_with_its_head)
 		"{\"score\":90,\"document_date\":253402300799,"
 		"\"files\":[{\"path\":\"last\"}]}]}";
 	static const char *const wanted[] = { "head", "new", "next", "last" };
-	struct groups_line line;
+	json_t *line = json_loads(text, 0, NULL);
+	struct groups g = { 0 };
 	size_t i;
 
-	assert_int_equal(groups_line_parse(text, sizeof(text) - 1, &line), 0);
-	for (i = 0; i < line.group.count; i++)
-		assert_string_equal(line.group.members[i].files->path,
-				    wanted[i]);
-	assert_int_equal(line.group.count, 4);
-	assert_int_equal(line.group.members[0].document_date, 9);
-	assert_int_equal(line.group.members[3].document_date, 0);
-	groups_line_release(&line);
+	assert_int_equal(groups_take_line(&g, line), GROUPS_GROUP);
+	for (i = 0; i < g.group.count; i++)
+		assert_string_equal(g.group.members[i].files->path, wanted[i]);
+	assert_int_equal(g.group.count, 4);
+	assert_int_equal(g.group.members[0].document_date, 9);
+	assert_int_equal(g.group.members[3].document_date, 0);
+	json_decref(line);
+	groups_close(&g);
 }

@@ -63,13 +63,11 @@ int export_write(FILE *out, struct groups *g, bool seeds);
 struct export_reader {
 	FILE *file, *text;  /* owned; file may be NULL */
 	struct lines lines; /* of text */
-	char *root;         /* owned; absolute, or NULL */
 	bool is_complete;   /* once the end was read */
 	bool ended;
 	uint64_t contents, files; /* read so far */
-	/* The content at hand. */
-	struct groups_line content;
-	struct digests digests; /* with size and XXH128 */
+	struct groups content;    /* a group of the content at hand; the root */
+	struct digests digests;   /* of it, with size and XXH128 */
 };
 
 /* in stays open.  -EMEDIUMTYPE: it is no export; -EPROTONOSUPPORT: of another
@@ -95,36 +93,51 @@ static inline const struct found_member *export_member(
 	return &r->content.group.members[0];
 }
 
-/* ---- comparing ---- */
+/* ---- sources ---- */
 
-/* One content of the one tree. */
-struct missing {
-	const struct found_member *member; /* its files, of the one tree */
-	bool is_there;    /* the other tree has it, under whatever name */
-	int score;        /* of the best near-duplicate; 0: there is none */
-	const char *near; /* its path in the other tree, or NULL */
+/* An export that can be read again. */
+struct export_source {
+	const char *path;
+	FILE *copy; /* in place of a file at that path, or NULL */
 };
 
-struct missing_job {
-	int threshold; /* of near-duplicates, 1..100; 0: none are looked for */
-	/* Opens the other export again, from its begin; not 0 ends it. */
-	int (*reopen)(void *arg, struct export_reader *out);
-	/* Called for each content; not 0 ends it. */
-	int (*found)(void *arg, const struct missing *m);
-	void *arg;
+/* Opens it from its begin, as export_open(); to be closed in any case. */
+int export_source_open(const struct export_source *s,
+		       struct export_reader *out);
+
+/* ---- comparing ---- */
+
+/* A file of the one tree. */
+struct missing_file {
+	char *path;
+	char *near; /* the best near-duplicate in the other tree, or NULL */
+	int score;  /* of that */
+	uint64_t size;
+	int64_t mtime_ns;
+	bool is_there; /* the other tree has the content, under whatever name */
+};
+
+struct missing {
+	struct missing_file *files; /* owned, and the strings */
+	size_t count;
+	bool incomplete;      /* one of the exports is not complete */
 	bool failed_in_other; /* the error is of the other export, */
 	size_t other_line;    /* at that line */
-	bool incomplete;      /* one of the exports is not complete */
 };
 
 /*
- * What the tree of `one` has that the other has not.  Contents without an equal
- * one are collected, MISSING_BATCH at most; then the other export is read again
- * and each of its contents is searched for among them.  So memory is bounded by
- * the batch, and the other export is read once for each and once more.
- * 0 or a negative errno, see export_next().
+ * All files of the tree of `one`, and what the other has of them.  threshold:
+ * of near-duplicates, 1..100; 0: none are looked for.
+ *
+ * The digests of contents without an equal one are collected, MISSING_BATCH at
+ * most; then the other export is read again and each of its contents is searched
+ * for among them.  So memory is bounded by the batch and by the paths of one, and
+ * the other export is read once for each batch and once more.  0 or a negative
+ * errno, see export_next().  To be released in any case.
  */
 #define MISSING_BATCH 50000
-int missing_find(struct missing_job *job, struct export_reader *one);
+int missing_find(struct missing *m, struct export_reader *one,
+		 const struct export_source *other, int threshold);
+void missing_release(struct missing *m);
 
 #endif

@@ -9,14 +9,14 @@
 
 /* A content of the one tree that the other has not. */
 struct candidate {
-	struct found_group group; /* owned; of one member */
 	struct digests digests;
-	char *near; /* owned; the best so far */
-	int score;
+	size_t first, count; /* its files */
 };
 
 struct batch {
-	struct missing_job *job;
+	struct missing *m;
+	const struct export_source *other;
+	int threshold;
 	struct candidate *all;
 	size_t count;
 	struct near_index near; /* content i + 1 is all[i] */
@@ -24,132 +24,136 @@ struct batch {
 
 static void batch_clear(struct batch *b)
 {
-	while (b->count) {
-		struct candidate *c = &b->all[--b->count];
-
-		found_group_release(&c->group);
-		digests_release(&c->digests);
-		free(c->near);
-	}
+	while (b->count)
+		digests_release(&b->all[--b->count].digests);
 	free(b->all);
 	b->all = NULL;
 }
 
-/* Takes the content at hand out of the reader. */
-static int batch_add(struct batch *b, struct export_reader *r)
+void missing_release(struct missing *m)
 {
-	struct candidate *c = array_with_room(b->all, b->count, sizeof(*c));
-
-	if (!c)
-		return -ENOMEM;
-	b->all = c;
-	c += b->count;
-	*c = (struct candidate){ .group = r->content.group };
-	r->content.group = (struct found_group){ 0 };
-	b->count++;
-	return digests_copy(&r->digests, &c->digests);
+	while (m->count) {
+		free(m->files[--m->count].path);
+		free(m->files[m->count].near);
+	}
+	free(m->files);
+	m->files = NULL;
 }
 
 /* ---- near-duplicates ---- */
 
-/* Searches for the content at hand of the other tree in the batch.  Of two that
- * are as like, the first path is taken. */
+/* Of two that are as like, the first path is taken. */
+static int set_near(struct missing_file *f, int score, const char *path)
+{
+	if (score < f->score ||
+	    (score == f->score && f->near && strcmp(f->near, path) <= 0))
+		return 0;
+	free(f->near);
+	f->near = strdup(path);
+	f->score = score;
+	return f->near ? 0 : -ENOMEM;
+}
+
+/* Searches for the content at hand of the other tree in the batch. */
 static int search_content(struct batch *b, const struct export_reader *r)
 {
 	const char *path = export_member(r)->files[0].path;
-	size_t count = 0, i;
-	int err = near_search(&b->near, &r->digests, b->job->threshold, &count);
+	size_t count = 0, i, k;
+	int err = near_search(&b->near, &r->digests, b->threshold, &count);
 
 	for (i = 0; i < count && !err; i++) {
 		const struct index_match *match = &b->near.matches[i];
-		struct candidate *c = &b->all[match->content - 1];
+		const struct candidate *c = &b->all[match->content - 1];
 
-		if (match->verdict.score < c->score ||
-		    (match->verdict.score == c->score && c->near &&
-		     strcmp(c->near, path) <= 0))
-			continue;
-		free(c->near);
-		c->near = strdup(path);
-		c->score = match->verdict.score;
-		err = c->near ? 0 : -ENOMEM;
+		for (k = 0; k < c->count && !err; k++)
+			err = set_near(&b->m->files[c->first + k],
+				       match->verdict.score, path);
 	}
 	return err;
 }
 
-static int search_other(struct batch *b)
+/* Finds near-duplicates of all in the batch, and empties it. */
+static int finish_batch(struct batch *b)
 {
-	struct missing_job *job = b->job;
+	struct missing *m = b->m;
 	struct export_reader r = { 0 };
 	size_t i;
 	int err = 0, more = 1;
 
 	for (i = 0; i < b->count && !err; i++)
 		err = near_add(&b->near, &b->all[i].digests);
-	if (!err)
+	if (!err && b->count)
 		err = near_begin(&b->near);
-	if (err)
-		return err;
-	job->failed_in_other = true;
-	err = job->reopen(job->arg, &r);
-	while (!err && (more = export_next(&r)) > 0)
-		err = search_content(b, &r);
-	if (!err)
-		err = more;
-	if (!err)
-		job->failed_in_other = false;
-	else
-		job->other_line = r.lines.number;
-	export_close(&r);
-	return err;
-}
-
-/* Finds near-duplicates of all in the batch, reports them and empties it. */
-static int finish_batch(struct batch *b)
-{
-	struct missing_job *job = b->job;
-	size_t i;
-	int err = 0;
-
-	if (job->threshold && b->count)
-		err = search_other(b);
-	near_release(&b->near);
-	for (i = 0; i < b->count && !err; i++) {
-		const struct candidate *c = &b->all[i];
-		const struct missing m = { .member = &c->group.members[0],
-					   .score = c->score,
-					   .near = c->near };
-
-		err = job->found(job->arg, &m);
+	if (!err && b->count) {
+		err = export_source_open(b->other, &r);
+		while (!err && (more = export_next(&r)) > 0)
+			err = search_content(b, &r);
+		err = err ? err : more;
+		m->failed_in_other = err != 0;
+		m->other_line = r.lines.number;
 	}
-	if (!err)
-		batch_clear(b);
+	export_close(&r);
+	near_release(&b->near);
+	batch_clear(b);
 	return err;
 }
 
 /* ---- equal contents ---- */
 
-/* The other tree has the content at hand. */
-static int report_there(struct missing_job *job, struct export_reader *r)
+/* The files of the content at hand. */
+static int add_files(struct missing *m, const struct export_reader *r,
+		     bool is_there)
 {
-	const struct missing m = { .member = export_member(r),
-				   .is_there = true };
+	const struct found_member *of = export_member(r);
+	struct missing_file *files;
+	size_t i;
 
-	return job->found(job->arg, &m);
+	for (i = 0; i < of->file_count; i++) {
+		files = array_with_room(m->files, m->count, sizeof(*files));
+		if (!files)
+			return -ENOMEM;
+		m->files = files;
+		files += m->count;
+		*files = (struct missing_file){
+			.path = strdup(of->files[i].path),
+			.size = of->size,
+			.mtime_ns = of->files[i].mtime_ns,
+			.is_there = is_there,
+		};
+		if (!files->path)
+			return -ENOMEM;
+		m->count++;
+	}
+	return 0;
+}
+
+static int batch_add(struct batch *b, const struct export_reader *r)
+{
+	struct candidate *c = array_with_room(b->all, b->count, sizeof(*c));
+	const size_t files = export_member(r)->file_count;
+
+	if (!c)
+		return -ENOMEM;
+	b->all = c;
+	c += b->count++;
+	*c = (struct candidate){ .first = b->m->count - files, .count = files };
+	return digests_copy(&r->digests, &c->digests);
 }
 
 static int compare(struct batch *b, struct export_reader *one,
 		   struct export_reader *other)
 {
-	bool *in_other = &b->job->failed_in_other;
 	int more = export_next(other), next = 1, err = 0;
+	bool is_there;
 
 	while (!err && more >= 0 && (next = export_next(one)) > 0) {
 		while (more > 0 &&
 		       export_order(&other->digests, &one->digests) < 0)
 			more = export_next(other);
-		if (more > 0 && !export_order(&other->digests, &one->digests))
-			err = report_there(b->job, one);
-		else if (more >= 0)
+		is_there = more > 0 &&
+			   !export_order(&other->digests, &one->digests);
+		err = add_files(b->m, one, is_there);
+		if (!err && more >= 0 && !is_there && b->threshold)
 			err = batch_add(b, one);
 		if (!err && b->count >= MISSING_BATCH)
 			err = finish_batch(b);
@@ -160,31 +164,33 @@ static int compare(struct batch *b, struct export_reader *one,
 	while (!err && more > 0)
 		more = export_next(other);
 	if (!err && more < 0) {
-		*in_other = true;
+		b->m->failed_in_other = true;
+		b->m->other_line = other->lines.number;
 		return more;
 	}
-	if (!err)
-		err = finish_batch(b);
-	b->job->incomplete = !one->is_complete || !other->is_complete;
-	return err;
+	b->m->incomplete = !one->is_complete || !other->is_complete;
+	return err ? err : finish_batch(b);
 }
 
-int missing_find(struct missing_job *job, struct export_reader *one)
+int missing_find(struct missing *m, struct export_reader *one,
+		 const struct export_source *other, int threshold)
 {
 	struct batch *b = calloc(1, sizeof(*b));
-	struct export_reader other = { 0 };
+	struct export_reader r;
 	int err;
 
+	*m = (struct missing){ 0 };
 	if (!b)
 		return -ENOMEM;
-	b->job = job;
-	err = job->reopen(job->arg, &other);
-	job->failed_in_other = err != 0;
+	b->m = m;
+	b->other = other;
+	b->threshold = threshold;
+	err = export_source_open(other, &r);
+	m->failed_in_other = err != 0;
+	m->other_line = r.lines.number;
 	if (!err)
-		err = compare(b, one, &other);
-	if (!job->other_line)
-		job->other_line = other.lines.number;
-	export_close(&other);
+		err = compare(b, one, &r);
+	export_close(&r);
 	batch_clear(b);
 	free(b);
 	return err;

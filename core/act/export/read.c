@@ -36,7 +36,7 @@ static int read_head(struct export_reader *r)
 	else
 		err = 0;
 	if (!err)
-		r->root = json_get_path(object, "root");
+		r->content.root = json_get_path(object, "root");
 	json_decref(object);
 	return err;
 }
@@ -48,16 +48,29 @@ int export_open(struct export_reader *r, FILE *in)
 	return r->text ? read_head(r) : -errno;
 }
 
+int export_source_open(const struct export_source *s, struct export_reader *out)
+{
+	FILE *file = s->copy ? s->copy : fopen(s->path, "re");
+	int err;
+
+	*out = (struct export_reader){ 0 };
+	if (!file)
+		return -errno;
+	rewind(file);
+	err = export_open(out, file);
+	out->file = s->copy ? NULL : file;
+	return err;
+}
+
 void export_close(struct export_reader *r)
 {
-	groups_line_release(&r->content);
+	groups_close(&r->content);
 	digests_release(&r->digests);
 	if (r->text)
 		(void)fclose(r->text);
 	if (r->file)
 		(void)fclose(r->file);
 	lines_release(&r->lines);
-	free(r->root);
 	*r = (struct export_reader){ 0 };
 }
 
@@ -103,6 +116,7 @@ static int take_end(struct export_reader *r)
 
 int export_next(struct export_reader *r)
 {
+	json_t *object;
 	int err;
 
 	if (r->ended)
@@ -110,9 +124,11 @@ int export_next(struct export_reader *r)
 	err = read_line(r);
 	if (err <= 0)
 		return err ? err : -ENODATA;
-	groups_line_release(&r->content);
-	err = groups_line_parse(r->lines.text, r->lines.len, &r->content);
-	if (err)
+	found_group_release(&r->content.group);
+	object = json_loadb(r->lines.text, r->lines.len, 0, NULL);
+	err = groups_take_line(&r->content, object);
+	json_decref(object);
+	if (err < 0)
 		return err == -EINVAL ? -EBADMSG : err;
-	return r->content.has_totals ? take_end(r) : take_content(r);
+	return err == GROUPS_GROUP ? take_content(r) : take_end(r);
 }

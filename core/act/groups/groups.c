@@ -225,30 +225,17 @@ static int next_of_mount(struct groups *g)
 
 static int next_of_file(struct groups *g)
 {
-	struct groups_line line = { 0 };
-	int err;
+	json_t *object;
+	int event;
 
-	for (;;) {
-		err = lines_next(&g->file, CLIENT_LINE_MAX);
-		if (err <= 0)
-			return err;
-		err = groups_line_parse(g->file.text, g->file.len, &line);
-		if (err)
-			return err;
-		if (!line.has_totals)
+	while ((event = lines_next(&g->file, CLIENT_LINE_MAX)) > 0) {
+		object = json_loadb(g->file.text, g->file.len, 0, NULL);
+		event = groups_take_line(g, object);
+		json_decref(object);
+		if (event)
 			break;
-		line.totals.threshold = g->totals.threshold;
-		g->totals = line.totals;
-		groups_line_release(&line);
 	}
-	if (line.root) {
-		free(g->root);
-		g->root = line.root;
-	}
-	if (line.threshold)
-		g->totals.threshold = line.threshold;
-	g->group = line.group;
-	return GROUPS_GROUP;
+	return event;
 }
 
 int groups_next(struct groups *g)

@@ -178,18 +178,12 @@ int found_group_order(struct found_group *group, enum found_order *out);
 
 /* ---- line.c: what kin groups --json prints ---- */
 
-/* A group as it was written, neither sorted nor summed again, or the totals. */
-struct groups_line {
-	struct found_group group;
-	char *root;    /* absolute; that paths are relative to; or NULL */
-	int threshold; /* 0: not told */
-	bool has_totals;
-	struct groups_totals totals;
-};
-
-/* -EINVAL: not such a line.  -ENOMEM.  The caller releases what it gets. */
-int groups_line_parse(const char *text, size_t len, struct groups_line *out);
-void groups_line_release(struct groups_line *line);
+/*
+ * GROUPS_GROUP: a group as it was written, neither sorted nor summed again, in
+ * g->group, and g->root if it says that; GROUPS_END: the totals, in g->totals.
+ * -EINVAL: it is neither.  -ENOMEM.  g->group is empty before.
+ */
+int groups_take_line(struct groups *g, const struct json_t *object);
 
 /* Adds a content and its one file as a line of a mount's answer has them, with
  * the keys of such a line.  -EINVAL, -ENOMEM; to be released in any case. */

@@ -145,37 +145,35 @@ static void head_first(struct found_group *group)
 	group->members[0] = head;
 }
 
-static int take_group(const json_t *object, struct groups_line *line)
+static int take_group(struct groups *g, const json_t *object)
 {
 	const json_t *members = json_object_get(object, "members");
-	bool has_root = json_object_get(object, "root") ||
-			json_object_get(object, "root_hex");
-	uint64_t threshold = 0;
+	uint64_t threshold = (uint64_t)g->totals.threshold;
 	size_t i;
 	int err = json_get_number(object, "threshold", 100, &threshold);
 
-	line->threshold = (int)threshold;
-	if (!err && has_root) {
-		line->root = json_get_path(object, "root");
-		err = line->root && *line->root == '/' ? 0 : -EINVAL;
+	g->totals.threshold = (int)threshold;
+	if (!err && (json_object_get(object, "root") ||
+		     json_object_get(object, "root_hex"))) {
+		free(g->root);
+		g->root = json_get_path(object, "root");
+		err = g->root && *g->root == '/' ? 0 : -EINVAL;
 	}
 	if (!err)
 		err = json_get_number(object, "saved_exact", INT64_MAX,
-				      &line->group.saved_exact);
+				      &g->group.saved_exact);
 	if (!err)
 		err = json_get_number(object, "saved_near", INT64_MAX,
-				      &line->group.saved_near);
+				      &g->group.saved_near);
 	for (i = 0; !err && i < json_array_size(members); i++) {
 		const json_t *member = json_array_get(members, i);
 
-		err = add_member(&line->group, member);
+		err = add_member(&g->group, member);
 		if (!err && json_is_true(json_object_get(member, "head")))
-			head_first(&line->group);
+			head_first(&g->group);
 	}
-	return err;
+	return err ? err : GROUPS_GROUP;
 }
-
-/* ---- the totals ---- */
 
 static int take_totals(const json_t *object, struct groups_totals *t)
 {
@@ -194,32 +192,12 @@ static int take_totals(const json_t *object, struct groups_totals *t)
 	return err;
 }
 
-/* ---- the line ---- */
-
-void groups_line_release(struct groups_line *line)
+int groups_take_line(struct groups *g, const json_t *object)
 {
-	found_group_release(&line->group);
-	free(line->root);
-	*line = (struct groups_line){ 0 };
-}
-
-int groups_line_parse(const char *text, size_t len, struct groups_line *out)
-{
-	struct groups_line line = { 0 };
-	json_t *object = json_loadb(text, len, 0, NULL);
 	const json_t *totals = json_object_get(object, "totals");
-	int err = -EINVAL;
 
-	if (json_is_array(json_object_get(object, "members"))) {
-		err = take_group(object, &line);
-	} else if (json_is_object(totals)) {
-		line.has_totals = true;
-		err = take_totals(totals, &line.totals);
-	}
-	json_decref(object);
-	if (err)
-		groups_line_release(&line);
-	else
-		*out = line;
-	return err;
+	if (json_is_array(json_object_get(object, "members")))
+		return take_group(g, object);
+	return json_is_object(totals) ? take_totals(totals, &g->totals) :
+					-EINVAL;
 }

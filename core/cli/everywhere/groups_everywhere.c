@@ -30,18 +30,16 @@ static int name_files(json_t *line)
 
 static int print_text(struct groups_printer *p, json_t *line)
 {
-	struct groups_line group = { 0 };
+	struct groups g = { 0 };
 	int err = name_files(line);
-	char *text = err ? NULL : json_dumps(line, 0);
 
 	if (!err)
-		err = text ? groups_line_parse(text, strlen(text), &group) :
-			     -ENOMEM;
+		err = groups_take_line(&g, line);
 	if (!err)
-		err = group.has_totals ? groups_print_totals(p, &group.totals) :
-					 groups_print(p, &group.group, 0);
-	groups_line_release(&group);
-	free(text);
+		err = groups_print_totals(p, &g.totals);
+	else if (err == GROUPS_GROUP)
+		err = groups_print(p, &g.group, 0);
+	groups_close(&g);
 	return err == -EINVAL ? -EBADMSG : err;
 }
 

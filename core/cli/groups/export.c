@@ -41,19 +41,6 @@ int export_mount(const struct mount *mount, const struct filter *filter,
 
 /* ---- files ---- */
 
-int export_open_path(const char *path, struct export_reader *out)
-{
-	FILE *file = fopen(path, "re");
-	int err;
-
-	*out = (struct export_reader){ 0 };
-	if (!file)
-		return -errno;
-	err = export_open(out, file);
-	out->file = file;
-	return err;
-}
-
 int export_complain(const char *path, size_t line, int err)
 {
 	if (err == -EMEDIUMTYPE)
@@ -82,8 +69,8 @@ static int copy_mount(struct export_side *s, const struct mount *mount)
 	FILE *stream;
 	int code;
 
-	s->copy = tmpfile();
-	stream = s->copy ? export_compress(s->copy) : NULL;
+	s->source.copy = tmpfile();
+	stream = s->source.copy ? export_compress(s->source.copy) : NULL;
 	if (!stream)
 		return cli_complain_errno("temporary file", -errno);
 	code = export_mount(mount, &all, stream, s->seeds, &incomplete);
@@ -98,11 +85,11 @@ int export_side_prepare(struct export_side *s)
 	struct stat st;
 	int code;
 
-	if (stat(s->path, &st))
-		return cli_complain_errno(s->path, -errno);
+	if (stat(s->source.path, &st))
+		return cli_complain_errno(s->source.path, -errno);
 	if (!S_ISDIR(st.st_mode))
 		return EXIT_OK;
-	code = mount_find_or_complain(s->path, &mount);
+	code = mount_find_or_complain(s->source.path, &mount);
 	if (!code)
 		code = copy_mount(s, &mount);
 	s->root = mount.root;
@@ -111,18 +98,10 @@ int export_side_prepare(struct export_side *s)
 	return code;
 }
 
-int export_side_open(struct export_side *s, struct export_reader *out)
-{
-	if (!s->copy)
-		return export_open_path(s->path, out);
-	rewind(s->copy);
-	return export_open(out, s->copy);
-}
-
 void export_side_release(struct export_side *s)
 {
-	if (s->copy)
-		(void)fclose(s->copy);
+	if (s->source.copy)
+		(void)fclose(s->source.copy);
 	free(s->root);
 }
 

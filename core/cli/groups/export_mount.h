@@ -14,22 +14,16 @@
 int export_mount(const struct mount *mount, const struct filter *filter,
 		 FILE *out, bool seeds, bool *incomplete_out);
 
-/* Opens a file, as export_open() does; to be closed in any case. */
-int export_open_path(const char *path, struct export_reader *out);
-
-/* An operand that is an export, a mount or a directory of one: a file that can
- * be read again. */
+/* An operand that is an export, a mount or a directory of one. */
 struct export_side {
-	const char *path; /* as given */
-	bool seeds;       /* what seeds_read() needs of a mount is enough */
-	FILE *copy;       /* of a mount: an unnamed file; else NULL */
-	char *root;       /* owned; of the mount */
+	struct export_source source; /* its path as given; copy: owned */
+	bool seeds; /* what seeds_read() needs of a mount is enough */
+	char *root; /* owned; of the mount */
 };
 
-/* EXIT_OK, or EXIT_FAILED and a message. */
+/* Of a mount, exports it to a file without a name.  EXIT_OK, or EXIT_FAILED and a
+ * message. */
 int export_side_prepare(struct export_side *s);
-/* From its begin; as export_open(). */
-int export_side_open(struct export_side *s, struct export_reader *out);
 void export_side_release(struct export_side *s);
 
 /* Says what an error of a reader means, at that line.  EXIT_FAILED. */

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/array.h"
 #include "core/base/text.h"
 #include "core/cli/cli.h"
 #include "core/cli/groups/export_mount.h"
@@ -12,22 +11,12 @@
 
 enum { DEFAULT_THRESHOLD = 60 };
 
-/* A file of the one tree. */
-struct missing_file {
-	char *path, *near; /* owned */
-	int score;
-	int64_t size, mtime_ns;
-	bool is_there; /* the other tree has it, or it was not asked for */
-};
-
 struct missing_command {
 	struct export_side one, other;
 	struct filter filter;
 	struct best best;
 	bool exact;
-	struct missing_job job;
-	struct missing_file *files;
-	size_t count;
+	struct missing found;
 	char *root; /* of the one tree; owned */
 	struct table table;
 	uint64_t missing, bytes;
@@ -44,47 +33,7 @@ static const struct column columns[] = {
 	{ 0 },
 };
 
-/* ---- what was found ---- */
-
-static int reopen(void *arg, struct export_reader *out)
-{
-	struct missing_command *c = arg;
-
-	return export_side_open(&c->other, out);
-}
-
-static int add(struct missing_command *c, const struct missing *m,
-	       const struct found_file *file)
-{
-	struct missing_file *all = array_with_room(c->files, c->count,
-						   sizeof(*all)),
-			    *f;
-
-	if (!all)
-		return -ENOMEM;
-	c->files = all;
-	f = &all[c->count++];
-	*f = (struct missing_file){
-		.path = strdup(file->path),
-		.near = m->near ? strdup(m->near) : NULL,
-		.score = m->score,
-		.size = (int64_t)m->member->size,
-		.mtime_ns = file->mtime_ns,
-		.is_there = m->is_there || !filter_takes(&c->filter, file->path,
-							 m->member->size),
-	};
-	return f->path && (f->near || !m->near) ? 0 : -ENOMEM;
-}
-
-static int keep(void *arg, const struct missing *m)
-{
-	size_t i;
-	int err = 0;
-
-	for (i = 0; i < m->member->file_count && !err; i++)
-		err = add(arg, m, &m->member->files[i]);
-	return err;
-}
+/* ---- output ---- */
 
 static int by_path(const void *a, const void *b)
 {
@@ -93,29 +42,28 @@ static int by_path(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-/* ---- output ---- */
-
 /* The directory that is missing as a whole from the i-th file on: the number of
  * its files, and the length of its name with the slash; 1: there is none, or the
  * file is alone in it. */
 static size_t find_whole(const struct missing_command *c, size_t i,
 			 size_t *len_out)
 {
-	const char *path = c->files[i].path, *slash = path;
+	const struct missing_file *files = c->found.files;
+	const char *path = files[i].path, *slash = path;
+	const size_t count = c->found.count;
 	size_t len, end;
 
 	while ((slash = strchr(slash, '/'))) {
 		len = (size_t)(++slash - path);
-		if (i && !strncmp(c->files[i - 1].path, path, len))
+		if (i && !strncmp(files[i - 1].path, path, len))
 			continue;
-		for (end = i; end < c->count; end++)
-			if (strncmp(c->files[end].path, path, len) != 0 ||
-			    c->files[end].is_there || c->files[end].near)
+		for (end = i; end < count; end++)
+			if (strncmp(files[end].path, path, len) != 0 ||
+			    files[end].is_there || files[end].near)
 				break;
 		*len_out = len;
 		if (end > i + 1 &&
-		    (end == c->count ||
-		     strncmp(c->files[end].path, path, len) != 0))
+		    (end == count || strncmp(files[end].path, path, len) != 0))
 			return end - i;
 	}
 	return 1;
@@ -131,8 +79,9 @@ static int print_row(struct missing_command *c, const struct missing_file *f,
 		cell_number(size),
 		files ? cell_none() : cell_time(f->mtime_ns),
 		/* Paths of an export lead nowhere here. */
-		cell_path(path,
-			  c->one.copy || c->table.output.json ? c->root : NULL),
+		cell_path(path, c->one.source.copy || c->table.output.json ?
+					c->root :
+					NULL),
 		cell_path(f->near, c->other.root),
 	};
 
@@ -147,12 +96,12 @@ static int print_totals(const struct missing_command *c)
 		return table_totals(json_pack("{s:I, s:I}", "files",
 					      (json_int_t)c->missing, "bytes",
 					      (json_int_t)c->bytes),
-				    !c->job.incomplete, "incomplete");
+				    !c->found.incomplete, "incomplete");
 	fprintf(stderr, "%llu %s, %s, not in %s\n",
 		(unsigned long long)c->missing,
 		text_plural(c->missing, "file", "files"),
 		text_format_size((double)c->bytes, TEXT_UNITS_BRIEF, size),
-		c->other.path);
+		c->other.source.path);
 	return EXIT_OK;
 }
 
@@ -160,22 +109,25 @@ static int print_totals(const struct missing_command *c)
 static int print_all(struct missing_command *c)
 {
 	const bool whole = !c->table.output.json && !c->table.output.nul;
+	struct missing_file *files = c->found.files, *f;
 	size_t i, k, len = 0, count;
 	int code = EXIT_OK;
 
-	if (c->count)
-		qsort(c->files, c->count, sizeof(*c->files), by_path);
-	for (i = 0; i < c->count && !code; i += count) {
-		struct missing_file *f = &c->files[i];
+	for (f = files; f < files + c->found.count; f++)
+		f->is_there |= !filter_takes(&c->filter, f->path, f->size);
+	if (c->found.count)
+		qsort(files, c->found.count, sizeof(*files), by_path);
+	for (i = 0; i < c->found.count && !code; i += count) {
 		int64_t size = 0;
 
+		f = &files[i];
 		count = whole && !f->near && !f->is_there ?
 				find_whole(c, i, &len) :
 				1;
 		if (f->is_there)
 			continue;
 		for (k = 0; k < count; k++)
-			size += c->files[i + k].size;
+			size += (int64_t)f[k].size;
 		c->missing += count;
 		c->bytes += (uint64_t)size;
 		if (count > 1)
@@ -191,26 +143,28 @@ static int print_all(struct missing_command *c)
 
 static int compare(struct missing_command *c)
 {
+	const int threshold = c->exact          ? 0 :
+			      c->best.threshold ? c->best.threshold :
+						  DEFAULT_THRESHOLD;
+	const char *other = c->other.source.path, *path = c->one.source.path;
 	struct export_reader one;
-	int err = export_side_open(&c->one, &one), code = EXIT_OK;
-	bool in_other = false;
+	int err = export_source_open(&c->one.source, &one), code = EXIT_OK;
 
-	if (!err) {
-		err = missing_find(&c->job, &one);
-		in_other = c->job.failed_in_other;
-	}
-	if (err && in_other)
-		code = export_complain(c->other.path, c->job.other_line, err);
+	if (!err)
+		err = missing_find(&c->found, &one, &c->other.source,
+				   threshold);
+	if (err && c->found.failed_in_other)
+		code = export_complain(other, c->found.other_line, err);
 	else if (err)
-		code = export_complain(c->one.path, one.lines.number, err);
-	else if (one.root && !(c->root = strdup(one.root)))
-		code = export_complain(c->one.path, 0, -ENOMEM);
+		code = export_complain(path, one.lines.number, err);
+	else if (one.content.root && !(c->root = strdup(one.content.root)))
+		code = export_complain(path, 0, -ENOMEM);
 	export_close(&one);
 	if (!code)
 		code = print_all(c);
-	if (code || !c->job.incomplete)
+	if (code || !c->found.incomplete)
 		return code;
-	return cli_complain_incomplete(c->other.path);
+	return cli_complain_incomplete(other);
 }
 
 static int parse(struct missing_command *c, int argc, char **argv)
@@ -221,46 +175,30 @@ static int parse(struct missing_command *c, int argc, char **argv)
 		code = output_check(&command_missing, &c->table.output);
 	if (code)
 		return code;
-	c->one.path = argv[optind];
-	c->other.path = argv[optind + 1];
-	c->job.threshold = c->exact          ? 0 :
-			   c->best.threshold ? c->best.threshold :
-					       DEFAULT_THRESHOLD;
+	c->one.source.path = argv[optind];
+	c->other.source.path = argv[optind + 1];
 	return EXIT_OK;
-}
-
-static void command_release(struct missing_command *c)
-{
-	export_side_release(&c->one);
-	export_side_release(&c->other);
-	filter_release(&c->filter);
-	while (c->count) {
-		free(c->files[--c->count].path);
-		free(c->files[c->count].near);
-	}
-	free(c->files);
-	free(c->root);
-	free((char *)c->table.base);
 }
 
 static int run(int argc, char **argv)
 {
-	struct missing_command c = {
-		.job = { .reopen = reopen, .found = keep },
-		.table = { .columns = columns },
-	};
+	struct missing_command c = { .table.columns = columns };
 	int code = parse(&c, argc, argv);
 
-	c.job.arg = &c;
 	if (!code)
-		c.table.base = path_base_of(c.one.path);
+		c.table.base = path_base_of(c.one.source.path);
 	if (!code)
 		code = export_side_prepare(&c.one);
 	if (!code)
 		code = export_side_prepare(&c.other);
 	if (!code)
 		code = compare(&c);
-	command_release(&c);
+	export_side_release(&c.one);
+	export_side_release(&c.other);
+	missing_release(&c.found);
+	filter_release(&c.filter);
+	free(c.root);
+	free((char *)c.table.base);
 	return code;
 }
 

@@ -207,7 +207,7 @@ static int print_base(struct seed_command *c)
 		return cli_complain_errno(c->base_of, err);
 	if (!base.file)
 		return EXIT_FAILED;
-	printf("%s/%s%c", c->here.path, base.file->path,
+	printf("%s/%s%c", c->here.source.path, base.file->path,
 	       c->table.output.nul ? '\0' : '\n');
 	return EXIT_OK;
 }
@@ -219,7 +219,7 @@ static int print_base(struct seed_command *c)
 static int make_into(struct seed_command *c)
 {
 	struct mount mount = { 0 };
-	int code = mount_find_or_complain(c->here.path, &mount);
+	int code = mount_find_or_complain(c->here.source.path, &mount);
 
 	if (!code)
 		c->source = mount_get_place(&mount, NULL, "source");
@@ -228,7 +228,7 @@ static int make_into(struct seed_command *c)
 		return code;
 	if (!c->source)
 		return cli_complain(
-			c->here.path,
+			c->here.source.path,
 			"the mount of another user: its files are not "
 			"linked; --json prints the bases");
 	c->source_fd = open(c->source, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -298,17 +298,17 @@ static int match(struct seed_command *c)
 {
 	struct export_reader r;
 	bool complete;
-	int err = export_side_open(&c->sender, &r), code = EXIT_OK;
+	int err = export_source_open(&c->sender.source, &r), code = EXIT_OK;
 
 	if (!err)
 		err = take_all(c, &r);
 	complete = r.is_complete;
 	if (err)
 		code = err > 0 ? EXIT_FAILED :
-				 export_complain(c->sender.path, r.lines.number,
-						 err);
+				 export_complain(c->sender.source.path,
+						 r.lines.number, err);
 	else
-		print_totals(c, r.root);
+		print_totals(c, r.content.root);
 	export_close(&r);
 	if (!code && c->table.output.json)
 		code = table_totals(
@@ -316,18 +316,19 @@ static int match(struct seed_command *c)
 			complete, NULL);
 	if (code || complete)
 		return code;
-	return cli_complain_incomplete(c->sender.path);
+	return cli_complain_incomplete(c->sender.source.path);
 }
 
 static int read_here(struct seed_command *c)
 {
 	struct export_reader r;
-	int err = export_side_open(&c->here, &r), code = EXIT_OK;
+	int err = export_source_open(&c->here.source, &r), code = EXIT_OK;
 
 	if (!err)
 		err = seeds_read(&c->seeds, &r);
 	if (err)
-		code = export_complain(c->here.path, r.lines.number, err);
+		code = export_complain(c->here.source.path, r.lines.number,
+				       err);
 	export_close(&r);
 	return code;
 }
@@ -354,8 +355,8 @@ static int parse(struct seed_command *c, int argc, char **argv)
 					       "which file of kin export "
 					       "--seeds, and which mount?");
 	if (!c->base_of)
-		c->sender.path = argv[optind];
-	c->here.path = argv[argc - 1];
+		c->sender.source.path = argv[optind];
+	c->here.source.path = argv[argc - 1];
 	return EXIT_OK;
 }
 

@@ -92,15 +92,16 @@ static int compare_content(struct in_search *in, const struct export_reader *r)
 int similar_in(struct similar_job *job)
 {
 	struct in_search in = { .job = job };
+	const struct export_source source = { .path = job->in };
 	struct export_reader r;
-	int more = 0, err = export_open_path(job->in, &r);
+	int more = 0, err = export_source_open(&source, &r);
 
 	if (!err && similar_digest(job, job->path)) {
 		export_close(&r);
 		return 1;
 	}
 	while (!err && (more = export_next(&r)) > 0) {
-		in.root = job->output.json ? r.root : NULL;
+		in.root = job->output.json ? r.content.root : NULL;
 		err = compare_content(&in, &r);
 	}
 	if (!err)
