@@ -71,51 +71,31 @@ static int answer_similar(struct ask *a, const json_t *request, FILE *out)
 		.boilerplate = json_is_true(json_object_get(request, "all")),
 		.but = a->but,
 	};
-	struct share_answer answer = { 0 };
-	const char *reason = answer.reason;
-	size_t i;
+	char reason[sizeof(a->db->message)] = "the request has no digests";
 	int err = digests_from_json(json_object_get(similar, "digests"), &d);
 
 	d.size = (uint64_t)json_integer_value(json_object_get(similar, "size"));
 	if (err || !(d.set & DIGEST_BIT(DIGEST_XXH128))) {
-		reason = "the request has no digests";
+		err = 0;
 	} else if (connect_now(a)) {
-		reason = a->db->message;
+		memcpy(reason, a->db->message, sizeof(reason));
 	} else {
 		q.share_limit = a->share_limit;
-		if (question_ask(a->db, &q, &answer)) {
-			db_close(a->db);
-			reason = a->db->message;
-		}
+		err = ask_question(a->db, &q, out, reason, sizeof(reason));
 	}
 	digests_release(&d);
-	err = 0;
-	for (i = 0; i < answer.count && !err; i++) {
-		const struct answer_hit *h = &answer.hits[i];
-
-		err = ask_print(
-			out, json_pack("{s:i, s:I, s:o, s:O}", "score",
-				       h->score, "size",
-				       (json_int_t)h->digests.size, "digests",
-				       digests_to_json(&h->digests, UINT32_MAX),
-				       "copies", h->copies));
-	}
-	if (!err)
-		err = ask_print_end(out,
-				    !*reason && answer.is_cut ? "cut" : reason);
-	answer_release(&answer);
-	return err;
+	return err ? err : ask_print_end(out, reason);
 }
 
 static int answer_groups(struct ask *a, const json_t *request, FILE *out)
 {
 	const json_t *least =
 		json_object_get(json_object_get(request, "groups"), "min_size");
-	char reason[512] = "";
+	char reason[sizeof(a->db->message)] = "";
 	int err = 0;
 
 	if (connect_now(a))
-		(void)snprintf(reason, sizeof(reason), "%s", a->db->message);
+		memcpy(reason, a->db->message, sizeof(reason));
 	else
 		err = ask_groups(a->db, (uint64_t)json_integer_value(least),
 				 out, reason, sizeof(reason));

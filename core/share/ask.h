@@ -67,9 +67,9 @@ int ask_groups(struct share_db *db, uint64_t min_size, FILE *out,
  *     as in a mount (core/index/judge.h).
  *  3. Where those with a score of at least the threshold are.
  *
- * Each step is one statement.  One that fails is repeated with a statement and
- * a transaction for each value or content: a server that is gone costs what it
- * alone has, and the answer says that it is not complete.
+ * Each step is one statement.  One that fails is repeated with a statement for
+ * each value or content: a server that is gone costs what it alone has, and the
+ * answer says that it is not complete.
  */
 #define QUESTION_VALUES 24
 #define QUESTION_COMMON 128
@@ -88,24 +88,9 @@ struct question {
 	int64_t share_limit; /* of the shared catalog */
 };
 
-struct answer_hit {
-	uint8_t content[DB_UUID_BYTES];
-	int score;
-	struct digests digests; /* owned; those that are shared */
-	struct json_t *copies;  /* owned; an array, as ask.h has it */
-};
-
-struct share_answer {
-	struct answer_hit *hits; /* best score first */
-	size_t count;
-	bool is_cut;      /* more than limit, or more than QUESTION_COPIES */
-	char reason[200]; /* why it is not complete; "": it is */
-};
-
-/* An answer that is not complete is no error.  Else a negative errno with
- * db->message: nothing can be said.  The caller releases the answer. */
-int question_ask(struct share_db *db, const struct question *q,
-		 struct share_answer *out);
-void answer_release(struct share_answer *a);
+/* Prints the contents, best score first; reason_out: "" or why they are not
+ * complete.  The connection is closed when nothing could be said. */
+int ask_question(struct share_db *db, const struct question *q, FILE *out,
+		 char *reason_out, size_t reason_room);
 
 #endif

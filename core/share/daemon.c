@@ -92,7 +92,7 @@ static const char *text_of(int err)
 static bool is_of_database(int err)
 {
 	return err == -EREMOTEIO || err == -ECONNRESET || err == -ETIMEDOUT ||
-	       err == -ENOTRECOVERABLE || err == -EMEDIUMTYPE;
+	       err == -EMEDIUMTYPE;
 }
 
 static int publish_one(struct publisher *p, struct session *s, bool greet)

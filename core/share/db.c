@@ -49,8 +49,6 @@ static int fail_by_result(struct share_db *db, const PGresult *r)
 	const char *text = PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
 	const char *code = PQresultErrorField(r, PG_DIAG_SQLSTATE);
 
-	if (PQresultStatus(r) == PGRES_PIPELINE_ABORTED)
-		return -ENOTRECOVERABLE;
 	(void)snprintf(db->code, sizeof(db->code), "%s", code ? code : "");
 	keep_message(db, text ? text : PQresultErrorMessage(r));
 	return PQstatus(db->conn) == CONNECTION_BAD ? -ECONNRESET : -EREMOTEIO;
@@ -124,7 +122,6 @@ int db_open(struct share_db *db, const char *conninfo, unsigned timeout_ms)
 
 	db_set_timeout(db, timeout_ms);
 	db->conn = PQconnectStartParams(names, values, 1);
-	db->syncs = 0;
 	db->schema[0] = '\0';
 	if (!db->conn)
 		return fail(db, -ENOMEM);
@@ -177,8 +174,7 @@ static int submit(struct share_db *db, const char *sql, int count,
 	return err ? fail(db, err) : 0;
 }
 
-/* PQgetResult() that waits; NULL: the end of the statements that were sent, or
- * of one in a pipeline. */
+/* PQgetResult() that waits; NULL: the end of the statements that were sent. */
 static int next_result(struct share_db *db, PGresult **out)
 {
 	int unsent, got;
@@ -286,63 +282,4 @@ void db_roll_back(struct share_db *db)
 		return;
 	memcpy(db->message, said.message, sizeof(said.message));
 	memcpy(db->code, said.code, sizeof(said.code));
-}
-
-/* ---- pipelines ---- */
-
-int db_send(struct share_db *db, const char *sql, const char *value)
-{
-	if (!PQenterPipelineMode(db->conn))
-		return fail(db, -ECONNRESET);
-	return submit(db, sql, value ? 1 : 0, &value);
-}
-
-int db_sync(struct share_db *db)
-{
-	if (!PQpipelineSync(db->conn))
-		return fail(db, -ECONNRESET);
-	db->syncs++;
-	return 0;
-}
-
-int db_result(struct share_db *db, PGresult **out)
-{
-	ExecStatusType status;
-	PGresult *r;
-	int err;
-
-	for (;;) {
-		err = next_result(db, &r);
-		if (err)
-			return err;
-		status = PQresultStatus(r);
-		if (r && status != PGRES_PIPELINE_SYNC)
-			break;
-		if (r)
-			db->syncs--;
-		PQclear(r);
-	}
-	if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
-		*out = r;
-		return 0;
-	}
-	err = fail_by_result(db, r);
-	PQclear(r);
-	return err;
-}
-
-int db_drain(struct share_db *db)
-{
-	PGresult *r;
-	int err;
-
-	while (db->syncs) {
-		err = next_result(db, &r);
-		if (err)
-			return err;
-		if (r && PQresultStatus(r) == PGRES_PIPELINE_SYNC)
-			db->syncs--;
-		PQclear(r);
-	}
-	return PQexitPipelineMode(db->conn) ? 0 : fail(db, -ECONNRESET);
 }

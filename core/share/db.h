@@ -25,7 +25,6 @@ struct share_db {
 	PGconn *conn; /* NULL: closed */
 	int64_t deadline_ms;
 	const atomic_bool *stop; /* NULL, or true: -ECANCELED */
-	unsigned syncs;          /* sent, and not yet read */
 	char schema[256];  /* of the tables, quoted, with a dot behind it */
 	char message[512]; /* of the last failure, for people */
 	char code[6];      /* its SQLSTATE, or "" */
@@ -56,19 +55,6 @@ int db_copy(struct share_db *db, const char *sql, const struct buf *rows,
 
 /* Ends a transaction in which a statement failed, and keeps the message. */
 void db_roll_back(struct share_db *db);
-
-/*
- * A pipeline: statements are sent one after the other without waiting, and
- * their results are read in that order.  A statement that fails ends all up to
- * the next db_sync(), which therefore also bounds a transaction.  db_drain()
- * reads and drops what is left, and ends the pipeline.
- *
- * db_result() is -ENOTRECOVERABLE for a statement that was passed over.
- */
-int db_send(struct share_db *db, const char *sql, const char *value);
-int db_sync(struct share_db *db);
-int db_result(struct share_db *db, PGresult **out);
-int db_drain(struct share_db *db);
 
 /* ---- values as text ---- */
 

@@ -18,10 +18,16 @@ struct question_candidate {
 	unsigned values; /* in common */
 };
 
+struct question_hit {
+	uint8_t content[DB_UUID_BYTES];
+	int score;
+	struct digests digests; /* owned; those that are shared */
+	json_t *copies;         /* owned; an array, as ask.h has it */
+};
+
 struct question_job {
 	const struct question *q;
 	struct share_db *db;
-	struct share_answer *answer;
 	struct sketch *sketch; /* owned; of the question; NULL: none */
 	struct weighed_sketch *weighed;
 	struct sketch *other; /* owned; room for that of a candidate */
@@ -30,21 +36,17 @@ struct question_job {
 	size_t value_count;
 	struct question_candidate *candidates;
 	size_t candidate_count;
-	json_t *hosts; /* labels by ids */
+	struct question_hit *hits; /* best score first */
+	size_t hit_count;
+	json_t *hosts;    /* labels by ids */
+	bool is_cut;      /* more than the limit, or than QUESTION_COPIES */
+	char reason[200]; /* why it is not complete; "": it is */
 };
 
-static void hit_release(struct answer_hit *h)
+static void hit_release(struct question_hit *h)
 {
 	json_decref(h->copies);
 	digests_release(&h->digests);
-}
-
-void answer_release(struct share_answer *a)
-{
-	while (a->count)
-		hit_release(&a->hits[--a->count]);
-	free(a->hits);
-	*a = (struct share_answer){ 0 };
 }
 
 /* ---- a step ---- */
@@ -52,51 +54,43 @@ void answer_release(struct share_answer *a)
 /* -E2BIG: these are not all rows. */
 typedef int take_rows_fn(struct question_job *j, const PGresult *r);
 
+static int run_one(struct question_job *j, const char *sql, const char *items,
+		   take_rows_fn *take)
+{
+	PGresult *r = NULL;
+	int err = db_run(j->db, sql, 1, &items, &r);
+
+	if (!err)
+		err = take(j, r);
+	PQclear(r);
+	return err;
+}
+
 /* One statement for all items of an array, or when that will not do, a statement
- * and a transaction for each.  The first reason why the answer is not complete
- * is kept. */
+ * for each.  The first reason why the answer is not complete is kept. */
 static int run_step(struct question_job *j, const char *all, const char *one,
 		    const struct buf *items, take_rows_fn *take)
 {
-	char item[DB_UUID_TEXT + 1], *reason = j->answer->reason;
+	char item[DB_UUID_TEXT + 1];
 	const char *p = items->data + 1;
-	bool is_apart = false;
-	size_t len, left = 1;
-	PGresult *r;
-	int err = db_send(j->db, all, items->data);
+	size_t len;
+	int err = run_one(j, all, items->data, take);
 
-	if (!err)
-		err = db_sync(j->db);
-	while (!err && left--) {
-		r = NULL;
-		err = db_result(j->db, &r);
-		if (!err)
-			err = take(j, r);
-		PQclear(r);
-		if (err != -EREMOTEIO && err != -ENOTRECOVERABLE &&
-		    err != -E2BIG)
+	if (err != -EREMOTEIO && err != -E2BIG)
+		return err;
+	for (err = 0; *p && !err; p += len + 1) {
+		len = strcspn(p, ",}");
+		(void)snprintf(item, sizeof(item), "%.*s", (int)len, p);
+		err = run_one(j, one, item, take);
+		if (err != -EREMOTEIO && err != -E2BIG)
 			continue;
-		if (is_apart) {
-			if (!*reason)
-				(void)snprintf(
-					reason, sizeof(j->answer->reason),
-					"%.*s",
-					(int)sizeof(j->answer->reason) - 1,
-					j->db->message);
-			err = 0;
-			continue;
-		}
-		is_apart = true;
-		err = db_drain(j->db);
-		for (left = 0; *p && !err; left++, p += len + 1) {
-			len = strcspn(p, ",}");
-			(void)snprintf(item, sizeof(item), "%.*s", (int)len, p);
-			err = db_send(j->db, one, item);
-			if (!err)
-				err = db_sync(j->db);
-		}
+		if (!*j->reason)
+			(void)snprintf(j->reason, sizeof(j->reason), "%.*s",
+				       (int)sizeof(j->reason) - 1,
+				       j->db->message);
+		err = 0;
 	}
-	return err ? err : db_drain(j->db);
+	return err;
 }
 
 /* ---- candidates ---- */
@@ -266,8 +260,7 @@ static int take_digests(struct question_job *j, const PGresult *r, int row,
 
 static int take_contents(struct question_job *j, const PGresult *r)
 {
-	struct share_answer *a = j->answer;
-	struct answer_hit *all;
+	struct question_hit *all;
 	int row, score, err = 0;
 
 	for (row = 0; row < PQntuples(r) && !err; row++) {
@@ -277,20 +270,20 @@ static int take_contents(struct question_job *j, const PGresult *r)
 			continue;
 		err = take_digests(j, r, row, &d);
 		score = err ? 0 : score_of(j, &d);
-		if (score < j->q->threshold) {
-			digests_release(&d);
-			continue;
-		}
-		all = array_with_room(a->hits, a->count, sizeof(*all));
+		all = score < j->q->threshold ?
+			      NULL :
+			      array_with_room(j->hits, j->hit_count,
+					      sizeof(*all));
 		if (!all) {
 			digests_release(&d);
-			return -ENOMEM;
+			err = score < j->q->threshold ? err : -ENOMEM;
+			continue;
 		}
-		a->hits = all;
-		all += a->count++;
-		*all = (struct answer_hit){ .score = score,
-					    .digests = d,
-					    .copies = json_array() };
+		j->hits = all;
+		all += j->hit_count++;
+		*all = (struct question_hit){ .score = score,
+					      .digests = d,
+					      .copies = json_array() };
 		memcpy(all->content, d.xxh128, DB_UUID_BYTES);
 	}
 	return err;
@@ -298,7 +291,7 @@ static int take_contents(struct question_job *j, const PGresult *r)
 
 static int by_score(const void *a, const void *b)
 {
-	const struct answer_hit *x = a, *y = b;
+	const struct question_hit *x = a, *y = b;
 
 	if (x->score != y->score)
 		return y->score - x->score;
@@ -308,7 +301,6 @@ static int by_score(const void *a, const void *b)
 static int find_hits(struct question_job *j)
 {
 	const struct weigher w = { .contents = contents_of, .arg = j };
-	struct share_answer *a = j->answer;
 	struct buf items = { 0 };
 	int err = 0;
 	size_t i;
@@ -321,17 +313,17 @@ static int find_hits(struct question_job *j)
 		err = run_step(j, SQL_CONTENTS_OF_ALL, SQL_CONTENTS_OF_ONE,
 			       &items, take_contents);
 	buf_release(&items);
-	if (a->count)
-		qsort(a->hits, a->count, sizeof(*a->hits), by_score);
-	for (; a->count > j->q->limit; a->is_cut = true)
-		hit_release(&a->hits[--a->count]);
+	if (j->hit_count)
+		qsort(j->hits, j->hit_count, sizeof(*j->hits), by_score);
+	for (; j->hit_count > j->q->limit; j->is_cut = true)
+		hit_release(&j->hits[--j->hit_count]);
 	return err;
 }
 
 /* ---- copies ---- */
 
 /* Without a label the host is gone. */
-static int add_copy(struct question_job *j, struct answer_hit *hit,
+static int add_copy(struct question_job *j, struct question_hit *hit,
 		    const PGresult *r, int row, const char *id)
 {
 	json_t *label = json_object_get(j->hosts, id), *copy;
@@ -361,13 +353,12 @@ static int add_copy(struct question_job *j, struct answer_hit *hit,
 static int take_copies(struct question_job *j, const PGresult *r)
 {
 	uint8_t content[DB_UUID_BYTES], host[DB_UUID_BYTES];
-	struct share_answer *a = j->answer;
 	char id[DB_UUID_TEXT + 1];
 	int row, err = 0;
 	size_t i;
 
 	if (PQntuples(r) > QUESTION_COPIES)
-		a->is_cut = true;
+		j->is_cut = true;
 	for (row = 0; row < PQntuples(r) && !err; row++) {
 		if (db_parse_uuid(db_value(r, row, 0), content) ||
 		    db_parse_uuid(db_value(r, row, 1), host))
@@ -375,76 +366,97 @@ static int take_copies(struct question_job *j, const PGresult *r)
 		db_format_uuid(host, id);
 		if (j->q->but && !strcmp(id, j->q->but))
 			continue;
-		for (i = 0; i < a->count; i++)
-			if (!memcmp(a->hits[i].content, content, DB_UUID_BYTES))
+		for (i = 0; i < j->hit_count; i++)
+			if (!memcmp(j->hits[i].content, content, DB_UUID_BYTES))
 				break;
-		if (i < a->count)
-			err = add_copy(j, &a->hits[i], r, row, id);
+		if (i < j->hit_count)
+			err = add_copy(j, &j->hits[i], r, row, id);
 	}
 	return err;
 }
 
-/* Contents without a copy but that of the host that asks are no hits. */
 static int find_copies(struct question_job *j)
 {
-	struct share_answer *a = j->answer;
 	struct buf items = { 0 };
 	PGresult *r = NULL;
-	size_t i, count = 0;
+	size_t i;
 	int err = db_run(j->db, SQL_ALL_HOSTS, 0, NULL, &r);
 
 	if (!err)
 		err = db_take_labels(r, j->hosts);
 	PQclear(r);
-	for (i = 0; i < a->count && !err; i++)
-		err = db_array_add_uuid(&items, a->hits[i].content);
+	for (i = 0; i < j->hit_count && !err; i++)
+		err = db_array_add_uuid(&items, j->hits[i].content);
 	if (!err)
 		err = run_step(j, SQL_COPIES_OF_ALL, SQL_COPIES_OF_ONE, &items,
 			       take_copies);
 	buf_release(&items);
-	if (err)
-		return err;
-	for (i = 0; i < a->count; i++) {
-		if (json_array_size(a->hits[i].copies))
-			a->hits[count++] = a->hits[i];
-		else
-			hit_release(&a->hits[i]);
-	}
-	a->count = count;
-	return 0;
+	return err;
 }
 
-int question_ask(struct share_db *db, const struct question *q,
-		 struct share_answer *out)
+/* ---- all of it ---- */
+
+static int find(struct question_job *j)
 {
-	struct question_job j = { .q = q, .db = db, .answer = out };
 	int err = -ENOMEM;
 
-	*out = (struct share_answer){ 0 };
-	db_set_timeout(db, q->wait_ms);
-	j.hosts = json_object();
-	j.other = malloc(sizeof(*j.other));
-	j.sketch = malloc(sizeof(*j.sketch));
-	j.weighed = malloc(sizeof(*j.weighed));
-	if (j.hosts && j.other && j.sketch && j.weighed)
-		err = digests_sketch(q->digests, j.sketch);
-	if (err == -ENODATA || (!err && !j.sketch->count)) {
-		free(j.sketch);
-		j.sketch = NULL;
+	db_set_timeout(j->db, j->q->wait_ms);
+	j->hosts = json_object();
+	j->other = malloc(sizeof(*j->other));
+	j->sketch = malloc(sizeof(*j->sketch));
+	j->weighed = malloc(sizeof(*j->weighed));
+	if (j->hosts && j->other && j->sketch && j->weighed)
+		err = digests_sketch(j->q->digests, j->sketch);
+	if (err == -ENODATA || (!err && !j->sketch->count)) {
+		free(j->sketch);
+		j->sketch = NULL;
 		err = 0;
 	}
 	if (!err)
-		err = find_candidates(&j);
+		err = find_candidates(j);
 	if (!err)
-		err = find_hits(&j);
-	if (!err && out->count)
-		err = find_copies(&j);
+		err = find_hits(j);
+	if (!err && j->hit_count)
+		err = find_copies(j);
+	return err;
+}
+
+/* Contents without a copy but that of the host that asks are no hits. */
+static int print_hit(const struct question_hit *h, FILE *out)
+{
+	if (!json_array_size(h->copies))
+		return 0;
+	return ask_print(
+		out, json_pack("{s:i, s:I, s:o, s:O}", "score", h->score,
+			       "size", (json_int_t)h->digests.size, "digests",
+			       digests_to_json(&h->digests, UINT32_MAX),
+			       "copies", h->copies));
+}
+
+int ask_question(struct share_db *db, const struct question *q, FILE *out,
+		 char *reason_out, size_t reason_room)
+{
+	struct question_job j = { .q = q, .db = db };
+	int failed = find(&j), err = 0;
+	size_t i;
+
+	for (i = 0; i < j.hit_count; i++) {
+		if (!failed && !err)
+			err = print_hit(&j.hits[i], out);
+		hit_release(&j.hits[i]);
+	}
+	(void)snprintf(reason_out, reason_room, "%s",
+		       failed == -ENOMEM      ? "not enough memory" :
+		       failed                 ? db->message :
+		       *j.reason || !j.is_cut ? j.reason :
+						"cut");
+	if (failed)
+		db_close(db);
 	json_decref(j.hosts);
+	free(j.hits);
 	free(j.sketch);
 	free(j.other);
 	free(j.weighed);
 	free(j.candidates);
-	if (err)
-		answer_release(out);
 	return err;
 }

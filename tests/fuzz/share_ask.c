@@ -96,7 +96,7 @@ static int lose(struct share_db *db, int err)
 	return err;
 }
 
-int db_result(struct share_db *db, PGresult **out)
+static int read_result(struct share_db *db, PGresult **out)
 {
 	const char *line;
 	size_t len;
@@ -125,7 +125,7 @@ int db_run(struct share_db *db, const char *sql, int count,
 	   const char *const *values, PGresult **out)
 {
 	PGresult *r = NULL;
-	int err = db_result(db, &r);
+	int err = read_result(db, &r);
 
 	(void)sql;
 	(void)count;
@@ -155,29 +155,9 @@ void db_set_timeout(struct share_db *db, unsigned timeout_ms)
 	db->deadline_ms = timeout_ms;
 }
 
-int db_send(struct share_db *db, const char *sql, const char *value)
-{
-	(void)db;
-	(void)sql;
-	(void)value;
-	return 0;
-}
-
 int db_do(struct share_db *db, const char *format, ...)
 {
 	return db_run(db, format, 0, NULL, NULL);
-}
-
-int db_sync(struct share_db *db)
-{
-	(void)db;
-	return 0;
-}
-
-int db_drain(struct share_db *db)
-{
-	(void)db;
-	return 0;
 }
 
 /* ---- the answer ---- */
