@@ -160,37 +160,3 @@ int dedup_write_attributes(int fd, const json_t *attributes)
 	free(value);
 	return err;
 }
-
-int dedup_compare_metadata(const struct dedup_pair *p,
-			   const char **difference_out)
-{
-	const struct stat *a = &dedup_side_view(&p->keep)->st;
-	const struct stat *b = &dedup_side_view(&p->replace)->st;
-	json_t *of_keep = NULL, *of_replace = NULL;
-	int err;
-
-	*difference_out = NULL;
-	if (a->st_uid != b->st_uid || a->st_gid != b->st_gid)
-		*difference_out = "owners";
-	else if (a->st_mode != b->st_mode)
-		*difference_out = "modes";
-	if (*difference_out)
-		return 0;
-	err = dedup_read_attributes(dedup_side_view(&p->keep)->fd, &of_keep);
-	if (!err)
-		err = dedup_read_attributes(dedup_side_view(&p->replace)->fd,
-					    &of_replace);
-	if (!err && !json_equal(of_keep, of_replace))
-		*difference_out = "access lists or attributes";
-	json_decref(of_keep);
-	json_decref(of_replace);
-	return err;
-}
-
-bool dedup_has_privileges(const struct dedup_side *s)
-{
-	enum { BITS = S_ISUID | S_ISGID };
-
-	return dedup_side_view(s)->st.st_mode & BITS ||
-	       fgetxattr(dedup_side_view(s)->fd, DEDUP_CAPABILITY, NULL, 0) > 0;
-}

@@ -19,9 +19,9 @@
  *                  each file that is to be made of another one
  *   open.c         opens files without following symbolic links; finds the
  *                  file below a kinfs mount
- *   pair.c         the two files of a step, open and watched
- *   compare.c      are two files equal, in bytes and in metadata?
- *   reasons.c      why a step must not be done: asked for a plan and the deed
+ *   inspect.c      the two files of a step, open and watched, and why it must
+ *                  not be done: asked for a plan and the deed
+ *   compare.c      are the bytes of two files equal?  attributes
  *   apply.c        one step: asks, then replaces all names of one file
  *   blocks.c       shares equal blocks; blocks_impl.h has the rest
  *   journal.c      what was done, written and synced before it is done

@@ -45,7 +45,7 @@ void dedup_spots_close(struct dedup_spot *spots, size_t count);
 
 bool dedup_has_inode(int directory, const char *name, ino_t inode);
 
-/* ---- pair.c ---- */
+/* ---- inspect.c ---- */
 
 struct dedup_view {
 	int fd;         /* for reading; negative: there is none */
@@ -68,14 +68,21 @@ struct dedup_pair {
 	char sha256[65]; /* the same, if that was wanted */
 };
 
-/* -ESTALE: it has changed since the plan; -ETXTBSY: open for writing; -EBUSY:
- * locked by another run; -EEXIST: they are two paths, and perhaps two device
- * numbers, of one file.  is_kept_out: which one it was.  To be closed in any
- * case. */
-int dedup_pair_open(const struct dedup_file *keep,
-		    const struct dedup_file *replace,
-		    const struct dedup_rules *rules, struct dedup_pair *pair,
-		    bool *is_kept_out);
+/* Opens both files of a step and says why it must not be done; 0 when nothing
+ * is against it.  sha256 as above.  The pair is to be closed in any case. */
+int dedup_inspect(const struct dedup_file *keep,
+		  const struct dedup_file *replace,
+		  const struct dedup_rules *rules, bool sha256,
+		  struct dedup_pair *pair, struct dedup_result *r);
+
+/* Says why a step was not done.  Always -ECANCELED, for callers to return. */
+int dedup_stop(struct dedup_result *r, enum dedup_outcome outcome,
+	       const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Says by an errno why a step was not done; 0 for 0.  action: "cannot be
+ * opened", ... */
+int dedup_explain(struct dedup_result *r, const char *action, int err);
+
 void dedup_pair_close(struct dedup_pair *pair);
 
 /* Where content and metadata are, not where the kernel remembers them. */
@@ -97,14 +104,6 @@ int dedup_compare_content(struct dedup_pair *p, bool sha256);
 
 #define DEDUP_CAPABILITY "security.capability"
 
-/* The file gives rights to those that execute it. */
-bool dedup_has_privileges(const struct dedup_side *s);
-
-/* Names the first kind of metadata in which they differ, or NULL; by errno
- * when it cannot be found out. */
-int dedup_compare_metadata(const struct dedup_pair *p,
-			   const char **difference_out);
-
 /* The attributes of an open file but for those that are derived: a new object
  * of hexadecimal values. */
 int dedup_read_attributes(int fd, json_t **out);
@@ -113,23 +112,6 @@ int dedup_write_attributes(int fd, const json_t *attributes);
 /* Copies a file, if that has still the content with this SHA-256: what is
  * written is hashed.  -ESTALE. */
 int dedup_copy(int from, int to, const char sha256[65]);
-
-/* ---- reasons.c ---- */
-
-/* Opens both files of a step and says why it must not be done; 0 when nothing
- * is against it.  sha256 as above.  The pair is to be closed in any case. */
-int dedup_inspect(const struct dedup_file *keep,
-		  const struct dedup_file *replace,
-		  const struct dedup_rules *rules, bool sha256,
-		  struct dedup_pair *pair, struct dedup_result *r);
-
-/* Says why a step was not done.  Always -ECANCELED, for callers to return. */
-int dedup_stop(struct dedup_result *r, enum dedup_outcome outcome,
-	       const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-/* Says by an errno why a step was not done; 0 for 0.  action: "cannot be
- * opened", ... */
-int dedup_explain(struct dedup_result *r, const char *action, int err);
 
 /* ---- journal.c ---- */
 

@@ -1,17 +1,352 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "core/act/dedup/dedup.h"
 #include "core/base/array.h"
+#include "core/base/err.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "core/catalog/catalog.h"
 #include "core/cli/cli.h"
-#include "core/cli/groups/dedup_job.h"
 #include "core/cli/groups/groups_ask.h"
 #include "core/cli/progress.h"
+#include "core/cli/table.h"
+
+struct dedup_job {
+	struct dedup_rules rules;
+	const char **directories; /* of --keep; owned, and the strings */
+	const char *undo;         /* a journal */
+	const char *wanted_journal;
+	char *journal;      /* owned; the one that is written */
+	struct table table; /* its base is owned */
+	int threshold;      /* of --blocks; 0: the mount's */
+	bool apply, blocks, has_method;
+	struct dedup_plan plan;
+	struct dedup_mount mount;
+	size_t done, left;
+	uint64_t bytes; /* set free by what was done, or what would be */
+};
+
+static bool is_sharing(const struct dedup_job *job)
+{
+	return job->rules.method == DEDUP_REFLINK ||
+	       job->rules.method == DEDUP_BLOCKS;
+}
+
+/* ---- printing ---- */
+
+static void tell_skipped(void *arg, const char *path, const char *reason)
+{
+	struct dedup_job *job = arg;
+
+	cli_complain(path, "left alone: %s", reason);
+	job->left++;
+}
+
+static const char *size_of(uint64_t bytes, char room[TEXT_SIZE_ROOM])
+{
+	return text_format_size((double)bytes, TEXT_UNITS_BRIEF, room);
+}
+
+/* -v: of a method that shares blocks. */
+static const struct column columns[] = {
+	{ "method", "METHOD", COLUMN_WORD, COLUMN_SHOWN },
+	{ "done", "DONE", COLUMN_FLAG, COLUMN_JSON },
+	{ "bytes", "SAVED", COLUMN_SIZE, COLUMN_SHOWN },
+	{ "equal_bytes", "EQUAL", COLUMN_SIZE, COLUMN_VERBOSE },
+	{ "ranges", "RANGES", COLUMN_NUMBER, COLUMN_VERBOSE },
+	{ "shared_before", "SHARED", COLUMN_SIZE, COLUMN_VERBOSE },
+	{ "newly_shared", "NEWLY SHARED", COLUMN_SIZE, COLUMN_JSON },
+	{ "reason", "REASON", COLUMN_WORD, COLUMN_JSON },
+	{ "path", "PATH", COLUMN_PATH, COLUMN_SHOWN },
+	{ "kept", "keep", COLUMN_NOTE, COLUMN_SHOWN },
+	{ 0 },
+};
+
+static int print_step(struct dedup_job *job, const struct dedup_file *f,
+		      const struct dedup_result *r, uint64_t bytes)
+{
+	const struct dedup_sharing *s = &r->sharing;
+	const char *root = job->table.output.json ? NULL : "/";
+	const bool sharing = is_sharing(job), done = r->outcome == DEDUP_DONE;
+	const struct cell cells[] = {
+		cell_word(dedup_method_names[job->rules.method]),
+		cell_flag(job->apply && done),
+		cell_number((int64_t)bytes),
+		cell_number(sharing ? (int64_t)s->equal : -1),
+		cell_number(sharing ? (int64_t)s->ranges : -1),
+		cell_number(sharing ? (int64_t)s->shared : -1),
+		cell_number(sharing ? (int64_t)s->newly_shared : -1),
+		cell_word(done ? NULL : r->reason),
+		cell_names(f->paths[0], root, f->paths + 1, f->path_count - 1),
+		cell_path(job->plan.files[r->keep].paths[0], root),
+	};
+
+	return table_row(&job->table, cells);
+}
+
+/* ---- the plan ---- */
+
+/* Does one step, or without a journal says what it would come to. */
+static int do_step(struct dedup_job *job, size_t file, struct dedup_journal *j,
+		   bool *stop_out)
+{
+	const struct dedup_file *f = &job->plan.files[file];
+	struct dedup_result r = { 0 };
+	uint64_t bytes = 0;
+
+	dedup_apply(&job->plan, file, &job->rules, j, &r);
+	*stop_out = r.outcome == DEDUP_STOP;
+	if (is_sharing(job))
+		bytes = j ? r.sharing.freed : r.sharing.gain;
+	else if (r.outcome == DEDUP_DONE)
+		bytes = (uint64_t)f->st.st_blocks * 512;
+	job->done += r.outcome == DEDUP_DONE;
+	job->bytes += bytes;
+	if (r.outcome == DEDUP_KEPT)
+		(void)snprintf(r.reason, sizeof(r.reason),
+			       "kept, too: a file can have no more links");
+	else
+		job->left += r.outcome != DEDUP_DONE;
+	if (job->table.output.json)
+		return print_step(job, f, &r, bytes);
+	if (r.outcome == DEDUP_KEPT)
+		cli_complain(f->paths[0], "%s", r.reason);
+	else if (r.outcome != DEDUP_DONE)
+		cli_complain(f->paths[0], "left alone: %s", r.reason);
+	else if (!j)
+		return print_step(job, f, &r, bytes);
+	return EXIT_OK;
+}
+
+/* ---- carrying it out ---- */
+
+/* DIRECTORY/dedup/DATE-PID.journal */
+static int default_journal(struct buf *path)
+{
+	char date[32];
+	struct tm tm;
+	time_t now = time(NULL);
+	int err = catalog_state_directory(path);
+
+	if (!err)
+		err = buf_append_text(path, "/dedup");
+	if (!err)
+		err = catalog_make_directories(path->data);
+	if (!err && localtime_r(&now, &tm) &&
+	    strftime(date, sizeof(date), "%Y-%m-%d-%H%M%S", &tm))
+		err = buf_append_format(path, "/%s-%d.journal", date,
+					(int)getpid());
+	return err;
+}
+
+/* Runs that were killed may have left a temporary name each. */
+static void settle_journals(const char *journal)
+{
+	static const char end[] = ".journal";
+	const int len = (int)(cli_base_name(journal) - journal);
+	struct dirent **all = NULL;
+	char *directory = NULL, *path;
+	bool settled;
+	int i, count;
+
+	if (asprintf(&directory, "%.*s", len ? len : 2, len ? journal : "./") <
+	    0)
+		return;
+	count = scandir(directory, &all, NULL, alphasort);
+	for (i = 0; i < count; i++) {
+		const size_t name = strlen(all[i]->d_name);
+
+		if (name >= sizeof(end) - 1 &&
+		    !strcmp(all[i]->d_name + name - (sizeof(end) - 1), end) &&
+		    asprintf(&path, "%s%s", directory, all[i]->d_name) >= 0) {
+			if (!dedup_settle(path, &settled) && settled)
+				cli_complain(path, "this run was stopped in a "
+						   "step: the temporary file "
+						   "it left was removed");
+			free(path);
+		}
+		free(all[i]);
+	}
+	free(all);
+	free(directory);
+}
+
+static int create_journal(struct dedup_job *job, struct dedup_journal **out)
+{
+	struct buf path = { 0 };
+	const char *text = "the journal cannot be written: %s; nothing was "
+			   "changed";
+	int err = job->wanted_journal ?
+			  buf_append_text(&path, job->wanted_journal) :
+			  default_journal(&path);
+
+	job->journal = buf_take(&path);
+	if (err)
+		text = "no place for the journal: %s; name one with --journal";
+	if (!err) {
+		settle_journals(job->journal);
+		err = dedup_journal_create(job->journal, out);
+	}
+	if (err == -EPERM)
+		text = "the directory of the journal belongs to another user, "
+		       "or others may write to the directory, and so replace "
+		       "it; nothing was changed";
+	return err ? cli_complain(job->journal, text, err_text(err)) : EXIT_OK;
+}
+
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int signal)
+{
+	(void)signal;
+	interrupted = 1;
+}
+
+/* The step that it comes in is finished; the second time it kills. */
+static void catch_interrupts(void)
+{
+	struct sigaction action = { .sa_handler = interrupt,
+				    .sa_flags =
+					    (int)SA_RESETHAND | SA_RESTART };
+
+	(void)sigaction(SIGINT, &action, NULL);
+	(void)sigaction(SIGTERM, &action, NULL);
+}
+
+static int print_end(const struct dedup_job *job)
+{
+	const char *method = dedup_method_names[job->rules.method];
+	const bool sharing = is_sharing(job);
+	char size[TEXT_SIZE_ROOM];
+	json_t *totals;
+
+	if (job->table.output.json) {
+		totals = json_pack("{s:s, s:b, s:I, s:I, s:I, s:I}", "method",
+				   method, "applied", job->apply, "files",
+				   (json_int_t)job->done, "bytes",
+				   (json_int_t)job->bytes, "left_alone",
+				   (json_int_t)job->left, "linked_before",
+				   (json_int_t)job->plan.linked_count);
+		if (job->apply)
+			(void)json_set_path(totals, "journal", job->journal);
+		return table_totals(totals, !job->left, NULL);
+	}
+	printf("%zu %s %s, %s%s", job->done,
+	       text_plural(job->done, "file", "files"),
+	       !job->apply ?
+		       sharing ? "would share blocks" : "would be replaced" :
+	       !sharing       ? "replaced" :
+	       job->done == 1 ? "shares blocks" :
+				"share blocks",
+	       job->apply ? "" :
+	       sharing    ? "which frees at least " :
+			    "which frees ",
+	       size_of(job->bytes, size));
+	if (job->apply)
+		printf(" freed, %zu left alone.\n", job->left);
+	else
+		puts(".  Nothing was changed; --apply does it.");
+	if (job->plan.linked_count)
+		printf("%zu %s of a kept file already.\n",
+		       job->plan.linked_count,
+		       text_plural(job->plan.linked_count,
+				   "path is a hard link",
+				   "paths are hard links"));
+	if (!job->apply || !job->done)
+		return EXIT_OK;
+	if (sharing) {
+		puts("No content was changed, so there is nothing to undo.");
+		return EXIT_OK;
+	}
+	fputs("kin dedup --undo ", stdout);
+	cli_print_escaped(job->journal, ESCAPE_TERMINAL);
+	puts("   takes it back");
+	return EXIT_OK;
+}
+
+static int run_plan(struct dedup_job *job)
+{
+	struct dedup_journal *j = NULL;
+	bool stopped = false;
+	size_t i, unseen = 0;
+	int code = job->apply ? create_journal(job, &j) : EXIT_OK;
+
+	if (code)
+		return code;
+	job->table.columns = columns;
+	job->table.output.verbose = is_sharing(job);
+	if (job->apply)
+		catch_interrupts();
+	for (i = 0; i < job->plan.file_count && !code && !stopped; i++) {
+		if (job->plan.files[i].keep == SIZE_MAX)
+			continue;
+		if (interrupted)
+			unseen++;
+		else
+			code = do_step(job, i, j, &stopped);
+	}
+	if (unseen)
+		cli_complain(NULL, "interrupted: %zu %s not looked at", unseen,
+			     text_plural(unseen, "file was", "files were"));
+	job->left += unseen;
+	dedup_journal_free(j);
+	return code ? code : print_end(job);
+}
+
+/* ---- taking it back ---- */
+
+static void tell_undo(void *arg, const char *path, const char *reason)
+{
+	(void)arg;
+	cli_complain(path, "not restored: %s", reason);
+}
+
+static int take_back(const struct dedup_job *job)
+{
+	struct dedup_undo_counts n;
+	int code, err = dedup_undo(job->undo, job->rules.force_metadata,
+				   tell_undo, NULL, &n);
+
+	if (err == -EINVAL)
+		return cli_complain(job->undo, "is not a journal of kin dedup; "
+					       "nothing was changed");
+	if (err == -EPERM)
+		return cli_complain(job->undo,
+				    "another user may have written it; "
+				    "nothing was changed");
+	if (err == -EBUSY)
+		return cli_complain(job->undo, "kin dedup is still writing it; "
+					       "nothing was changed");
+	if (err)
+		return cli_complain_errno(job->undo, err);
+	if (job->table.output.json) {
+		code = table_totals(
+			json_pack("{s:I, s:I, s:I, s:I}", "restored",
+				  (json_int_t)n.restored, "failed",
+				  (json_int_t)n.failed, "nothing_to_do",
+				  (json_int_t)n.nothing, "keep_sharing",
+				  (json_int_t)n.sharing),
+			!n.failed, NULL);
+		return code || n.failed ? EXIT_FAILED : EXIT_OK;
+	}
+	printf("%zu %s restored, %zu not, %zu needed nothing\n", n.restored,
+	       text_plural(n.restored, "file", "files"), n.failed, n.nothing);
+	if (n.sharing)
+		printf("%zu %s sharing blocks, which changed no content\n",
+		       n.sharing,
+		       text_plural(n.sharing, "file keeps", "files keep"));
+	return n.failed ? EXIT_FAILED : EXIT_OK;
+}
 
 /* ---- options ---- */
 
@@ -175,7 +510,7 @@ static int make_plan(struct dedup_job *job, char **operands)
 	struct stat st;
 	int code;
 
-	job->plan.skip = dedup_tell_skipped;
+	job->plan.skip = tell_skipped;
 	job->plan.arg = job;
 	job->rules.mount = &job->mount;
 	code = strcmp(operands[0], "-") && !stat(operands[0], &st) &&
@@ -217,9 +552,9 @@ static int run_dedup(int argc, char **argv)
 		(void)setrlimit(RLIMIT_NOFILE, &files);
 	}
 	if (!code && job.undo)
-		code = dedup_take_back(&job);
+		code = take_back(&job);
 	else if (!code && !(code = make_plan(&job, argv + optind)))
-		code = dedup_run_plan(&job);
+		code = run_plan(&job);
 	job_release(&job);
 	return !code && job.left ? EXIT_FAILED : code;
 }
