@@ -20,8 +20,8 @@
  * uses a report at a time.
  *
  *	report.c       groups and files as columns: deflate, then base64
- *	pairs.c        directories that are alike
- *	directories.c  the tree of directories, and the space that could be saved
+ *	directories.c  the tree of directories, the space that could be saved, and
+ *	               those that are alike
  *	page.c         template.html with everything put in
  *	save.c         the file that the page is written to
  *	asset.c        the files of the page, which the build puts into the

@@ -2,6 +2,8 @@
 #ifndef CORE_REPORT_REPORT_IMPL_H
 #define CORE_REPORT_REPORT_IMPL_H
 
+#include <jansson.h>
+
 #include "core/base/buf.h"
 #include "core/act/report/report.h"
 
@@ -20,8 +22,8 @@ struct report_directories {
 	struct report_directory *all;
 	size_t count;
 	struct buf names; /* each with its NUL */
-	uint32_t *slots;  /* open addressing; 0: free */
-	size_t slot_count;
+	json_t *numbers;  /* owned; by "PARENT/NAME" */
+	struct buf key;   /* of the one that is looked for */
 };
 
 int report_directories_init(struct report_directories *d);
@@ -30,10 +32,6 @@ void report_directories_release(struct report_directories *d);
 /* The number of the directory with that path, of len bytes; adds it. */
 int report_directories_find(struct report_directories *d, const char *path,
 			    size_t len, uint32_t *out);
-
-/* The directory with that name, of len bytes, in parent. */
-int report_directories_child(struct report_directories *d, uint32_t parent,
-			     const char *name, size_t len, uint32_t *out);
 
 void report_directories_sum(struct report_directories *d);
 
