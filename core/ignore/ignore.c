@@ -72,7 +72,16 @@ static size_t find_place(const struct ignore_set *set,
 	return low;
 }
 
-/* ---- reading ---- */
+/* ---- text ---- */
+
+const char *ignore_format(const struct ignore_content *c,
+			  char out[IGNORE_TEXT_ROOM])
+{
+	hex_encode(c->xxh128, sizeof(c->xxh128), out);
+	(void)snprintf(out + HASH_DIGITS, IGNORE_TEXT_ROOM - HASH_DIGITS,
+		       ":%llu", (unsigned long long)c->size);
+	return out;
+}
 
 static bool parse_content(const char **text, const char *end,
 			  struct ignore_content *out)
@@ -204,7 +213,7 @@ int ignore_set_add(struct ignore_set *set, const struct ignore_content *a,
 		   const struct ignore_content *b, const char *remark)
 {
 	struct ignore_line line = { .pair = pair_of(a, b) };
-	char first[HASH_DIGITS + 1], second[HASH_DIGITS + 1];
+	char a_text[IGNORE_TEXT_ROOM], b_text[IGNORE_TEXT_ROOM];
 	struct buf text = { 0 };
 	bool found;
 	size_t place = find_place(set, &line.pair, &found);
@@ -212,11 +221,9 @@ int ignore_set_add(struct ignore_set *set, const struct ignore_content *a,
 
 	if (found)
 		return 0;
-	hex_encode(line.pair.a.xxh128, sizeof(line.pair.a.xxh128), first);
-	hex_encode(line.pair.b.xxh128, sizeof(line.pair.b.xxh128), second);
-	err = buf_append_format(&text, "%s:%llu %s:%llu # %s", first,
-				(unsigned long long)line.pair.a.size, second,
-				(unsigned long long)line.pair.b.size, remark);
+	err = buf_append_format(&text, "%s %s # %s",
+				ignore_format(&line.pair.a, a_text),
+				ignore_format(&line.pair.b, b_text), remark);
 	line.text = text.data;
 	line.len = text.len;
 	if (!err)

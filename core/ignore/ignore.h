@@ -43,6 +43,11 @@ struct ignore_content {
 	uint8_t xxh128[16];
 };
 
+/* XXH128:SIZE; returns out. */
+enum { IGNORE_TEXT_ROOM = 56 };
+const char *ignore_format(const struct ignore_content *c,
+			  char out[IGNORE_TEXT_ROOM]);
+
 /* The lesser content first. */
 struct ignore_pair {
 	struct ignore_content a, b;

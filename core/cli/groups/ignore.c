@@ -13,8 +13,10 @@
 #include "core/ignore/ignore.h"
 
 struct ignore_job {
-	bool list, forget, group, json;
+	bool list, forget, group;
+	struct table table;
 	char *directory; /* owned: of the catalog */
+	char *file;      /* owned: the one in it */
 	struct ignore_set set;
 	size_t changed;
 };
@@ -29,7 +31,8 @@ static int find_mount(struct ignore_job *job, const char *path,
 	if (code)
 		return code;
 	job->directory = mount_get_place(out, "catalog", "path");
-	if (job->directory)
+	if (job->directory &&
+	    asprintf(&job->file, "%s/" IGNORE_FILE, job->directory) >= 0)
 		return EXIT_OK;
 	return cli_complain(
 		out->root,
@@ -142,16 +145,6 @@ static int change_groups(struct ignore_job *job)
 
 /* ---- the file ---- */
 
-static int complain_file(const struct ignore_job *job, int err)
-{
-	struct buf path = { 0 };
-
-	(void)buf_append_format(&path, "%s/" IGNORE_FILE, job->directory);
-	cli_complain_errno(path.data, err);
-	buf_release(&path);
-	return EXIT_FAILED;
-}
-
 static int report_damage(const struct ignore_job *job)
 {
 	size_t i;
@@ -159,45 +152,41 @@ static int report_damage(const struct ignore_job *job)
 	for (i = 0; i < job->set.other_count; i++)
 		if (job->set.others[i].damaged)
 			cli_complain(
-				job->directory,
-				IGNORE_FILE
-				": line %zu is not a pair of contents; it is "
+				job->file,
+				"line %zu is not a pair of contents; it is "
 				"kept and decides nothing",
 				job->set.others[i].number);
 	return job->set.damaged_count ? EXIT_FAILED : EXIT_OK;
 }
 
-static json_t *content_json(const struct ignore_content *c)
-{
-	char hex[2 * sizeof(c->xxh128) + 1];
+static const struct column columns[] = {
+	{ "a", "A", COLUMN_WORD, COLUMN_SHOWN },
+	{ "b", "B", COLUMN_WORD, COLUMN_SHOWN },
+	{ "remark", "PATHS", COLUMN_PATH, COLUMN_SHOWN },
+	{ 0 },
+};
 
-	hex_encode(c->xxh128, sizeof(c->xxh128), hex);
-	return json_pack("{s:s, s:I}", "xxh128", hex, "size",
-			 (json_int_t)c->size);
-}
-
-static int print_pairs(const struct ignore_job *job)
+static int print_pairs(struct ignore_job *job)
 {
 	const struct ignore_line *l = job->set.pairs;
+	char a[IGNORE_TEXT_ROOM], b[IGNORE_TEXT_ROOM];
 	const char *remark;
-	json_t *line;
 	int code = EXIT_OK;
 
 	for (; l < job->set.pairs + job->set.pair_count && !code; l++) {
-		if (!job->json) {
-			cli_print_escaped(l->text, ESCAPE_TERMINAL);
-			putchar('\n');
-			continue;
-		}
-		line = json_pack("{s:o, s:o}", "a", content_json(&l->pair.a),
-				 "b", content_json(&l->pair.b));
 		remark = strstr(l->text, " # ");
-		if (remark)
-			(void)json_set_path(line, "remark",
-					    remark + strlen(" # "));
-		code = cli_print_json(line);
+		{
+			const struct cell cells[] = {
+				cell_word(ignore_format(&l->pair.a, a)),
+				cell_word(ignore_format(&l->pair.b, b)),
+				cell_path(remark ? remark + strlen(" # ") : "",
+					  NULL),
+			};
+
+			code = table_row(&job->table, cells);
+		}
 	}
-	if (!code && job->json)
+	if (!code && job->table.output.json)
 		code = table_totals(json_pack("{s:I}", "pairs",
 					      (json_int_t)job->set.pair_count),
 				    !job->set.damaged_count, NULL);
@@ -249,7 +238,7 @@ static int run_paths(struct ignore_job *job, char **paths)
 		code = cli_complain(job->group ? NULL : paths[0],
 				    "the pair was not ignored");
 	if (err)
-		code = complain_file(job, err);
+		code = cli_complain_errno(job->file, err);
 	if (fd >= 0)
 		close(fd);
 	return code;
@@ -266,7 +255,7 @@ static int parse(struct ignore_job *job, int argc, char **argv)
 	if (job->list && (job->forget || job->group))
 		return cli_usage_error(&command_ignore,
 				       "--list goes with no other option");
-	if (job->json && !job->list)
+	if (job->table.output.json && !job->list)
 		return cli_usage_error(&command_ignore, "--json is for --list");
 	operands = job->list || job->group ? 1 : 2;
 	if (argc - optind != operands)
@@ -278,13 +267,14 @@ static int parse(struct ignore_job *job, int argc, char **argv)
 
 static int run_ignore(int argc, char **argv)
 {
-	struct ignore_job job = { 0 };
+	struct ignore_job job = { .table.columns = columns };
 	int code = parse(&job, argc, argv);
 
 	if (!code)
 		code = run_paths(&job, argv + optind);
 	ignore_set_release(&job.set);
 	free(job.directory);
+	free(job.file);
 	return code;
 }
 
@@ -295,7 +285,7 @@ static const struct option_row options[] = {
 	{ "list", 0, NULL, "print the pairs",
 	  OPTION_FLAG(struct ignore_job, list) },
 	{ "json", 0, NULL, "with --list, an object a line",
-	  OPTION_FLAG(struct ignore_job, json) },
+	  OPTION_FLAG(struct ignore_job, table.output.json) },
 	{ "forget", 0, NULL, "take the decision back",
 	  OPTION_FLAG(struct ignore_job, forget) },
 	{ 0 },

@@ -52,8 +52,11 @@ is "$(group_count)" 0 "it is left out"
 is "$(list a)$(list b)" "" "and its pairs"
 is "$(find "$mnt/.similar" -mindepth 1 -maxdepth 1 -type d)" "" \
 	"no directory leads to it"
-like "$("$KIN" ignore --list "$mnt")" \
-	'^[0-9a-f]{32}:[0-9]+ [0-9a-f]{32}:[0-9]+ # ' "the list has the pairs"
+like "$("$KIN" ignore --list "$mnt" | sed -n 1p)" '^A +B +PATHS$' \
+	"the list has titles"
+like "$("$KIN" ignore --list "$mnt" | sed -n 2p)" \
+	'^[0-9a-f]{32}:[0-9]+  [0-9a-f]{32}:[0-9]+  [abc] [abc]$' \
+	"and the pairs, with their paths"
 "$KIN" ignore --list "$mnt" >"$T/before"
 
 # ---- the other views ----
