@@ -191,9 +191,6 @@ int catalog_default_directory(const char *source, struct buf *out);
 /* Makes the directory and its parents (0700) if they are missing. */
 int catalog_make_directories(const char *directory);
 
-/* When the catalog in a directory was last written, in seconds since 1970. */
-int catalog_last_written(const char *directory, int64_t *seconds_out);
-
 /*
  * Opens a catalog for reading while another process may write to it.  The data
  * file is not checked, and a damaged one may crash the process; so this is for

@@ -349,18 +349,3 @@ int catalog_default_directory(const char *source, struct buf *out)
 	return buf_append_format(out, "/%.100s-%016llx", name,
 				 (unsigned long long)hash);
 }
-
-int catalog_last_written(const char *directory, int64_t *seconds_out)
-{
-	struct buf path = { 0 };
-	struct stat st;
-	int err =
-		buf_append_format(&path, "%s/%s", directory, CATALOG_DATA_FILE);
-
-	if (!err && stat(path.data, &st))
-		err = -errno;
-	if (!err)
-		*seconds_out = st.st_mtime;
-	buf_release(&path);
-	return err;
-}

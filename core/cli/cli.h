@@ -19,8 +19,7 @@
  * kin: one program, a table of commands (kin.c).  A command parses its options
  * by a table (options.h), asks a mount through core/client or core/act, prints
  * rows (table.h) on standard output and messages on standard error, and returns
- * the exit code.  kin is never linked to libfuse, and only kin check of a tree
- * that is not mounted opens a catalog.
+ * the exit code.  kin is never linked to libfuse, and opens no catalog.
  *
  * To add a command: a file with a struct command, its declaration here, a line
  * in commands[] of kin.c, a section in kin.1 and a test tests/e2e/cli/NAME.t.
@@ -123,6 +122,10 @@ int reader_digest_path(struct reader *r, const char *path, bool follow,
 /* From an open descriptor to its end.  name goes into the sdhash. */
 int reader_digest_fd(struct reader *r, int fd, const char *name,
 		     struct digests *out);
+
+/* The digests of a file in a mount, as its attributes tell them; one that is
+ * missing stays unset. */
+int cli_told_digests(const char *path, uint32_t set, struct digests *out);
 
 /* If path is a document or an archive, and kin-extract is there, adds the sketch
  * of its text.  Only files whose digests were read are asked for. */

@@ -164,6 +164,29 @@ int reader_digest_fd(struct reader *r, int fd, const char *name,
 	return err;
 }
 
+int cli_told_digests(const char *path, uint32_t set, struct digests *out)
+{
+	struct buf text = { 0 };
+	struct stat st;
+	int id, err = stat(path, &st) ? -errno : 0;
+
+	if (!err)
+		out->size = (uint64_t)st.st_size;
+	for (id = 0; id < DIGEST_COUNT && !err; id++) {
+		if (!(set & DIGEST_BIT(id)))
+			continue;
+		err = mount_get_attribute(path, digest_table[id]->attribute,
+					  &text);
+		if (!err)
+			err = digest_parse((enum digest_id)id, text.data,
+					   text.len, out);
+		else if (err == -ENODATA)
+			err = 0;
+	}
+	buf_release(&text);
+	return err;
+}
+
 int cli_walk(char *path, int options, cli_walk_compare_fn *compare,
 	     cli_walk_fn *each, void *arg)
 {

@@ -55,10 +55,6 @@ const char *path_below(const char *path, const char *prefix);
  * has none.  -ENOMEM, or the error of mount_get_status(). */
 int mount_find_listings(const char *root, char **out);
 
-/* Appends the mount point of a kinfs that root or the caller mounted of
- * source, without asking the daemon.  -ENOENT: there is none. */
-int mount_of_source(const char *source, struct buf *point_out);
-
 /* The value of an attribute, NUL-terminated. */
 int mount_get_attribute(const char *path, const char *name, struct buf *out);
 

@@ -17,9 +17,9 @@
 /* A line of mountinfo; the texts lie in the line. */
 struct mount_line {
 	unsigned major, minor;
-	char *root;             /* what of the file system is mounted there */
-	char *point;            /* where */
-	char *source, *options; /* of the file system */
+	char *root;    /* what of the file system is mounted there */
+	char *point;   /* where */
+	char *options; /* of the file system */
 };
 
 void mount_release(struct mount *m)
@@ -67,13 +67,12 @@ static bool mount_line_parse(char *line, struct mount_line *out)
 	if (!out->point ||
 	    sscanf(numbers, "%u:%u", &out->major, &out->minor) != 2)
 		return false;
-	out->source = strtok_r(type + sizeof(" - " TYPE), " ", &rest);
+	(void)strtok_r(type + sizeof(" - " TYPE), " ", &rest);
 	out->options = strtok_r(NULL, " \n", &rest);
 	if (!out->options)
 		return false;
 	unescape(out->root);
 	unescape(out->point);
-	unescape(out->source);
 	return true;
 }
 
@@ -133,9 +132,8 @@ static bool is_visible(const char *point, dev_t device)
 }
 
 /* Of several mounts at one place the last is the one that is seen. */
-static int consider(void *arg, const struct mount_line *line)
+static int consider(struct search *s, const struct mount_line *line)
 {
-	struct search *s = arg;
 	const char *below;
 
 	if (makedev(line->major, line->minor) != s->device)
@@ -158,26 +156,6 @@ static int consider(void *arg, const struct mount_line *line)
 	return s->root ? 0 : -ENOMEM;
 }
 
-/* Hands over every line of a kinfs mount, until take fails. */
-static int each_line(int (*take)(void *arg, const struct mount_line *line),
-		     void *arg)
-{
-	FILE *file = fopen(MOUNTINFO, "re");
-	struct mount_line parsed;
-	size_t capacity = 0;
-	char *line = NULL;
-	int err = 0;
-
-	if (!file)
-		return -errno;
-	while (!err && getline(&line, &capacity, file) > 0)
-		if (mount_line_parse(line, &parsed))
-			err = take(arg, &parsed);
-	free(line);
-	fclose(file);
-	return err;
-}
-
 static int search_result(struct search *s, struct mount *out)
 {
 	if (!s->rel)
@@ -193,53 +171,30 @@ static int search_result(struct search *s, struct mount *out)
 
 int mount_find(const char *path, struct mount *out)
 {
-	struct search s = { 0 };
+	char *real = realpath(path, NULL), *line = NULL;
+	struct search s = { .path = real };
+	struct mount_line parsed;
+	size_t capacity = 0;
 	struct stat st;
-	char *real = realpath(path, NULL);
-	int err;
+	FILE *file = NULL;
+	int err = real && !stat(real, &st) ? 0 : -errno;
 
-	if (!real)
-		return -errno;
-	if (stat(real, &st)) {
+	if (!err && !(file = fopen(MOUNTINFO, "re")))
 		err = -errno;
-	} else {
-		s.path = real;
+	if (!err)
 		s.device = st.st_dev;
-		err = each_line(consider, &s);
-	}
+	while (!err && getline(&line, &capacity, file) > 0)
+		if (mount_line_parse(line, &parsed))
+			err = consider(&s, &parsed);
 	if (!err)
 		err = search_result(&s, out);
+	if (file)
+		(void)fclose(file);
+	free(line);
 	free(s.root);
 	free(s.rel);
 	free(real);
 	return err;
-}
-
-/* ---- mounts of a source ---- */
-
-struct source_search {
-	const char *source;
-	struct buf *point; /* of the first that is found */
-};
-
-static int compare_source(void *arg, const struct mount_line *line)
-{
-	struct source_search *s = arg;
-
-	if (s->point->len || strcmp(line->source, s->source) != 0 ||
-	    strcmp(line->root, "/") != 0 || !is_trusted(line->options))
-		return 0;
-	return buf_append_text(s->point, line->point);
-}
-
-int mount_of_source(const char *source, struct buf *point_out)
-{
-	struct source_search s = { .source = source, .point = point_out };
-	int err = each_line(compare_source, &s);
-
-	if (err)
-		return err;
-	return point_out->len ? 0 : -ENOENT;
 }
 
 int mount_find_listings(const char *root, char **out)

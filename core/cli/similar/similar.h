@@ -125,10 +125,6 @@ void similar_complain_near(struct similar_job *job,
 
 /* ---- similar_ask.c ---- */
 
-/* The digests that the mount keeps of a file; one that is missing stays
- * unset. */
-void similar_digests(const char *path, struct digests *out);
-
 /* The digests of a file that is read now; "-": of the standard input.  1 after
  * a message. */
 int similar_digest(struct similar_job *job, const char *path);

@@ -18,24 +18,6 @@
 /* A filter that kin applies must not be starved by the mount's limit. */
 enum { LIMIT_OF_FILTERS = 4096 };
 
-void similar_digests(const char *path, struct digests *out)
-{
-	struct buf text = { 0 };
-	struct stat st;
-	int id;
-
-	/* The others are computed for each file that is asked for them. */
-	for (id = 0; id < DIGEST_COUNT; id++)
-		if ((DIGEST_DEFAULT & DIGEST_BIT(id)) &&
-		    !mount_get_attribute(path, digest_table[id]->attribute,
-					 &text))
-			(void)digest_parse((enum digest_id)id, text.data,
-					   text.len, out);
-	if (!stat(path, &st))
-		out->size = (uint64_t)st.st_size;
-	buf_release(&text);
-}
-
 int similar_digest(struct similar_job *job, const char *path)
 {
 	struct reader reader;
@@ -226,7 +208,7 @@ static int look_at(struct similar_job *job)
 	file = path_shown(job->mount.root, job->mount.rel, NULL);
 	if (!file)
 		return -ENOMEM;
-	similar_digests(file, &job->digests);
+	(void)cli_told_digests(file, DIGEST_DEFAULT, &job->digests);
 	similar_look_file(job, file);
 	if (stat(file, &job->self))
 		(void)snprintf(job->reason, sizeof(job->reason), "gone");

@@ -145,7 +145,7 @@ static bool look_at(const struct similar_job *job, struct similar_hit *hit)
 		hit->has_mtime = true;
 	}
 	if (path && other && job->output.verbose) {
-		similar_digests(path, &d);
+		(void)cli_told_digests(path, DIGEST_DEFAULT, &d);
 		hit->has_measures =
 			!measures_take(&job->digests, &d, &hit->measures);
 		digests_release(&d);

@@ -63,7 +63,7 @@ static int compare(const struct similar_job *job, const char *other,
 	struct verdict v;
 	int err;
 
-	similar_digests(other, &d);
+	(void)cli_told_digests(other, DIGEST_DEFAULT, &d);
 	err = judge_digests(&job->digests, &d, &rules, &v);
 	if (!err)
 		w->known.score = v.score;
@@ -188,7 +188,7 @@ static int explain(struct similar_job *job, const char *file, const char *other,
 
 	w->threshold = similar_threshold(job);
 	w->share_min = similar_share_min(job);
-	similar_digests(file, &job->digests);
+	(void)cli_told_digests(file, DIGEST_DEFAULT, &job->digests);
 	similar_look_file(job, file);
 	if (!*job->reason)
 		similar_look_file(job, other);

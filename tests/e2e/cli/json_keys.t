@@ -112,7 +112,7 @@ keys strip totals strip --json "$T/other"
 
 # ---- and nothing else ----
 
-# These need XFS, other hosts, a finding, or a document with a date.
+# These need XFS, other hosts, or a document with a date.
 cat >>"$T/all" <<-'END'
 	document_date
 	ranges
@@ -120,7 +120,6 @@ cat >>"$T/all" <<-'END'
 	shared_before
 	newly_shared
 	host
-	kind
 END
 is "$(sort -u "$T/page" | comm -23 - <(sort -u "$T/all"))" "" \
 	"a command prints every key of the page"

@@ -59,6 +59,5 @@ exec {held}<&-
 ok "then it does end" poll 20 gone_all
 ok "and the catalog is free" start
 ok "the mount is unmounted" poll 20 fusermount3 -u "$mnt"
-ok "kin check waits, too" "$KIN" check --db "$db" "$src"
 ok "nothing runs any more" poll 20 gone_all
 finish
