@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/base/text.h"
+#include "core/cli/similar/link_list.h"
 
 /* ---- the columns of files ---- */
 
@@ -112,6 +113,35 @@ static int finish(struct similar_job *job)
 
 /* ---- one operand ---- */
 
+/* What resembles a directory: the mount tells scores and paths. */
+static int list_directories(struct similar_job *job)
+{
+	struct similar_hit hit = {
+		.distinctive = -1,
+		.shared = -1,
+		.root = job->mount.root,
+		.size = -1,
+		.on_disk = -1,
+	};
+	struct link_list list;
+	size_t i;
+	int err = link_list_read(job->listings, job->mount.rel, ".dirs", &list,
+				 job->reason);
+
+	job->cut = !strncmp(job->reason, "cut", 3);
+	if (job->cut)
+		*job->reason = '\0';
+	for (i = 0; i < list.count && !err; i++) {
+		hit.score = list.all[i].score;
+		hit.path = list.all[i].path;
+		hit.relation = similar_relation_of(INDEX_ALIKE, hit.score, 0);
+		if (hit.score >= job->best.threshold)
+			err = similar_hits_add(&job->hits, &hit);
+	}
+	link_list_release(&list);
+	return err ? err : similar_print(job);
+}
+
 /* Whether what was asked for goes with what the paths are. */
 static int check_kind(const struct similar_job *job)
 {
@@ -153,8 +183,12 @@ static int ask(struct similar_job *job)
 				      NULL;
 		return similar_file(job);
 	}
+	if (is_directory(job->path) && !*job->mount.rel)
+		return cli_complain(job->path,
+				    "the whole mount, which nothing is beside; "
+				    "kin groups lists what is alike in it");
 	if (is_directory(job->path))
-		return similar_directories(job);
+		return job->other ? similar_trees(job) : list_directories(job);
 	return job->why ? similar_why(job) : similar_file(job);
 }
 
@@ -302,7 +336,7 @@ const struct command command_similar = {
 		"       kin similar --why [OPTION]... FILE FILE",
 	.summary = "List what resembles a file or directory of a kinfs mount",
 	.help = "A file: its copies and versions, what it is within, contains, has a passage of.\n"
-		"A directory: the like, with counts.  Two directories: how their files differ.\n",
+		"A directory: the like.  Two directories: how their files differ.\n",
 	.options = options,
 	.notes = "Exit status: 0 ok; 1 failed; 2 usage; 3 FILE is being "
 		 "written, or not hashed.\n",

@@ -18,8 +18,7 @@
  *   similar_in.c          what an export has (--in)
  *   similar_everywhere.c  what other hosts have (--everywhere)
  *   similar_why.c         why two files are listed, or not (--why)
- *   similar_dirs.c        directories; link_list.c: which are alike,
- *                         similar_tree.c: what two have in common
+ *   similar_trees.c       how the files of two directories differ
  */
 
 /* What FILE is to the one that is listed: "FILE is within PATH".  In the order
@@ -151,7 +150,7 @@ void similar_look_file(struct similar_job *job, const char *file);
 int similar_file(struct similar_job *job);
 int similar_in(struct similar_job *job);
 int similar_everywhere(struct similar_job *job);
-int similar_directories(struct similar_job *job);
+int similar_trees(struct similar_job *job);
 int similar_why(struct similar_job *job);
 
 #endif

@@ -139,12 +139,14 @@ static bool look_at(const struct similar_job *job, struct similar_hit *hit)
 	if (path && !stat(path, &st)) {
 		other = st.st_ino != job->self.st_ino ||
 			st.st_dev != job->self.st_dev;
-		hit->size = st.st_size;
-		hit->on_disk = (int64_t)st.st_blocks * 512;
+		if (S_ISREG(st.st_mode)) {
+			hit->size = st.st_size;
+			hit->on_disk = (int64_t)st.st_blocks * 512;
+		}
 		hit->mtime_ns = timespec_to_ns(&st.st_mtim);
 		hit->has_mtime = true;
 	}
-	if (path && other && job->output.verbose) {
+	if (path && other && job->output.verbose && hit->size >= 0) {
 		(void)cli_told_digests(path, DIGEST_DEFAULT, &d);
 		hit->has_measures =
 			!measures_take(&job->digests, &d, &hit->measures);

@@ -169,7 +169,11 @@ break" "a name with a line break"
 
 test_directories() {
 	is "$(similar "$mnt/a" | cut -d' ' -f2)" b "a directory like another"
-	like "$(timeout 600 "$KIN" similar "$mnt/a")" \
+	is "$(similar --threshold 100 "$mnt/a")$(similar --exclude b "$mnt/a")" "" \
+		"... which the filters leave out"
+	is "$(json 'print "$i[0]{relation} $i[0]{path} $t->{files}"' "$mnt/a")" \
+		"version b 1" "... as --json says"
+	like "$(timeout 600 "$KIN" similar "$mnt/a" "$mnt/b")" \
 		' 7 +[0-9.]+K +1 +[0-9.]+K +1 +[0-9.]+K +1 +[0-9.]+K  /' \
 		"six and an empty one the same, one similar, one on each side"
 	is "$(timeout 600 "$KIN" similar "$mnt/a" "$mnt/b" | tail -n +3 |
@@ -177,12 +181,13 @@ test_directories() {
  < sub/f8
  > new" "two directories: which files are similar, or on one side only"
 	is "$(json 'print join " ", map $i[0]{$_},
-		qw(same similar only_here only_there)' "$mnt/a")" "7 1 1 1" \
+		qw(same similar only_here only_there)' "$mnt/a" "$mnt/b")" \
+		"7 1 1 1" \
 		"--json counts"
 	is "$(json 'print join " ", map "$_->{here}:$_->{there}", @i[1 .. $#i]' \
 		"$mnt/a" "$mnt/b")" \
 		"f7:f7 sub/f8: :new" "and names the differences"
-	is "$(json 'print $i[0]{same_bytes}' "$mnt/a")" \
+	is "$(json 'print $i[0]{same_bytes}' "$mnt/a" "$mnt/b")" \
 		"$(cat "$src"/a/f[1-6] | wc -c)" "and bytes"
 	is "$(similar "$mnt/far" "$mnt/b")" "0 b" \
 		"two that are not alike have nothing in common"
