@@ -7,7 +7,6 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
-#include "core/index/judge.h"
 
 /*
  * Why a file is listed for another one or not.  The mount is asked as for the
@@ -19,7 +18,7 @@ struct why {
 	const char *rel; /* of the other file, below the root */
 	bool is_listed, is_cut;
 	struct similar_hit listed; /* without its path */
-	/* Whatever its score. */
+	/* Whatever its score; 0: the mount does not bring them together. */
 	bool is_known;
 	struct similar_hit known;
 	int64_t shared; /* the longest passage; -1: not told */
@@ -52,28 +51,6 @@ static int find_known(void *arg, const struct similar_hit *hit)
 		w->known = *hit;
 	}
 	return 0;
-}
-
-/* Of two files that the mount does not bring together. */
-static int compare(const struct similar_job *job, const char *other,
-		   struct why *w)
-{
-	struct judge_rules rules = { .relation = INDEX_ALL, .threshold = 1 };
-	struct digests d = { 0 };
-	struct verdict v;
-	int err;
-
-	(void)cli_told_digests(other, DIGEST_DEFAULT, &d);
-	err = judge_digests(&job->digests, &d, &rules, &v);
-	if (!err)
-		w->known.score = v.score;
-	rules.relation = INDEX_SHARES;
-	if (!err && w->shared < 0)
-		err = judge_digests(&job->digests, &d, &rules, &v);
-	if (!err && w->shared < 0)
-		w->shared = (int64_t)v.bytes;
-	digests_release(&d);
-	return err == -ENODATA ? 0 : err;
 }
 
 static int ask(struct similar_job *job, struct why *w)
@@ -124,7 +101,7 @@ static enum why_not reason_of(const struct similar_job *job,
 							   IGNORED;
 	if (w->known.score < w->threshold)
 		return BELOW;
-	if (!w->is_known || w->known.relation == SIMILAR_BOILERPLATE)
+	if (w->known.relation == SIMILAR_BOILERPLATE)
 		return BOILERPLATE;
 	return w->is_cut ? CUT : IGNORED;
 }
@@ -142,25 +119,18 @@ static int answer(const struct similar_job *job, const struct why *w)
 	json_t *line;
 
 	if (job->output.json) {
-		line = json_pack("{s:i, s:i, s:I, s:s}", "score", score,
-				 "threshold", w->threshold, "share_min",
-				 (json_int_t)w->share_min, "reason",
-				 texts[reason][0]);
+		line = json_pack(
+			"{s:i, s:i, s:I, s:s, s:s*, s:o*, s:s*, s:o*}", "score",
+			score, "threshold", w->threshold, "share_min",
+			(json_int_t)w->share_min, "reason", texts[reason][0],
+			"relation", w->is_listed ? relation : NULL,
+			"distinctive",
+			distinctive < 0 ? NULL : json_integer(distinctive),
+			"by", by_text ? "text" : NULL, "shared",
+			w->shared < 0 ? NULL : json_integer(w->shared));
 		(void)json_set_path(line, "of", job->path);
 		(void)json_set_path(line, "root", job->mount.root);
 		(void)json_set_path(line, "path", w->rel);
-		if (w->is_listed)
-			(void)json_object_set_new(line, "relation",
-						  json_string(relation));
-		if (distinctive >= 0)
-			(void)json_object_set_new(line, "distinctive",
-						  json_integer(distinctive));
-		if (by_text)
-			(void)json_object_set_new(line, "by",
-						  json_string("text"));
-		if (w->shared >= 0)
-			(void)json_object_set_new(line, "shared",
-						  json_integer(w->shared));
 		return cli_print_json(line) ? 1 : 0;
 	}
 	printf("%slisted: %s; score %d, threshold %d",
@@ -181,43 +151,25 @@ static int answer(const struct similar_job *job, const struct why *w)
 	return 0;
 }
 
-static int explain(struct similar_job *job, const char *file, const char *other,
-		   struct why *w)
-{
-	int err;
-
-	w->threshold = similar_threshold(job);
-	w->share_min = similar_share_min(job);
-	(void)cli_told_digests(file, DIGEST_DEFAULT, &job->digests);
-	similar_look_file(job, file);
-	if (!*job->reason)
-		similar_look_file(job, other);
-	if (*job->reason)
-		return 0;
-	err = ask(job, w);
-	if (!err && (!w->is_known || w->shared < 0))
-		err = compare(job, other, w);
-	return err ? err : answer(job, w);
-}
-
 int similar_why(struct similar_job *job)
 {
-	struct why w = { .shared = -1 };
-	char *file = NULL, *other = NULL, *rel = NULL;
+	struct why w = { .shared = -1,
+			 .threshold = similar_threshold(job),
+			 .share_min = similar_share_min(job) };
+	char *rel = NULL;
 	struct stat st;
 	int err = mount_path_or_complain(job->other, job->mount.root, &rel);
 
 	if (!err && (stat(job->other, &st) || !S_ISREG(st.st_mode)))
 		err = cli_complain(job->other, "not a regular file");
-	if (!err) {
-		w.rel = rel;
-		file = path_shown(job->mount.root, job->mount.rel, NULL);
-		other = path_shown(job->mount.root, rel, NULL);
-		err = file && other ? explain(job, file, other, &w) : -ENOMEM;
-	}
+	w.rel = rel;
+	(void)cli_told_digests(job->path, DIGEST_DEFAULT, &job->digests);
+	similar_look_file(job, job->path);
+	if (!*job->reason)
+		similar_look_file(job, job->other);
+	if (!err && !*job->reason && !(err = ask(job, &w)))
+		err = answer(job, &w);
 	job->cut = false;
 	free(rel);
-	free(file);
-	free(other);
 	return err;
 }
