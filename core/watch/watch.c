@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -304,15 +305,29 @@ bool watch_is_late(const struct watch *w)
 
 bool watch_is_idle(struct watch *w)
 {
+	struct pollfd changes = { .fd = w->changes, .events = POLLIN };
 	bool idle;
 
-	if (atomic_load(&w->busy))
+	/* In this order: the reader sets busy before it reads. */
+	if (poll(&changes, 1, 0) > 0 || atomic_load(&w->busy))
 		return false;
 	pthread_mutex_lock(&w->lock);
 	/* Files in the list late do not count: they are being written to. */
 	idle = TAILQ_EMPTY(&w->pending.soon) && !w->resolves;
 	pthread_mutex_unlock(&w->lock);
 	return idle;
+}
+
+bool watch_has_caught_up(struct watch *w)
+{
+	int64_t now_ms = clock_now_ms(), since_ms = 0;
+
+	if (watch_is_idle(w)) {
+		atomic_store(&w->since_ms, 0);
+		return true;
+	}
+	atomic_compare_exchange_strong(&w->since_ms, &since_ms, now_ms);
+	return since_ms && now_ms - since_ms > STORM_MS;
 }
 
 void watch_get_counts(const struct watch *w, struct watch_counts *out)

@@ -115,8 +115,12 @@ void watch_call_at(struct watch *w, int64_t time_ms);
  * that unread events may be old.  Any thread. */
 bool watch_is_late(const struct watch *w);
 
-/* Whether no event is known that is still to be handled or resolved. */
+/* Whether no event is left to be read, handled or resolved. */
 bool watch_is_idle(struct watch *w);
+
+/* The same; true, too, if it was asked for STORM_MS and never so: then the
+ * filesystem changes all the time, perhaps not where the caller looks. */
+bool watch_has_caught_up(struct watch *w);
 
 struct watch_counts {
 	uint64_t events; /* read; without those of this process */

@@ -41,6 +41,7 @@ static struct {
 	unsigned lost, overrun;
 	unsigned polls[2]; /* [1]: of those that wait for opens */
 	ino_t foreign;     /* not to be known */
+	bool held;         /* the reader waits in poll() */
 } t = { .lock = PTHREAD_MUTEX_INITIALIZER, .news = PTHREAD_COND_INITIALIZER };
 
 /* ---- what is told ---- */
@@ -123,8 +124,13 @@ int poll_noted(struct pollfd *fds, nfds_t fd_count, int timeout_ms)
 
 	for (i = 0; i < fd_count && t.watch; i++)
 		opens = opens || fds[i].fd == t.watch->opens;
-	if (fd_count > 1)
+	if (fd_count > 1) {
 		count(&t.polls[opens]);
+		pthread_mutex_lock(&t.lock);
+		while (t.held)
+			pthread_cond_wait(&t.news, &t.lock);
+		pthread_mutex_unlock(&t.lock);
+	}
 	return ppoll(fds, fd_count, timeout_ms < 0 ? NULL : &time, NULL);
 }
 
@@ -305,6 +311,37 @@ WITH_FIXTURE(changes_are_told_of_the_file)
 		run(changes[i].command);
 		wait_for(&f->what, changes[i].what);
 	}
+}
+
+static void hold(bool held)
+{
+	pthread_mutex_lock(&t.lock);
+	t.held = held;
+	pthread_cond_broadcast(&t.news);
+	pthread_mutex_unlock(&t.lock);
+}
+
+WITH_FIXTURE(what_is_not_read_yet_is_not_over)
+{
+	struct tracked *top;
+	unsigned polls;
+
+	need_watch();
+	top = track(".");
+	hold(true);
+	polls = value_of(&t.polls[1]) + value_of(&t.polls[0]);
+	run("touch f");
+	/* The reader is in poll() still, or in the next one. */
+	while (value_of(&t.polls[1]) + value_of(&t.polls[0]) == polls &&
+	       watch_is_idle(t.watch))
+		sched_yield();
+	run("touch g");
+	assert_false(watch_has_caught_up(t.watch));
+	hold(false);
+	wait_for(&top->names, WATCH_NAME);
+	wait_more(&top->resolved, 0);
+	while (!watch_has_caught_up(t.watch))
+		sched_yield();
 }
 
 WITH_FIXTURE(the_process_itself_makes_no_events)
