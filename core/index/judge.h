@@ -98,9 +98,10 @@ void judge_pair(const struct weigher *w, const struct weighed_sketch *a,
 
 /*
  * The same by the digests of two contents, without weights: nothing counts as
- * boilerplate.  Of two contents with a text the sketches of these are compared; of one
- * with a text and one without, both of the one, and the better verdict counts.  Equal contents have the score 100.  -ENODATA: a content that is
- * not empty has no sketch, or size and XXH128 are not known.  -ENOMEM.
+ * boilerplate.  Of two contents with a text the sketches of these are compared;
+ * of one with a text and one without, both of the one, and the better verdict
+ * counts.  Equal contents have the score 100.  -ENODATA: a content that is not
+ * empty has no sketch, or size and XXH128 are not known.  -ENOMEM.
  */
 int judge_digests(const struct digests *a, const struct digests *b,
 		  const struct judge_rules *rules, struct verdict *out);

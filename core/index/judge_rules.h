@@ -36,8 +36,10 @@ enum {
 };
 
 /* A value that so many contents have counts fully: there are as many versions
- * of one file.  Above, its weight falls with the third power: with 300 contents
- * it is 8 %, with 600 1 %. */
+ * of one file.  With 16, one in seven pairs was hidden of versions that share 60
+ * to 80 % (40 histories of source files, 20 to 114 versions each); with 128
+ * none.  Above, the weight falls with the third power: with 300 contents it is
+ * 8 %, with 600 1 %. */
 #define WEIGHT_FULL 128
 
 /* A value of at most so many contents is certainly no boilerplate. */
