@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/clock.h"
+#include "core/base/hex.h"
 #include "core/index/index.h"
 #include "core/share/batch.h"
 #include "core/share/ask.h"
@@ -244,24 +245,19 @@ static int fetch_sketch(void *arg, uint32_t content, struct sketch *out)
 	return 0;
 }
 
-static bool has(const struct share_answer *a, uint32_t content)
+/* Whether a line of the answer is about the content. */
+static bool has(const char *answer, uint32_t content)
 {
-	struct made *m = malloc(sizeof(*m));
-	bool found = false;
-	size_t i;
+	static struct made m;
+	char hex[2 * DB_UUID_BYTES + 1];
 
-	if (!m)
-		return false;
-	make(content - 1, m);
-	for (i = 0; i < a->count && !found; i++)
-		found = !memcmp(a->hits[i].content, m->digests.xxh128,
-				DB_UUID_BYTES);
-	free(m);
-	return found;
+	make(content - 1, &m);
+	hex_encode(m.digests.xxh128, DB_UUID_BYTES, hex);
+	return strstr(answer, hex);
 }
 
 static void count_recall(struct share_bench *b, uint64_t n,
-			 const struct made *m, const struct share_answer *a,
+			 const struct made *m, const char *answer,
 			 struct recall *out)
 {
 	static struct index_match matches[INDEX_MATCHES];
@@ -279,7 +275,7 @@ static void count_recall(struct share_bench *b, uint64_t n,
 		fail(b, "memory", -ENOMEM);
 	for (i = 0; i < count; i++) {
 		out->local++;
-		out->shared += has(a, matches[i].content);
+		out->shared += has(answer, matches[i].content);
 	}
 }
 
@@ -291,7 +287,9 @@ static double ask_one(struct share_bench *b, uint64_t n, struct recall *recall)
 			      .limit = 256,
 			      .wait_ms = 10000,
 			      .share_limit = SHARE_LIMIT_DEFAULT };
-	struct share_answer answer;
+	char *answer = NULL, *line, reason[128];
+	size_t len = 0;
+	FILE *out = open_memstream(&answer, &len);
 	uint8_t bytes[SKETCH_PACKED_MAX];
 	struct digest_value packed = { bytes, 0 };
 	int64_t began;
@@ -303,15 +301,17 @@ static double ask_one(struct share_bench *b, uint64_t n, struct recall *recall)
 	if (digest_put(&m.digests, DIGEST_SIF, packed))
 		fail(b, "memory", -ENOMEM);
 	began = clock_now_ns();
-	err = question_ask(&b->db, &q, &answer);
+	err = out ? ask_question(&b->db, &q, out, reason, sizeof(reason)) :
+		    -ENOMEM;
 	ms = (double)(clock_now_ns() - began) / 1e6;
-	if (err)
+	if (err || fclose(out))
 		fail(b, "a question", err);
-	recall->incomplete += *answer.reason != '\0';
-	recall->hits += answer.count;
+	recall->incomplete += *reason != '\0';
+	for (line = answer; (line = strchr(line, '\n')); line++)
+		recall->hits++;
 	if (b->index)
-		count_recall(b, n, &m, &answer, recall);
-	answer_release(&answer);
+		count_recall(b, n, &m, answer, recall);
+	free(answer);
 	digests_release(&m.digests);
 	return ms;
 }
