@@ -139,8 +139,8 @@ static void model_add(struct model *m, struct index *ix)
 							   random_digests(r);
 	random_sketch(r, &m->sketches[id]);
 	m->last = id;
-	assert_int_equal(
-		index_add(ix, id, &m->digests[id], &m->sketches[id]), 0);
+	assert_int_equal(index_add(ix, id, &m->digests[id], &m->sketches[id]),
+			 0);
 }
 
 static void model_remove(struct model *m, struct index *ix)
