@@ -6,11 +6,6 @@
 #include "core/commit/commit_impl.h"
 #include "core/queue/queue.h"
 
-static struct catalog_name name_of(const char *text)
-{
-	return (struct catalog_name){ text, strlen(text) };
-}
-
 /*
  * Only an event that also gives the file a name makes a record, because a
  * record without a name would stay for ever.  If an event finds no record, the
@@ -90,24 +85,35 @@ static int remove_nameless(const struct committer *c, struct catalog_txn *txn,
 	return err ? err : skip_contradiction(c);
 }
 
+/* Adds a name of a file that has a record, or of a directory.  reads_new: the
+ * names in a new directory are still to be read. */
+static int add_name(const struct committer *c, struct catalog_txn *txn,
+		    const struct file_key *parent, const char *name,
+		    const struct file_key *key, bool directory, bool reads_new)
+{
+	bool was_known = true;
+	int err = directory ? set_directory(txn, key, &was_known) : 0;
+
+	if (!err && !was_known && reads_new)
+		scan_request(c->context.scan, key, false);
+	if (!err)
+		err = report_name_set(c, txn, parent, name, key);
+	return err == -EINVAL && !was_known ? remove_nameless(c, txn, key) :
+					      err;
+}
+
 static int apply_name_added(const struct committer *c, struct catalog_txn *txn,
 			    const struct event *ev)
 {
-	bool known, was_known = true;
+	bool known;
 	int err = need_directory(c, txn, &ev->parent, &known);
 
 	if (err || !known)
 		return err;
-	err = ev->directory ? set_directory(txn, &ev->key, &was_known) :
-			      ensure_file(txn, &ev->key);
-	/* The names in a new directory are still to be read. */
-	if (!err && !was_known && ev->learned)
-		scan_request(c->context.scan, &ev->key, false);
-	if (!err)
-		err = report_name_set(c, txn, &ev->parent, ev->name, &ev->key);
-	return err == -EINVAL && !was_known ?
-		       remove_nameless(c, txn, &ev->key) :
-		       err;
+	err = ev->directory ? 0 : ensure_file(txn, &ev->key);
+	return err ? err :
+		     add_name(c, txn, &ev->parent, ev->name, &ev->key,
+			      ev->directory, ev->learned);
 }
 
 static int apply_result(const struct committer *c, struct catalog_txn *txn,
@@ -169,28 +175,20 @@ static int remove_name(const struct committer *c, struct catalog_txn *txn,
 static int apply_unknown_moved(const struct committer *c,
 			       struct catalog_txn *txn, const struct event *ev)
 {
-	bool was_known = true;
 	int err;
 
-	if (ev->exchange) {
+	if (ev->exchange)
 		scan_request(c->context.scan, &ev->parent, false);
-		scan_request(c->context.scan, &ev->new_parent, false);
-		return 0;
-	}
-	if (!ev->known) {
+	if (ev->exchange || !ev->known) {
 		scan_request(c->context.scan, &ev->new_parent, false);
 		return 0;
 	}
 	if (ev->directory)
 		scan_request(c->context.scan, &ev->key, false);
-	err = ev->directory ? set_directory(txn, &ev->key, &was_known) :
-			      ensure_file(txn, &ev->key);
-	if (!err)
-		err = report_name_set(c, txn, &ev->new_parent, ev->new_name,
-				      &ev->key);
-	return err == -EINVAL && !was_known ?
-		       remove_nameless(c, txn, &ev->key) :
-		       err;
+	err = ev->directory ? 0 : ensure_file(txn, &ev->key);
+	return err ? err :
+		     add_name(c, txn, &ev->new_parent, ev->new_name, &ev->key,
+			      ev->directory, false);
 }
 
 /* The move may have changed which paths below the directory are excluded. */
@@ -352,38 +350,19 @@ static int remove_vanished(const struct committer *c, struct catalog_txn *txn,
 	return err;
 }
 
-static int apply_file_entry(struct catalog_txn *txn,
-			    const struct source_entry *entry)
+/* A file that has changed, or could not be read, is pending. */
+static int apply_state(struct catalog_txn *txn,
+		       const struct source_entry *entry)
 {
 	struct file_record rec;
 	int err = catalog_file_get(txn, &entry->key, &rec);
 
 	if (err && err != -ENOENT)
 		return err;
-	/* A file that could not be read is tried again. */
 	if (!err && rec.state != FILE_DIRECTORY && rec.state != FILE_FAILED &&
 	    file_identity_equal(&rec.identity, &entry->identity))
 		return 0;
 	return catalog_file_set_pending(txn, &entry->key, &entry->identity);
-}
-
-static int apply_directory_entry(const struct committer *c,
-				 struct catalog_txn *txn,
-				 const struct source_listing *l,
-				 const struct source_entry *entry)
-{
-	bool was_known;
-	int err = set_directory(txn, &entry->key, &was_known);
-
-	if (err)
-		return err;
-	if (!was_known && l->shallow)
-		scan_request(c->context.scan, &entry->key, false);
-	err = catalog_name_set(txn, &l->directory, name_of(entry->name),
-			       &entry->key);
-	return err == -EINVAL && !was_known ?
-		       remove_nameless(c, txn, &entry->key) :
-		       err;
 }
 
 /* An entry that contradicts the catalog is skipped, those after it are not. */
@@ -391,16 +370,11 @@ static int apply_entry(const struct committer *c, struct catalog_txn *txn,
 		       const struct source_listing *l,
 		       const struct source_entry *entry)
 {
-	int err;
+	int err = entry->directory ? 0 : apply_state(txn, entry);
 
-	if (entry->directory) {
-		err = apply_directory_entry(c, txn, l, entry);
-	} else {
-		err = apply_file_entry(txn, entry);
-		if (!err)
-			err = report_name_set(c, txn, &l->directory,
-					      entry->name, &entry->key);
-	}
+	if (!err)
+		err = add_name(c, txn, &l->directory, entry->name, &entry->key,
+			       entry->directory, l->shallow);
 	return err == -EINVAL ? skip_contradiction(c) : err;
 }
 

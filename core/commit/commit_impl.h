@@ -2,6 +2,8 @@
 #ifndef CORE_COMMIT_COMMIT_IMPL_H
 #define CORE_COMMIT_COMMIT_IMPL_H
 
+#include <string.h>
+
 #include "core/commit/commit.h"
 
 enum {
@@ -17,6 +19,11 @@ enum {
 	EVENTS_MAX = 262144,  /* with so many all but results are dropped */
 	STUCK_RESULTS = 4096, /* results kept while commits fail */
 };
+
+static inline struct catalog_name name_of(const char *text)
+{
+	return (struct catalog_name){ text, strlen(text) };
+}
 
 /* ---- apply.c ---- */
 

@@ -9,11 +9,6 @@
 /* What became of names, for those who watch.  What became of contents the
  * catalog tells by itself. */
 
-static struct catalog_name name_of(const char *text)
-{
-	return (struct catalog_name){ text, strlen(text) };
-}
-
 static int add_event(struct catalog_txn *txn, enum catalog_event_kind kind,
 		     const struct file_key *key, const char *path,
 		     bool directory)
