@@ -191,14 +191,6 @@ static int answer_or_park(struct hasher *h, struct digests_wait *w,
 			  const struct result *found)
 {
 	struct file_digests answer;
-	struct parked_request parked = {
-		.identity = &answer.identity,
-		.uid = w->uid,
-		.deadline_ms = w->deadline_ms,
-		.ticket = w->ticket,
-		.done = on_unparked,
-		.arg = w,
-	};
 	int fd = w->open(w->arg), err = -ESTALE;
 
 	if (fd < 0)
@@ -212,15 +204,23 @@ static int answer_or_park(struct hasher *h, struct digests_wait *w,
 	w->close(w->arg);
 	if (err)
 		return err;
+	w->parked = (struct parked_request){
+		.identity = &answer.identity,
+		.uid = w->uid,
+		.deadline_ms = w->deadline_ms,
+		.ticket = w->ticket,
+		.done = on_unparked,
+		.arg = w,
+	};
 	if (is_worth_parking(w, answer.state))
-		return queue_park(h->context.queue, &answer.key, &parked);
+		return queue_park(h->context.queue, &answer.key, &w->parked);
 	if (w->demanded && answer.state == DIGESTS_FRESH &&
 	    !(found && found->demanded) && w->times_parked++ < PARKED_MAX) {
 		file_digests_release(&answer);
 		w->fresh = answer.identity;
-		parked.demanded = w->demanded;
-		parked.deadline_ms = INT64_MAX;
-		return queue_park(h->context.queue, &answer.key, &parked);
+		w->parked.demanded = w->demanded;
+		w->parked.deadline_ms = INT64_MAX;
+		return queue_park(h->context.queue, &answer.key, &w->parked);
 	}
 	w->done(w->arg, 0, &answer);
 	return 0;

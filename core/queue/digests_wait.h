@@ -6,9 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "core/queue/queue.h"
 #include "core/source/file_digests.h"
-
-struct queue_ticket;
 
 /*
  * A request for the digests of a file that may have to be hashed first.
@@ -54,6 +53,7 @@ struct digests_wait {
 	unsigned times_parked;
 	bool closed; /* the file was in state DIGESTS_CLOSED before */
 	struct file_identity fresh; /* what was demanded is to be of it */
+	struct parked_request parked;
 };
 
 #endif

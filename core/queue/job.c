@@ -216,9 +216,9 @@ void job_lower(struct queue *q, struct job *job)
 
 /* ---- parked requests ---- */
 
-static void waiter_unlink(struct queue *q, struct waiter *w)
+static void waiter_unlink(struct queue *q, struct parked_request *w)
 {
-	struct waiter **at = &w->job->waiters;
+	struct parked_request **at = &w->job->waiters;
 
 	while (*at != w)
 		at = &(*at)->job_next;
@@ -235,7 +235,7 @@ static void waiter_unlink(struct queue *q, struct waiter *w)
 	share_give(&q->share, w->uid);
 }
 
-void waiter_leave(struct queue *q, struct waiter *w)
+void waiter_leave(struct queue *q, struct parked_request *w)
 {
 	struct job *job = w->job;
 
@@ -244,32 +244,32 @@ void waiter_leave(struct queue *q, struct waiter *w)
 		job_lower(q, job);
 }
 
-struct waiter *waiter_find(const struct queue *q, uint64_t ticket)
+struct parked_request *waiter_find(const struct queue *q, uint64_t ticket)
 {
-	struct waiter *w = q->waiting_last;
+	struct parked_request *w = q->waiting_last;
 
-	while (w && w->ticket != ticket)
+	while (w && (!w->ticket || w->ticket->number != ticket))
 		w = w->prev;
 	return w;
 }
 
-void waiters_answer(struct waiter *w, int err, const struct result *found)
+void waiters_answer(struct parked_request *w, int err,
+		    const struct result *found)
 {
 	while (w) {
-		struct waiter *next = w->job_next;
+		struct parked_request *next = w->job_next;
 
 		w->done(w->arg, err, found);
-		free(w);
 		w = next;
 	}
 }
 
-struct waiter *waiters_take(struct queue *q, struct job *job)
+struct parked_request *waiters_take(struct queue *q, struct job *job)
 {
-	struct waiter *taken = NULL;
+	struct parked_request *taken = NULL;
 
 	while (job->waiters) {
-		struct waiter *w = job->waiters;
+		struct parked_request *w = job->waiters;
 
 		waiter_unlink(q, w);
 		w->job_next = taken;
@@ -278,9 +278,9 @@ struct waiter *waiters_take(struct queue *q, struct job *job)
 	return taken;
 }
 
-void waiter_link(struct queue *q, struct job *job, struct waiter *w)
+void waiter_link(struct queue *q, struct job *job, struct parked_request *w)
 {
-	struct waiter *after = q->waiting_last;
+	struct parked_request *after = q->waiting_last;
 
 	w->job = job;
 	w->job_next = job->waiters;

@@ -184,7 +184,7 @@ enum job_level queue_identify(struct queue *q, struct job *job,
 static void end_job(struct queue *q, struct job *job, bool for_joined,
 		    const struct result *known)
 {
-	struct waiter *waiters = NULL;
+	struct parked_request *waiters = NULL;
 
 	pthread_mutex_lock(&q->lock);
 	if (for_joined && job->joined)
@@ -231,7 +231,7 @@ void queue_delay(struct queue *q, struct job *job, int64_t delay_ms,
 
 void queue_done(struct queue *q, struct job *job, struct result *r, bool posted)
 {
-	struct waiter *waiters = NULL;
+	struct parked_request *waiters = NULL;
 	struct job *oldest;
 	bool again, gone;
 
@@ -377,13 +377,14 @@ static bool ends_delay(const struct queue *q, const struct job *job)
  * waiters is bounded.  A job that is done has a result of another identity, or
  * one that the caller did not want: it is queued again. */
 static struct job *push_waited_job(struct queue *q, const struct file_key *key,
-				   uint32_t demanded, uid_t uid, uint64_t turn)
+				   const struct parked_request *w,
+				   uint64_t turn)
 {
-	struct job *job = job_find(q, key, demanded);
+	struct job *job = job_find(q, key, w->demanded);
 	bool is_new = !job, moves;
 
 	if (is_new)
-		job = job_add(q, key, demanded);
+		job = job_add(q, key, w->demanded);
 	if (!job)
 		return NULL;
 	moves = job->state == JOB_QUEUED || job->state == JOB_DONE ||
@@ -392,7 +393,7 @@ static struct job *push_waited_job(struct queue *q, const struct file_key *key,
 		job_leave(job);
 	if (job->level != JOB_WAITED || job->turn > turn) {
 		job->turn = turn;
-		job->uid = uid;
+		job->uid = w->uid;
 	}
 	job->level = JOB_WAITED;
 	if (moves)
@@ -401,7 +402,7 @@ static struct job *push_waited_job(struct queue *q, const struct file_key *key,
 }
 
 static int park_locked(struct queue *q, const struct file_key *key,
-		       uint32_t demanded, struct waiter *w)
+		       struct parked_request *w)
 {
 	struct job *job;
 	uint64_t turn;
@@ -409,12 +410,13 @@ static int park_locked(struct queue *q, const struct file_key *key,
 
 	if (q->stopped)
 		return -ECANCELED;
-	if (q->jobs >= QUEUE_MAX + WAITERS_MAX && !job_find(q, key, demanded))
+	if (q->jobs >= QUEUE_MAX + WAITERS_MAX &&
+	    !job_find(q, key, w->demanded))
 		return -EAGAIN;
 	err = share_take(&q->share, w->uid, &turn);
 	if (err)
 		return err;
-	job = push_waited_job(q, key, demanded, w->uid, turn);
+	job = push_waited_job(q, key, w, turn);
 	if (!job) {
 		share_give(&q->share, w->uid);
 		return -ENOMEM;
@@ -431,52 +433,40 @@ static int park_locked(struct queue *q, const struct file_key *key,
 
 /* A reference to the result for that identity, or NULL. */
 static struct result *get_result(struct queue *q, const struct file_key *key,
-				 uint32_t demanded,
-				 const struct file_identity *identity)
+				 const struct parked_request *w)
 {
-	struct job *job = identity ? job_find(q, key, demanded) : NULL;
+	struct job *job = w->identity ? job_find(q, key, w->demanded) : NULL;
 
 	if (!job || job->state != JOB_DONE ||
-	    !file_identity_equal(&job->result->identity, identity))
+	    !file_identity_equal(&job->result->identity, w->identity))
 		return NULL;
 	atomic_fetch_add(&job->result->shared, 1);
 	return job->result;
 }
 
 int queue_park(struct queue *q, const struct file_key *key,
-	       const struct parked_request *parked)
+	       struct parked_request *w)
 {
-	const struct queue_ticket *ticket = parked->ticket;
-	struct waiter *w = calloc(1, sizeof(*w));
 	struct result *found = NULL;
 	int err = 0;
 
-	if (!w)
-		return -ENOMEM;
-	w->uid = parked->uid;
-	w->deadline_ms = parked->deadline_ms;
-	w->ticket = ticket ? ticket->number : 0;
-	w->done = parked->done;
-	w->arg = parked->arg;
 	pthread_mutex_lock(&q->lock);
-	if (ticket && atomic_load(&ticket->given_up))
+	if (w->ticket && atomic_load(&w->ticket->given_up))
 		err = -EINTR;
 	else
-		found = get_result(q, key, parked->demanded, parked->identity);
+		found = get_result(q, key, w);
 	if (!err && !found)
-		err = park_locked(q, key, parked->demanded, w);
+		err = park_locked(q, key, w);
 	pthread_mutex_unlock(&q->lock);
 	if (found)
-		waiters_answer(w, 0, found);
-	else if (err)
-		free(w);
+		w->done(w->arg, 0, found);
 	result_free(found);
 	return err;
 }
 
 void queue_give_up_waiting(struct queue *q, uint64_t ticket)
 {
-	struct waiter *w;
+	struct parked_request *w;
 
 	pthread_mutex_lock(&q->lock);
 	w = waiter_find(q, ticket);

@@ -152,7 +152,8 @@ void queue_ticket_init(struct queue_ticket *ticket);
  */
 typedef void parked_fn(void *arg, int err, const struct result *found);
 
-/* A request that waits for a file to be hashed. */
+/* A request that waits for a file to be hashed; kept by the caller until done is
+ * called. */
 struct parked_request {
 	/* The identity for which the caller found no digests; borrowed during
 	 * the call.  NULL: the caller did not look. */
@@ -160,12 +161,17 @@ struct parked_request {
 	uint32_t demanded; /* see struct job */
 	uid_t uid;
 	int64_t deadline_ms;               /* CLOCK_MONOTONIC */
-	const struct queue_ticket *ticket; /* borrowed until done; or NULL */
+	const struct queue_ticket *ticket; /* or NULL */
 	parked_fn *done;
 	void *arg;
+
+	/* The queue's.  The thread that removes the request from both lists
+	 * calls done(), which is so called exactly once. */
+	struct job *job;
+	struct parked_request *job_next;
+	struct parked_request *prev, *next; /* of all, by deadline */
 };
 
-struct waiter;
 struct crew;
 
 struct job {
@@ -192,7 +198,7 @@ struct job {
 	struct file_identity seen;     /* at the last queue_identify() */
 	int64_t seen_ms;               /* when it was first seen */
 	struct result *result;         /* done only; a reference */
-	struct waiter *waiters;
+	struct parked_request *waiters;
 	struct job *chain;       /* in the hash bucket */
 	struct job_list *list;   /* of its state; or NULL */
 	struct job *prev, *next; /* in list */
@@ -216,7 +222,7 @@ struct queue {
 	struct job_list delayed;
 	struct job_list demanded; /* done; the last ones */
 	size_t serve_most;        /* see queue_init(); constant */
-	struct waiter *waiting_first, *waiting_last; /* by deadline */
+	struct parked_request *waiting_first, *waiting_last; /* by deadline */
 	size_t waiting;
 	struct share share; /* of the waiters */
 	size_t jobs;        /* in all states */
@@ -337,12 +343,12 @@ bool queue_doubts_file(struct queue *q, const struct file_key *key);
 bool queue_is_recent(struct queue *q, const struct file_key *key);
 
 /* Parks a request for a file, whose job moves to the head of the queue.  If the
- * queue has a result for parked->identity, the request is answered at once.
- * When this function fails, parked->done is not called: -EAGAIN, the user has
+ * queue has a result for w->identity, the request is answered at once.
+ * When this function fails, w->done is not called: -EAGAIN, the user has
  * too many requests parked; -EINTR, the ticket was given up; -ECANCELED;
  * -ENOMEM. */
 int queue_park(struct queue *q, const struct file_key *key,
-	       const struct parked_request *parked);
+	       struct parked_request *w);
 /* Answers the request of that ticket number with -EINTR, if it is parked. */
 void queue_give_up_waiting(struct queue *q, uint64_t ticket);
 

@@ -26,12 +26,12 @@ static int64_t enqueue_ready(struct queue *q, const struct job_list *list,
 
 /* Queues what is ready and takes off the requests whose deadline has passed.
  * Returns the time of the next timeout. */
-static int64_t timer_step(struct queue *q, struct waiter **expired_out)
+static int64_t timer_step(struct queue *q, struct parked_request **expired_out)
 {
 	int64_t now = clock_now_ms();
 	int64_t next = enqueue_ready(q, &q->delayed, now);
 	int64_t soonest = enqueue_ready(q, &q->coalescing, now);
-	struct waiter *w;
+	struct parked_request *w;
 
 	if (soonest < next)
 		next = soonest;
@@ -82,7 +82,7 @@ static void *timer_run(void *arg)
 	thread_set_name("kinfs-timer");
 	while (!stopped) {
 		int64_t retry_ms = serve_crews(q), next_ms;
-		struct waiter *expired = NULL;
+		struct parked_request *expired = NULL;
 
 		pthread_mutex_lock(&q->lock);
 		next_ms = timer_step(q, &expired);

@@ -193,6 +193,7 @@ struct outcome {
 	int result;
 	struct search_hits hits;
 	struct file_digests answer;
+	struct parked_request parked; /* the request, of tests of the queue */
 };
 
 #define OUTCOME_INIT                               \

@@ -60,11 +60,10 @@ static inline void on_found(void *arg, int err, const struct result *found)
 static inline int park_request(struct queue *q, const struct file_key *key,
 			       uid_t uid, struct outcome *o)
 {
-	const struct parked_request parked = {
+	o->parked = (struct parked_request){
 		.uid = uid, .deadline_ms = INT64_MAX, .done = on_found, .arg = o
 	};
-
-	return queue_park(q, key, &parked);
+	return queue_park(q, key, &o->parked);
 }
 
 static inline void assert_counts(struct queue *q, size_t queued, size_t delayed)

@@ -95,10 +95,10 @@ TEST(test_a_request_opens_the_gate)
 	struct queue_ticket ticket;
 	struct outcome o = OUTCOME_INIT;
 	struct file_key key = key_number(1);
-	const struct parked_request parked = { .deadline_ms = INT64_MAX,
-					       .ticket = &ticket,
-					       .done = on_found,
-					       .arg = &o };
+	struct parked_request parked = { .deadline_ms = INT64_MAX,
+					 .ticket = &ticket,
+					 .done = on_found,
+					 .arg = &o };
 	struct queue *q = queue_make();
 	struct job *job;
 

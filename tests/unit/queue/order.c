@@ -98,10 +98,10 @@ TEST(test_a_request_that_is_given_up_is_gone)
 	struct file_key key = key_number(1);
 	struct outcome o = OUTCOME_INIT;
 	struct queue_ticket ticket;
-	const struct parked_request parked = { .deadline_ms = INT64_MAX,
-					       .ticket = &ticket,
-					       .done = on_found,
-					       .arg = &o };
+	struct parked_request parked = { .deadline_ms = INT64_MAX,
+					 .ticket = &ticket,
+					 .done = on_found,
+					 .arg = &o };
 	struct queue_counts counts;
 	struct queue *q = queue_make();
 
@@ -125,15 +125,15 @@ static struct queue_ticket *demand(struct queue *q, struct outcome *o)
 {
 	static struct queue_ticket ticket;
 	const struct file_key key = key_number(1);
-	const struct parked_request parked = { .demanded = 1,
-					       .deadline_ms = INT64_MAX,
-					       .ticket = &ticket,
-					       .done = on_found,
-					       .arg = o };
 
 	*o = (struct outcome)OUTCOME_INIT;
+	o->parked = (struct parked_request){ .demanded = 1,
+					     .deadline_ms = INT64_MAX,
+					     .ticket = &ticket,
+					     .done = on_found,
+					     .arg = o };
 	queue_ticket_init(&ticket);
-	assert_int_equal(queue_park(q, &key, &parked), 0);
+	assert_int_equal(queue_park(q, &key, &o->parked), 0);
 	return &ticket;
 }
 

@@ -271,9 +271,9 @@ static void answer(void *arg, int result, const struct result *found)
 static void wait_for_key(struct recorder *r, const struct file_key *key)
 {
 	struct answer a = { .r = r };
-	const struct parked_request parked = { .deadline_ms = INT64_MAX,
-					       .done = answer,
-					       .arg = &a };
+	struct parked_request parked = { .deadline_ms = INT64_MAX,
+					 .done = answer,
+					 .arg = &a };
 
 	assert_int_equal(queue_park(&r->queue, key, &parked), 0);
 	pthread_mutex_lock(&r->t.lock);
