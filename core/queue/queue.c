@@ -181,13 +181,13 @@ enum job_level queue_identify(struct queue *q, struct job *job,
 	return level;
 }
 
-static void end_job(struct queue *q, struct job *job, bool for_joined,
-		    const struct result *known)
+void queue_finish_known(struct queue *q, struct job *job,
+			const struct result *known)
 {
 	struct parked_request *waiters = NULL;
 
 	pthread_mutex_lock(&q->lock);
-	if (for_joined && job->joined)
+	if (job->joined && job->waiters)
 		job->again = true;
 	if (!run_again_locked(q, job)) {
 		waiters = waiters_take(q, job);
@@ -200,18 +200,7 @@ static void end_job(struct queue *q, struct job *job, bool for_joined,
 
 void queue_finish(struct queue *q, struct job *job)
 {
-	end_job(q, job, false, NULL);
-}
-
-void queue_finish_known(struct queue *q, struct job *job,
-			const struct result *known)
-{
-	end_job(q, job, false, known);
-}
-
-void queue_give_up(struct queue *q, struct job *job)
-{
-	end_job(q, job, true, NULL);
+	queue_finish_known(q, job, NULL);
 }
 
 void queue_delay(struct queue *q, struct job *job, int64_t delay_ms,

@@ -280,15 +280,13 @@ void queue_feed(struct queue *q);
  * level of the job. */
 enum job_level queue_identify(struct queue *q, struct job *job,
 			      const struct file_identity *identity);
-/* The file is not to be hashed: answers the waiters and drops the job. */
+/* The file is not to be hashed: answers the waiters and drops the job.  But if a
+ * request was parked since queue_take() or queue_identify(), the file may have
+ * changed since the worker looked: the job runs again. */
 void queue_finish(struct queue *q, struct job *job);
-/* The digests are known (borrowed): answers the waiters with them and drops the
- * job. */
+/* The same; the digests are known (borrowed), and the answer of the requests. */
 void queue_finish_known(struct queue *q, struct job *job,
 			const struct result *known);
-/* As queue_finish().  But if a request was parked after queue_identify(), the
- * file may have changed since the worker looked: the job runs again. */
-void queue_give_up(struct queue *q, struct job *job);
 /* Queues the job again at its present level, for another worker; drops it if a
  * digest was demanded that no request waits for any more. */
 void queue_hand_over(struct queue *q, struct job *job);

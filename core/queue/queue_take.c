@@ -129,6 +129,7 @@ static void begin_job(struct queue *q, struct job *job, enum worker_kind kind,
 	job->state = JOB_RUNNING;
 	job->kind = kind;
 	job->gate = gate;
+	job->joined = false;
 	job->served = job->level == JOB_WAITED;
 	job->scanned = job->level == JOB_SCAN;
 	job->identity = (struct file_identity){ 0 };

@@ -410,7 +410,7 @@ static bool ends_early(struct hash_task *t)
 	} else if (match == MATCH_ALL) {
 		queue_finish_known(c->queue, t->job, &known);
 	} else if (use == SOURCE_WRITTEN) {
-		queue_give_up(c->queue, t->job);
+		queue_finish(c->queue, t->job);
 	} else if (match == MATCH_CONTENT) {
 		if (!t->w->gate.is_idle)
 			c->up->hurry_commit(c->up->ctx);

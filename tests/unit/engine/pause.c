@@ -263,25 +263,40 @@ static bool is_open(const char *name)
 	return open;
 }
 
+/* Some of a file was read. */
+static bool is_begun(struct fixture *f)
+{
+	json_t *status;
+	bool begun;
+
+	assert_int_equal(engine_status(f->engine, &status), 0);
+	begun = json_integer_value(json_object_get(
+			json_object_get(status, "progress"), "done")) > 0;
+	json_decref(status);
+	return begun;
+}
+
 /* It may be deleted meanwhile, or its filesystem unmounted.  Afterwards the
  * worker goes on. */
 TEST(test_a_pause_closes_a_large_file)
 {
+	struct timespec pause = { 0, 2000000 };
 	struct fixture f;
 
 	fixture_make(&f);
 	f.options.rate = CRAWL;
 	write_text(&f, "a-large-file", QUEUE_LARGE + 1);
 	fixture_open(&f);
-	while (!status_number(&f, "hashing"))
-		;
+	while (!is_begun(&f))
+		nanosleep(&pause, NULL);
 	engine_pause(f.engine, true);
 	wait_stalled(&f);
 	assert_int_equal(status_number(&f, "hashing"), 0);
+	assert_true(is_begun(&f));
 	assert_false(is_open("a-large-file"));
 	engine_pause(f.engine, false);
-	while (!status_number(&f, "hashing"))
-		;
+	while (!is_open("a-large-file"))
+		nanosleep(&pause, NULL);
 	ask(&f, "a-large-file");
 	assert_int_equal(hashed_files(&f), 1);
 	fixture_remove(&f);

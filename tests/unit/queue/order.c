@@ -78,7 +78,7 @@ TEST(test_a_request_that_joins_late_has_the_job_run_again)
 	assert_int_equal(park_request(q, &key, 0, &early), 0);
 	job = queue_take(q, false, NULL, &(bool){ false });
 	(void)queue_identify(q, job, &identity);
-	queue_give_up(q, job);
+	queue_finish(q, job);
 	assert_int_equal(outcome_wait(&early), 0);
 	assert_counts(q, 0, 0);
 
@@ -86,7 +86,7 @@ TEST(test_a_request_that_joins_late_has_the_job_run_again)
 	job = queue_take(q, true, NULL, &(bool){ false });
 	(void)queue_identify(q, job, &identity);
 	assert_int_equal(park_request(q, &key, 0, &late), 0);
-	queue_give_up(q, job);
+	queue_finish(q, job);
 	assert_counts(q, 1, 0);
 	take(q, false, 1);
 	assert_int_equal(outcome_wait(&late), 0);
