@@ -44,23 +44,37 @@ static int ask_catalog(struct hasher *h, const struct file_key *key,
 	return err == -ENOENT || err == -EUCLEAN ? 0 : err;
 }
 
+static int answer_of(const struct result *found, struct file_digests *out)
+{
+	int err = 0;
+
+	*out = (struct file_digests){
+		.state = found->error ? DIGESTS_FAILED : DIGESTS_FRESH,
+		.error = found->error,
+		.key = found->key,
+		.identity = found->identity,
+	};
+	if (!found->error)
+		err = digests_copy(&found->digests, &out->digests);
+	return err;
+}
+
 /* Looks in the queue first: it has results that are not committed yet. */
 static int ask_queue_and_catalog(struct hasher *h, const struct file_key *key,
 				 const struct file_identity *identity,
 				 uint32_t wanted, struct file_digests *out)
 {
-	enum queue_view view;
-	int err, error = 0;
+	struct result *found =
+		queue_find_result(h->context.queue, key, identity);
+	int err;
 
-	err = queue_look(h->context.queue, key, identity, &view, &error,
-			 &out->digests);
-	if (err || view == QUEUE_CHANGED)
-		return err;
-	if (view != QUEUE_RESULT)
-		return ask_catalog(h, key, identity, wanted, out);
-	out->state = error ? DIGESTS_FAILED : DIGESTS_FRESH;
-	out->error = error;
-	return 0;
+	if (!found)
+		return queue_doubts_file(h->context.queue, key) ?
+			       0 :
+			       ask_catalog(h, key, identity, wanted, out);
+	err = answer_of(found, out);
+	result_free(found);
+	return err;
 }
 
 /* Whether equal identities mean equal content.  Where timestamps do not show
@@ -162,23 +176,18 @@ static int answer_with_result(struct digests_wait *w, int fd,
 			      const struct result *found,
 			      struct file_digests *out)
 {
-	struct file_digests answer = {
-		.state = found->error ? DIGESTS_FAILED : DIGESTS_FRESH,
-		.error = found->error,
-		.key = found->key,
-		.identity = found->identity,
-	};
-	int err = 0;
+	struct file_digests answer;
+	int err = answer_of(found, &answer);
 
-	if (!hash_answer_holds(w->answerer, fd, &answer) ||
-	    (found->demanded &&
-	     !file_identity_equal(&found->identity, &w->fresh)))
-		return -ESTALE;
-	if (found->demanded && found->error)
-		return -found->error;
-	if (!found->error)
-		err = digests_copy(&found->digests, &answer.digests);
-	if (!err)
+	if (!err && (!hash_answer_holds(w->answerer, fd, &answer) ||
+		     (found->demanded &&
+		      !file_identity_equal(&found->identity, &w->fresh))))
+		err = -ESTALE;
+	else if (!err && found->demanded)
+		err = -found->error;
+	if (err)
+		file_digests_release(&answer);
+	else
 		*out = answer;
 	return err;
 }

@@ -181,8 +181,7 @@ enum job_level queue_identify(struct queue *q, struct job *job,
 	return level;
 }
 
-void queue_finish_known(struct queue *q, struct job *job,
-			const struct result *known)
+void queue_finish(struct queue *q, struct job *job)
 {
 	struct parked_request *waiters = NULL;
 
@@ -195,12 +194,7 @@ void queue_finish_known(struct queue *q, struct job *job,
 		job_drop(q, job);
 	}
 	pthread_mutex_unlock(&q->lock);
-	waiters_answer(waiters, 0, known);
-}
-
-void queue_finish(struct queue *q, struct job *job)
-{
-	queue_finish_known(q, job, NULL);
+	waiters_answer(waiters, 0, NULL);
 }
 
 void queue_delay(struct queue *q, struct job *job, int64_t delay_ms,
@@ -302,29 +296,28 @@ void queue_sit_out_pause(struct queue *q, struct job *job)
 	pthread_mutex_unlock(&q->lock);
 }
 
-int queue_look(struct queue *q, const struct file_key *key,
-	       const struct file_identity *identity, enum queue_view *view_out,
-	       int *error_out, struct digests *digests_out)
+static struct result *get_result(struct queue *q, const struct file_key *key,
+				 uint32_t demanded,
+				 const struct file_identity *identity)
 {
-	struct job *job;
-	int err = 0;
+	struct job *job = job_find(q, key, demanded);
+
+	if (!job || job->state != JOB_DONE ||
+	    !file_identity_equal(&job->result->identity, identity))
+		return NULL;
+	atomic_fetch_add(&job->result->shared, 1);
+	return job->result;
+}
+
+struct result *queue_find_result(struct queue *q, const struct file_key *key,
+				 const struct file_identity *identity)
+{
+	struct result *found;
 
 	pthread_mutex_lock(&q->lock);
-	job = job_find(q, key, 0);
-	if (!job) {
-		*view_out = QUEUE_UNKNOWN;
-	} else if (job->state != JOB_DONE ||
-		   !file_identity_equal(&job->result->identity, identity)) {
-		*view_out = job->changed ? QUEUE_CHANGED : QUEUE_UNDER_WAY;
-	} else {
-		*error_out = job->result->error;
-		if (!job->result->error)
-			err = digests_copy(&job->result->digests, digests_out);
-		if (!err)
-			*view_out = QUEUE_RESULT;
-	}
+	found = get_result(q, key, 0, identity);
 	pthread_mutex_unlock(&q->lock);
-	return err;
+	return found;
 }
 
 bool queue_doubts_file(struct queue *q, const struct file_key *key)
@@ -420,19 +413,6 @@ static int park_locked(struct queue *q, const struct file_key *key,
 	return 0;
 }
 
-/* A reference to the result for that identity, or NULL. */
-static struct result *get_result(struct queue *q, const struct file_key *key,
-				 const struct parked_request *w)
-{
-	struct job *job = w->identity ? job_find(q, key, w->demanded) : NULL;
-
-	if (!job || job->state != JOB_DONE ||
-	    !file_identity_equal(&job->result->identity, w->identity))
-		return NULL;
-	atomic_fetch_add(&job->result->shared, 1);
-	return job->result;
-}
-
 int queue_park(struct queue *q, const struct file_key *key,
 	       struct parked_request *w)
 {
@@ -442,8 +422,8 @@ int queue_park(struct queue *q, const struct file_key *key,
 	pthread_mutex_lock(&q->lock);
 	if (w->ticket && atomic_load(&w->ticket->given_up))
 		err = -EINTR;
-	else
-		found = get_result(q, key, w);
+	else if (w->identity)
+		found = get_result(q, key, w->demanded, w->identity);
 	if (!err && !found)
 		err = park_locked(q, key, w);
 	pthread_mutex_unlock(&q->lock);

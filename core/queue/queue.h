@@ -40,9 +40,8 @@
  *
  * Life of a parked request.  queue_park() makes or raises the job of its file,
  * and a worker takes the job.  The worker hashes the file and calls
- * queue_done(); or the catalog has the digests and the worker calls
- * queue_finish_known(); or the file is not to be hashed and the worker calls
- * queue_finish().  That call answers each request of the job, once, with the
+ * queue_done(); or the file is not to be hashed, or the catalog has the digests,
+ * and the worker calls queue_finish().  That call answers each request of the job, once, with the
  * result.  A commit that fails later does not change the answer.  The timer
  * answers the requests whose deadline has passed.
  *
@@ -280,13 +279,11 @@ void queue_feed(struct queue *q);
  * level of the job. */
 enum job_level queue_identify(struct queue *q, struct job *job,
 			      const struct file_identity *identity);
-/* The file is not to be hashed: answers the waiters and drops the job.  But if a
+/* The file is not to be hashed, or the catalog has its digests: answers the
+ * waiters, which look again, and drops the job.  But if a
  * request was parked since queue_take() or queue_identify(), the file may have
  * changed since the worker looked: the job runs again. */
 void queue_finish(struct queue *q, struct job *job);
-/* The same; the digests are known (borrowed), and the answer of the requests. */
-void queue_finish_known(struct queue *q, struct job *job,
-			const struct result *known);
 /* Queues the job again at its present level, for another worker; drops it if a
  * digest was demanded that no request waits for any more. */
 void queue_hand_over(struct queue *q, struct job *job);
@@ -297,7 +294,7 @@ void queue_delay(struct queue *q, struct job *job, int64_t delay_ms,
  * Ends the job with a result (taken), which is the answer of its requests.
  * posted: the committer has a reference to it, too; the worker has posted it
  * while the job was running, so the results of one file are posted in order.
- * queue_look() finds the result until queue_committed().  If the file changed
+ * queue_find_result() finds it until queue_committed().  If the file changed
  * while it was hashed, the job runs again instead.
  */
 void queue_done(struct queue *q, struct job *job, struct result *r,
@@ -320,17 +317,10 @@ enum queue_order queue_order(struct queue *q, struct job *job, uint64_t left);
 /* Waits while the queue is paused, and no request waits for the job. */
 void queue_sit_out_pause(struct queue *q, struct job *job);
 
-enum queue_view {
-	QUEUE_UNKNOWN,   /* there is no job */
-	QUEUE_UNDER_WAY, /* the file is to be hashed */
-	QUEUE_CHANGED, /* ... and older digests of that identity are invalid */
-	QUEUE_RESULT,  /* the queue has the result for that identity */
-};
-/* Looks the file up.  QUEUE_RESULT: error_out is set, or if that is 0,
- * digests_out (a copy).  -ENOMEM. */
-int queue_look(struct queue *q, const struct file_key *key,
-	       const struct file_identity *identity, enum queue_view *view_out,
-	       int *error_out, struct digests *digests_out);
+/* A reference to the result that the queue has for that state of the file, or
+ * NULL. */
+struct result *queue_find_result(struct queue *q, const struct file_key *key,
+				 const struct file_identity *identity);
 
 /* Whether queue_push_changed() was called for the file and it has not been
  * hashed since. */

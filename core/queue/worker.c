@@ -339,41 +339,36 @@ enum record_match {
 	MATCH_ALL,
 };
 
-/* Makes a result of the file's record; the caller releases out->digests. */
-static bool get_known(const struct hash_context *c, const struct file_key *key,
-		      struct result *out)
+static bool get_record(const struct hash_context *c, const struct file_key *key,
+		       struct file_record *out)
 {
-	struct file_record rec;
+	struct digests digests = { 0 };
 	struct catalog_txn *txn;
 	bool known;
 
 	if (catalog_read(c->catalog, &txn))
 		return false;
-	known = !catalog_file_get(txn, key, &rec) &&
-		(rec.state == FILE_FAILED ||
-		 (rec.state == FILE_FRESH &&
-		  !catalog_content_get(txn, rec.content, &out->digests)));
+	known = !catalog_file_get(txn, key, out) &&
+		(out->state == FILE_FAILED ||
+		 (out->state == FILE_FRESH &&
+		  !catalog_content_get(txn, out->content, &digests)));
 	catalog_abort(txn);
-	if (!known)
-		return false;
-	out->key = *key;
-	out->identity = rec.identity;
-	out->error = rec.state == FILE_FAILED ? rec.error : 0;
-	return true;
+	digests_release(&digests);
+	return known;
 }
 
-static enum record_match match_record(struct hash_task *t, struct result *known)
+static enum record_match match_record(struct hash_task *t)
 {
 	const struct hash_context *c = t->w->context;
-	const struct file_identity *then = &known->identity;
+	struct file_record rec;
 
 	if (queue_doubts_file(c->queue, &t->job->key) ||
-	    !get_known(c, &t->job->key, known))
+	    !get_record(c, &t->job->key, &rec))
 		return MATCH_NONE;
-	if (file_identity_equal(then, &t->identity))
+	if (file_identity_equal(&rec.identity, &t->identity))
 		return MATCH_ALL;
-	return then->size == t->identity.size &&
-			       then->mtime_ns == t->identity.mtime_ns &&
+	return rec.identity.size == t->identity.size &&
+			       rec.identity.mtime_ns == t->identity.mtime_ns &&
 			       c->up->has_metadata_changes(c->up->ctx) ?
 		       MATCH_CONTENT :
 		       MATCH_NONE;
@@ -397,8 +392,7 @@ static bool ends_early(struct hash_task *t)
 {
 	const struct hash_context *c = t->w->context;
 	enum source_use use = get_use(t);
-	struct result known = { 0 };
-	enum record_match match = match_record(t, &known);
+	enum record_match match = match_record(t);
 	bool ended = true;
 	int64_t wait_ms;
 
@@ -407,9 +401,7 @@ static bool ends_early(struct hash_task *t)
 		queue_finish(c->queue, t->job);
 	} else if (use == SOURCE_CLOSING) {
 		queue_delay(c->queue, t->job, CLOSING_MS, false);
-	} else if (match == MATCH_ALL) {
-		queue_finish_known(c->queue, t->job, &known);
-	} else if (use == SOURCE_WRITTEN) {
+	} else if (match == MATCH_ALL || use == SOURCE_WRITTEN) {
 		queue_finish(c->queue, t->job);
 	} else if (match == MATCH_CONTENT) {
 		if (!t->w->gate.is_idle)
@@ -426,7 +418,6 @@ static bool ends_early(struct hash_task *t)
 	} else {
 		ended = false;
 	}
-	digests_release(&known.digests);
 	return ended;
 }
 

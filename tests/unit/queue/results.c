@@ -18,12 +18,10 @@ static bool has_result(struct queue *q, uint64_t inode, uint64_t size)
 {
 	const struct file_identity id = { .size = size };
 	struct file_key key = key_number(inode);
-	struct digests digests = { 0 };
-	enum queue_view view;
-	int error;
+	struct result *found = queue_find_result(q, &key, &id);
 
-	assert_int_equal(queue_look(q, &key, &id, &view, &error, &digests), 0);
-	return view == QUEUE_RESULT;
+	result_free(found);
+	return found != NULL;
 }
 
 /* As a worker does. */
@@ -186,26 +184,6 @@ TEST(test_only_the_result_of_the_last_run_is_an_answer)
 		make_result(1, 2), refuse, q);
 	assert_int_equal(outcome_wait(&o), 0);
 	assert_int_equal(o.answer.identity.size, 2);
-	queue_remove(q);
-}
-
-TEST(test_what_is_known_is_an_answer)
-{
-	struct result *known = make_result(1, 1);
-	struct file_key key = key_number(1);
-	struct outcome with = OUTCOME_INIT, without = OUTCOME_INIT;
-	struct queue *q = queue_make();
-
-	assert_int_equal(park_request(q, &key, 0, &with), 0);
-	queue_finish_known(q, queue_take(q, false, NULL, &(bool){ false }),
-			   known);
-	assert_int_equal(outcome_wait(&with), 0);
-	assert_int_equal(with.answer.identity.size, 1);
-	assert_int_equal(park_request(q, &key, 0, &without), 0);
-	queue_finish(q, queue_take(q, false, NULL, &(bool){ false }));
-	assert_int_equal(outcome_wait(&without), 0);
-	assert_int_equal(without.answer.identity.size, 0);
-	result_free(known);
 	queue_remove(q);
 }
 
