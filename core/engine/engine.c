@@ -15,37 +15,6 @@
 
 /* ---- opening ---- */
 
-static unsigned worker_count(const struct engine_options *options)
-{
-	return options->workers ? options->workers : processors_usable();
-}
-
-static int copy_options(struct engine *e, const struct engine_options *from)
-{
-	struct engine_options *to = &e->options;
-	const char **globs;
-	size_t i;
-
-	*to = *from;
-	to->catalog_dir = NULL;
-	to->holder = NULL;
-	to->exclude_count = 0;
-	to->source = strdup(from->source);
-	e->catalog_dir = strdup(from->catalog_dir);
-	globs = calloc(from->exclude_count + 1, sizeof(*globs));
-	to->excludes = globs;
-	if (!to->source || !e->catalog_dir || !globs)
-		return -ENOMEM;
-	for (i = 0; i < from->exclude_count; i++) {
-		globs[i] = strdup(from->excludes[i]);
-		if (!globs[i])
-			return -ENOMEM;
-		to->exclude_count++;
-	}
-	to->workers = worker_count(from);
-	return 0;
-}
-
 static int open_source(struct engine *e)
 {
 	const struct engine_options *o = &e->options;
@@ -67,11 +36,11 @@ static int open_source(struct engine *e)
 	return source_init(&e->source);
 }
 
-static int begin_catalog(struct engine *e, const struct engine_options *from)
+static int begin_catalog(struct engine *e)
 {
 	struct catalog_options options = {
-		.directory = from->catalog_dir,
-		.holder = from->holder,
+		.directory = e->options.catalog_dir,
+		.holder = e->options.holder,
 		.source = e->source.path,
 		.digest_set = e->options.digest_set,
 	};
@@ -251,7 +220,7 @@ static int init_parts(struct engine *e)
 		       scan_init(&e->scan, &scan)                         ?:
 		       changes_init(&e->changes, &e->source, e->catalog)  ?:
 		       commit_init(&e->commit, &commit)                   ?:
-		       ignored_init(&e->ignored, e->catalog_dir, &e->log) ?:
+		       ignored_init(&e->ignored, o->catalog_dir, &e->log) ?:
 		       search_init(&e->search, &search);
 }
 
@@ -264,11 +233,12 @@ int engine_open(const struct engine_options *options, struct engine **out)
 		return -ENOMEM;
 	e->started_ms = clock_now_ms();
 	(void)pthread_mutex_init(&e->load_lock, NULL);
-	err = copy_options(e, options);
+	e->options = *options;
+	if (!options->workers)
+		e->options.workers = processors_usable();
+	err = open_source(e);
 	if (!err)
-		err = open_source(e);
-	if (!err)
-		err = begin_catalog(e, options);
+		err = begin_catalog(e);
 	if (!err)
 		err = init_parts(e);
 	if (err)
@@ -298,8 +268,6 @@ int engine_start(struct engine *e)
 
 void engine_free(struct engine *e)
 {
-	size_t i;
-
 	if (!e)
 		return;
 	atomic_store(&e->stopping, true);
@@ -326,11 +294,6 @@ void engine_free(struct engine *e)
 	catalog_free(e->catalog);
 	crew_release(&e->load);
 	pthread_mutex_destroy(&e->load_lock);
-	for (i = 0; i < e->options.exclude_count; i++)
-		free((char *)e->options.excludes[i]);
-	free((void *)e->options.excludes);
-	free((char *)e->options.source);
-	free(e->catalog_dir);
 	free(e);
 }
 

@@ -83,11 +83,12 @@ struct engine_host {
 	void (*log)(void *ctx, const char *message);
 };
 
+/* All that it points to is borrowed while the engine is open. */
 struct engine_options {
-	int source_fd;               /* O_PATH directory; borrowed while open */
+	int source_fd;               /* O_PATH directory */
 	const char *source;          /* its absolute path */
-	const char *catalog_dir;     /* borrowed during engine_open only */
-	const char *holder;          /* as catalog_dir; see catalog.h */
+	const char *catalog_dir;     /* see catalog.h */
+	const char *holder;          /* the same; not used any more later */
 	uint32_t digest_set;         /* DIGEST_BIT()s: stored in the catalog */
 	unsigned workers;            /* 0: one per processor */
 	uint64_t min_size;           /* files below are skipped */
@@ -104,8 +105,8 @@ struct engine_options {
 	 * DIGEST_COUNT: the weighted score of the sketches. */
 	enum digest_id measure;
 	size_t limit; /* near-duplicates per file; exact ones not counted */
-	/* Makes the texts of documents; borrowed while open.  NULL: there are
-	 * none, or with texts_missing there is no program that makes them. */
+	/* Makes the texts of documents.  NULL: there are none, or with
+	 * texts_missing there is no program that makes them. */
 	struct extract_client *texts;
 	bool texts_missing;
 	struct engine_host host;

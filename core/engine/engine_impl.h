@@ -39,8 +39,7 @@
  * while the disk is touched or while a callback runs.
  */
 struct engine {
-	struct engine_options options; /* strings owned */
-	char *catalog_dir;
+	struct engine_options options; /* constant */
 	struct source source;
 	struct logger log;
 	struct catalog *catalog;

@@ -232,7 +232,7 @@ static int replace_catalog(struct engine *e, int why)
 	if (!err)
 		logger_print(&e->log,
 			     "%s: the catalog is %s; %s%s, building a new one",
-			     e->catalog_dir,
+			     e->options.catalog_dir,
 			     why == -EUCLEAN ?
 				     "damaged" :
 				     "of another version of LMDB or kinfs",
@@ -250,7 +250,7 @@ static void admit(struct engine *e, int err)
 		logger_print(&e->log,
 			     "%s: %s; files are served, their digests are not "
 			     "known",
-			     e->catalog_dir, err_text(err));
+			     e->options.catalog_dir, err_text(err));
 	catalog_admit(e->catalog, err);
 }
 

@@ -122,8 +122,9 @@ static json_t *catalog_object(struct engine *e, const struct snapshot *s)
 				json_null();
 
 	return json_pack("{s:o, s:b, s:I, s:o}", "path",
-			 json_text(e->catalog_dir), "open", s->catalog_open,
-			 "bytes", (json_int_t)s->catalog_bytes, "error", error);
+			 json_text(e->options.catalog_dir), "open",
+			 s->catalog_open, "bytes", (json_int_t)s->catalog_bytes,
+			 "error", error);
 }
 
 /* The texts of documents. */

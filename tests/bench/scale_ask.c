@@ -59,7 +59,7 @@ static void load(struct engine *e)
 
 static void open_engine(struct ask *a)
 {
-	struct buf source = { 0 }, catalog = { 0 };
+	static struct buf source, catalog; /* used while it is open */
 	struct engine_options options = {
 		.digest_set = DIGEST_DEFAULT,
 		.workers = 1,
@@ -82,8 +82,6 @@ static void open_engine(struct ask *a)
 	load(a->engine);
 	scale_figure("open", "s", scale_clock() - start);
 	scale_figure("open.cpu", "s", process_seconds() - cpu);
-	buf_release(&source);
-	buf_release(&catalog);
 }
 
 static void print_memory(const struct ask *a)
