@@ -260,8 +260,8 @@ $(out)/tests/bench/digests: \
 		$(bench_objects)) $(out)/libkin.a
 $(out)/tests/bench/scale: $(scale_objects) $(out)/libkin.a
 $(out)/tests/bench/share: $(obj)/tests/bench/share.o \
-		$(addprefix $(obj)/core/share/,ask.o batch.o db.o db_text.o groups.o \
-			question.o schema.o state.o) \
+		$(addprefix $(obj)/core/share/,ask.o batch.o db.o db_text.o \
+			groups.o question.o schema.o state.o) \
 		$(out)/libkin.a
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(link) -o $@ $^ $(core_libs) $(share_libs) $(LDLIBS)

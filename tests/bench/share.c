@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -245,19 +246,31 @@ static int fetch_sketch(void *arg, uint32_t content, struct sketch *out)
 	return 0;
 }
 
-/* Whether a line of the answer is about the content. */
-static bool has(const char *answer, uint32_t content)
+/* Whether one of the answer's lines is of that content. */
+static bool has(const json_t *lines, uint32_t content)
 {
-	static struct made m;
+	struct made *m = malloc(sizeof(*m));
 	char hex[2 * DB_UUID_BYTES + 1];
+	const json_t *line, *text;
+	bool found = false;
+	size_t i;
 
-	make(content - 1, &m);
-	hex_encode(m.digests.xxh128, DB_UUID_BYTES, hex);
-	return strstr(answer, hex);
+	if (!m)
+		return false;
+	make(content - 1, m);
+	hex_encode(m->digests.xxh128, DB_UUID_BYTES, hex);
+	json_array_foreach(lines, i, line)
+	{
+		text = json_object_get(json_object_get(line, "digests"),
+				       "xxh128");
+		found |= text && !strcmp(json_string_value(text), hex);
+	}
+	free(m);
+	return found;
 }
 
 static void count_recall(struct share_bench *b, uint64_t n,
-			 const struct made *m, const char *answer,
+			 const struct made *m, const json_t *lines,
 			 struct recall *out)
 {
 	static struct index_match matches[INDEX_MATCHES];
@@ -275,43 +288,67 @@ static void count_recall(struct share_bench *b, uint64_t n,
 		fail(b, "memory", -ENOMEM);
 	for (i = 0; i < count; i++) {
 		out->local++;
-		out->shared += has(answer, matches[i].content);
+		out->shared += has(lines, matches[i].content);
 	}
+}
+
+static json_t *make_request(const struct made *m)
+{
+	return json_pack("{s:{s:I, s:o}, s:i, s:i}", "similar", "size",
+			 (json_int_t)m->digests.size, "digests",
+			 digests_to_json(&m->digests, UINT32_MAX), "threshold",
+			 THRESHOLD, "limit", 256);
+}
+
+/* The lines of an answer; the last one tells whether it is complete. */
+static json_t *read_lines(const char *text)
+{
+	json_t *lines = json_array();
+
+	for (; *text; text = strchr(text, '\n') + 1)
+		(void)json_array_append_new(
+			lines, json_loads(text, JSON_DISABLE_EOF_CHECK, NULL));
+	return lines;
 }
 
 static double ask_one(struct share_bench *b, uint64_t n, struct recall *recall)
 {
 	static struct made m;
-	struct question q = { .digests = &m.digests,
-			      .threshold = THRESHOLD,
-			      .limit = 256,
-			      .wait_ms = 10000,
-			      .share_limit = SHARE_LIMIT_DEFAULT };
-	char *answer = NULL, *line, reason[128];
-	size_t len = 0;
-	FILE *out = open_memstream(&answer, &len);
+	struct ask ask = { .db = &b->db,
+			   .wait_ms = 10000,
+			   .is_checked = true,
+			   .share_limit = SHARE_LIMIT_DEFAULT };
 	uint8_t bytes[SKETCH_PACKED_MAX];
 	struct digest_value packed = { bytes, 0 };
+	json_t *request, *lines;
+	char *text = NULL;
+	const char *reason;
+	size_t len, count;
+	FILE *out = open_memstream(&text, &len);
 	int64_t began;
 	double ms;
-	int err;
 
 	make(n, &m);
 	packed.len = sketch_pack(&m.sketch, bytes);
-	if (digest_put(&m.digests, DIGEST_SIF, packed))
+	if (!out || digest_put(&m.digests, DIGEST_SIF, packed))
 		fail(b, "memory", -ENOMEM);
+	request = make_request(&m);
 	began = clock_now_ns();
-	err = out ? ask_question(&b->db, &q, out, reason, sizeof(reason)) :
-		    -ENOMEM;
+	if (ask_answer(&ask, request, out) || !b->db.conn)
+		fail(b, "a question", -EREMOTEIO);
 	ms = (double)(clock_now_ns() - began) / 1e6;
-	if (err || fclose(out))
-		fail(b, "a question", err);
-	recall->incomplete += *reason != '\0';
-	for (line = answer; (line = strchr(line, '\n')); line++)
-		recall->hits++;
+	(void)fclose(out);
+	lines = read_lines(text);
+	count = json_array_size(lines) - 1;
+	reason = json_string_value(
+		json_object_get(json_array_get(lines, count), "reason"));
+	recall->incomplete += *reason && strcmp(reason, "cut") != 0;
+	recall->hits += count;
 	if (b->index)
-		count_recall(b, n, &m, answer, recall);
-	free(answer);
+		count_recall(b, n, &m, lines, recall);
+	json_decref(request);
+	json_decref(lines);
+	free(text);
 	digests_release(&m.digests);
 	return ms;
 }
