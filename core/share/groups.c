@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/array.h"
 #include "core/base/hex.h"
 #include "core/base/json.h"
 #include "core/share/ask.h"
@@ -13,79 +12,73 @@
 
 /*
  * Groups of identical files on several hosts.  The database finds the contents
- * that more than one host has; their copies are read in order of the contents
+ * that more than one host has, and puts them in order; their copies are read
  * through a cursor.
  *
  * When other servers have the partitions of the tables, each partition is read
  * by itself: it has all copies of its contents, the server joins them, and one
  * that is gone takes only its own groups with it.
+ *
+ * The answer is kept in memory until the transaction has ended: a reader may
+ * take as long as it likes.
  */
 enum { FETCH_MS = 600000 };
 
-struct host_group {
-	uint8_t content[DB_UUID_BYTES];
-	uint64_t size;
-	struct group_file {
-		json_t *label; /* of the host; borrowed */
-		char *path;    /* owned; NULL: it is not told */
-	} * files;
-	size_t count;
-};
-
 struct group_list {
-	struct host_group *all;
-	size_t count;
-	size_t whole;  /* of these were read to their end */
+	FILE *out;
+	uint8_t content[DB_UUID_BYTES]; /* of the group at hand */
+	uint64_t size;
+	json_t *files; /* owned; NULL: there is no group at hand */
 	json_t *hosts; /* labels by ids; "?": of a host that is gone */
+	uint64_t group_count, file_count, bytes; /* printed */
 };
 
-/* Those behind the first ones. */
-static void drop_groups(struct group_list *l, size_t first)
+/* The group at hand was read to its end. */
+static int print_group(struct group_list *l)
 {
-	struct host_group *g;
+	const uint64_t count = json_array_size(l->files);
+	const uint64_t saved = (count - 1) * l->size;
+	char hex[2 * DB_UUID_BYTES + 1];
+	json_t *files = l->files;
 
-	while (l->count > first) {
-		g = &l->all[--l->count];
-		while (g->count)
-			free(g->files[--g->count].path);
-		free(g->files);
-	}
+	if (!files)
+		return 0;
+	l->files = NULL;
+	l->file_count += count;
+	l->bytes += saved;
+	hex_encode(l->content, DB_UUID_BYTES, hex);
+	return ask_print(
+		l->out,
+		json_pack("{s:I, s:I, s:I, s:[{s:i, s:b, s:I, s:s, s:o}]}",
+			  "group", (json_int_t)++l->group_count, "saved_exact",
+			  (json_int_t)saved, "saved_near", (json_int_t)0,
+			  "members", "score", 100, "head", 1, "size",
+			  (json_int_t)l->size, "xxh128", hex, "files", files));
 }
 
 static int take_row(struct group_list *l, const PGresult *r, int row)
 {
-	json_t *label = json_object_get(l->hosts, db_value(r, row, 1));
-	const char *path = db_value(r, row, 2);
+	json_t *label = json_object_get(l->hosts, db_value(r, row, 1)), *file;
 	uint8_t content[DB_UUID_BYTES];
-	struct group_file *files;
-	struct host_group *g;
+	char *path;
+	int err = 0;
 
 	if (db_parse_uuid(db_value(r, row, 0), content))
 		return 0;
-	if (l->count == l->whole ||
-	    memcmp(l->all[l->count - 1].content, content, DB_UUID_BYTES)) {
-		g = array_with_room(l->all, l->count, sizeof(*g));
-		if (!g)
-			return -ENOMEM;
-		l->all = g;
-		l->whole = l->count++;
-		g += l->whole;
-		*g = (struct host_group){ .size = strtoull(db_value(r, row, 3),
-							   NULL, 10) };
-		memcpy(g->content, content, DB_UUID_BYTES);
+	if (!l->files || memcmp(l->content, content, DB_UUID_BYTES) != 0) {
+		err = print_group(l);
+		l->files = json_array();
+		l->size = strtoull(db_value(r, row, 3), NULL, 10);
+		memcpy(l->content, content, DB_UUID_BYTES);
 	}
-	g = &l->all[l->count - 1];
-	files = array_with_room(g->files, g->count, sizeof(*files));
-	if (!files)
-		return -ENOMEM;
-	g->files = files;
-	files += g->count;
-	files->label = label ? label : json_object_get(l->hosts, "?");
-	files->path = *path ? db_parse_string(path) : NULL;
-	if (*path && !files->path)
-		return -ENOMEM;
-	g->count++;
-	return 0;
+	file = json_pack("{s:O}", "host",
+			 label ? label : json_object_get(l->hosts, "?"));
+	if (!err && *db_value(r, row, 2)) {
+		path = db_parse_string(db_value(r, row, 2));
+		err = path ? json_set_path(file, "path", path) : -ENOMEM;
+		free(path);
+	}
+	return json_array_append_new(l->files, file) ? -ENOMEM : err;
 }
 
 /* suffix: of the partition, or "". */
@@ -96,7 +89,7 @@ static int read_partition(struct share_db *db, uint64_t min_size,
 	int row, rows, err;
 
 	db_set_timeout(db, FETCH_MS);
-	err = db_do(db, SQL_GROUPS, suffix, suffix, min_size, suffix);
+	err = db_do(db, SQL_GROUPS, suffix, suffix, suffix, min_size);
 	do {
 		r = NULL;
 		db_set_timeout(db, FETCH_MS);
@@ -110,12 +103,14 @@ static int read_partition(struct share_db *db, uint64_t min_size,
 	if (!err)
 		err = db_run(db, "COMMIT", 0, NULL, NULL);
 	if (!err)
-		l->whole = l->count;
+		err = print_group(l);
+	/* Else it was not read to its end. */
+	json_decref(l->files);
+	l->files = NULL;
 	return err;
 }
 
-/* A partition that fails is passed over, without the group that was not read
- * to its end. */
+/* A partition that fails is passed over. */
 static int read_all(struct share_db *db, uint64_t min_size,
 		    struct group_list *l, char *reason_out, size_t reason_room)
 {
@@ -125,7 +120,6 @@ static int read_all(struct share_db *db, uint64_t min_size,
 	db_set_timeout(db, FETCH_MS);
 	err = db_run(db, SQL_PARTITIONS, 0, NULL, &parts);
 	count = err ? 0 : PQntuples(parts);
-	l->hosts = json_pack("{s:s}", "?", "?");
 	if (!err)
 		err = db_run(db, SQL_ALL_HOSTS, 0, NULL, &hosts);
 	if (!err)
@@ -139,84 +133,35 @@ static int read_all(struct share_db *db, uint64_t min_size,
 		if (!*reason_out)
 			(void)snprintf(reason_out, reason_room, "%s",
 				       db->message);
-		drop_groups(l, l->whole);
 		err = db_run(db, "ROLLBACK", 0, NULL, NULL);
 	}
 	PQclear(parts);
-	drop_groups(l, l->whole);
-	if (err)
-		(void)snprintf(reason_out, reason_room, "%s",
-			       err == -ENOMEM ? "not enough memory" :
-						db->message);
 	return err;
-}
-
-static uint64_t saved(const struct host_group *g)
-{
-	return (g->count - 1) * g->size;
-}
-
-static int by_saved(const void *a, const void *b)
-{
-	const struct host_group *x = a, *y = b;
-
-	if (saved(x) != saved(y))
-		return saved(x) < saved(y) ? 1 : -1;
-	return memcmp(x->content, y->content, DB_UUID_BYTES);
-}
-
-static int print_group(const struct host_group *g, size_t number, FILE *out)
-{
-	char hex[2 * DB_UUID_BYTES + 1];
-	json_t *files = json_array(), *file;
-	size_t i;
-
-	for (i = 0; i < g->count; i++) {
-		file = json_pack("{s:O}", "host", g->files[i].label);
-		if (!file ||
-		    (g->files[i].path &&
-		     json_set_path(file, "path", g->files[i].path)) ||
-		    json_array_append_new(files, file)) {
-			json_decref(files);
-			return -ENOMEM;
-		}
-	}
-	hex_encode(g->content, DB_UUID_BYTES, hex);
-	return ask_print(
-		out,
-		json_pack("{s:I, s:I, s:I, s:[{s:i, s:b, s:I, s:s, s:o}]}",
-			  "group", (json_int_t)number, "saved_exact",
-			  (json_int_t)saved(g), "saved_near", (json_int_t)0,
-			  "members", "score", 100, "head", 1, "size",
-			  (json_int_t)g->size, "xxh128", hex, "files", files));
 }
 
 int ask_groups(struct share_db *db, uint64_t min_size, FILE *out,
 	       char *reason_out, size_t reason_room)
 {
-	struct group_list l = { 0 };
-	uint64_t files = 0, bytes = 0;
-	size_t i;
-	int err = 0;
+	char *text = NULL;
+	size_t len = 0;
+	struct group_list l = { .out = open_memstream(&text, &len),
+				.hosts = json_pack("{s:s}", "?", "?") };
+	int err = l.out && l.hosts ? 0 : -ENOMEM;
 
-	(void)read_all(db, min_size, &l, reason_out, reason_room);
-	if (l.count)
-		qsort(l.all, l.count, sizeof(*l.all), by_saved);
-	for (i = 0; i < l.count && !err; i++) {
-		files += l.all[i].count;
-		bytes += saved(&l.all[i]);
-		err = print_group(&l.all[i], i + 1, out);
-	}
 	if (!err)
-		err = ask_print(out, json_pack("{s:{s:I, s:I, s:I, s:I, s:b}}",
-					       "totals", "groups",
-					       (json_int_t)l.count, "files",
-					       (json_int_t)files, "exact_bytes",
-					       (json_int_t)bytes, "near_bytes",
-					       (json_int_t)0, "complete",
-					       !*reason_out));
-	drop_groups(&l, 0);
-	free(l.all);
+		err = read_all(db, min_size, &l, reason_out, reason_room);
+	if (err)
+		(void)snprintf(reason_out, reason_room, "%s",
+			       err == -ENOMEM ? "not enough memory" :
+						db->message);
 	json_decref(l.hosts);
-	return err;
+	if (l.out && !fclose(l.out))
+		(void)fwrite(text, 1, len, out);
+	free(text);
+	return ask_print(out,
+			 json_pack("{s:{s:I, s:I, s:I, s:I, s:b}}", "totals",
+				   "groups", (json_int_t)l.group_count, "files",
+				   (json_int_t)l.file_count, "exact_bytes",
+				   (json_int_t)l.bytes, "near_bytes",
+				   (json_int_t)0, "complete", !*reason_out));
 }

@@ -198,16 +198,17 @@ int schema_check(struct share_db *db, int64_t *limit_out);
 	"SELECT substr(relname, 9) FROM pg_inherits JOIN pg_class ON " \
 	"oid = inhrelid WHERE inhparent = '@kin_copy'::regclass AND "  \
 	"relname ~ '^kin_copy_[0-9]{1,4}$' ORDER BY 1"
-/* The suffix of a partition, twice; the least size; the suffix. */
-#define SQL_GROUPS                                                           \
-	SQL_BEGIN                                                            \
-	"; SET TRANSACTION READ ONLY; "                                      \
-	"DECLARE kin_groups NO SCROLL CURSOR FOR SELECT c.content, c.host, " \
-	"c.path, k.size FROM @kin_copy%s c JOIN @kin_content%s k ON "        \
-	"k.content = c.content WHERE k.size >= %" PRIu64 " AND c.content "   \
-	"IN (SELECT content FROM @kin_copy%s GROUP BY content HAVING "       \
-	"min(host::text) <> max(host::text)) "                               \
-	"ORDER BY c.content, c.host, c.path"
+/* The suffix of a partition, three times; the least size.  Most bytes first. */
+#define SQL_GROUPS                                                             \
+	SQL_BEGIN                                                              \
+	"; SET TRANSACTION READ ONLY; "                                        \
+	"DECLARE kin_groups NO SCROLL CURSOR FOR SELECT c.content, c.host, "   \
+	"c.path, k.size FROM @kin_copy%s c JOIN @kin_content%s k ON "          \
+	"k.content = c.content JOIN (SELECT content, count(*) AS copies "      \
+	"FROM @kin_copy%s GROUP BY content HAVING min(host::text) <> "         \
+	"max(host::text)) g ON g.content = c.content WHERE k.size >= %" PRIu64 \
+	" ORDER BY (g.copies - 1)::numeric * k.size DESC, c.content, c.host, " \
+	"c.path"
 #define SQL_NEXT_GROUPS "FETCH 5000 FROM kin_groups"
 
 #endif
