@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "core/base/err.h"
@@ -101,13 +99,13 @@ static int sync_kept(const struct dedup_pair *p)
 
 /* ---- one step ---- */
 
-static int share(struct dedup_plan *p, const struct dedup_rules *rules,
-		 const struct dedup_pair *pair, bool apply,
-		 struct dedup_result *r)
+static int share(struct dedup_plan *p, const struct dedup_file *f,
+		 const struct dedup_rules *rules, const struct dedup_pair *pair,
+		 bool apply, struct dedup_result *r)
 {
 	return dedup_share(pair,
 			   rules->method == DEDUP_BLOCKS ? &p->blocks : NULL,
-			   r->keep, apply, &r->sharing);
+			   f->keep, apply, &r->sharing);
 }
 
 /* Writes down what undo needs, then does it. */
@@ -121,7 +119,7 @@ static int carry_out(struct dedup_plan *p, const struct dedup_file *f,
 		.method = rules->method,
 		.paths = f->paths,
 		.path_count = sharing ? 1 : f->path_count,
-		.keep = p->files[r->keep].paths[0],
+		.keep = p->files[f->keep].paths[0],
 		.st = dedup_side_view(&pair->replace)->st,
 		.keep_inode = pair->keep.view[0].st.st_ino,
 	};
@@ -153,7 +151,7 @@ static int carry_out(struct dedup_plan *p, const struct dedup_file *f,
 					 "the journal cannot be written: %s",
 					 err_text(err));
 		else if (sharing)
-			err = share(p, rules, pair, true, r);
+			err = share(p, f, rules, pair, true, r);
 		else
 			err = sync_kept(pair);
 		if (!err && !sharing)
@@ -166,46 +164,24 @@ static int carry_out(struct dedup_plan *p, const struct dedup_file *f,
 	return err;
 }
 
-/* ext4 gives an inode 65,000 names; others more, and say so then. */
-static bool is_full(const struct dedup_file *keep, int fd, size_t more)
-{
-	enum { EXT4_LINK_MOST = 65000 };
-	struct statfs fs;
-
-	return keep->links + more > EXT4_LINK_MOST && !fstatfs(fd, &fs) &&
-	       fs.f_type == EXT4_SUPER_MAGIC;
-}
-
 void dedup_apply(struct dedup_plan *p, size_t replace,
 		 const struct dedup_rules *rules, struct dedup_journal *j,
 		 struct dedup_result *out)
 {
 	const struct dedup_file *f = &p->files[replace];
-	struct dedup_file *keep = &p->files[f->keep];
 	struct dedup_pair pair;
-	int err;
+	int err = dedup_inspect(&p->files[f->keep], f, rules, j != NULL, &pair,
+				out);
 
-	while (keep->successor != SIZE_MAX)
-		keep = &p->files[keep->successor];
-	out->keep = (size_t)(keep - p->files);
-	err = dedup_inspect(keep, f, rules, j != NULL, &pair, out);
-	if (!err && rules->method == DEDUP_HARDLINK &&
-	    is_full(keep, dedup_side_view(&pair.keep)->fd, f->path_count))
-		err = -EMLINK;
 	if (!err && j)
 		err = carry_out(p, f, rules, &pair, j, out);
 	else if (!err && dedup_is_sharing(rules->method))
-		err = share(p, rules, &pair, false, out);
-	if (err == -EMLINK) {
-		keep->successor = replace;
-		out->outcome = DEDUP_KEPT;
-	} else if (!dedup_explain(out,
-				  dedup_is_sharing(rules->method) ?
-					  "blocks cannot be shared" :
-					  "cannot be replaced",
-				  err)) {
-		keep->links += f->path_count;
+		err = share(p, f, rules, &pair, false, out);
+	if (!dedup_explain(out,
+			   dedup_is_sharing(rules->method) ?
+				   "blocks cannot be shared" :
+				   "cannot be replaced",
+			   err))
 		out->outcome = DEDUP_DONE;
-	}
 	dedup_pair_close(&pair);
 }

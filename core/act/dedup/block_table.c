@@ -5,7 +5,7 @@
 
 #include "core/base/hole.h"
 #include "core/base/xxh3.h"
-#include "core/act/dedup/blocks_impl.h"
+#include "core/act/dedup/dedup_impl.h"
 
 /*
  * A slot: the upper half of a fingerprint, and the number of the block and 1;

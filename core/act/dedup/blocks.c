@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "core/base/array.h"
-#include "core/act/dedup/blocks_impl.h"
 #include "core/act/dedup/dedup_impl.h"
 
 /*
@@ -53,7 +52,6 @@ struct matcher {
 	struct extent_map keep_map, replace_map;
 	struct block_run *runs; /* owned; in order */
 	size_t run_count;
-	uint64_t open; /* blocks from here on are in no run, and not shared */
 };
 
 static bool has_one_place(const struct matcher *m, uint64_t from, uint64_t to)
@@ -113,26 +111,6 @@ static int find_block(struct matcher *m, uint64_t at, uint64_t len,
 	return is_equal(m, *from_out, block, len);
 }
 
-/* Blocks before one that was found by its fingerprint may be equal, too: their
- * fingerprints are not in the table, or are those of other blocks. */
-static void grow_back(const struct matcher *m, struct block_run *run)
-{
-	char block[BLOCK_BYTES];
-	uint64_t before;
-
-	while (m->blocks && run->from && run->to > m->open) {
-		before = run->to - BLOCK_BYTES;
-		if (!extent_map_place(&m->replace_map, before) ||
-		    block_read(m->pair->replace.view[0].fd, block, BLOCK_BYTES,
-			       before) != BLOCK_BYTES ||
-		    !is_equal(m, run->from - BLOCK_BYTES, block, BLOCK_BYTES))
-			return;
-		run->to = before;
-		run->from -= BLOCK_BYTES;
-		run->len += BLOCK_BYTES;
-	}
-}
-
 /* Adds the block to the run that it goes on, or to a new one. */
 static int add_block(struct matcher *m, uint64_t from, uint64_t to,
 		     uint64_t len)
@@ -150,9 +128,7 @@ static int add_block(struct matcher *m, uint64_t from, uint64_t to,
 		m->runs = runs;
 		last = &runs[m->run_count++];
 		*last = (struct block_run){ from, to, len };
-		grow_back(m, last);
 	}
-	m->open = to + len;
 	return 0;
 }
 
@@ -170,7 +146,6 @@ static int match_block(struct matcher *m, uint64_t at, uint64_t len,
 	if (has_one_place(m, from, at)) {
 		counts->shared += len;
 		*next_io = from == at ? 0 : from + len;
-		m->open = at + len;
 		return 0;
 	}
 	*next_io = from + len;
@@ -205,11 +180,10 @@ static int find_runs(struct matcher *m, struct dedup_sharing *counts)
 		    run.len < m->replace_size)
 			continue;
 		m->runs[kept++] = run;
-		counts->equal += run.len;
 		counts->gain += extent_map_unshared(&m->replace_map, run.to,
 						    run.to + run.len);
 	}
-	counts->ranges = m->run_count = kept;
+	m->run_count = kept;
 	return err;
 }
 
@@ -339,7 +313,6 @@ static int share_runs(struct matcher *m, struct dedup_sharing *counts)
 		err = extent_share(m->pair->keep.view[0].fd, m->runs[i].from,
 				   to->view[0].fd, m->runs[i].to,
 				   m->runs[i].len, &done);
-		counts->newly_shared += done;
 		if (err == -EILSEQ && m->blocks)
 			err = 0;
 	}

@@ -9,7 +9,6 @@
 
 #include "core/base/hex.h"
 #include "core/digest/fingerprint.h"
-#include "core/act/dedup/blocks_impl.h"
 #include "core/act/dedup/dedup_impl.h"
 
 enum { CHUNK = 1 << 20 };

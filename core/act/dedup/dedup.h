@@ -23,7 +23,7 @@
  *                  not be done: asked for a plan and the deed
  *   compare.c      are the bytes of two files equal?  attributes
  *   apply.c        one step: asks, then replaces all names of one file
- *   blocks.c       shares equal blocks; blocks_impl.h has the rest
+ *   blocks.c       shares equal blocks; dedup_impl.h has its parts
  *   journal.c      what was done, written and synced before it is done
  *   undo.c         takes a journal back; ends the step that a run was killed in
  *
@@ -98,9 +98,6 @@ struct dedup_file {
 				      * rules */
 	char xxh128[33]; /* that the content is said to have; "": not known */
 	size_t keep; /* the file that it is to be made of; SIZE_MAX: it stays */
-	/* Of a kept file: the names that it has, or would have by now; and the
-	 * file that is kept instead once it has as many as it can. */
-	size_t links, successor; /* SIZE_MAX: none */
 };
 
 struct dedup_plan {
@@ -147,28 +144,21 @@ void dedup_journal_free(struct dedup_journal *j);
 enum dedup_outcome {
 	DEDUP_DONE,
 	DEDUP_SKIPPED, /* reason says why; nothing was changed */
-	DEDUP_KEPT,    /* the kept file can have no more links: this one is
-			* kept for the steps to come */
 	DEDUP_STOP,    /* as DEDUP_SKIPPED, and no other step may be tried */
 };
 
-/* Of a step that shares blocks: bytes of the second file, but for ranges. */
+/* Of a step that shares blocks: bytes of the second file. */
 struct dedup_sharing {
-	uint64_t ranges;
-	uint64_t equal;  /* in ranges that are equal and not shared yet */
-	uint64_t shared; /* that were shared with the first file before */
-	/* Of the equal ones those that no third file refers to: what sharing
-	 * them frees at least. */
+	uint64_t shared; /* with the first file before */
+	/* Of those that are equal and not shared yet the ones that no third
+	 * file refers to: what sharing them frees at least. */
 	uint64_t gain;
-	/* When it was done: */
-	uint64_t newly_shared; /* what the kernel shared */
-	uint64_t freed;        /* what is not used any more */
+	uint64_t freed; /* when it was done: what is not used any more */
 };
 
 struct dedup_result {
 	enum dedup_outcome outcome;
 	char reason[160];
-	size_t keep; /* the file that it was, or would be, made of */
 	struct dedup_sharing sharing; /* DEDUP_REFLINK, DEDUP_BLOCKS */
 };
 

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "core/base/array.h"
-#include "core/act/dedup/blocks_impl.h"
 #include "core/act/dedup/dedup_impl.h"
 
 /*

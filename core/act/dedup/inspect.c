@@ -62,6 +62,9 @@ int dedup_explain(struct dedup_result *r, const char *action, int err)
 			       "(XFS and btrfs can): not supported" },
 		{ -EEXIST, "it is the kept file itself, by another path" },
 		{ -EXDEV, "the two are on different filesystems" },
+		{ -EKEYREJECTED, "the file that was kept for it has another "
+				 "owner, or other rights than a set-ID file "
+				 "must have (--force-metadata)" },
 	};
 	size_t i;
 

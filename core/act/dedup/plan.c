@@ -154,8 +154,6 @@ static int add_file(struct dedup_plan *p, const struct dedup_rules *rules,
 				      0 :
 				      find_filesystem(rules, path, st),
 		.keep = SIZE_MAX,
-		.links = st->st_nlink,
-		.successor = SIZE_MAX,
 	};
 	memcpy(files->xxh128, m->xxh128, sizeof(files->xxh128));
 	return add_name(files, path);

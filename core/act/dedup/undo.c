@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
-#include "core/base/err.h"
 #include "core/base/inode_number.h"
 #include "core/base/lease.h"
 #include "core/act/dedup/dedup_impl.h"
@@ -153,7 +152,7 @@ static int make_copy(const struct dedup_record *r, const struct dedup_spot *s,
 	if (!err && fstat(from, &st))
 		err = -errno;
 	if (!err && crosses_users(r, &st) && !force)
-		err = -ECANCELED;
+		err = -EKEYREJECTED;
 	if (!err && lease_take(from) == -EAGAIN)
 		err = -ETXTBSY;
 	if (!err) {
@@ -245,25 +244,6 @@ static int undo_name(struct undoing *u, const struct dedup_spot *s)
 	return err;
 }
 
-static const char *reason_of(int err)
-{
-	switch (err) {
-	case -ESTALE:
-		return "the file, or the one that was kept for it, has changed "
-		       "since";
-	case -ELOOP:
-		return "a directory of its path is a symbolic link";
-	case -ETXTBSY:
-		return "a program has the file that was kept open for writing";
-	case -ECANCELED:
-		return "the file that was kept for it has another owner, or "
-		       "other rights than a set-ID file must have "
-		       "(--force-metadata)";
-	default:
-		return err_text(err);
-	}
-}
-
 /* Shared extents are nothing that a reader could see. */
 static int undo_step(const struct dedup_record *r, bool force,
 		     void (*tell)(void *arg, const char *path,
@@ -271,6 +251,7 @@ static int undo_step(const struct dedup_record *r, bool force,
 		     void *arg, struct dedup_undo_counts *counts)
 {
 	struct undoing u = { .r = r, .force = force, .fd = -1 };
+	struct dedup_result result;
 	size_t i, failed = counts->failed;
 	int err;
 
@@ -286,8 +267,8 @@ static int undo_step(const struct dedup_record *r, bool force,
 	find_old(&u);
 	for (i = 0; i < r->path_count; i++) {
 		err = undo_name(&u, &u.spots[i]);
-		if (err)
-			tell(arg, r->paths[i], reason_of(err));
+		if (dedup_explain(&result, "it cannot be restored", err))
+			tell(arg, r->paths[i], result.reason);
 		counts->failed += err != 0;
 	}
 	counts->restored += u.restored;

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "core/act/dedup/dedup.h"
-#include "core/base/array.h"
 #include "core/base/err.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
@@ -23,8 +22,8 @@
 
 struct dedup_job {
 	struct dedup_rules rules;
-	const char **directories; /* of --keep; owned, and the strings */
-	const char *undo;         /* a journal */
+	struct name_list keep; /* directories */
+	const char *undo;      /* a journal */
 	const char *wanted_journal;
 	char *journal;      /* owned; the one that is written */
 	struct table table; /* its base is owned */
@@ -62,10 +61,7 @@ static const struct column columns[] = {
 	{ "method", "METHOD", COLUMN_WORD, COLUMN_SHOWN },
 	{ "done", "DONE", COLUMN_FLAG, COLUMN_JSON },
 	{ "bytes", "SAVED", COLUMN_SIZE, COLUMN_SHOWN },
-	{ "equal_bytes", "EQUAL", COLUMN_SIZE, COLUMN_VERBOSE },
-	{ "ranges", "RANGES", COLUMN_NUMBER, COLUMN_VERBOSE },
 	{ "shared_before", "SHARED", COLUMN_SIZE, COLUMN_VERBOSE },
-	{ "newly_shared", "NEWLY SHARED", COLUMN_SIZE, COLUMN_JSON },
 	{ "reason", "REASON", COLUMN_WORD, COLUMN_JSON },
 	{ "path", "PATH", COLUMN_PATH, COLUMN_SHOWN },
 	{ "kept", "keep", COLUMN_NOTE, COLUMN_SHOWN },
@@ -75,20 +71,16 @@ static const struct column columns[] = {
 static int print_step(struct dedup_job *job, const struct dedup_file *f,
 		      const struct dedup_result *r, uint64_t bytes)
 {
-	const struct dedup_sharing *s = &r->sharing;
 	const char *root = job->table.output.json ? NULL : "/";
 	const bool sharing = is_sharing(job), done = r->outcome == DEDUP_DONE;
 	const struct cell cells[] = {
 		cell_word(dedup_method_names[job->rules.method]),
 		cell_flag(job->apply && done),
 		cell_number((int64_t)bytes),
-		cell_number(sharing ? (int64_t)s->equal : -1),
-		cell_number(sharing ? (int64_t)s->ranges : -1),
-		cell_number(sharing ? (int64_t)s->shared : -1),
-		cell_number(sharing ? (int64_t)s->newly_shared : -1),
+		cell_number(sharing ? (int64_t)r->sharing.shared : -1),
 		cell_word(done ? NULL : r->reason),
 		cell_names(f->paths[0], root, f->paths + 1, f->path_count - 1),
-		cell_path(job->plan.files[r->keep].paths[0], root),
+		cell_path(job->plan.files[f->keep].paths[0], root),
 	};
 
 	return table_row(&job->table, cells);
@@ -112,16 +104,10 @@ static int do_step(struct dedup_job *job, size_t file, struct dedup_journal *j,
 		bytes = (uint64_t)f->st.st_blocks * 512;
 	job->done += r.outcome == DEDUP_DONE;
 	job->bytes += bytes;
-	if (r.outcome == DEDUP_KEPT)
-		(void)snprintf(r.reason, sizeof(r.reason),
-			       "kept, too: a file can have no more links");
-	else
-		job->left += r.outcome != DEDUP_DONE;
+	job->left += r.outcome != DEDUP_DONE;
 	if (job->table.output.json)
 		return print_step(job, f, &r, bytes);
-	if (r.outcome == DEDUP_KEPT)
-		cli_complain(f->paths[0], "%s", r.reason);
-	else if (r.outcome != DEDUP_DONE)
+	if (r.outcome != DEDUP_DONE)
 		cli_complain(f->paths[0], "left alone: %s", r.reason);
 	else if (!j)
 		return print_step(job, f, &r, bytes);
@@ -369,24 +355,13 @@ static int take_how(void *arg, const char *text)
 static int take_keep(void *arg, const char *text)
 {
 	struct dedup_job *job = arg;
-	const size_t count = job->rules.directory_count;
-	const char **directories;
 	char *path;
 
 	if (keep_order_parse(text, &job->rules.keep))
 		return EXIT_OK;
 	path = realpath(text, NULL);
-	directories = path ? array_with_room(job->directories, count,
-					     sizeof(*directories)) :
-			     NULL;
-	if (!directories) {
-		cli_complain_errno(text, path ? -ENOMEM : -errno);
-		free(path);
-		return EXIT_FAILED;
-	}
-	job->rules.directories = job->directories = directories;
-	directories[job->rules.directory_count++] = path;
-	return EXIT_OK;
+	return path ? name_list_add(&job->keep, path) :
+		      cli_complain_errno(text, -errno);
 }
 
 static int parse_dedup(struct dedup_job *job, int argc, char **argv)
@@ -494,11 +469,11 @@ static int check_directories(const struct dedup_job *job)
 		for (f = job->plan.files; f < end && !used; f++)
 			for (k = 0; k < f->path_count && !used; k++)
 				used = dedup_is_below(f->paths[k],
-						      job->directories[i]);
+						      job->keep.names[i]);
 		if (used)
 			continue;
 		return cli_complain(
-			job->directories[i],
+			job->keep.names[i],
 			"--keep: no file of the groups is below this "
 			"directory; nothing was changed");
 	}
@@ -513,6 +488,8 @@ static int make_plan(struct dedup_job *job, char **operands)
 	job->plan.skip = tell_skipped;
 	job->plan.arg = job;
 	job->rules.mount = &job->mount;
+	job->rules.directories = job->keep.names;
+	job->rules.directory_count = job->keep.count;
 	code = strcmp(operands[0], "-") && !stat(operands[0], &st) &&
 			       S_ISDIR(st.st_mode) ?
 		       read_mount(job, operands) :
@@ -524,20 +501,6 @@ static int make_plan(struct dedup_job *job, char **operands)
 	return cli_complain(operands[0],
 			    "none of the files can be used; were the groups "
 			    "made of another mount?  Nothing was changed");
-}
-
-static void job_release(struct dedup_job *job)
-{
-	size_t i;
-
-	dedup_plan_release(&job->plan);
-	for (i = 0; i < job->rules.directory_count; i++)
-		free((char *)job->directories[i]);
-	free(job->directories);
-	free((char *)job->table.base);
-	free(job->journal);
-	filter_release(&job->rules.filter);
-	dedup_mount_release(&job->mount);
 }
 
 static int run_dedup(int argc, char **argv)
@@ -555,7 +518,12 @@ static int run_dedup(int argc, char **argv)
 		code = take_back(&job);
 	else if (!code && !(code = make_plan(&job, argv + optind)))
 		code = run_plan(&job);
-	job_release(&job);
+	dedup_plan_release(&job.plan);
+	name_list_release(&job.keep);
+	free((char *)job.table.base);
+	free(job.journal);
+	filter_release(&job.rules.filter);
+	dedup_mount_release(&job.mount);
 	return !code && job.left ? EXIT_FAILED : code;
 }
 

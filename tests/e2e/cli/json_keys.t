@@ -115,10 +115,7 @@ keys strip totals strip --json "$T/other"
 # These need XFS, other hosts, or a document with a date.
 cat >>"$T/all" <<-'END'
 	document_date
-	ranges
-	equal_bytes
 	shared_before
-	newly_shared
 	host
 END
 is "$(sort -u "$T/page" | comm -23 - <(sort -u "$T/all"))" "" \

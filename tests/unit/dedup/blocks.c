@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/act/dedup/blocks_impl.h"
+#include "core/act/dedup/dedup_impl.h"
 
 enum { BLOCKS = 3000 };
 
