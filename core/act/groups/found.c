@@ -106,16 +106,17 @@ static int by_name(const void *a, const void *b)
 /* The first name by its bytes is the path. */
 static void sort_names(struct found_file *f)
 {
-	char *path = f->path;
+	char *path;
+	size_t i;
 
-	if (!f->link_count)
-		return;
-	qsort(f->links, f->link_count, sizeof(*f->links), by_name);
-	if (strcmp(path, f->links[0]) < 0)
-		return;
-	f->path = f->links[0];
-	f->links[0] = path;
-	qsort(f->links, f->link_count, sizeof(*f->links), by_name);
+	for (i = 0; i < f->link_count; i++)
+		if (strcmp(f->links[i], f->path) < 0) {
+			path = f->path;
+			f->path = f->links[i];
+			f->links[i] = path;
+		}
+	if (f->link_count)
+		qsort(f->links, f->link_count, sizeof(*f->links), by_name);
 }
 
 static int by_score(const void *a, const void *b)

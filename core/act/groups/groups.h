@@ -140,6 +140,13 @@ void groups_read(struct groups *g, FILE *in);
 int groups_next(struct groups *g);
 void groups_close(struct groups *g);
 
+/*
+ * A line of what kin groups --json prints.  GROUPS_GROUP: a group as it was written, neither sorted nor summed again, in
+ * g->group, and g->root if it says that; GROUPS_END: the totals, in g->totals.
+ * -EINVAL: it is neither.  -ENOMEM.  g->group is empty before.
+ */
+int groups_take_line(struct groups *g, const struct json_t *object);
+
 /* ---- found.c: one group ---- */
 
 void found_group_release(struct found_group *group);
@@ -175,18 +182,5 @@ enum found_order {
 /* Puts the members in order from new to old; the head, the one with score 100,
  * is where its age puts it.  -ENOMEM, and the group is as before. */
 int found_group_order(struct found_group *group, enum found_order *out);
-
-/* ---- line.c: what kin groups --json prints ---- */
-
-/*
- * GROUPS_GROUP: a group as it was written, neither sorted nor summed again, in
- * g->group, and g->root if it says that; GROUPS_END: the totals, in g->totals.
- * -EINVAL: it is neither.  -ENOMEM.  g->group is empty before.
- */
-int groups_take_line(struct groups *g, const struct json_t *object);
-
-/* Adds a content and its one file as a line of a mount's answer has them, with
- * the keys of such a line.  -EINVAL, -ENOMEM; to be released in any case. */
-int groups_line_file(const struct json_t *object, struct found_member *out);
 
 #endif

@@ -17,7 +17,7 @@ static const char *size_of(uint64_t bytes, char out[TEXT_SIZE_ROOM])
 
 /* ---- text ---- */
 
-enum { KEEP = 5, PATH };
+enum { KEEP = 5 };
 
 static const struct column columns[] = {
 	{ "score", "SCORE", COLUMN_NUMBER, COLUMN_SHOWN },
@@ -89,17 +89,22 @@ static int print_file(struct groups_printer *p, const struct found_member *m,
 	return table_row(&p->table, cells);
 }
 
+/* With -0 all names of the exact copies that could go. */
 static int print_text(struct groups_printer *p, const struct found_group *group,
 		      enum found_order order)
 {
+	const bool nul = p->table.output.nul;
 	size_t i, k;
 	int code = EXIT_OK;
 
 	table_titles(&p->table);
-	print_title(p, group, order);
+	if (!nul)
+		print_title(p, group, order);
 	for (i = 0; i < group->count; i++)
 		for (k = 0; k < group->members[i].file_count && !code; k++)
-			code = print_file(p, &group->members[i], k, order);
+			if (!nul || group->members[i].files[k].goes)
+				code = print_file(p, &group->members[i], k,
+						  order);
 	return code ? -EIO : 0;
 }
 
@@ -176,40 +181,17 @@ static int print_totals_json(const struct groups_totals *t)
 		       0;
 }
 
-/* ---- paths ---- */
-
-/* All names of the exact copies that could go. */
-static int print_nul(struct groups_printer *p, const struct found_group *group)
-{
-	struct cell cells[PATH + 1] = { 0 };
-	const struct found_file *f;
-	size_t i, k;
-
-	for (i = 0; i < group->count; i++)
-		for (k = 0; k < group->members[i].file_count; k++) {
-			f = &group->members[i].files[k];
-			cells[PATH] = cell_names(f->path, p->root, f->links,
-						 f->link_count);
-			if (f->goes)
-				(void)table_row(&p->table, cells);
-		}
-	return 0;
-}
-
 /* ---- all ---- */
 
 int groups_print(struct groups_printer *p, struct found_group *group,
 		 int threshold)
 {
-	enum found_order order;
-	int err;
+	enum found_order order = FOUND_BY_NOTHING;
+	int err = p->table.output.nul ? 0 : found_group_order(group, &order);
 
-	p->printed++;
-	if (p->table.output.nul)
-		return print_nul(p, group);
-	err = found_group_order(group, &order);
 	if (err)
 		return err;
+	p->printed++;
 	return p->table.output.json ?
 		       print_group_json(p, group, threshold, order) :
 		       print_text(p, group, order);
