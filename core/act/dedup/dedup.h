@@ -59,6 +59,11 @@ enum dedup_method {
 	DEDUP_METHODS
 };
 
+static inline bool dedup_is_sharing(enum dedup_method method)
+{
+	return method == DEDUP_REFLINK || method == DEDUP_BLOCKS;
+}
+
 /* "hardlink", ... */
 extern const char *const dedup_method_names[DEDUP_METHODS];
 

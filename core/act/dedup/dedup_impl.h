@@ -7,11 +7,6 @@
 
 #include "core/act/dedup/dedup.h"
 
-static inline bool dedup_is_sharing(enum dedup_method method)
-{
-	return method == DEDUP_REFLINK || method == DEDUP_BLOCKS;
-}
-
 /* ---- open.c ---- */
 
 /* The path of the file below the mount, to be freed; NULL: it is in none. */

@@ -45,10 +45,10 @@
 #define EXPORT_VERSION 3
 #define EXPORT_LINE_MAX ((size_t)64 << 20)
 
-/* A stream that compresses what is written to it, or decompresses what is read
- * (or passes it on, if it is not compressed); fclose() ends it and leaves the
- * other stream open.  NULL: errno says why.  Reading fails with EIO for data
- * that are damaged or cut, with EMEDIUMTYPE for data that are neither. */
+/* A stream that compresses what is written to it, or decompresses what is read;
+ * fclose() ends it and leaves the other stream open.  NULL: errno says why.
+ * Reading fails with EIO for data that are damaged or cut, with EMEDIUMTYPE for
+ * data that are not compressed. */
 FILE *export_compress(FILE *out);
 FILE *export_decompress(FILE *in);
 
@@ -61,9 +61,9 @@ int export_write(FILE *out, struct groups *g, bool seeds);
 /* ---- reading ---- */
 
 struct export_reader {
-	FILE *file, *text;  /* owned; file may be NULL */
-	struct lines lines; /* of text */
-	bool is_complete;   /* once the end was read */
+	FILE *file, *text; /* owned, or NULL; text: decompressed */
+	struct lines lines;
+	bool is_complete; /* once the end was read */
 	bool ended;
 	uint64_t contents, files; /* read so far */
 	struct groups content;    /* a group of the content at hand; the root */

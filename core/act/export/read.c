@@ -43,9 +43,15 @@ static int read_head(struct export_reader *r)
 
 int export_open(struct export_reader *r, FILE *in)
 {
-	*r = (struct export_reader){ 0 };
-	r->text = r->lines.in = export_decompress(in);
-	return r->text ? read_head(r) : -errno;
+	int first = ungetc(getc(in), in);
+
+	*r = (struct export_reader){ .lines.in = in };
+	if (first != '{' && first != EOF) {
+		r->text = r->lines.in = export_decompress(in);
+		if (!r->text)
+			return -errno;
+	}
+	return read_head(r);
 }
 
 int export_source_open(const struct export_source *s, struct export_reader *out)

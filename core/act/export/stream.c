@@ -141,24 +141,9 @@ static ssize_t stream_read(void *cookie, char *data, size_t len)
 	return (ssize_t)out.pos;
 }
 
-static ssize_t stream_pass(void *cookie, char *data, size_t len)
-{
-	struct stream *s = cookie;
-	size_t got = fread(data, 1, len, s->file);
-
-	return !got && ferror(s->file) ? -1 : (ssize_t)got;
-}
-
 FILE *export_decompress(FILE *in)
 {
-	int first = getc(in);
-
-	if (first != EOF)
-		(void)ungetc(first, in);
-	return open_stream(
-		in, ZSTD_DStreamInSize(), false,
-		(cookie_io_functions_t){ .read = first == '{' || first == EOF ?
-							 stream_pass :
-							 stream_read,
-					 .close = stream_free });
+	return open_stream(in, ZSTD_DStreamInSize(), false,
+			   (cookie_io_functions_t){ .read = stream_read,
+						    .close = stream_free });
 }

@@ -35,12 +35,6 @@ struct dedup_job {
 	uint64_t bytes; /* set free by what was done, or what would be */
 };
 
-static bool is_sharing(const struct dedup_job *job)
-{
-	return job->rules.method == DEDUP_REFLINK ||
-	       job->rules.method == DEDUP_BLOCKS;
-}
-
 /* ---- printing ---- */
 
 static void tell_skipped(void *arg, const char *path, const char *reason)
@@ -72,7 +66,8 @@ static int print_step(struct dedup_job *job, const struct dedup_file *f,
 		      const struct dedup_result *r, uint64_t bytes)
 {
 	const char *root = job->table.output.json ? NULL : "/";
-	const bool sharing = is_sharing(job), done = r->outcome == DEDUP_DONE;
+	const bool sharing = dedup_is_sharing(job->rules.method),
+		   done = r->outcome == DEDUP_DONE;
 	const struct cell cells[] = {
 		cell_word(dedup_method_names[job->rules.method]),
 		cell_flag(job->apply && done),
@@ -98,7 +93,7 @@ static int do_step(struct dedup_job *job, size_t file, struct dedup_journal *j,
 
 	dedup_apply(&job->plan, file, &job->rules, j, &r);
 	*stop_out = r.outcome == DEDUP_STOP;
-	if (is_sharing(job))
+	if (dedup_is_sharing(job->rules.method))
 		bytes = j ? r.sharing.freed : r.sharing.gain;
 	else if (r.outcome == DEDUP_DONE)
 		bytes = (uint64_t)f->st.st_blocks * 512;
@@ -212,7 +207,7 @@ static void catch_interrupts(void)
 static int print_end(const struct dedup_job *job)
 {
 	const char *method = dedup_method_names[job->rules.method];
-	const bool sharing = is_sharing(job);
+	const bool sharing = dedup_is_sharing(job->rules.method);
 	char size[TEXT_SIZE_ROOM];
 	json_t *totals;
 
@@ -270,7 +265,7 @@ static int run_plan(struct dedup_job *job)
 	if (code)
 		return code;
 	job->table.columns = columns;
-	job->table.output.verbose = is_sharing(job);
+	job->table.output.verbose = dedup_is_sharing(job->rules.method);
 	if (job->apply)
 		catch_interrupts();
 	for (i = 0; i < job->plan.file_count && !code && !stopped; i++) {
