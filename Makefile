@@ -226,8 +226,7 @@ $(out)/kinfs: $(fs_objects) $(order_objects) $(out)/libkin.a
 $(out)/tests/unit/share_confine: $(filter %/confine.o,$(share_objects))
 $(out)/tests/unit/share_confine: extra_libs = $(share_libs)
 # Its own functions take the place of db.c.
-share_fuzz_objects := $(filter %/ask.o %/groups.o %/db_text.o %/question.o \
-	%/schema.o,$(share_objects))
+share_fuzz_objects := $(filter %/ask.o %/groups.o %/db_text.o %/schema.o,$(share_objects))
 $(out)/tests/fuzz/share_ask $(out)/fuzzers/share_ask: $(share_fuzz_objects)
 $(out)/tests/fuzz/share_ask $(out)/fuzzers/share_ask: extra_libs = $(share_libs)
 $(out)/tests/unit/extract/confine: $(filter %/confine.o,$(extract_objects))
@@ -261,7 +260,7 @@ $(out)/tests/bench/digests: \
 $(out)/tests/bench/scale: $(scale_objects) $(out)/libkin.a
 $(out)/tests/bench/share: $(obj)/tests/bench/share.o \
 		$(addprefix $(obj)/core/share/,ask.o batch.o db.o db_text.o \
-			groups.o question.o schema.o state.o) \
+			groups.o schema.o state.o) \
 		$(out)/libkin.a
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(link) -o $@ $^ $(core_libs) $(share_libs) $(LDLIBS)

@@ -3,29 +3,471 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
 #include "core/base/json.h"
+#include "core/index/judge.h"
+#include "core/index/judge_rules.h"
 #include "core/share/schema.h"
 
-enum { THRESHOLD = 60, LIMIT = 256, LIMIT_MAX = 10000 };
+/*
+ * What the hosts of a shared catalog have that resembles a content.
+ *
+ *  1. Which contents have values of its sketch: its anchors, and some below the
+ *     limit.  A value of more than QUESTION_COMMON contents is boilerplate.
+ *  2. The sketches of those with most values, and of the content itself; scored
+ *     as in a mount (core/index/judge.h).
+ *  3. Where those with a score of at least the threshold are.
+ *
+ * Each step is one statement.  One that fails is repeated with a statement for
+ * each value or content: a server that is gone costs what it alone has, and the
+ * answer says that it is not complete.
+ */
+enum {
+	QUESTION_VALUES = 24,
+	QUESTION_COMMON = 128,
+	/* With more rows, one of the values is boilerplate. */
+	QUESTION_POSTINGS = QUESTION_VALUES * QUESTION_COMMON,
+	QUESTION_CANDIDATES = 200,
+	QUESTION_COPIES = 1000,
+	THRESHOLD = 60,
+	LIMIT = 256,
+	LIMIT_MAX = 10000,
+};
 
-int ask_print(FILE *out, json_t *value)
+struct question_candidate {
+	uint8_t content[DB_UUID_BYTES];
+	unsigned values; /* in common */
+};
+
+struct question_hit {
+	uint8_t content[DB_UUID_BYTES];
+	int score;
+	struct digests digests; /* owned; those that are shared */
+	json_t *copies;         /* owned; an array, as ask.h has it */
+};
+
+struct question_job {
+	const struct ask *ask;
+	const struct digests *digests; /* that are asked about */
+	int threshold;                 /* 1..100 */
+	size_t limit;                  /* contents in the answer */
+	bool boilerplate;              /* also what is alike in nothing else */
+	struct sketch *sketch;         /* owned; of the question; NULL: none */
+	struct weighed_sketch *weighed;
+	struct sketch *other; /* owned; room for that of a candidate */
+	uint64_t values[QUESTION_VALUES];
+	bool is_common[QUESTION_VALUES];
+	size_t value_count;
+	struct question_candidate *candidates;
+	size_t candidate_count;
+	struct question_hit *hits; /* best score first */
+	size_t hit_count;
+	json_t *hosts;    /* labels by ids */
+	bool is_cut;      /* more than the limit, or than QUESTION_COPIES */
+	char reason[200]; /* why it is not complete; "": it is */
+};
+
+static void hit_release(struct question_hit *h)
 {
-	int failed;
-
-	if (!value)
-		return -ENOMEM;
-	failed = json_dumpf(value, out, JSON_COMPACT) || putc('\n', out) == EOF;
-	json_decref(value);
-	return failed ? -EIO : 0;
+	json_decref(h->copies);
+	digests_release(&h->digests);
 }
+
+/* ---- a step ---- */
+
+/* -E2BIG: these are not all rows. */
+typedef int take_rows_fn(struct question_job *j, const PGresult *r);
+
+static int run_one(struct question_job *j, const char *sql, const char *items,
+		   take_rows_fn *take)
+{
+	PGresult *r = NULL;
+	int err = db_run(j->ask->db, sql, 1, &items, &r);
+
+	if (!err)
+		err = take(j, r);
+	PQclear(r);
+	return err;
+}
+
+/* One statement for all items of an array, or when that will not do, a statement
+ * for each.  The first reason why the answer is not complete is kept. */
+static int run_step(struct question_job *j, const char *all, const char *one,
+		    const struct buf *items, take_rows_fn *take)
+{
+	char item[DB_UUID_TEXT + 1];
+	const char *p = items->data + 1;
+	size_t len;
+	int err = run_one(j, all, items->data, take);
+
+	if (err != -EREMOTEIO && err != -E2BIG)
+		return err;
+	for (err = 0; *p && !err; p += len + 1) {
+		len = strcspn(p, ",}");
+		(void)snprintf(item, sizeof(item), "%.*s", (int)len, p);
+		err = run_one(j, one, item, take);
+		if (err != -EREMOTEIO && err != -E2BIG)
+			continue;
+		if (!*j->reason)
+			(void)snprintf(j->reason, sizeof(j->reason), "%.*s",
+				       (int)sizeof(j->reason) - 1,
+				       j->ask->db->message);
+		err = 0;
+	}
+	return err;
+}
+
+/* ---- candidates ---- */
+
+static int add_candidate(struct question_job *j, const uint8_t *content,
+			 unsigned values)
+{
+	struct question_candidate *all = array_with_room(
+		j->candidates, j->candidate_count, sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	j->candidates = all;
+	all += j->candidate_count++;
+	memcpy(all->content, content, DB_UUID_BYTES);
+	all->values = values;
+	return 0;
+}
+
+/* The place of a value; value_count: it was not asked for. */
+static size_t find_value(const struct question_job *j, uint64_t value)
+{
+	size_t i;
+
+	for (i = 0; i < j->value_count && j->values[i] != value; i++)
+		;
+	return i;
+}
+
+/* Values that very many contents have count little. */
+static uint32_t contents_of(void *arg, uint64_t value)
+{
+	const struct question_job *j = arg;
+	size_t i = find_value(j, value);
+
+	return i < j->value_count && j->is_common[i] ? 2 * WEIGHT_COMMON : 1;
+}
+
+static int take_postings(struct question_job *j, const PGresult *r)
+{
+	unsigned counts[QUESTION_VALUES + 1] = { 0 };
+	uint8_t content[DB_UUID_BYTES];
+	int row, err = 0;
+	size_t i;
+
+	if (PQntuples(r) > QUESTION_POSTINGS)
+		return -E2BIG;
+	for (row = 0; row < PQntuples(r); row++) {
+		i = find_value(j, strtoull(db_value(r, row, 1), NULL, 10));
+		counts[i]++;
+		if (i < j->value_count && counts[i] > QUESTION_COMMON)
+			j->is_common[i] = true;
+	}
+	for (row = 0; row < PQntuples(r) && !err; row++) {
+		i = find_value(j, strtoull(db_value(r, row, 1), NULL, 10));
+		if (i < j->value_count && !j->is_common[i] &&
+		    !db_parse_uuid(db_value(r, row, 0), content))
+			err = add_candidate(j, content, 1);
+	}
+	return err;
+}
+
+static int by_content(const void *a, const void *b)
+{
+	const struct question_candidate *x = a, *y = b;
+
+	return memcmp(x->content, y->content, DB_UUID_BYTES);
+}
+
+static int by_values(const void *a, const void *b)
+{
+	const struct question_candidate *x = a, *y = b;
+
+	if (x->values != y->values)
+		return x->values < y->values ? 1 : -1;
+	return by_content(a, b);
+}
+
+static int find_candidates(struct question_job *j)
+{
+	struct buf items = { 0 };
+	struct question_candidate *c;
+	size_t i, count = 1;
+	int err = 0;
+
+	/* The anchors, and values of the share from the least on. */
+	for (i = 0; j->sketch && i < j->sketch->count && !err; i++) {
+		uint64_t value = j->sketch->values[i];
+
+		if (i == QUESTION_VALUES ||
+		    (i >= SHARE_ANCHORS &&
+		     (int64_t)value >= j->ask->share_limit))
+			break;
+		j->values[j->value_count++] = value;
+		err = db_array_add_number(&items, (int64_t)value);
+	}
+	if (!err && items.len)
+		err = run_step(j, SQL_POSTINGS_OF_ALL, SQL_POSTINGS_OF_ONE,
+			       &items, take_postings);
+	buf_release(&items);
+	/* The content itself is one, and the first. */
+	if (!err)
+		err = add_candidate(j, j->digests->xxh128, QUESTION_VALUES + 1);
+	if (err)
+		return err;
+	c = j->candidates;
+	qsort(c, j->candidate_count, sizeof(*c), by_content);
+	for (i = 1; i < j->candidate_count; i++) {
+		if (!by_content(&c[count - 1], &c[i]))
+			c[count - 1].values += c[i].values;
+		else
+			c[count++] = c[i];
+	}
+	qsort(c, count, sizeof(*c), by_values);
+	j->candidate_count =
+		count < QUESTION_CANDIDATES ? count : QUESTION_CANDIDATES;
+	return 0;
+}
+
+/* ---- contents ---- */
+
+/* 0 for what is not alike. */
+static int score_of(struct question_job *j, const struct digests *d)
+{
+	const struct weigher w = { .contents = contents_of, .arg = j };
+	const struct judge_rules rules = {
+		.relation = j->boilerplate ? INDEX_ALL : INDEX_ALIKE,
+		.threshold = j->threshold,
+	};
+	struct verdict v;
+
+	if (!memcmp(d->xxh128, j->digests->xxh128, DB_UUID_BYTES) &&
+	    d->size == j->digests->size)
+		return 100;
+	if (!(d->set & DIGEST_BIT(DIGEST_SIF)) || !j->sketch)
+		return 0;
+	judge_pair(&w, j->weighed, j->other, &rules, &v);
+	return judge_lists(&rules, &v) ? v.score : 0;
+}
+
+/* Digests of a row, and its sketch in j->other if it is one that can be
+ * compared. */
+static int take_digests(struct question_job *j, const PGresult *r, int row,
+			struct digests *d)
+{
+	uint8_t bytes[SKETCH_PACKED_MAX];
+	ssize_t len;
+
+	d->size = strtoull(db_value(r, row, 1), NULL, 10);
+	d->set = DIGEST_BIT(DIGEST_XXH128);
+	if (!PQgetisnull(r, row, 2)) {
+		store_be64(d->simhash,
+			   (uint64_t)strtoll(db_value(r, row, 2), NULL, 10));
+		d->set |= DIGEST_BIT(DIGEST_SIMHASH);
+	}
+	if (!PQgetisnull(r, row, 3) &&
+	    db_parse_bytes(db_value(r, row, 3), d->traits, 16) == 16)
+		d->set |= DIGEST_BIT(DIGEST_RDC);
+	if (PQgetisnull(r, row, 4))
+		return 0;
+	len = db_parse_bytes(db_value(r, row, 4), bytes, sizeof(bytes));
+	if (len < 0 || sketch_unpack(bytes, (size_t)len, j->other))
+		return 0;
+	return digest_put(d, DIGEST_SIF,
+			  (struct digest_value){ bytes, (size_t)len });
+}
+
+static int take_contents(struct question_job *j, const PGresult *r)
+{
+	struct question_hit *all;
+	int row, score, err = 0;
+
+	for (row = 0; row < PQntuples(r) && !err; row++) {
+		struct digests d = { 0 };
+
+		if (db_parse_uuid(db_value(r, row, 0), d.xxh128))
+			continue;
+		err = take_digests(j, r, row, &d);
+		score = err ? 0 : score_of(j, &d);
+		all = score < j->threshold ?
+			      NULL :
+			      array_with_room(j->hits, j->hit_count,
+					      sizeof(*all));
+		if (!all) {
+			digests_release(&d);
+			err = score < j->threshold ? err : -ENOMEM;
+			continue;
+		}
+		j->hits = all;
+		all += j->hit_count++;
+		*all = (struct question_hit){ .score = score,
+					      .digests = d,
+					      .copies = json_array() };
+		memcpy(all->content, d.xxh128, DB_UUID_BYTES);
+	}
+	return err;
+}
+
+static int by_score(const void *a, const void *b)
+{
+	const struct question_hit *x = a, *y = b;
+
+	if (x->score != y->score)
+		return y->score - x->score;
+	return memcmp(x->content, y->content, DB_UUID_BYTES);
+}
+
+static int find_hits(struct question_job *j)
+{
+	const struct weigher w = { .contents = contents_of, .arg = j };
+	struct buf items = { 0 };
+	int err = 0;
+	size_t i;
+
+	if (j->sketch)
+		weight_sketch(&w, j->sketch, j->weighed);
+	for (i = 0; i < j->candidate_count && !err; i++)
+		err = db_array_add_uuid(&items, j->candidates[i].content);
+	if (!err)
+		err = run_step(j, SQL_CONTENTS_OF_ALL, SQL_CONTENTS_OF_ONE,
+			       &items, take_contents);
+	buf_release(&items);
+	if (j->hit_count)
+		qsort(j->hits, j->hit_count, sizeof(*j->hits), by_score);
+	for (; j->hit_count > j->limit; j->is_cut = true)
+		hit_release(&j->hits[--j->hit_count]);
+	return err;
+}
+
+/* ---- copies ---- */
+
+/* Without a label the host is gone. */
+static int add_copy(struct question_job *j, struct question_hit *hit,
+		    const PGresult *r, int row, const char *id)
+{
+	json_t *label = json_object_get(j->hosts, id), *copy;
+	char *path;
+	int err = 0;
+
+	copy = json_pack("{s:o, s:s}", "host",
+			 label ? json_incref(label) : json_string(id), "id",
+			 id);
+	if (copy && !PQgetisnull(r, row, 2)) {
+		path = db_parse_string(db_value(r, row, 2));
+		err = path ? json_set_path(copy, "path", path) : -ENOMEM;
+		free(path);
+		if (!err && json_object_set_new(
+				    copy, "mtime",
+				    json_integer(strtoll(db_value(r, row, 3),
+							 NULL, 10))))
+			err = -ENOMEM;
+	}
+	if (err) {
+		json_decref(copy);
+		return err;
+	}
+	return json_array_append_new(hit->copies, copy) ? -ENOMEM : 0;
+}
+
+static int take_copies(struct question_job *j, const PGresult *r)
+{
+	uint8_t content[DB_UUID_BYTES], host[DB_UUID_BYTES];
+	char id[DB_UUID_TEXT + 1];
+	int row, err = 0;
+	size_t i;
+
+	if (PQntuples(r) > QUESTION_COPIES)
+		j->is_cut = true;
+	for (row = 0; row < PQntuples(r) && !err; row++) {
+		if (db_parse_uuid(db_value(r, row, 0), content) ||
+		    db_parse_uuid(db_value(r, row, 1), host))
+			continue;
+		db_format_uuid(host, id);
+		if (j->ask->but && !strcmp(id, j->ask->but))
+			continue;
+		for (i = 0; i < j->hit_count; i++)
+			if (!memcmp(j->hits[i].content, content, DB_UUID_BYTES))
+				break;
+		if (i < j->hit_count)
+			err = add_copy(j, &j->hits[i], r, row, id);
+	}
+	return err;
+}
+
+static int find_copies(struct question_job *j)
+{
+	struct buf items = { 0 };
+	PGresult *r = NULL;
+	size_t i;
+	int err = db_run(j->ask->db, SQL_ALL_HOSTS, 0, NULL, &r);
+
+	if (!err)
+		err = db_take_labels(r, j->hosts);
+	PQclear(r);
+	for (i = 0; i < j->hit_count && !err; i++)
+		err = db_array_add_uuid(&items, j->hits[i].content);
+	if (!err)
+		err = run_step(j, SQL_COPIES_OF_ALL, SQL_COPIES_OF_ONE, &items,
+			       take_copies);
+	buf_release(&items);
+	return err;
+}
+
+/* ---- all of it ---- */
+
+static int find(struct question_job *j)
+{
+	int err = -ENOMEM;
+
+	db_set_timeout(j->ask->db, j->ask->wait_ms);
+	j->hosts = json_object();
+	j->other = malloc(sizeof(*j->other));
+	j->sketch = malloc(sizeof(*j->sketch));
+	j->weighed = malloc(sizeof(*j->weighed));
+	if (j->hosts && j->other && j->sketch && j->weighed)
+		err = digests_sketch(j->digests, j->sketch);
+	if (err == -ENODATA || (!err && !j->sketch->count)) {
+		free(j->sketch);
+		j->sketch = NULL;
+		err = 0;
+	}
+	if (!err)
+		err = find_candidates(j);
+	if (!err)
+		err = find_hits(j);
+	if (!err && j->hit_count)
+		err = find_copies(j);
+	return err;
+}
+
+/* Contents without a copy but that of the host that asks are no hits. */
+static int print_hit(const struct question_hit *h, FILE *out)
+{
+	if (!json_array_size(h->copies))
+		return 0;
+	return json_write_line(
+		out, json_pack("{s:i, s:I, s:o, s:O}", "score", h->score,
+			       "size", (json_int_t)h->digests.size, "digests",
+			       digests_to_json(&h->digests, UINT32_MAX),
+			       "copies", h->copies));
+}
+
+/* ---- requests ---- */
 
 int ask_print_end(FILE *out, const char *reason)
 {
-	return ask_print(out, json_pack("{s:b, s:b, s:o}", "end", 1, "complete",
-					!*reason, "reason", json_text(reason)));
+	return json_write_line(out, json_pack("{s:b, s:b, s:o}", "end", 1,
+					      "complete", !*reason, "reason",
+					      json_text(reason)));
 }
 
 /* A connection that was lost meanwhile is made anew, once. */
@@ -63,27 +505,46 @@ static int answer_similar(struct ask *a, const json_t *request, FILE *out)
 {
 	const json_t *similar = json_object_get(request, "similar");
 	struct digests d = { 0 };
-	struct question q = {
+	struct question_job j = {
+		.ask = a,
 		.digests = &d,
 		.threshold = number_of(request, "threshold", THRESHOLD, 100),
 		.limit = (size_t)number_of(request, "limit", LIMIT, LIMIT_MAX),
-		.wait_ms = a->wait_ms,
 		.boilerplate = json_is_true(json_object_get(request, "all")),
-		.but = a->but,
 	};
-	char reason[sizeof(a->db->message)] = "the request has no digests";
-	int err = digests_from_json(json_object_get(similar, "digests"), &d);
+	const char *reason = j.reason;
+	size_t i;
+	int failed = 0,
+	    err = digests_from_json(json_object_get(similar, "digests"), &d);
 
 	d.size = (uint64_t)json_integer_value(json_object_get(similar, "size"));
 	if (err || !(d.set & DIGEST_BIT(DIGEST_XXH128))) {
-		err = 0;
+		reason = "the request has no digests";
 	} else if (connect_now(a)) {
-		memcpy(reason, a->db->message, sizeof(reason));
+		reason = a->db->message;
 	} else {
-		q.share_limit = a->share_limit;
-		err = ask_question(a->db, &q, out, reason, sizeof(reason));
+		failed = find(&j);
+		if (failed)
+			reason = failed == -ENOMEM ? "not enough memory" :
+						     a->db->message;
+		else if (j.is_cut && !*reason)
+			reason = "cut";
 	}
+	err = 0;
+	for (i = 0; i < j.hit_count; i++) {
+		if (!failed && !err)
+			err = print_hit(&j.hits[i], out);
+		hit_release(&j.hits[i]);
+	}
+	if (failed)
+		db_close(a->db);
 	digests_release(&d);
+	json_decref(j.hosts);
+	free(j.hits);
+	free(j.sketch);
+	free(j.other);
+	free(j.weighed);
+	free(j.candidates);
 	return err ? err : ask_print_end(out, reason);
 }
 

@@ -47,7 +47,7 @@ static int print_group(struct group_list *l)
 	l->file_count += count;
 	l->bytes += saved;
 	hex_encode(l->content, DB_UUID_BYTES, hex);
-	return ask_print(
+	return json_write_line(
 		l->out,
 		json_pack("{s:I, s:I, s:I, s:[{s:i, s:b, s:I, s:s, s:o}]}",
 			  "group", (json_int_t)++l->group_count, "saved_exact",
@@ -158,10 +158,10 @@ int ask_groups(struct share_db *db, uint64_t min_size, FILE *out,
 	if (l.out && !fclose(l.out))
 		(void)fwrite(text, 1, len, out);
 	free(text);
-	return ask_print(out,
-			 json_pack("{s:{s:I, s:I, s:I, s:I, s:b}}", "totals",
-				   "groups", (json_int_t)l.group_count, "files",
-				   (json_int_t)l.file_count, "exact_bytes",
-				   (json_int_t)l.bytes, "near_bytes",
-				   (json_int_t)0, "complete", !*reason_out));
+	return json_write_line(
+		out, json_pack("{s:{s:I, s:I, s:I, s:I, s:b}}", "totals",
+			       "groups", (json_int_t)l.group_count, "files",
+			       (json_int_t)l.file_count, "exact_bytes",
+			       (json_int_t)l.bytes, "near_bytes", (json_int_t)0,
+			       "complete", !*reason_out));
 }

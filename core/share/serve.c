@@ -46,7 +46,7 @@ static void answer_status(const struct client *c, FILE *out)
 	(void)pthread_mutex_lock(&d->lock);
 	memcpy(message, d->message, sizeof(message));
 	(void)pthread_mutex_unlock(&d->lock);
-	if (!ask_print(
+	if (!json_write_line(
 		    out,
 		    json_pack("{s:o, s:s, s:b, s:b, s:o, s:I, s:I}", "host",
 			      json_text(d->options->rules.label), "id",

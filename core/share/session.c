@@ -78,7 +78,6 @@ static FILE *open_host_file(const struct session *s, const char *mode)
 int session_open(struct session *s)
 {
 	struct buf path = { 0 };
-	uint64_t count;
 	FILE *file;
 	int err;
 
@@ -108,8 +107,7 @@ int session_open(struct session *s)
 		s->sketch = malloc(sizeof(*s->sketch));
 	if (err || !s->sketch)
 		return err ? err : -ENOMEM;
-	if (!share_state_count(s->state, &count))
-		atomic_store(&s->published, count);
+	atomic_store(&s->published, share_state_count(s->state));
 	file = open_host_file(s, "we");
 	if (!file)
 		return -errno;
@@ -218,7 +216,6 @@ static int send_batch(struct session *s, struct share_db *db)
 {
 	struct share_identity *i = share_state_identity(s->state);
 	unsigned tries;
-	uint64_t count;
 	int err;
 
 	i->next_token = new_token();
@@ -238,8 +235,7 @@ static int send_batch(struct session *s, struct share_db *db)
 	err = apply(s, true);
 	batch_clear(&s->batch);
 	atomic_fetch_add(&s->batches, 1);
-	if (!share_state_count(s->state, &count))
-		atomic_store(&s->published, count);
+	atomic_store(&s->published, share_state_count(s->state));
 	return err;
 }
 

@@ -24,6 +24,7 @@ struct share_state {
 	struct share_identity identity;
 	MDB_env *env;
 	MDB_dbi meta, publications;
+	uint64_t count; /* publications */
 	int lock_fd;
 };
 
@@ -194,6 +195,11 @@ struct share_identity *share_state_identity(struct share_state *s)
 	return &s->identity;
 }
 
+uint64_t share_state_count(const struct share_state *s)
+{
+	return s->count;
+}
+
 int share_state_write(struct share_state *s, bool clear,
 		      const struct share_publication *put, size_t put_count,
 		      const struct share_publication *gone, size_t gone_count)
@@ -201,6 +207,7 @@ int share_state_write(struct share_state *s, bool clear,
 	uint8_t identity[IDENTITY_BYTES], k[KEY_BYTES], v[VALUE_BYTES];
 	MDB_val key = { strlen(IDENTITY_KEY), IDENTITY_KEY };
 	MDB_val value = { sizeof(identity), identity };
+	MDB_stat st;
 	MDB_txn *txn;
 	size_t i;
 	int err = errno_of(mdb_txn_begin(s->env, NULL, 0, &txn));
@@ -224,7 +231,12 @@ int share_state_write(struct share_state *s, bool clear,
 		store_le64(v + 1, put[i].hash);
 		err = errno_of(mdb_put(txn, s->publications, &key, &value, 0));
 	}
-	return end_txn(txn, err);
+	if (!err)
+		err = errno_of(mdb_stat(txn, s->publications, &st));
+	err = end_txn(txn, err);
+	if (!err)
+		s->count = st.ms_entries;
+	return err;
 }
 
 int share_state_read(struct share_state *s, const struct file_key *file,
@@ -272,19 +284,4 @@ int share_state_read(struct share_state *s, const struct file_key *file,
 	mdb_txn_abort(txn);
 	*count_out = count;
 	return err == -ENOENT ? 0 : err;
-}
-
-int share_state_count(struct share_state *s, uint64_t *out)
-{
-	MDB_stat st;
-	MDB_txn *txn;
-	int err = errno_of(mdb_txn_begin(s->env, NULL, MDB_RDONLY, &txn));
-
-	if (err)
-		return err;
-	err = errno_of(mdb_stat(txn, s->publications, &st));
-	mdb_txn_abort(txn);
-	if (!err)
-		*out = st.ms_entries;
-	return err;
 }

@@ -64,6 +64,6 @@ int share_state_read(struct share_state *s, const struct file_key *file,
 		     size_t *count_out);
 
 /* How many publications there are. */
-int share_state_count(struct share_state *s, uint64_t *out);
+uint64_t share_state_count(const struct share_state *s);
 
 #endif
