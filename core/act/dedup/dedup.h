@@ -24,8 +24,8 @@
  *   compare.c      are the bytes of two files equal?  attributes
  *   apply.c        one step: asks, then replaces all names of one file
  *   blocks.c       shares equal blocks; dedup_impl.h has its parts
- *   journal.c      what was done, written and synced before it is done
- *   undo.c         takes a journal back; ends the step that a run was killed in
+ *   journal.c      what was done, written and synced before it is done; taken
+ *                  back; the step that a run was killed in is ended
  *
  * All names (hard links) of a file go in one step: a file that keeps a name
  * keeps its blocks.  A file with a name that no group lists is left alone.
@@ -174,8 +174,6 @@ struct dedup_result {
 void dedup_apply(struct dedup_plan *p, size_t replace,
 		 const struct dedup_rules *rules, struct dedup_journal *j,
 		 struct dedup_result *out);
-
-/* ---- undo.c ---- */
 
 struct dedup_undo_counts {
 	size_t restored; /* files, with all their names */

@@ -64,7 +64,8 @@ struct dedup_pair {
 };
 
 /* Opens both files of a step and says why it must not be done; 0 when nothing
- * is against it.  sha256 as above.  The pair is to be closed in any case. */
+ * is against it.  sha256: work that out, too.  The pair is to be closed in any
+ * case. */
 int dedup_inspect(const struct dedup_file *keep,
 		  const struct dedup_file *replace,
 		  const struct dedup_rules *rules, bool sha256,
@@ -134,11 +135,6 @@ int dedup_journal_begin(struct dedup_journal *j, struct dedup_record *r);
 /* That it has ended.  Not synced: undo finds out by itself. */
 int dedup_journal_end(struct dedup_journal *j, const struct dedup_record *r,
 		      bool done);
-
-/* All steps, in order; free each with dedup_record_release(), and the array. */
-int dedup_journal_read(const char *path, struct dedup_record **out,
-		       size_t *count_out);
-void dedup_record_release(struct dedup_record *r);
 
 /* ---- blocks.c ---- */
 
