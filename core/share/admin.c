@@ -296,9 +296,16 @@ int share_run_ask(struct share_options *o)
 	int err = 0;
 
 	while (!err && (len = getline(&line, &room, stdin)) > 0) {
+		struct buf answer = { 0 };
+
 		request = json_loadb(line, (size_t)len, 0, NULL);
-		err = ask_answer(&ask, request, stdout);
+		err = ask_answer(&ask, request, &answer);
+		if (!err &&
+		    (fwrite(answer.data, 1, answer.len, stdout) != answer.len ||
+		     fflush(stdout)))
+			err = -EIO;
 		json_decref(request);
+		buf_release(&answer);
 	}
 	free(line);
 	db_close(&db);

@@ -450,11 +450,11 @@ static int find(struct question_job *j)
 }
 
 /* Contents without a copy but that of the host that asks are no hits. */
-static int print_hit(const struct question_hit *h, FILE *out)
+static int print_hit(const struct question_hit *h, struct buf *out)
 {
 	if (!json_array_size(h->copies))
 		return 0;
-	return json_write_line(
+	return json_append_line(
 		out, json_pack("{s:i, s:I, s:o, s:O}", "score", h->score,
 			       "size", (json_int_t)h->digests.size, "digests",
 			       digests_to_json(&h->digests, UINT32_MAX),
@@ -463,11 +463,11 @@ static int print_hit(const struct question_hit *h, FILE *out)
 
 /* ---- requests ---- */
 
-int ask_print_end(FILE *out, const char *reason)
+int ask_end(struct buf *out, const char *reason)
 {
-	return json_write_line(out, json_pack("{s:b, s:b, s:o}", "end", 1,
-					      "complete", !*reason, "reason",
-					      json_text(reason)));
+	return json_append_line(out, json_pack("{s:b, s:b, s:o}", "end", 1,
+					       "complete", !*reason, "reason",
+					       json_text(reason)));
 }
 
 /* A connection that was lost meanwhile is made anew, once. */
@@ -501,7 +501,7 @@ static int number_of(const json_t *request, const char *name, int usual,
 	return n < 1 ? 1 : n > most ? most : (int)n;
 }
 
-static int answer_similar(struct ask *a, const json_t *request, FILE *out)
+static int answer_similar(struct ask *a, const json_t *request, struct buf *out)
 {
 	const json_t *similar = json_object_get(request, "similar");
 	struct digests d = { 0 };
@@ -545,10 +545,10 @@ static int answer_similar(struct ask *a, const json_t *request, FILE *out)
 	free(j.other);
 	free(j.weighed);
 	free(j.candidates);
-	return err ? err : ask_print_end(out, reason);
+	return err ? err : ask_end(out, reason);
 }
 
-static int answer_groups(struct ask *a, const json_t *request, FILE *out)
+static int answer_groups(struct ask *a, const json_t *request, struct buf *out)
 {
 	const json_t *least =
 		json_object_get(json_object_get(request, "groups"), "min_size");
@@ -562,18 +562,14 @@ static int answer_groups(struct ask *a, const json_t *request, FILE *out)
 				 out, reason, sizeof(reason));
 	if (*reason)
 		db_close(a->db);
-	return err ? err : ask_print_end(out, reason);
+	return err ? err : ask_end(out, reason);
 }
 
-int ask_answer(struct ask *a, const json_t *request, FILE *out)
+int ask_answer(struct ask *a, const json_t *request, struct buf *out)
 {
-	int err;
-
 	if (json_object_get(request, "similar"))
-		err = answer_similar(a, request, out);
-	else if (json_object_get(request, "groups"))
-		err = answer_groups(a, request, out);
-	else
-		err = ask_print_end(out, "the request is not understood");
-	return err || fflush(out) ? -EIO : 0;
+		return answer_similar(a, request, out);
+	if (json_object_get(request, "groups"))
+		return answer_groups(a, request, out);
+	return ask_end(out, "the request is not understood");
 }

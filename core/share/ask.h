@@ -5,9 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
-#include "core/digest/digest.h"
+#include "core/base/buf.h"
 #include "core/share/db.h"
 
 /*
@@ -41,18 +40,18 @@ struct ask {
 	int64_t share_limit;
 };
 
-/* Writes the answer to a request, which may be NULL.  0, or a negative errno
- * when out cannot be written to. */
+/* Appends the answer to a request, which may be NULL: to memory, so that a
+ * reader may take as long as it likes.  -ENOMEM. */
 struct json_t;
-int ask_answer(struct ask *a, const struct json_t *request, FILE *out);
+int ask_answer(struct ask *a, const struct json_t *request, struct buf *out);
 
-/* Writes the last line; reason "": the answer is complete. */
-int ask_print_end(FILE *out, const char *reason);
+/* Appends the last line; reason "": the answer is complete. */
+int ask_end(struct buf *out, const char *reason);
 
 /* ---- groups.c ---- */
 
-/* Prints the groups; reason_out: "" or why they are not complete. */
-int ask_groups(struct share_db *db, uint64_t min_size, FILE *out,
+/* Appends the groups; reason_out: "" or why they are not complete. */
+int ask_groups(struct share_db *db, uint64_t min_size, struct buf *out,
 	       char *reason_out, size_t reason_room);
 
 #endif

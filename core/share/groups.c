@@ -18,14 +18,11 @@
  * When other servers have the partitions of the tables, each partition is read
  * by itself: it has all copies of its contents, the server joins them, and one
  * that is gone takes only its own groups with it.
- *
- * The answer is kept in memory until the transaction has ended: a reader may
- * take as long as it likes.
  */
 enum { FETCH_MS = 600000 };
 
 struct group_list {
-	FILE *out;
+	struct buf *out;
 	uint8_t content[DB_UUID_BYTES]; /* of the group at hand */
 	uint64_t size;
 	json_t *files; /* owned; NULL: there is no group at hand */
@@ -47,7 +44,7 @@ static int print_group(struct group_list *l)
 	l->file_count += count;
 	l->bytes += saved;
 	hex_encode(l->content, DB_UUID_BYTES, hex);
-	return json_write_line(
+	return json_append_line(
 		l->out,
 		json_pack("{s:I, s:I, s:I, s:[{s:i, s:b, s:I, s:s, s:o}]}",
 			  "group", (json_int_t)++l->group_count, "saved_exact",
@@ -139,26 +136,21 @@ static int read_all(struct share_db *db, uint64_t min_size,
 	return err;
 }
 
-int ask_groups(struct share_db *db, uint64_t min_size, FILE *out,
+int ask_groups(struct share_db *db, uint64_t min_size, struct buf *out,
 	       char *reason_out, size_t reason_room)
 {
-	char *text = NULL;
-	size_t len = 0;
-	struct group_list l = { .out = open_memstream(&text, &len),
+	struct group_list l = { .out = out,
 				.hosts = json_pack("{s:s}", "?", "?") };
-	int err = l.out && l.hosts ? 0 : -ENOMEM;
+	int err = l.hosts ?
+			  read_all(db, min_size, &l, reason_out, reason_room) :
+			  -ENOMEM;
 
-	if (!err)
-		err = read_all(db, min_size, &l, reason_out, reason_room);
 	if (err)
 		(void)snprintf(reason_out, reason_room, "%s",
 			       err == -ENOMEM ? "not enough memory" :
 						db->message);
 	json_decref(l.hosts);
-	if (l.out && !fclose(l.out))
-		(void)fwrite(text, 1, len, out);
-	free(text);
-	return json_write_line(
+	return json_append_line(
 		out, json_pack("{s:{s:I, s:I, s:I, s:I, s:b}}", "totals",
 			       "groups", (json_int_t)l.group_count, "files",
 			       (json_int_t)l.file_count, "exact_bytes",

@@ -38,7 +38,7 @@ struct client {
 	char request[ASK_BYTES_MAX];
 };
 
-static void answer_status(const struct client *c, FILE *out)
+static void answer_status(const struct client *c, struct buf *out)
 {
 	struct share_daemon *d = c->serve->daemon;
 	char message[sizeof(d->message)];
@@ -46,7 +46,7 @@ static void answer_status(const struct client *c, FILE *out)
 	(void)pthread_mutex_lock(&d->lock);
 	memcpy(message, d->message, sizeof(message));
 	(void)pthread_mutex_unlock(&d->lock);
-	if (!json_write_line(
+	if (!json_append_line(
 		    out,
 		    json_pack("{s:o, s:s, s:b, s:b, s:o, s:I, s:I}", "host",
 			      json_text(d->options->rules.label), "id",
@@ -57,37 +57,29 @@ static void answer_status(const struct client *c, FILE *out)
 			      (json_int_t)atomic_load(&c->session->published),
 			      "batches",
 			      (json_int_t)atomic_load(&c->session->batches))))
-		(void)ask_print_end(out, "");
+		(void)ask_end(out, "");
 }
 
 /* Groups take long, and have a connection to the database of their own.  Other
  * questions share one; a reader that is slow does not keep others from it. */
-static void answer(struct client *c, const json_t *request, FILE *out)
+static void answer(const struct client *c, const json_t *request,
+		   struct buf *out)
 {
 	struct serve *s = c->serve;
 	struct share_db db = { .stop = s->daemon->stop };
 	struct ask own = { .db = &db,
 			   .conninfo = s->daemon->options->conninfo,
 			   .wait_ms = s->daemon->options->wait_ms };
-	char *text = NULL;
-	size_t size = 0;
-	FILE *memory;
 
 	if (json_object_get(request, "groups")) {
 		(void)ask_answer(&own, request, out);
 		db_close(&db);
 		return;
 	}
-	memory = open_memstream(&text, &size);
-	if (!memory)
-		return;
 	(void)pthread_mutex_lock(&s->ask_lock);
 	s->ask.but = c->session->host;
-	(void)ask_answer(&s->ask, request, memory);
+	(void)ask_answer(&s->ask, request, out);
 	(void)pthread_mutex_unlock(&s->ask_lock);
-	if (!fclose(memory))
-		(void)fwrite(text, 1, size, out);
-	free(text);
 }
 
 static void *run_client(void *arg)
@@ -95,16 +87,20 @@ static void *run_client(void *arg)
 	struct client *c = arg;
 	struct serve *s = c->serve;
 	json_t *request = json_loadb(c->request, c->len, 0, NULL);
-	FILE *out = fdopen(c->fd, "w");
+	FILE *file = fdopen(c->fd, "w");
+	struct buf out = { 0 };
 
-	if (!out)
-		(void)close(c->fd);
-	else if (json_object_get(request, "status"))
-		answer_status(c, out);
+	if (json_object_get(request, "status"))
+		answer_status(c, &out);
 	else
-		answer(c, request, out);
-	if (out)
-		(void)fclose(out);
+		answer(c, request, &out);
+	if (file) {
+		(void)fwrite(out.data, 1, out.len, file);
+		(void)fclose(file);
+	} else {
+		(void)close(c->fd);
+	}
+	buf_release(&out);
 	json_decref(request);
 	free(c);
 	(void)sem_post(&s->room);

@@ -321,24 +321,22 @@ static double ask_one(struct share_bench *b, uint64_t n, struct recall *recall)
 	uint8_t bytes[SKETCH_PACKED_MAX];
 	struct digest_value packed = { bytes, 0 };
 	json_t *request, *lines;
-	char *text = NULL;
+	struct buf out = { 0 };
 	const char *reason;
-	size_t len, count;
-	FILE *out = open_memstream(&text, &len);
+	size_t count;
 	int64_t began;
 	double ms;
 
 	make(n, &m);
 	packed.len = sketch_pack(&m.sketch, bytes);
-	if (!out || digest_put(&m.digests, DIGEST_SIF, packed))
+	if (digest_put(&m.digests, DIGEST_SIF, packed))
 		fail(b, "memory", -ENOMEM);
 	request = make_request(&m);
 	began = clock_now_ns();
-	if (ask_answer(&ask, request, out) || !b->db.conn)
+	if (ask_answer(&ask, request, &out) || !b->db.conn)
 		fail(b, "a question", -EREMOTEIO);
 	ms = (double)(clock_now_ns() - began) / 1e6;
-	(void)fclose(out);
-	lines = read_lines(text);
+	lines = read_lines(out.data);
 	count = json_array_size(lines) - 1;
 	reason = json_string_value(
 		json_object_get(json_array_get(lines, count), "reason"));
@@ -348,7 +346,7 @@ static double ask_one(struct share_bench *b, uint64_t n, struct recall *recall)
 		count_recall(b, n, &m, lines, recall);
 	json_decref(request);
 	json_decref(lines);
-	free(text);
+	buf_release(&out);
 	digests_release(&m.digests);
 	return ms;
 }
