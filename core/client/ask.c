@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -59,9 +58,9 @@ static int open_query(const char *listings, bool *writable_out)
 	return -EBADMSG;
 }
 
-/* Takes fd. */
-static int begin_answer(struct client_query *c, int fd)
+int client_answer(struct client_query *c, int fd)
 {
+	*c = (struct client_query){ 0 };
 	c->lines.in = fdopen(fd, "re");
 	if (c->lines.in && !setvbuf(c->lines.in, NULL, _IOFBF, 1 << 16))
 		return 0;
@@ -85,23 +84,7 @@ int client_ask(struct client_query *c, const char *listings, json_t *query)
 			close(fd);
 	}
 	buf_release(&text);
-	return err || fd < 0 ? err ? err : fd : begin_answer(c, fd);
-}
-
-int client_ask_on(struct client_query *c, int fd, json_t *query)
-{
-	struct buf text = { 0 };
-	int err;
-
-	*c = (struct client_query){ 0 };
-	err = begin_answer(c, fd);
-	if (!err && query)
-		err = json_append_line(&text, json_incref(query));
-	if (!err && query)
-		err = send(fd, text.data, text.len, MSG_NOSIGNAL) < 0 ? -errno :
-									0;
-	buf_release(&text);
-	return err;
+	return err || fd < 0 ? err ? err : fd : client_answer(c, fd);
 }
 
 /* ---- the answer ---- */

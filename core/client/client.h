@@ -100,9 +100,9 @@ struct client_query {
  * -ENOMEM.  To be closed in any case. */
 int client_ask(struct client_query *c, const char *listings, json_t *query);
 
-/* The same on a descriptor, which it takes, also on failure; query is borrowed;
- * NULL: it was sent before. */
-int client_ask_on(struct client_query *c, int fd, json_t *query);
+/* The same where the query was sent otherwise: the answer is read from fd, which
+ * it takes, also on failure. */
+int client_answer(struct client_query *c, int fd);
 
 /* 1: a line, in c->line; 0: the last one, which has "end"; -EBADMSG: it is no
  * JSON object, or the answer ended without it. */

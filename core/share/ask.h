@@ -13,7 +13,8 @@
  * Requests as lines of JSON, and their answers: how kin and kinfs ask.  A
  * request is a datagram to SHARE_SOCKET in the share's directory, and brings a
  * descriptor that the answer is written to: a mount may send, but may not
- * connect to anything.  kin-share ask reads requests from its standard input.
+ * connect to anything.  kin-share ask, for programs without a mount, reads
+ * requests from its standard input.
  *
  *   {"similar":{"size":N,"digests":{"xxh128":"...","sif":"..."}},
  *    "threshold":60,"limit":256,"all":false}

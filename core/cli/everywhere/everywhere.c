@@ -3,11 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/base/datagram.h"
@@ -21,8 +19,6 @@ static void doubt(struct everywhere *e, const char *text)
 	if (text && !*e->reason)
 		(void)snprintf(e->reason, sizeof(e->reason), "%s", text);
 }
-
-/* ---- the kin-share of a mount ---- */
 
 /* A descriptor of the directory of the mount's catalog. */
 static int open_catalog(const struct mount *mount)
@@ -58,83 +54,28 @@ static int ask_mount(struct everywhere *e, const json_t *request)
 	return -1;
 }
 
-/* ---- a kin-share of our own ---- */
-
-/* The program beside this one, else that of the PATH. */
-static const char *find_program(char *room, size_t size)
-{
-	ssize_t len = readlink("/proc/self/exe", room, size - 16);
-	char *slash;
-
-	if (len <= 0)
-		return "kin-share";
-	room[len] = '\0';
-	slash = strrchr(room, '/');
-	memcpy(slash + 1, "kin-share", sizeof("kin-share"));
-	return access(room, X_OK) ? "kin-share" : room;
-}
-
-static int start(struct everywhere *e, pid_t *child_out)
-{
-	char room[4096];
-	const char *program = find_program(room, sizeof(room));
-	const char *argv[] = { "kin-share", "ask", "--db", e->db, NULL };
-	posix_spawn_file_actions_t actions;
-	int ends[2], err;
-
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
-		return -1;
-	(void)posix_spawn_file_actions_init(&actions);
-	(void)posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO);
-	(void)posix_spawn_file_actions_adddup2(&actions, ends[1],
-					       STDOUT_FILENO);
-	err = posix_spawnp(child_out, program, &actions, NULL,
-			   (char *const *)argv, environ);
-	(void)posix_spawn_file_actions_destroy(&actions);
-	close(ends[1]);
-	if (!err)
-		return ends[0];
-	close(ends[0]);
-	doubt(e, "kin-share cannot be started; is it installed?");
-	return -1;
-}
-
 /* ---- question and answer ---- */
-
-/* e->db: the request is not sent yet.  Takes fd. */
-static int read_answer(struct everywhere *e, int fd, json_t *request,
-		       int (*each)(void *arg, json_t *line), void *arg)
-{
-	struct client_query c;
-	int err = 0, more = client_ask_on(&c, fd, e->db ? request : NULL);
-
-	if (more)
-		doubt(e, "kin-share does not listen");
-	else
-		while (!err && (more = client_next(&c)) > 0)
-			err = each(arg, c.line);
-	if (more < 0)
-		doubt(e, "kin-share ended before its answer did");
-	else if (!more && !json_is_true(json_object_get(c.line, "complete")))
-		doubt(e, json_string_value(json_object_get(c.line, "reason")));
-	client_close(&c);
-	return err;
-}
 
 int everywhere_ask(struct everywhere *e, json_t *request,
 		   int (*each)(void *arg, json_t *line), void *arg)
 {
-	pid_t child = 0;
-	int fd, err = 0;
+	struct client_query c;
+	int fd, err, more = 0;
 
 	if (!request)
 		return -ENOMEM;
-	fd = e->db ? start(e, &child) : ask_mount(e, request);
-	if (fd >= 0)
-		err = read_answer(e, fd, request, each, arg);
-	while (child && waitpid(child, NULL, 0) < 0 && errno == EINTR)
-		;
+	fd = ask_mount(e, request);
 	json_decref(request);
+	if (fd < 0)
+		return 0;
+	err = client_answer(&c, fd);
+	while (!err && (more = client_next(&c)) > 0)
+		err = each(arg, c.line);
+	if (more < 0)
+		doubt(e, "kin-share ended before its answer did");
+	else if (!err && !json_is_true(json_object_get(c.line, "complete")))
+		doubt(e, json_string_value(json_object_get(c.line, "reason")));
+	client_close(&c);
 	return err;
 }
 

@@ -14,13 +14,11 @@ struct output;
 
 /*
  * Questions to the catalog that many hosts share.  kin has no network: it asks
- * the kin-share of a mount, over the socket in the directory of its catalog, or
- * starts kin-share ask of a database.  Requests and answers are lines of JSON
- * (core/share/ask.h).
+ * the kin-share of a mount, over the socket in the directory of its catalog.
+ * Requests and answers are lines of JSON (core/share/ask.h).
  */
 struct everywhere {
-	const struct mount *mount; /* whose kin-share is asked, or NULL */
-	const char *db;            /* else the database */
+	const struct mount *mount; /* whose kin-share is asked */
 	char reason[256]; /* why the answer is not complete; "": it is */
 };
 
@@ -38,7 +36,7 @@ char *everywhere_name(const json_t *file);
 json_t *everywhere_status(const struct mount *mount);
 
 /* kin groups --everywhere: an exit code. */
-int everywhere_groups(const struct mount *mount, const char *db,
-		      uint64_t min_size, const struct output *output);
+int everywhere_groups(const struct mount *mount, uint64_t min_size,
+		      const struct output *output);
 
 #endif

@@ -52,10 +52,10 @@ static int take_line(void *arg, json_t *line)
 	return print_text(p, line);
 }
 
-int everywhere_groups(const struct mount *mount, const char *db,
-		      uint64_t min_size, const struct output *output)
+int everywhere_groups(const struct mount *mount, uint64_t min_size,
+		      const struct output *output)
 {
-	struct everywhere e = { .mount = mount, .db = db };
+	struct everywhere e = { .mount = mount };
 	struct groups_printer p = { 0 };
 	int err;
 

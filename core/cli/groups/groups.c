@@ -12,8 +12,7 @@ struct groups_job {
 	struct groups_asking asking; /* first */
 	struct groups_printer printer;
 	struct output output;
-	bool everywhere; /* of all hosts; */
-	const char *db;  /* by this database */
+	bool everywhere; /* of all hosts */
 };
 
 /* Other hosts' files are known by their contents alone. */
@@ -21,18 +20,14 @@ static int check_everywhere(const struct groups_job *job, int operands)
 {
 	const struct groups_asking *a = &job->asking;
 
-	if (!job->everywhere)
+	if (operands != 1)
 		return cli_usage_error(&command_groups,
-				       "--db is for --everywhere");
-	if (operands + (job->db != NULL) != 1)
-		return cli_usage_error(
-			&command_groups,
-			"--everywhere: by which mount, or --db?");
+				       "--everywhere: by which mount?");
 	if (a->across.count || a->keep.count || a->best.threshold ||
 	    job->output.nul)
 		return cli_usage_error(&command_groups,
 				       "--everywhere lists identical files; it "
-				       "takes --min-size, --json and --db");
+				       "takes --min-size and --json");
 	return EXIT_OK;
 }
 
@@ -44,7 +39,7 @@ static int parse(struct groups_job *job, int argc, char **argv)
 		code = output_check(&command_groups, &job->output);
 	groups_printer_init(&job->printer, &job->output,
 			    job->asking.keep.count);
-	if (!code && (job->everywhere || job->db))
+	if (!code && job->everywhere)
 		return check_everywhere(job, argc - optind);
 	return code ? code :
 		      groups_asking_operands(&job->asking, &command_groups,
@@ -84,11 +79,10 @@ static int list(struct groups_job *job, struct groups *g)
 static int run_everywhere(struct groups_job *job, const char *path)
 {
 	struct mount *mount = &job->asking.mount;
-	int code = job->db ? EXIT_OK : mount_find_or_complain(path, mount);
+	int code = mount_find_or_complain(path, mount);
 
 	return code ? code :
-		      everywhere_groups(mount, job->db,
-					job->asking.wish.filter.min_size,
+		      everywhere_groups(mount, job->asking.wish.filter.min_size,
 					&job->output);
 }
 
@@ -122,8 +116,6 @@ static const struct option_row options[] = {
 	{ "everywhere", 0, NULL,
 	  "identical files on several hosts, by the mount's kin-share",
 	  OPTION_FLAG(struct groups_job, everywhere) },
-	{ "db", 0, "DB", "the same by a database",
-	  OPTION_TEXT(struct groups_job, db) },
 	{ 0 },
 };
 
@@ -131,7 +123,7 @@ const struct command command_groups = {
 	.name = "groups",
 	.synopsis =
 		"groups [OPTION]... MOUNT [PATH]...\n"
-		"       kin groups --everywhere [--min-size N] [--json] {MOUNT | --db DB}",
+		"       kin groups --everywhere [--min-size N] [--json] MOUNT",
 	.summary = "List the near-duplicates of a mount in groups",
 	.help = "Each group has a head, of score 100; the scores of the others are those with the\n"
 		"head; = marks one more copy of the file above.  Members come from new to old,\n"

@@ -162,16 +162,10 @@ static int check_kind(const struct similar_job *job)
 
 static int ask(struct similar_job *job)
 {
-	int err, code;
+	int code;
 
 	if (job->in)
 		return similar_in(job);
-	if (!job->path) { /* a file of elsewhere, in a database alone */
-		err = similar_digest(job, job->of);
-		if (!err)
-			err = similar_everywhere(job);
-		return err ? err : similar_print(job);
-	}
 	code = mount_find_or_complain(job->path, &job->mount);
 	if (!code)
 		job->listings = mount_listings_or_complain(job->mount.root);
@@ -195,15 +189,14 @@ static int ask(struct similar_job *job)
 static int run_operand(struct similar_job *job, const char *path,
 		       const char *other)
 {
-	const char *base = path ? path : "/";
 	int err, code;
 
 	job->path = path;
 	job->other = other;
-	job->table.base = path_base_of(base);
+	job->table.base = path_base_of(path);
 	err = ask(job);
 	if (err < 0)
-		cli_complain_errno(path ? path : job->of, err);
+		cli_complain_errno(path, err);
 	if (err)
 		*job->reason = '\0';
 	code = finish(job);
@@ -241,15 +234,11 @@ static int check(const struct similar_job *job, int operands)
 {
 	const struct command *command = &command_similar;
 
-	if (job->db && !job->everywhere)
-		return cli_usage_error(command, "--db is for --everywhere");
 	if (job->everywhere &&
 	    (job->why || job->in || operands > 1 || !is_of_others(job)))
 		return cli_usage_error(command,
 				       "--everywhere takes one file, and finds "
 				       "copies and versions");
-	if (job->of && job->db && !operands)
-		return EXIT_OK;
 	if (job->of && operands != 1)
 		return cli_usage_error(command, "in which mount?");
 	if (!operands)
@@ -265,15 +254,15 @@ static int run_all(struct similar_job *job, char **paths)
 {
 	int code = EXIT_OK, each;
 
-	if (job->why || (paths[0] && paths[1] && !paths[2] &&
+	if (job->why || (paths[1] && !paths[2] &&
 			 (is_directory(paths[0]) || is_directory(paths[1]))))
 		return run_operand(job, paths[0], paths[1]);
-	job->several = paths[0] && paths[1];
-	do {
+	job->several = paths[1];
+	for (; *paths; paths++) {
 		each = run_operand(job, *paths, NULL);
 		if (each && code != EXIT_FAILED)
 			code = each;
-	} while (*paths && *++paths);
+	}
 	return code;
 }
 
@@ -322,9 +311,6 @@ static const struct option_row options[] = {
 	{ "everywhere", 0, NULL,
 	  "also what other hosts have, by the mount's kin-share",
 	  OPTION_FLAG(struct similar_job, everywhere) },
-	{ "db", 0, "DB",
-	  "the same by a database; with --of also without a mount",
-	  OPTION_TEXT(struct similar_job, db) },
 	OUTPUT_OPTIONS(struct similar_job, output),
 	{ 0 },
 };

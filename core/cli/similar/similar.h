@@ -74,8 +74,7 @@ struct similar_job {
 	bool why;             /* --why: of path and other */
 	const char *of;       /* --of: a file of elsewhere */
 	const char *in;       /* --in: an export, instead of a mount */
-	bool everywhere;      /* --everywhere: of other hosts, too; */
-	const char *db;       /* --db: by this database */
+	bool everywhere;      /* --everywhere: of other hosts, too */
 
 	struct table table;
 	size_t found; /* hits of all operands */

@@ -54,7 +54,7 @@ static int take_line(void *arg, json_t *line)
 
 int similar_everywhere(struct similar_job *job)
 {
-	struct everywhere e = { .mount = &job->mount, .db = job->db };
+	struct everywhere e = { .mount = &job->mount };
 	int err;
 
 	/* A file that is not hashed has no digests to ask with. */

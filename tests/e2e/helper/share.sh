@@ -137,6 +137,23 @@ published() { # SERVER
 		JOIN kin_content USING (content) ORDER BY 1, 2, 3"
 }
 
+# What the database has that resembles a file, asked without a mount: the lines of
+# kin similar --json --everywhere.
+everywhere() { # DB FILE
+	"$KIN" digest --json "$2" | jq -c 'select(.digests) | {similar: {size,
+		digests: (.digests | with_entries(.key |= sub("^user."; "")))}}' |
+		"$KIN_SHARE" ask --db "$1" 2>"$T/errors" |
+		jq -cs '(.[:-1][] | .score as $score | .copies[] |
+			{score: $score} + if .path_hex then {path_hex} else
+				{path: "\(.host):\(.path)"} end),
+			{totals: (.[-1] | {complete, reason})}'
+}
+
+groups_everywhere() { # DB
+	echo '{"groups":{"min_size":1}}' | "$KIN_SHARE" ask --db "$1" \
+		2>"$T/errors"
+}
+
 similar_lines() { # kin similar --json to "SCORE PATH" lines
 	jq -r 'select(.path) | "\(.score) \(.path)"' | sort
 }

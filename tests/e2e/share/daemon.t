@@ -71,6 +71,12 @@ is "$("$KIN" similar --json --everywhere "$T/m1/f0" | jq -r \
 is "$("$KIN" similar -v --everywhere "$T/m1/f0" |
 	awk '{ print NF - (NR == 1) }' | sort -u)" 14 "each has all columns"
 like "$("$KIN" groups --everywhere "$T/m1")" "two:$T/two/f0" "groups, too"
+like "$("$KIN" groups --everywhere "$T/m1")" '[0-9]+ groups?, [0-9]+ files' \
+	"with totals"
+ok "the other host hides its paths" publish a "$T/m2" --label two --no-paths
+like "$("$KIN" similar --json --everywhere "$T/m1/f0")" 'two:\(not told\)' \
+	"kin says that the path is not told"
+ok "and shows them again" publish a "$T/m2" --label two
 unlike "$("$KIN" similar --json "$T/m1/f0")" 'two:' \
 	"without --everywhere there is nothing of others"
 like "$("$KIN" status "$T/m1")" 'share +one: everything is published' \

@@ -48,8 +48,7 @@ same "changes nothing" "$T/after" "$T/before"
 ok "check" "$KIN_SHARE" check --db "$(db a)" "$T/m1"
 
 ask() { # FILE: the path of the best hit on the second host
-	"$KIN" similar --json --everywhere --db "$(db a)" --of "$1" \
-		2>/dev/null >"$T/answer"
+	everywhere "$(db a)" "$1" >"$T/answer"
 	jq -r 'select(.path).path' "$T/answer" | grep -m1 '^two:'
 }
 found() { # how many of 60 files are found, how many complete answers are wrong
@@ -65,22 +64,22 @@ found() { # how many of 60 files are found, how many complete answers are wrong
 }
 is "$(found)" '60 0' "every version is found"
 groups() { # the groups' lines, without the number and the totals
-	"$KIN" groups --json --everywhere --db "$(db a)" 2>"$T/errors" \
-		>"$T/groups"
-	code=$?
+	groups_everywhere "$(db a)" >"$T/groups"
 	jq -cS 'select(.members) | .members[0] | [.xxh128,
 		([.files[] | "\(.host):\(.path)"] | sort)]' "$T/groups" | sort
 }
 groups >"$T/groups.all"
-is "$code:$(wc -l <"$T/groups.all")" 0:27 "identical files are groups"
+is "$(jq -r 'select(.end).complete' "$T/groups"):$(wc -l <"$T/groups.all")" \
+	true:27 "identical files are groups"
 kill_server two
 read -r hits wrong <<<"$(found)"
 # Contents and copies of the lost server are not there, each about a quarter.
 between "$hits" 25 59 "with one of four servers gone the rest answers"
 is "$wrong" 0 "and what is missing is told"
 groups >"$T/groups.rest"
-is "$code" 3 "groups are not complete"
-like "$(cat "$T/errors")" 'connect' "and the reason is told"
+is "$(jq 'select(.end).complete' "$T/groups")" false "groups are not complete"
+like "$(jq -r 'select(.end).reason' "$T/groups")" 'connect' \
+	"and the reason is told"
 between "$(wc -l <"$T/groups.rest")" 10 26 "the rest of the groups is there"
 is "$(comm -13 "$T/groups.all" "$T/groups.rest")" "" "as it was"
 not_ok "nothing can be published meanwhile" publish a "$T/m1" --refill
@@ -125,8 +124,7 @@ ok "the second" "$KIN_SHARE" --db "$postings" --once -q "$T/m2" --label two
 found_there() { # how many of 15 are found, how many answers are complete
 	local i hits=0 whole=0
 	for i in {0..14}; do
-		"$KIN" similar --json --everywhere --db "$postings" \
-			--of "$T/one/f$i" >"$T/answer" 2>"$T/errors"
+		everywhere "$postings" "$T/one/f$i" >"$T/answer"
 		[ "$(jq -r 'select(.path).path' "$T/answer" | grep -m1 '^two:')" \
 			!= "two:$T/two/v$i" ] || hits=$((hits + 1))
 		[ "$(jq "select(.totals).totals.complete" "$T/answer")" != true ] || whole=$((whole + 1))
