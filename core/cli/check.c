@@ -23,9 +23,7 @@
 struct check {
 	bool read;
 	struct mount mount;
-	json_t *status; /* of the mount */
 	struct progress progress;
-	char *listings; /* of the mount; never read */
 	struct reader reader;
 	uint64_t read_again, read_bytes;
 	uint64_t unread;    /* files and directories that cannot be read */
@@ -126,8 +124,8 @@ static int check_entry(void *arg, FTS *fts, FTSENT *e)
 	struct check *c = arg;
 	int fd, err = 0;
 
-	if (e->fts_info == FTS_D && c->listings &&
-	    !strcmp(e->fts_path, c->listings))
+	if (e->fts_info == FTS_D && c->mount.listings &&
+	    !strcmp(e->fts_path, c->mount.listings))
 		(void)fts_set(fts, e, FTS_SKIP);
 	if (e->fts_info == FTS_DNR || e->fts_info == FTS_ERR)
 		c->unread += e->fts_errno != ENOENT;
@@ -156,17 +154,14 @@ static int read_all(struct check *c)
 	size_t i;
 	int err;
 
-	json_array_foreach(json_object_get(c->status, "digests"), i, name)
+	json_array_foreach(json_object_get(c->mount.status, "digests"), i, name)
 	{
 		ops = digest_find(json_string_value(name));
 		set |= ops ? DIGEST_BIT(ops->id) : 0;
 	}
 	if (reader_init(&c->reader, set & DIGEST_KEPT))
 		return EXIT_FAILED;
-	err = mount_find_listings(c->mount.root, &c->listings);
-	if (!err)
-		err = cli_walk(c->mount.root, FTS_XDEV, NULL, check_entry, c);
-	free(c->listings);
+	err = cli_walk(c->mount.root, FTS_XDEV, NULL, check_entry, c);
 	reader_release(&c->reader);
 	return err ? cli_complain_errno(c->mount.root, err) : EXIT_OK;
 }
@@ -175,7 +170,7 @@ static int read_all(struct check *c)
 
 static json_int_t number(const struct check *c, const char *key)
 {
-	return json_integer_value(json_object_get(c->status, key));
+	return json_integer_value(json_object_get(c->mount.status, key));
 }
 
 static void print_text(const struct check *c, const char *directory)
@@ -219,13 +214,11 @@ static int print_json(const struct check *c, const char *directory)
 static int check(struct check *c)
 {
 	const char *root = c->mount.root, *directory;
-	int code = EXIT_OK, err = mount_get_status(root, &c->status);
+	int code = EXIT_OK;
 
-	if (err)
-		return cli_complain_errno(root, err);
-	progress_read(c->status, &c->progress);
-	directory = json_string_value(
-		json_object_get(json_object_get(c->status, "catalog"), "path"));
+	progress_read(c->mount.status, &c->progress);
+	directory = json_string_value(json_object_get(
+		json_object_get(c->mount.status, "catalog"), "path"));
 	if (!c->progress.counted || !directory)
 		return cli_complain_errno(root, -EPERM);
 	if (c->progress.error)
@@ -254,7 +247,6 @@ static int run_check(int argc, char **argv)
 		code = mount_find_or_complain(argv[optind], &c.mount);
 	if (!code)
 		code = check(&c);
-	json_decref(c.status);
 	mount_release(&c.mount);
 	return code;
 }

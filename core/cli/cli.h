@@ -200,7 +200,7 @@ int mount_find_or_complain(const char *path, struct mount *out);
 /* Likewise the path below the root of a mount, owned, of what must be in it. */
 int mount_path_or_complain(const char *path, const char *root, char **rel_out);
 
-/* mount_find_listings() with a message when it is not there; NULL then. */
-char *mount_listings_or_complain(const char *root);
+/* The place of its listings; NULL after a message that there is none. */
+const char *mount_listings_or_complain(const struct mount *m);
 
 #endif

@@ -205,15 +205,10 @@ int mount_path_or_complain(const char *path, const char *root, char **rel_out)
 	return code;
 }
 
-char *mount_listings_or_complain(const char *root)
+const char *mount_listings_or_complain(const struct mount *m)
 {
-	char *listings = NULL;
-	int err = mount_find_listings(root, &listings);
-
-	if (err)
-		cli_complain_errno(root, err);
-	else if (!listings)
-		cli_complain(root, "mounted without listings; mount it with "
-				   "-o similar=hide");
-	return err ? NULL : listings;
+	if (!m->listings)
+		cli_complain(m->root, "mounted without listings; mount it with "
+				      "-o similar=hide");
+	return m->listings;
 }

@@ -182,17 +182,13 @@ static void say_rest(const json_t *status)
 /* Not every caller is told everything: what is missing is left out. */
 static int show_status(const struct mount *mount, bool as_json)
 {
-	json_t *status, *share;
+	json_t *status = mount->status, *share = everywhere_status(mount);
 	struct progress p;
-	int err = mount_get_status(mount->root, &status);
 
-	if (err)
-		return cli_complain_errno(mount->root, err);
-	share = everywhere_status(mount);
 	if (share)
 		(void)json_object_set_new(status, "share", share);
 	if (as_json)
-		return cli_print_json(status);
+		return cli_print_json(json_incref(status));
 	progress_read(status, &p);
 	if (json_object_get(status, "source"))
 		say("source", "%s", text(status, "source"));
@@ -200,7 +196,6 @@ static int show_status(const struct mount *mount, bool as_json)
 	say_activity(status, &p);
 	say_work(status);
 	say_rest(status);
-	json_decref(status);
 	return EXIT_OK;
 }
 

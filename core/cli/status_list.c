@@ -12,8 +12,8 @@
 
 struct state_walk {
 	struct status_list *list;
-	char *listings; /* with similar=show the root lists it */
-	bool owner;     /* the caller owns the mount, or is root */
+	const char *listings; /* with similar=show the root lists it */
+	bool owner;           /* the caller owns the mount, or is root */
 };
 
 /* A file that the caller may not read is told of to the owner alone. */
@@ -66,15 +66,15 @@ static int take_entry(void *arg, FTS *fts, FTSENT *entry)
 
 int status_list_each(struct status_list *l, const struct mount *mount)
 {
-	struct state_walk w = { .list = l };
+	struct state_walk w = {
+		.list = l,
+		.listings = mount->listings,
+		.owner = json_object_get(mount->status, "failed") != NULL,
+	};
 	char *path = path_shown(mount->root, mount->rel, NULL);
 	int err =
-		path ? mount_find_listings(mount->root, &w.listings) : -ENOMEM;
+		path ? cli_walk(path, FTS_XDEV, NULL, take_entry, &w) : -ENOMEM;
 
-	w.owner = mount_get_number(mount->root, "failed", -1) >= 0;
-	if (!err)
-		err = cli_walk(path, FTS_XDEV, NULL, take_entry, &w);
-	free(w.listings);
 	free(path);
 	return err;
 }

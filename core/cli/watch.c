@@ -22,7 +22,6 @@
 struct watch_job {
 	bool alike;
 	struct mount mount;
-	char *listings; /* the place of .similar; owned */
 };
 
 /* ---- when to end ---- */
@@ -63,7 +62,7 @@ static int set_alike(struct watch_job *job, json_t *line, const char *rel)
 	size_t i;
 	int err = 0;
 
-	(void)link_list_read(job->listings, rel, "", &list, reason);
+	(void)link_list_read(job->mount.listings, rel, "", &list, reason);
 	for (i = 0; i < list.count && i < ALIKE_MOST && !err; i++) {
 		item = json_pack("{s:i}", "score", list.all[i].score);
 		full = path_shown(job->mount.root, list.all[i].path, NULL);
@@ -125,7 +124,7 @@ static int watch(struct watch_job *job, json_t *within)
 	const char *root = job->mount.root;
 	struct client_query c;
 	pthread_t thread;
-	int more = 1, err = client_ask(&c, job->listings,
+	int more = 1, err = client_ask(&c, job->mount.listings,
 				       json_pack("{s:s, s:o}", "relation",
 						 "changes", "within", within));
 
@@ -165,14 +164,11 @@ static int run_watch(int argc, char **argv)
 		code = name_list_add(&within, strdup(argv[optind]));
 	if (!code)
 		code = name_list_find(&within, &job.mount);
-	if (!code) {
-		job.listings = mount_listings_or_complain(job.mount.root);
-		code = job.listings ? EXIT_OK : EXIT_FAILED;
-	}
+	if (!code && !mount_listings_or_complain(&job.mount))
+		code = EXIT_FAILED;
 	if (!code)
 		code = watch(&job, json_paths(within.names, within.count));
 	name_list_release(&within);
-	free(job.listings);
 	mount_release(&job.mount);
 	return code;
 }

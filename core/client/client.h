@@ -32,8 +32,10 @@
 #define CONTROL_ATTRIBUTE "user.kinfs.control"
 
 struct mount {
-	char *root; /* where the root of the file system is mounted */
-	char *rel;  /* the path asked for, relative to root; "" for root */
+	char *root;     /* where the root of the file system is mounted */
+	char *rel;      /* the path asked for, relative to root; "" for root */
+	char *listings; /* the directory of near-duplicates; NULL: it has none */
+	json_t *status; /* of the time when it was found */
 	/* Root or the caller mounted it.  Another user's mount can say anything
 	 * of itself, so nothing is done in a place that it names. */
 	bool is_trusted;
@@ -43,7 +45,8 @@ void mount_release(struct mount *m);
 
 /*
  * In which kinfs mount is path?  -ENODEV: in none; -EXDEV: it was reached by
- * a bind mount and the root itself is not mounted anywhere.
+ * a bind mount and the root itself is not mounted anywhere; the errors of
+ * mount_get_status().
  */
 int mount_find(const char *path, struct mount *out);
 
@@ -51,20 +54,12 @@ int mount_find(const char *path, struct mount *out);
  * when it does not lie there. */
 const char *path_below(const char *path, const char *prefix);
 
-/* The path of the directory of near-duplicates, to be freed; NULL: the mount
- * has none.  -ENOMEM, or the error of mount_get_status(). */
-int mount_find_listings(const char *root, char **out);
-
 /* The value of an attribute, NUL-terminated. */
 int mount_get_attribute(const char *path, const char *name, struct buf *out);
 
 /* The parsed status; the caller drops it.  -EBADMSG when it is no JSON.  To be
  * shown: a place in it is used only through mount_get_place(). */
 int mount_get_status(const char *root, json_t **out);
-
-/* A number of the status; otherwise, if there is none. */
-json_int_t mount_get_number(const char *root, const char *key,
-			    json_int_t otherwise);
 
 /* The path that the status has under the key, or under the key of an object in
  * it (NULL: none), to be freed.  NULL: the mount does not tell it, or is not

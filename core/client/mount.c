@@ -26,6 +26,8 @@ void mount_release(struct mount *m)
 {
 	free(m->root);
 	free(m->rel);
+	free(m->listings);
+	json_decref(m->status);
 	*m = (struct mount){ 0 };
 }
 
@@ -169,52 +171,7 @@ static int search_result(struct search *s, struct mount *out)
 	return 0;
 }
 
-int mount_find(const char *path, struct mount *out)
-{
-	char *real = realpath(path, NULL), *line = NULL;
-	struct search s = { .path = real };
-	struct mount_line parsed;
-	size_t capacity = 0;
-	struct stat st;
-	FILE *file = NULL;
-	int err = real && !stat(real, &st) ? 0 : -errno;
-
-	if (!err && !(file = fopen(MOUNTINFO, "re")))
-		err = -errno;
-	if (!err)
-		s.device = st.st_dev;
-	while (!err && getline(&line, &capacity, file) > 0)
-		if (mount_line_parse(line, &parsed))
-			err = consider(&s, &parsed);
-	if (!err)
-		err = search_result(&s, out);
-	if (file)
-		(void)fclose(file);
-	free(line);
-	free(s.root);
-	free(s.rel);
-	free(real);
-	return err;
-}
-
-int mount_find_listings(const char *root, char **out)
-{
-	json_t *status = NULL;
-	const char *name;
-	int err = mount_get_status(root, &status);
-
-	if (err)
-		return err;
-	name = json_string_value(json_object_get(status, "similar_name"));
-	*out = NULL;
-	if (name && (strchr(name, '/') || !text_is_plain_path(name)))
-		err = -EBADMSG;
-	else if (name && asprintf(out, "%s/%s",
-				  strcmp(root, "/") != 0 ? root : "", name) < 0)
-		err = -ENOMEM;
-	json_decref(status);
-	return err;
-}
+/* ---- what it tells ---- */
 
 /* With room for the largest value there is, one question is enough: asking for
  * the size first costs as much, and the value may grow in between. */
@@ -233,23 +190,6 @@ int mount_get_attribute(const char *path, const char *name, struct buf *out)
 	out->len = (size_t)len;
 	out->data[len] = '\0';
 	return 0;
-}
-
-char *mount_get_place(const struct mount *m, const char *object,
-		      const char *key)
-{
-	json_t *status = NULL, *from;
-	const char *path;
-	char *copy = NULL;
-
-	if (!m->is_trusted || mount_get_status(m->root, &status))
-		return NULL;
-	from = object ? json_object_get(status, object) : status;
-	path = json_string_value(json_object_get(from, key));
-	if (path)
-		copy = strdup(path);
-	json_decref(status);
-	return copy;
 }
 
 int mount_get_status(const char *root, json_t **out)
@@ -271,17 +211,64 @@ int mount_get_status(const char *root, json_t **out)
 	return err;
 }
 
-json_int_t mount_get_number(const char *root, const char *key,
-			    json_int_t otherwise)
+char *mount_get_place(const struct mount *m, const char *object,
+		      const char *key)
 {
-	json_t *status = NULL;
-	const json_t *value;
+	const json_t *from =
+		object ? json_object_get(m->status, object) : m->status;
+	const char *path = json_string_value(json_object_get(from, key));
 
-	if (mount_get_status(root, &status))
-		return otherwise;
-	value = json_object_get(status, key);
-	if (json_is_integer(value))
-		otherwise = json_integer_value(value);
-	json_decref(status);
-	return otherwise;
+	return m->is_trusted && path ? strdup(path) : NULL;
+}
+
+static int set_listings(struct mount *m)
+{
+	const char *name =
+		json_string_value(json_object_get(m->status, "similar_name"));
+
+	if (!name)
+		return 0;
+	if (strchr(name, '/') || !text_is_plain_path(name))
+		return -EBADMSG;
+	return asprintf(&m->listings, "%s/%s",
+			strcmp(m->root, "/") != 0 ? m->root : "", name) < 0 ?
+		       -ENOMEM :
+		       0;
+}
+
+/* ---- a path ---- */
+
+int mount_find(const char *path, struct mount *out)
+{
+	char *real = realpath(path, NULL), *line = NULL;
+	struct search s = { .path = real };
+	struct mount_line parsed;
+	size_t capacity = 0;
+	struct stat st;
+	FILE *file = NULL;
+	int err = real && !stat(real, &st) ? 0 : -errno;
+
+	if (!err && !(file = fopen(MOUNTINFO, "re")))
+		err = -errno;
+	if (!err)
+		s.device = st.st_dev;
+	while (!err && getline(&line, &capacity, file) > 0)
+		if (mount_line_parse(line, &parsed))
+			err = consider(&s, &parsed);
+	if (!err)
+		err = search_result(&s, out);
+	if (!err) {
+		err = mount_get_status(out->root, &out->status);
+		if (!err)
+			err = set_listings(out);
+		if (err)
+			mount_release(out);
+	}
+	if (file)
+		(void)fclose(file);
+	free(line);
+	free(s.root);
+	free(s.rel);
+	free(real);
+	return err;
 }

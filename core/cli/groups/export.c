@@ -22,7 +22,7 @@ int export_mount(const struct mount *mount, const struct filter *filter,
 					  .filter = *filter,
 					  .within = &within,
 					  .within_count = *within != '\0' };
-	char *listings = mount_listings_or_complain(root);
+	const char *listings = mount_listings_or_complain(mount);
 	struct groups g;
 	int err;
 
@@ -33,7 +33,6 @@ int export_mount(const struct mount *mount, const struct filter *filter,
 		err = export_write(out, &g, seeds);
 	*incomplete_out = g.totals.incomplete;
 	groups_close(&g);
-	free(listings);
 	if (err == -EINVAL)
 		return cli_complain(root, "its kinfs is too old to export");
 	return err ? cli_complain_errno(root, err) : EXIT_OK;

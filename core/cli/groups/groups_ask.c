@@ -97,14 +97,13 @@ int name_list_find(struct name_list *l, struct mount *out)
 
 int groups_asking_begin(struct groups_asking *a, struct groups *g)
 {
-	char *listings = NULL;
 	int code = name_list_find(&a->within, &a->mount), err;
 
 	if (!code)
 		code = find_paths(a->mount.root, &a->across);
 	if (!code)
 		code = find_paths(a->mount.root, &a->keep);
-	if (!code && !(listings = mount_listings_or_complain(a->mount.root)))
+	if (!code && !mount_listings_or_complain(&a->mount))
 		code = EXIT_FAILED;
 	if (code)
 		return code;
@@ -115,8 +114,7 @@ int groups_asking_begin(struct groups_asking *a, struct groups *g)
 	a->wish.across_count = a->across.count;
 	a->wish.keep = a->keep.names;
 	a->wish.keep_count = a->keep.count;
-	err = groups_ask(g, &a->wish, a->mount.root, listings);
-	free(listings);
+	err = groups_ask(g, &a->wish, a->mount.root, a->mount.listings);
 	return err ? groups_asking_failed(a, err) : EXIT_OK;
 }
 

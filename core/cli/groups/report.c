@@ -87,20 +87,16 @@ static int ask_directory(struct report *report, const char *listings,
 static int ask_pairs(struct report *report, const struct mount *mount)
 {
 	struct buf path = { 0 };
-	char *listings = NULL;
 	int i, err = 0;
 
-	if (mount_find_listings(mount->root, &listings) || !listings)
-		return 0;
 	for (i = 1; i <= ASKED && !err; i++) {
 		err = report_next_directory(report, &path);
 		if (err <= 0)
 			break;
 		progress_show("comparing directories", (double)i / ASKED);
-		err = ask_directory(report, listings, path.data);
+		err = ask_directory(report, mount->listings, path.data);
 	}
 	buf_release(&path);
-	free(listings);
 	return err;
 }
 
@@ -117,12 +113,13 @@ static int take_unread(void *arg, const char *state, const char *path)
 static int ask_mount(struct report_job *job)
 {
 	const struct mount *mount = &job->asking.mount;
-	const struct mount all = { .root = mount->root, .rel = "" };
+	struct mount all = *mount;
 	struct status_list list = {
 		.failed = true, .skipped = true, .take = take_unread, .arg = job
 	};
 	int err = ask_pairs(job->report, mount);
 
+	all.rel = (char[]){ "" };
 	progress_show("looking for files without digests", 1);
 	if (!err)
 		err = status_list_each(&list, &all);

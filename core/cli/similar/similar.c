@@ -99,12 +99,9 @@ static int finish(struct similar_job *job)
 	if (*job->reason && !*job->doubt)
 		memcpy(job->doubt, job->reason, sizeof(job->doubt));
 	mount_release(&job->mount);
-	job->mount = (struct mount){ 0 };
 	digests_release(&job->digests);
 	job->digests = (struct digests){ 0 };
 	similar_hits_release(&job->hits);
-	free(job->listings);
-	job->listings = NULL;
 	*job->reason = '\0';
 	job->cut = false;
 	job->unknown = 0;
@@ -125,8 +122,8 @@ static int list_directories(struct similar_job *job)
 	};
 	struct link_list list;
 	size_t i;
-	int err = link_list_read(job->listings, job->mount.rel, ".dirs", &list,
-				 job->reason);
+	int err = link_list_read(job->mount.listings, job->mount.rel, ".dirs",
+				 &list, job->reason);
 
 	job->cut = !strncmp(job->reason, "cut", 3);
 	if (job->cut)
@@ -167,9 +164,8 @@ static int ask(struct similar_job *job)
 	if (job->in)
 		return similar_in(job);
 	code = mount_find_or_complain(job->path, &job->mount);
-	if (!code)
-		job->listings = mount_listings_or_complain(job->mount.root);
-	if (code || !job->listings || (!job->of && check_kind(job)))
+	if (code || !mount_listings_or_complain(&job->mount) ||
+	    (!job->of && check_kind(job)))
 		return 1;
 	if (job->of) {
 		job->within = *job->mount.rel && is_directory(job->path) ?

@@ -84,7 +84,6 @@ struct similar_job {
 	/* Of the operand at hand. */
 	const char *path, *other; /* as given; other: of a pair */
 	struct mount mount;
-	char *listings;         /* the place of .similar */
 	const char *within;     /* only below this directory, of the root */
 	struct digests digests; /* of what is asked about */
 	struct stat self;

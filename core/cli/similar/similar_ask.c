@@ -119,7 +119,8 @@ int similar_ask(struct similar_job *job, const struct similar_question *q,
 		similar_take_fn *take, void *arg)
 {
 	struct client_query c;
-	int more = 1, err = client_ask(&c, job->listings, make_query(job, q));
+	int more = 1,
+	    err = client_ask(&c, job->mount.listings, make_query(job, q));
 
 	while (!err && (more = client_next(&c)) > 0)
 		err = take_line(job, q->relation, c.line, take, arg);

@@ -255,13 +255,14 @@ int similar_print(struct similar_job *job)
 
 /* ---- nothing was found ---- */
 
+/* What an option says, else the mount, else what kinfs takes by itself. */
 static uint64_t setting(const struct similar_job *job, uint64_t wish,
 			const char *key, json_int_t otherwise)
 {
-	return wish            ? wish :
-	       job->mount.root ? (uint64_t)mount_get_number(job->mount.root,
-							    key, otherwise) :
-				 (uint64_t)otherwise;
+	const json_int_t told =
+		json_integer_value(json_object_get(job->mount.status, key));
+
+	return wish ? wish : (uint64_t)(told > 0 ? told : otherwise);
 }
 
 int similar_threshold(const struct similar_job *job)

@@ -168,7 +168,8 @@ static int read_trees(struct similar_job *job, struct trees *t)
 	struct groups g;
 	bool empty[2] = { false };
 	int side, event,
-		err = groups_ask(&g, &wish, job->mount.root, job->listings);
+		err = groups_ask(&g, &wish, job->mount.root,
+				 job->mount.listings);
 
 	while (!err && (event = progress_groups_next(&g, "reading digests",
 						     false)) != GROUPS_END)
