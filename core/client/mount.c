@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <linux/limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,17 +12,6 @@
 
 #include "core/base/text.h"
 #include "core/client/client.h"
-
-#define MOUNTINFO "/proc/self/mountinfo"
-#define TYPE "fuse.kinfs"
-
-/* A line of mountinfo; the texts lie in the line. */
-struct mount_line {
-	unsigned major, minor;
-	char *root;    /* what of the file system is mounted there */
-	char *point;   /* where */
-	char *options; /* of the file system */
-};
 
 void mount_release(struct mount *m)
 {
@@ -54,30 +45,6 @@ static void unescape(char *text)
 	*to = '\0';
 }
 
-/* False when it is not a line of a kinfs mount. */
-static bool mount_line_parse(char *line, struct mount_line *out)
-{
-	char *type = strstr(line, " - "), *save = NULL, *numbers, *rest = NULL;
-
-	if (!type || strncmp(type + 3, TYPE " ", sizeof(TYPE)) != 0)
-		return false;
-	if (!strtok_r(line, " ", &save) || !strtok_r(NULL, " ", &save))
-		return false;
-	numbers = strtok_r(NULL, " ", &save);
-	out->root = strtok_r(NULL, " ", &save);
-	out->point = strtok_r(NULL, " ", &save);
-	if (!out->point ||
-	    sscanf(numbers, "%u:%u", &out->major, &out->minor) != 2)
-		return false;
-	(void)strtok_r(type + sizeof(" - " TYPE), " ", &rest);
-	out->options = strtok_r(NULL, " \n", &rest);
-	if (!out->options)
-		return false;
-	unescape(out->root);
-	unescape(out->point);
-	return true;
-}
-
 const char *path_below(const char *path, const char *prefix)
 {
 	size_t len = strlen(prefix);
@@ -89,86 +56,6 @@ const char *path_below(const char *path, const char *prefix)
 	if (!path[len])
 		return path + len;
 	return path[len] == '/' ? path + len + 1 : NULL;
-}
-
-/* Another user could mount anything under this name. */
-static bool is_trusted(const char *options)
-{
-	const char *id = strstr(options, "user_id=");
-	char *end;
-	unsigned long uid;
-
-	if (!id)
-		return false;
-	uid = strtoul(id + strlen("user_id="), &end, 10);
-	return (*end == ',' || !*end) && (uid == 0 || uid == geteuid());
-}
-
-/* What is searched for, and the best found so far. */
-struct search {
-	const char *path; /* absolute, without links */
-	dev_t device;
-	bool is_trusted; /* the file system */
-	char *root;      /* where the whole file system is mounted */
-	char *rel;       /* path in it */
-	size_t longest;  /* of the mount points that path lies in */
-};
-
-static char *join(const char *root, const char *below)
-{
-	struct buf b = { 0 };
-
-	root += strspn(root, "/");
-	if (buf_append_text(&b, root) ||
-	    (*root && *below && buf_append_text(&b, "/")) ||
-	    buf_append_text(&b, below))
-		buf_release(&b);
-	return buf_take(&b);
-}
-
-static bool is_visible(const char *point, dev_t device)
-{
-	struct stat st;
-
-	return !stat(point, &st) && st.st_dev == device;
-}
-
-/* Of several mounts at one place the last is the one that is seen. */
-static int consider(struct search *s, const struct mount_line *line)
-{
-	const char *below;
-
-	if (makedev(line->major, line->minor) != s->device)
-		return 0;
-	s->is_trusted = is_trusted(line->options);
-	below = path_below(s->path, line->point);
-	if (below && strlen(line->point) >= s->longest) {
-		s->longest = strlen(line->point);
-		free(s->rel);
-		s->rel = join(line->root, below);
-		if (!s->rel)
-			return -ENOMEM;
-	}
-	if (strcmp(line->root, "/") != 0 || !is_visible(line->point, s->device))
-		return 0;
-	if (s->root && !below)
-		return 0;
-	free(s->root);
-	s->root = strdup(line->point);
-	return s->root ? 0 : -ENOMEM;
-}
-
-static int search_result(struct search *s, struct mount *out)
-{
-	if (!s->rel)
-		return -ENODEV;
-	if (!s->root)
-		return -EXDEV;
-	*out = (struct mount){ .root = s->root,
-			       .rel = s->rel,
-			       .is_trusted = s->is_trusted };
-	s->root = s->rel = NULL;
-	return 0;
 }
 
 /* ---- what it tells ---- */
@@ -238,37 +125,100 @@ static int set_listings(struct mount *m)
 
 /* ---- a path ---- */
 
+/* Another user could mount anything under this name.  options: of a line. */
+static bool is_trusted(const char *options)
+{
+	const char *id = strstr(options, "user_id=");
+	char *end;
+	unsigned long uid;
+
+	if (!id)
+		return false;
+	uid = strtoul(id + strlen("user_id="), &end, 10);
+	return strchr(",\n", *end) && (uid == 0 || uid == geteuid());
+}
+
+static char *join(const char *root, const char *below)
+{
+	char *joined;
+
+	root += strspn(root, "/");
+	return asprintf(&joined, "%s%s%s", root, *root && *below ? "/" : "",
+			below) < 0 ?
+		       NULL :
+		       joined;
+}
+
+static bool is_visible(const char *point, const struct statx *st)
+{
+	struct stat now;
+
+	return !stat(point, &now) &&
+	       now.st_dev == makedev(st->stx_dev_major, st->stx_dev_minor);
+}
+
+/* A line of mountinfo:
+ * ID PARENT MAJOR:MINOR ROOT POINT ... - fuse.kinfs SOURCE OPTIONS */
+static int consider(const char *line, const char *path, const struct statx *st,
+		    struct mount *out)
+{
+	const char *type = strstr(line, " - fuse.kinfs "), *below;
+	char *root = NULL, *point = NULL;
+	unsigned major, minor;
+	uint64_t id;
+	int err = 0;
+
+	if (type &&
+	    sscanf(line, "%" SCNu64 " %*d %u:%u %ms %ms", &id, &major, &minor,
+		   &root, &point) == 5 &&
+	    major == st->stx_dev_major && minor == st->stx_dev_minor) {
+		unescape(root);
+		unescape(point);
+		below = path_below(path, point);
+		if (id == st->stx_mnt_id && below) {
+			out->is_trusted = is_trusted(strrchr(type, ' '));
+			out->rel = join(root, below);
+			err = out->rel ? 0 : -ENOMEM;
+		}
+		if (!strcmp(root, "/") && is_visible(point, st) &&
+		    (!out->root || id == st->stx_mnt_id)) {
+			free(out->root);
+			out->root = point;
+			point = NULL;
+		}
+	}
+	free(root);
+	free(point);
+	return err;
+}
+
 int mount_find(const char *path, struct mount *out)
 {
 	char *real = realpath(path, NULL), *line = NULL;
-	struct search s = { .path = real };
-	struct mount_line parsed;
+	struct mount found = { 0 };
 	size_t capacity = 0;
-	struct stat st;
 	FILE *file = NULL;
-	int err = real && !stat(real, &st) ? 0 : -errno;
+	struct statx st;
+	int err = real && !statx(AT_FDCWD, real, 0, STATX_MNT_ID, &st) ? 0 :
+									 -errno;
 
-	if (!err && !(file = fopen(MOUNTINFO, "re")))
+	if (!err && !(file = fopen("/proc/self/mountinfo", "re")))
 		err = -errno;
-	if (!err)
-		s.device = st.st_dev;
 	while (!err && getline(&line, &capacity, file) > 0)
-		if (mount_line_parse(line, &parsed))
-			err = consider(&s, &parsed);
+		err = consider(line, real, &st, &found);
 	if (!err)
-		err = search_result(&s, out);
-	if (!err) {
-		err = mount_get_status(out->root, &out->status);
-		if (!err)
-			err = set_listings(out);
-		if (err)
-			mount_release(out);
-	}
+		err = !found.rel  ? -ENODEV :
+		      !found.root ? -EXDEV :
+				    mount_get_status(found.root, &found.status);
+	if (!err)
+		err = set_listings(&found);
+	if (err)
+		mount_release(&found);
+	else
+		*out = found;
 	if (file)
 		(void)fclose(file);
 	free(line);
-	free(s.root);
-	free(s.rel);
 	free(real);
 	return err;
 }
