@@ -47,7 +47,7 @@ void progress_read(const json_t *status, struct progress *out)
 	p.left_bytes = (double)number(status, "pending_bytes") - p.done;
 	if (p.left_bytes < p.size - p.done)
 		p.left_bytes = p.size - p.done;
-	p.seconds = p.speed > 0 ? p.left_bytes / p.speed : -1;
+	p.seconds = p.speed > 0 && !p.scanning ? p.left_bytes / p.speed : -1;
 	*out = p;
 }
 

@@ -15,14 +15,11 @@
 #define POLL_FIRST_MS 20
 #define POLL_MOST_MS 500
 #define SHOW_FROM (64 << 20) /* bytes that are being read */
-#define FILE_COST 32768      /* what a file takes beside its bytes, in bytes */
 
 struct wait_job {
 	double timeout; /* seconds; negative: none */
 	bool terminal, json;
 	int shown; /* percentage on the last line, -1: none */
-	/* What was left when all files were known, and when that was. */
-	double began, first_work;
 	struct mount mount;
 };
 
@@ -32,23 +29,6 @@ static double now(void)
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-/* The remaining time, from what was achieved since all files were known; at
- * first from the speed. */
-static void estimate(struct wait_job *job, struct progress *p)
-{
-	double work = p->left_bytes + FILE_COST * (double)p->left;
-	double passed = now() - job->began;
-
-	if (p->scanning)
-		p->seconds = -1;
-	if (p->scanning || work > job->first_work) {
-		job->began = now();
-		job->first_work = p->scanning ? 0 : work;
-	} else if (passed >= 1 && work < job->first_work) {
-		p->seconds = passed * work / (job->first_work - work);
-	}
 }
 
 static int print_json(const struct progress *p)
@@ -145,7 +125,6 @@ static bool look(struct wait_job *job, int *code_out)
 	err = mount_get_status(root, &status);
 	if (!err)
 		progress_read(status, &p);
-	estimate(job, &p);
 	if (p.percent < job->shown)
 		p.percent = job->shown; /* more files were found */
 	if (!err && !p.error)
