@@ -56,14 +56,6 @@ struct similar_hits {
 	size_t count;
 };
 
-/* The pair that comes nearest to being listed. */
-struct similar_near {
-	int score;                /* the best; 0: nothing is like it */
-	bool boilerplate;         /* what that one shares */
-	uint64_t shared;          /* the longest passage */
-	char *path, *shared_path; /* owned; of these, below the root */
-};
-
 /* State that the files of kin similar share. */
 struct similar_job {
 	struct output output;
@@ -116,9 +108,9 @@ void similar_hits_release(struct similar_hits *hits);
  * -ENOMEM, or 1 after a message. */
 int similar_print(struct similar_job *job);
 
-/* Of one that found nothing: what is next to it. */
-void similar_complain_near(struct similar_job *job,
-			   const struct similar_near *near);
+/* Of one that found nothing, which of these comes nearest to being listed: that
+ * with the best score, and that with the longest passage. */
+void similar_complain_near(struct similar_job *job, struct similar_hits *near);
 
 /* ---- similar_ask.c ---- */
 

@@ -137,36 +137,11 @@ int similar_ask(struct similar_job *job, const struct similar_question *q,
 			    "its kinfs is too old to be asked this");
 }
 
-/* ---- the nearest ---- */
+/* ---- all relations ---- */
 
-struct near_search {
-	struct similar_job *job;
-	struct similar_near *near;
-};
-
-static int take_near(void *arg, const struct similar_hit *hit)
+static int keep_hit(void *hits, const struct similar_hit *hit)
 {
-	const struct near_search *s = arg;
-	struct similar_near *near = s->near;
-	const bool shares = hit->shared >= 0;
-	char **to = shares ? &near->shared_path : &near->path;
-	char *path = path_shown(s->job->mount.root, hit->path, NULL);
-	struct stat st;
-	bool other = path && !stat(path, &st) &&
-		     (st.st_ino != s->job->self.st_ino ||
-		      st.st_dev != s->job->self.st_dev);
-
-	free(path);
-	if (!other || *to)
-		return 0;
-	*to = strdup(hit->path);
-	if (shares) {
-		near->shared = (uint64_t)hit->shared;
-	} else {
-		near->score = hit->score;
-		near->boilerplate = hit->relation == SIMILAR_BOILERPLATE;
-	}
-	return *to ? 0 : -ENOMEM;
+	return similar_hits_add(hits, hit);
 }
 
 static int tell_near(struct similar_job *job)
@@ -178,25 +153,16 @@ static int tell_near(struct similar_job *job)
 		{ .relation = INDEX_SHARES, .share_min = 1, .limit = 64 },
 	};
 	const bool cut = job->cut;
-	struct similar_near near = { 0 };
-	struct near_search s = { job, &near };
-	int err = similar_ask(job, &questions[0], take_near, &s);
+	struct similar_hits near = { 0 };
+	int err = similar_ask(job, &questions[0], keep_hit, &near);
 
 	if (!err)
-		err = similar_ask(job, &questions[1], take_near, &s);
+		err = similar_ask(job, &questions[1], keep_hit, &near);
 	if (!err)
 		similar_complain_near(job, &near);
-	free(near.path);
-	free(near.shared_path);
+	similar_hits_release(&near);
 	job->cut = cut;
 	return err;
-}
-
-/* ---- all relations ---- */
-
-static int keep_hit(void *hits, const struct similar_hit *hit)
-{
-	return similar_hits_add(hits, hit);
 }
 
 /* Sets what the file is, and its digests. */

@@ -276,24 +276,26 @@ uint64_t similar_share_min(const struct similar_job *job)
 	return setting(job, job->share_min, "share_min", INDEX_SHARE_MIN);
 }
 
+static char *shown(const struct similar_job *job, const struct similar_hit *hit)
+{
+	return path_shown(job->mount.root, hit->path, job->table.base);
+}
+
 static void append_passage(const struct similar_job *job,
-			   const struct similar_near *near, struct buf *out)
+			   const struct similar_hit *longest, struct buf *out)
 {
 	char size[TEXT_SIZE_ROOM], least[TEXT_SIZE_ROOM];
 	struct sketch *sketch = malloc(sizeof(*sketch));
-	char *path = near->shared_path ?
-			     path_shown(job->mount.root, near->shared_path,
-					job->table.base) :
-			     NULL;
+	char *path = longest ? shown(job, longest) : NULL;
 
 	(void)text_format_size((double)similar_share_min(job), TEXT_UNITS_BRIEF,
 			       least);
-	if (near->shared)
+	if (path)
 		(void)buf_append_format(
 			out, "; longest passage: %s, --share-min %s, %s",
-			text_format_size((double)near->shared, TEXT_UNITS_BRIEF,
-					 size),
-			least, path ? path : "");
+			text_format_size((double)longest->shared,
+					 TEXT_UNITS_BRIEF, size),
+			least, path);
 	else if (sketch && !digests_sketch(&job->digests, sketch))
 		(void)buf_append_format(
 			out, "; no passage of %s or more, --share-min %s",
@@ -304,31 +306,42 @@ static void append_passage(const struct similar_job *job,
 	free(path);
 }
 
-void similar_complain_near(struct similar_job *job,
-			   const struct similar_near *near)
+void similar_complain_near(struct similar_job *job, struct similar_hits *near)
 {
-	char *path = near->path ? path_shown(job->mount.root, near->path,
-					     job->table.base) :
-				  NULL;
+	const struct similar_hit *best = NULL, *longest = NULL;
 	const int threshold = similar_threshold(job);
 	struct buf text = { 0 };
+	char *path;
+	size_t i;
 
-	if (!near->score)
+	for (i = 0; i < near->count; i++) {
+		struct similar_hit *hit = &near->all[i];
+
+		if (!look_at(job, hit))
+			continue;
+		if (hit->shared < 0 && (!best || hit->score > best->score))
+			best = hit;
+		if (hit->shared > 0 &&
+		    (!longest || hit->shared > longest->shared))
+			longest = hit;
+	}
+	path = best ? shown(job, best) : NULL;
+	if (!path || !best->score)
 		(void)buf_append_text(&text, "nothing resembles it");
-	else if (near->score < threshold)
+	else if (best->score < threshold)
 		(void)buf_append_format(&text, "nearest: %d, threshold %d, %s",
-					near->score, threshold,
-					path ? path : "");
+					best->score, threshold, path);
 	else
-		(void)buf_append_format(
-			&text, "nearest: %d, %s, %s", near->score,
-			near->boilerplate ? "but mere boilerplate "
-					    "(--relation boilerplate)" :
-					    "which an option leaves out",
-			path ? path : "");
+		(void)buf_append_format(&text, "nearest: %d, %s, %s",
+					best->score,
+					best->relation == SIMILAR_BOILERPLATE ?
+						"but mere boilerplate "
+						"(--relation boilerplate)" :
+						"which an option leaves out",
+					path);
 	if (!job->relation ||
 	    !strcmp(job->relation, similar_relation_names[SIMILAR_SHARES]))
-		append_passage(job, near, &text);
+		append_passage(job, longest, &text);
 	cli_complain(job->of ? job->of : job->path, "%s",
 		     text.data ? text.data : "nothing resembles it");
 	buf_release(&text);

@@ -14,7 +14,8 @@
 
 struct in_search {
 	struct similar_job *job;
-	struct similar_near near;
+	struct similar_hits near; /* each is nearer than those before */
+	struct verdict nearest, longest;
 	const char *root; /* of the export; NULL in text: nothing is there */
 };
 
@@ -50,20 +51,18 @@ static int add(struct in_search *in, const struct export_reader *r,
 static int keep_near(struct in_search *in, const struct export_reader *r,
 		     enum index_relation relation, const struct verdict *v)
 {
-	const char *path = export_member(r)->files[0].path;
-	struct similar_near *near = &in->near;
-	char **to = relation == INDEX_SHARES ? &near->shared_path : &near->path;
+	const bool shares = relation == INDEX_SHARES;
+	const struct similar_hit hit = {
+		.score = v->score,
+		.shared = shares ? (int64_t)v->bytes : -1,
+		.path = export_member(r)->files[0].path,
+	};
 
-	if (relation == INDEX_SHARES ? v->bytes <= near->shared :
-				       v->score <= near->score)
+	if (shares ? v->bytes <= in->longest.bytes :
+		     v->score <= in->nearest.score)
 		return 0;
-	free(*to);
-	*to = strdup(path);
-	if (relation == INDEX_SHARES)
-		near->shared = v->bytes;
-	else
-		near->score = v->score;
-	return *to ? 0 : -ENOMEM;
+	*(shares ? &in->longest : &in->nearest) = *v;
+	return similar_hits_add(&in->near, &hit);
 }
 
 static int compare_content(struct in_search *in, const struct export_reader *r)
@@ -115,7 +114,6 @@ int similar_in(struct similar_job *job)
 	if (!err && !job->hits.count && !*job->reason)
 		similar_complain_near(job, &in.near);
 	export_close(&r);
-	free(in.near.path);
-	free(in.near.shared_path);
+	similar_hits_release(&in.near);
 	return err ? 1 : 0;
 }
