@@ -78,90 +78,43 @@ static int feed(struct reader *r, int fd, uint64_t most, uint64_t *got_out)
 	return err;
 }
 
-/* The part of a file that is not read yet, up to what was the end when it was
- * looked at. */
-struct reader_extent {
-	uint64_t at, end;
-	bool known; /* it is a regular file */
-};
-
-static struct reader_extent find_extent(int fd)
-{
-	struct stat st;
-	off_t at;
-
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
-		return (struct reader_extent){ 0 };
-	at = lseek(fd, 0, SEEK_CUR);
-	if (at < 0 || at > st.st_size)
-		return (struct reader_extent){ 0 };
-	return (struct reader_extent){ (uint64_t)at, (uint64_t)st.st_size,
-				       true };
-}
-
-/* Holes are not read. */
-static int digest_extent(struct reader *r, int fd,
-			 const struct reader_extent *e)
-{
-	struct hole_part found;
-	uint64_t at = e->at, len, got = 0;
-	int err = 0;
-
-	for (; !err && at < e->end; at = found.end) {
-		hole_find(fd, at, e->end, &found);
-		len = found.end - at;
-		if (lseek(fd, (off_t)(found.hole ? found.end : at), SEEK_SET) <
-		    0)
-			return -errno;
-		if (found.hole)
-			err = fingerprint_update_zeros(r->fp, len);
-		else
-			err = feed(r, fd, len, &got);
-		if (!found.hole && got < len)
-			break; /* it was cut short */
-	}
-	return err;
-}
-
-/* size: what the digests are told of it. */
-static int digest_as(struct reader *r, int fd, const char *name, uint64_t size,
-		     const struct reader_extent *e, struct digests *out)
-{
-	const uint64_t len = e->end - e->at;
-	uint64_t got = 0;
-	int err = fingerprint_begin_file(r->fp, name, size, SIZE_MAX);
-
-	if (!err && e->known && !e->end) {
-		/* A file that tells a size of 0 may have no end
-		 * (/proc/self/pagemap). */
-		err = feed(r, fd, UNTOLD_BYTES, &got);
-		if (!err && got == UNTOLD_BYTES)
-			err = -EFBIG;
-	} else if (!err && e->known && len < BUFFER_BYTES) {
-		/* One read, without another one that finds the end. */
-		err = feed(r, fd, len, &got);
-	} else {
-		if (!err && e->known)
-			err = digest_extent(r, fd, e);
-		if (!err)
-			err = feed(r, fd, UINT64_MAX, &got);
-	}
-	return err ? err : fingerprint_final(r->fp, out);
-}
-
+/* What is left to read of a regular file is read up to the end that it has now.
+ * One that tells a size of 0 may have no end (/proc/self/pagemap).  Holes are not
+ * read. */
 int reader_digest_fd(struct reader *r, int fd, const char *name,
 		     struct digests *out)
 {
-	const struct reader_extent e = find_extent(fd);
-	int err;
+	struct stat st;
+	const bool is_regular = !fstat(fd, &st) && S_ISREG(st.st_mode);
+	const off_t begin = is_regular ? lseek(fd, 0, SEEK_CUR) : -1;
+	const bool known = begin >= 0 && begin <= st.st_size && st.st_size;
+	const uint64_t end = known ? (uint64_t)st.st_size : 0;
+	const uint64_t most = is_regular && !known ? UNTOLD_BYTES : UINT64_MAX;
+	uint64_t at = known ? (uint64_t)begin : 0, got = 0;
+	struct hole_part part;
+	int err = fingerprint_begin_file(
+		r->fp, name, known ? end - at : SDHASH_UNKNOWN, SIZE_MAX);
 
-	err = digest_as(r, fd, name, e.known ? e.end - e.at : SDHASH_UNKNOWN,
-			&e, out);
-	/* It grew, as logs do. */
-	if (err == -ESTALE && e.known &&
-	    lseek(fd, (off_t)e.at, SEEK_SET) == (off_t)e.at)
-		err = digest_as(r, fd, name, SDHASH_UNKNOWN, &e, out);
-	return err;
+	if (!err && !known)
+		err = feed(r, fd, most, &got);
+	if (!err && got == most)
+		err = -EFBIG;
+	for (; !err && at < end; at = part.end) {
+		part = (struct hole_part){ .end = end };
+		if (end - at >= BUFFER_BYTES) {
+			hole_find(fd, at, end, &part);
+			if (lseek(fd, (off_t)(part.hole ? part.end : at),
+				  SEEK_SET) < 0)
+				return -errno;
+		}
+		if (part.hole)
+			err = fingerprint_update_zeros(r->fp, part.end - at);
+		else
+			err = feed(r, fd, part.end - at, &got);
+		if (!part.hole && got < part.end - at)
+			break; /* it was cut short */
+	}
+	return err ? err : fingerprint_final(r->fp, out);
 }
 
 int cli_told_digests(const char *path, uint32_t set, struct digests *out)
