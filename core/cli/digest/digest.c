@@ -16,7 +16,7 @@ enum { MAX_JOBS = 1024 };
 
 /* ---- a file ---- */
 
-static void job_fail(struct digest_job *job, const char *path, int err)
+void digest_fail(struct digest_job *job, const char *path, int err)
 {
 	if (err == -EILSEQ)
 		cli_complain(path,
@@ -84,7 +84,7 @@ void digest_tell(struct digest_job *job, const char *path, int err,
 	if (err == -ENODATA && job->recursive)
 		return;
 	if (err) {
-		job_fail(job, path, err);
+		digest_fail(job, path, err);
 		return;
 	}
 	print(output);
@@ -93,73 +93,19 @@ void digest_tell(struct digest_job *job, const char *path, int err,
 
 /* ---- all files ---- */
 
-struct digest_walk {
-	struct digest_job *job;
-	struct pool *pool;
-};
-
-static void push(struct digest_walk *w, const char *path, bool follow)
-{
-	int err = pool_push(w->pool, path, follow);
-
-	if (err)
-		job_fail(w->job, path, err);
-}
-
-static int by_name(const FTSENT **a, const FTSENT **b)
-{
-	return strcmp((*a)->fts_name, (*b)->fts_name);
-}
-
-/* Directories come by themselves; the rest has no content. */
-static int walk_entry(void *arg, FTS *fts, FTSENT *entry)
-{
-	struct digest_walk *w = arg;
-
-	(void)fts;
-	if (entry->fts_info == FTS_F)
-		push(w, entry->fts_path, false);
-	else if (cli_walk_failed(entry))
-		job_fail(w->job, entry->fts_path, -entry->fts_errno);
-	return 0;
-}
-
-static void take_argument(struct digest_walk *w, char *path)
-{
-	const bool is_stdin = !strcmp(path, "-");
-	struct stat st;
-	int err;
-
-	if (w->job->recursive && !is_stdin && !stat(path, &st) &&
-	    S_ISDIR(st.st_mode)) {
-		err = cli_walk(path, FTS_COMFOLLOW, by_name, walk_entry, w);
-		if (err)
-			job_fail(w->job, path, err);
-		return;
-	}
-	push(w, path, true);
-	/* What comes next may be standard input once more. */
-	if (is_stdin)
-		pool_drain(w->pool);
-}
-
 static int job_run(struct digest_job *job, int argc, char **argv)
 {
-	struct digest_walk w = { .job = job };
-	int i, err;
+	int err;
 
 	if (!job->threads)
 		job->threads = processors_usable();
 	if (!job->recursive && job->threads > (uint64_t)argc)
 		job->threads = (uint64_t)argc;
-	err = pool_new(job, &w.pool);
-	if (err)
-		return cli_complain_errno(NULL, err);
 	fputs(job->style->begin ? job->style->begin : "", stdout);
 	fputs(job->foreign ? job->foreign->header : "", stdout);
-	for (i = 0; i < argc; i++)
-		take_argument(&w, argv[i]);
-	pool_free(w.pool);
+	err = digest_all(job, argv);
+	if (err)
+		return cli_complain_errno(NULL, err);
 	if (job->style == &style_json &&
 	    table_totals(json_pack("{s:I}", "files", (json_int_t)job->printed),
 			 !job->failed, NULL))
@@ -230,7 +176,8 @@ static int set_style(struct digest_job *job)
 
 static int parse(struct digest_job *job, int argc, char **argv)
 {
-	int code = options_parse(&command_digest, job, argc, argv);
+	int code = options_parse(&command_digest, job, argc, argv), i,
+	    stdins = 0;
 
 	if (!code)
 		code = set_style(job);
@@ -238,6 +185,11 @@ static int parse(struct digest_job *job, int argc, char **argv)
 		return code;
 	if (optind == argc)
 		return cli_usage_error(&command_digest, "which file?");
+	for (i = optind; i < argc; i++)
+		stdins += !strcmp(argv[i], "-");
+	if (stdins > 1)
+		return cli_usage_error(&command_digest,
+				       "standard input can be read once");
 	if (job->threads > MAX_JOBS)
 		return cli_usage_error(&command_digest,
 				       "-j takes a number from 1 to %d",

@@ -5,7 +5,7 @@
 #include "core/cli/cli.h"
 
 /*
- * kin digest.  digest.c has the options and the files, digest_pool.c digests
+ * kin digest.  digest.c has the options and a file, digest_all.c digests all
  * them side by side, digest_print.c and digest_original.c say what is printed of
  * each.
  */
@@ -40,6 +40,7 @@ struct digest_job {
  * links are followed. */
 int digest_file(const struct digest_job *job, struct reader *r,
 		const char *path, bool follow, struct buf *out);
+void digest_fail(struct digest_job *job, const char *path, int err);
 void digest_tell(struct digest_job *job, const char *path, int err,
 		 const struct buf *output);
 
@@ -54,16 +55,7 @@ extern const struct digest_style style_hashdeep, style_si2, style_sif_classic,
 /* "value  path" as sha256sum prints it. */
 int digest_append_sum(struct buf *out, const char *value, const char *path);
 
-/*
- * Threads that digest files side by side; what they print comes out in the order
- * in which the files went in, on the caller's thread.
- */
-struct pool;
-
-/* -ENOMEM, -EAGAIN. */
-int pool_new(struct digest_job *job, struct pool **out);
-int pool_push(struct pool *p, const char *path, bool follow); /* -ENOMEM */
-void pool_drain(struct pool *p); /* waits for all of them */
-void pool_free(struct pool *p);  /* ... and ends */
+/* digest_all.c: the files in order, by threads side by side.  -ENOMEM. */
+int digest_all(struct digest_job *job, char **paths);
 
 #endif
