@@ -126,11 +126,9 @@ struct similar_question {
 	bool all; /* also pairs that are ignored, in the same mount */
 };
 
-/* Asks for the files in a relation to a content with job->digests, best first.
- * path of a hit is that of the line at hand. */
-typedef int similar_take_fn(void *arg, const struct similar_hit *hit);
+/* Asks for the files in a relation to a content with job->digests, best first. */
 int similar_ask(struct similar_job *job, const struct similar_question *q,
-		similar_take_fn *take, void *arg);
+		struct similar_hits *out);
 
 /* Why a file has no complete answer, by its state, in job->reason. */
 void similar_look_file(struct similar_job *job, const char *file);

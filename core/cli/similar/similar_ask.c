@@ -88,7 +88,7 @@ static int64_t number_of(const json_t *line, const char *key)
 }
 
 static int take_line(struct similar_job *job, enum index_relation relation,
-		     const json_t *line, similar_take_fn *take, void *arg)
+		     const json_t *line, struct similar_hits *out)
 {
 	const char *name = json_string_value(json_object_get(line, "reason"));
 	const int64_t score = number_of(line, "score");
@@ -110,20 +110,20 @@ static int take_line(struct similar_job *job, enum index_relation relation,
 					   (enum verdict_reason)reason);
 	if (hit.path && text_is_plain_path(hit.path) && score >= 0 &&
 	    score <= 100)
-		err = take(arg, &hit);
+		err = similar_hits_add(out, &hit);
 	free(hit.path);
 	return err;
 }
 
 int similar_ask(struct similar_job *job, const struct similar_question *q,
-		similar_take_fn *take, void *arg)
+		struct similar_hits *out)
 {
 	struct client_query c;
 	int more = 1,
 	    err = client_ask(&c, job->mount.listings, make_query(job, q));
 
 	while (!err && (more = client_next(&c)) > 0)
-		err = take_line(job, q->relation, c.line, take, arg);
+		err = take_line(job, q->relation, c.line, out);
 	if (!err)
 		err = more;
 	if (!err && !json_is_true(json_object_get(c.line, "complete")))
@@ -139,11 +139,6 @@ int similar_ask(struct similar_job *job, const struct similar_question *q,
 
 /* ---- all relations ---- */
 
-static int keep_hit(void *hits, const struct similar_hit *hit)
-{
-	return similar_hits_add(hits, hit);
-}
-
 static int tell_near(struct similar_job *job)
 {
 	/* Of copies that are equally near the first by name is told, which
@@ -154,10 +149,10 @@ static int tell_near(struct similar_job *job)
 	};
 	const bool cut = job->cut;
 	struct similar_hits near = { 0 };
-	int err = similar_ask(job, &questions[0], keep_hit, &near);
+	int err = similar_ask(job, &questions[0], &near);
 
 	if (!err)
-		err = similar_ask(job, &questions[1], keep_hit, &near);
+		err = similar_ask(job, &questions[1], &near);
 	if (!err)
 		similar_complain_near(job, &near);
 	similar_hits_release(&near);
@@ -197,7 +192,7 @@ int similar_file(struct similar_job *job)
 	else if (job->best.limit) /* one more may be the file itself */
 		q.limit = job->best.limit + 1;
 	while (is_known && !err && similar_next(job, &at, &q.relation))
-		err = similar_ask(job, &q, keep_hit, &job->hits);
+		err = similar_ask(job, &q, &job->hits);
 	if (!err && job->everywhere)
 		err = similar_everywhere(job);
 	if (!err)

@@ -15,43 +15,12 @@
  */
 
 struct why {
-	const char *rel; /* of the other file, below the root */
-	bool is_listed, is_cut;
-	struct similar_hit listed; /* without its path */
-	/* Whatever its score; 0: the mount does not bring them together. */
-	bool is_known;
-	struct similar_hit known;
-	int64_t shared; /* the longest passage; -1: not told */
-	int threshold;
-	uint64_t share_min;
+	const char *rel;             /* of the other file, below the root */
+	struct similar_hits listed;  /* in all relations that are asked for */
+	struct similar_hits alike;   /* whatever the score */
+	struct similar_hits sharing; /* whatever the passage */
+	bool is_cut;                 /* listed */
 };
-
-/* The first relation is told. */
-static int find_listed(void *arg, const struct similar_hit *hit)
-{
-	struct why *w = arg;
-
-	if (!strcmp(hit->path, w->rel) && !w->is_listed) {
-		w->is_listed = true;
-		w->listed = *hit;
-	}
-	return 0;
-}
-
-static int find_known(void *arg, const struct similar_hit *hit)
-{
-	struct why *w = arg;
-
-	if (strcmp(hit->path, w->rel) != 0)
-		return 0;
-	if (hit->shared >= 0) {
-		w->shared = hit->shared;
-	} else {
-		w->is_known = true;
-		w->known = *hit;
-	}
-	return 0;
-}
 
 static int ask(struct similar_job *job, struct why *w)
 {
@@ -60,17 +29,29 @@ static int ask(struct similar_job *job, struct why *w)
 	int at = 0, err = 0;
 
 	while (!err && similar_next(job, &at, &q.relation))
-		err = similar_ask(job, &q, find_listed, w);
+		err = similar_ask(job, &q, &w->listed);
 	w->is_cut = job->cut;
 	q = (struct similar_question){ .relation = INDEX_ALL,
 				       .threshold = 1,
 				       .limit = SIZE_MAX,
 				       .all = true };
 	if (!err)
-		err = similar_ask(job, &q, find_known, w);
+		err = similar_ask(job, &q, &w->alike);
 	q.relation = INDEX_SHARES;
 	q.share_min = 1;
-	return err ? err : similar_ask(job, &q, find_known, w);
+	return err ? err : similar_ask(job, &q, &w->sharing);
+}
+
+/* The first relation is told. */
+static const struct similar_hit *find(const struct similar_hits *hits,
+				      const char *rel)
+{
+	size_t i;
+
+	for (i = 0; i < hits->count; i++)
+		if (!strcmp(hits->all[i].path, rel))
+			return &hits->all[i];
+	return NULL;
 }
 
 /* ---- the answer ---- */
@@ -86,76 +67,78 @@ static const char *const texts[][2] = {
 	[IGNORED] = { "ignored", "the pair is ignored, see kin ignore --list" },
 };
 
+/* The score of a pair that the mount does not bring together is 0. */
 static enum why_not reason_of(const struct similar_job *job,
-			      const struct why *w)
+			      const struct similar_hit *known, int64_t shared,
+			      bool is_cut)
 {
 	const bool passages =
 		job->relation &&
 		!strcmp(job->relation, similar_relation_names[SIMILAR_SHARES]);
 
-	if (w->is_listed)
-		return LISTED;
-	if (passages)
-		return w->shared < (int64_t)w->share_min ? SHORT :
-		       w->is_cut                         ? CUT :
-							   IGNORED;
-	if (w->known.score < w->threshold)
+	if (passages && shared < (int64_t)similar_share_min(job))
+		return SHORT;
+	if (!passages && (!known || known->score < similar_threshold(job)))
 		return BELOW;
-	if (w->known.relation == SIMILAR_BOILERPLATE)
+	if (!passages && known->relation == SIMILAR_BOILERPLATE)
 		return BOILERPLATE;
-	return w->is_cut ? CUT : IGNORED;
+	return is_cut ? CUT : IGNORED;
 }
 
 /* 1 after a message. */
 static int answer(const struct similar_job *job, const struct why *w)
 {
-	const enum why_not reason = reason_of(job, w);
-	const char *relation = similar_relation_names[w->listed.relation];
-	const int score = w->is_listed ? w->listed.score : w->known.score;
-	const int distinctive = w->is_known ? w->known.distinctive : -1;
-	const bool by_text =
-		w->is_listed ? w->listed.by_text : w->known.by_text;
+	const struct similar_hit *listed = find(&w->listed, w->rel),
+				 *known = find(&w->alike, w->rel),
+				 *sharing = find(&w->sharing, w->rel),
+				 *hit = listed ? listed : known;
+	const int64_t shared = sharing ? sharing->shared : -1;
+	const enum why_not reason =
+		listed ? LISTED : reason_of(job, known, shared, w->is_cut);
+	const char *relation =
+		listed ? similar_relation_names[listed->relation] : NULL;
+	const int score = hit ? hit->score : 0;
+	const int distinctive = known ? known->distinctive : -1;
+	const bool by_text = hit && hit->by_text;
 	char size[TEXT_SIZE_ROOM];
 	json_t *line;
 
 	if (job->output.json) {
 		line = json_pack(
 			"{s:i, s:i, s:I, s:s, s:s*, s:o*, s:s*, s:o*}", "score",
-			score, "threshold", w->threshold, "share_min",
-			(json_int_t)w->share_min, "reason", texts[reason][0],
-			"relation", w->is_listed ? relation : NULL,
-			"distinctive",
+			score, "threshold", similar_threshold(job), "share_min",
+			(json_int_t)similar_share_min(job), "reason",
+			texts[reason][0], "relation", relation, "distinctive",
 			distinctive < 0 ? NULL : json_integer(distinctive),
 			"by", by_text ? "text" : NULL, "shared",
-			w->shared < 0 ? NULL : json_integer(w->shared));
+			shared < 0 ? NULL : json_integer(shared));
 		(void)json_set_path(line, "of", job->path);
 		(void)json_set_path(line, "root", job->mount.root);
 		(void)json_set_path(line, "path", w->rel);
 		return cli_print_json(line) ? 1 : 0;
 	}
-	printf("%slisted: %s; score %d, threshold %d",
-	       w->is_listed ? "" : "not ",
-	       w->is_listed ? relation : texts[reason][1], score, w->threshold);
+	printf("%slisted: %s; score %d, threshold %d", listed ? "" : "not ",
+	       listed ? relation : texts[reason][1], score,
+	       similar_threshold(job));
 	if (by_text)
 		fputs(", by text", stdout);
 	if (distinctive >= 0)
 		printf(", distinctive %d", distinctive);
-	if (w->shared > 0)
+	if (shared > 0)
 		printf("; passages of about %s",
-		       text_format_size((double)w->shared, TEXT_UNITS_BRIEF,
+		       text_format_size((double)shared, TEXT_UNITS_BRIEF,
 					size));
 	else
 		fputs("; no passage that can be told", stdout);
 	printf(", share_min %s\n",
-	       text_format_size((double)w->share_min, TEXT_UNITS_BRIEF, size));
+	       text_format_size((double)similar_share_min(job),
+				TEXT_UNITS_BRIEF, size));
 	return 0;
 }
 
 int similar_why(struct similar_job *job)
 {
-	struct why w = { .shared = -1,
-			 .threshold = similar_threshold(job),
-			 .share_min = similar_share_min(job) };
+	struct why w = { 0 };
 	char *rel = NULL;
 	struct stat st;
 	int err = mount_path_or_complain(job->other, job->mount.root, &rel);
@@ -170,6 +153,9 @@ int similar_why(struct similar_job *job)
 	if (!err && !*job->reason && !(err = ask(job, &w)))
 		err = answer(job, &w);
 	job->cut = false;
+	similar_hits_release(&w.listed);
+	similar_hits_release(&w.alike);
+	similar_hits_release(&w.sharing);
 	free(rel);
 	return err;
 }
