@@ -209,7 +209,6 @@ static void stop_parts(struct fs *fs)
 	behind_stop(fs);
 	locks_stop(fs);
 	mapped_stop(fs);
-	similar_stop(fs);
 	engine_free(fs->engine);
 	fs->engine = NULL;
 	extract_free(fs->texts);

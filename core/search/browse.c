@@ -50,7 +50,7 @@ static int has_near(struct search_query *q, const struct file_key *key,
 	q->self_content = rec->content;
 	if (!self_pair_is_ignored(q, rec->content))
 		err = content_has_hit(q, rec->content);
-	if (!err && !q->caller.trusted)
+	if (!err && !q->caller->trusted)
 		err = has_match(q, true, &count);
 	if (!err && count)
 		err = has_match(q, false, &count);
@@ -119,9 +119,9 @@ static int compare_entries(const void *a, const void *b)
 }
 
 /* Leaves out of all entries those that are not shown. */
-static int drop_entries(struct search_query *q, int dir_fd)
+static int drop_entries(struct search_query *q, int dir_fd,
+			struct search_entries *entries)
 {
-	struct search_entries *entries = &q->entries;
 	size_t i, kept = 0;
 	int err = 0;
 
@@ -145,7 +145,7 @@ static int drop_entries(struct search_query *q, int dir_fd)
 	return err < 0 ? err : 0;
 }
 
-static int browse_answer(struct search_query *q)
+static int browse_answer(struct search_query *q, struct search_entries *out)
 {
 	int fd = file_open_beneath(q->fd, "", O_RDONLY | O_DIRECTORY), err;
 	const char *name;
@@ -156,47 +156,34 @@ static int browse_answer(struct search_query *q)
 	err = file_names_begin(fd, &names);
 	if (!err) {
 		while (!err && (err = file_names_next(names, &name)) == 1)
-			err = entry_add(&q->entries, strdup(name));
+			err = entry_add(out, strdup(name));
 		closedir(names);
 	}
 	if (!err)
 		err = query_begin_read(q);
 	if (!err)
-		err = drop_entries(q, fd);
+		err = drop_entries(q, fd, out);
 	close(fd);
-	if (q->entries.count)
-		qsort(q->entries.entries, q->entries.count,
-		      sizeof(*q->entries.entries), compare_entries);
+	if (out->count)
+		qsort(out->entries, out->count, sizeof(*out->entries),
+		      compare_entries);
 	return err;
 }
 
-static void browse_end(struct search_query *q, int err)
+int search_browse(struct search_job *job, int fd, struct search_entries *out)
 {
 	struct search_entries entries = { 0 };
+	struct search_query q;
+	int err = query_init(&q, job, fd);
 
-	if (!err) {
-		entries = q->entries;
-		q->entries = (struct search_entries){ 0 };
-	}
-	q->on_entries(q->arg, err, &entries);
-}
-
-static const struct query_kind query_browse = {
-	.answer = browse_answer,
-	.end = browse_end,
-};
-
-int search_browse(struct searcher *s, int fd,
-		  const struct search_caller *caller, search_entries_fn *done,
-		  void *arg)
-{
-	struct search_query *q;
-	int err = query_new(s, &query_browse, sizeof(*q), fd, caller, &q);
-
+	if (!err)
+		err = query_begin(&q);
+	if (!err)
+		err = browse_answer(&q, &entries);
+	err = query_end(&q, err);
 	if (err)
-		return err;
-	q->on_entries = done;
-	q->arg = arg;
-	query_hold(q);
-	return 0;
+		search_entries_release(&entries);
+	else
+		*out = entries;
+	return err;
 }

@@ -420,23 +420,14 @@ static int directories_answer(struct search_query *q)
 	return err;
 }
 
-static const struct query_kind query_directories = {
-	.tells_incomplete = true,
-	.answer = directories_answer,
-	.end = end_with_hits,
-};
-
-int search_directories(struct searcher *s, int fd,
-		       const struct search_caller *caller, search_hits_fn *done,
-		       void *arg)
+int search_directories(struct search_job *job, int fd, struct search_hits *out)
 {
-	struct search_query *q;
-	int err = query_new(s, &query_directories, sizeof(*q), fd, caller, &q);
+	struct search_query q;
+	int err = query_init(&q, job, fd);
 
-	if (err)
-		return err;
-	q->on_hits = done;
-	q->arg = arg;
-	query_hold(q);
-	return 0;
+	if (!err)
+		err = query_begin(&q);
+	if (!err)
+		err = directories_answer(&q) ?: hits_settle_incomplete(&q);
+	return query_end_with_hits(&q, err, out);
 }

@@ -79,27 +79,20 @@ void file_groups_unref(struct file_groups *groups)
 
 struct groups_query {
 	struct search_query q;
+	const struct file_groups_query *asked;
 	struct group_rules rules;
-	uint64_t min_size;
-	struct file_groups_watch *watch; /* borrowed */
-	struct file_groups *groups;      /* owned until done */
-	struct grouping *grouping;       /* owned */
-	struct group_content content;    /* that is being counted */
-	bool collected;                  /* all contents are */
-	int64_t progress_ms;             /* of the last report */
+	struct grouping *grouping;    /* owned */
+	struct group_content content; /* that is being counted */
+	bool collected;               /* all contents are */
+	int64_t progress_ms;          /* of the last report */
 };
-
-static struct groups_query *groups_of(struct search_query *q)
-{
-	return (struct groups_query *)q;
-}
 
 /* ---- collecting ---- */
 
 /* Whether all files are visible, so that they need not be opened. */
 static bool sees_all(const struct search_query *q)
 {
-	return q->caller.trusted && !q->within->count;
+	return q->caller->trusted && !q->within->count;
 }
 
 /* Adds the content that was counted. */
@@ -114,7 +107,7 @@ static int add_content(struct groups_query *g)
 	err = catalog_content_brief(g->q.txn, c->content, &d);
 	if (err)
 		return err == -ENOENT ? 0 : err;
-	if (d.size < g->min_size)
+	if (d.size < g->asked->min_size)
 		return 0;
 	if (group_rules_compare(&g->rules))
 		err = text_of_content(&g->q, c->content, &c->text);
@@ -123,6 +116,38 @@ static int add_content(struct groups_query *g)
 	c->size = d.size;
 	memcpy(c->xxh128, d.xxh128, sizeof(c->xxh128));
 	return grouping_add(g->grouping, c);
+}
+
+enum { PROGRESS_MS = 100 };
+
+/* What has been collected counts contents that others than the owner cannot
+ * see. */
+static void report_progress(struct groups_query *g)
+{
+	const struct file_groups_query *asked = g->asked;
+	/* The fraction of collecting in the whole work, of 1000. */
+	unsigned part = sees_all(&g->q) ? 50 : 400, done = part;
+	uint32_t end = index_end(g->q.context->index);
+	int64_t now = clock_now_ms();
+
+	if (now - g->progress_ms < PROGRESS_MS)
+		return;
+	g->progress_ms = now;
+	if (g->collected)
+		done += (1000 - part) * grouping_progress(g->grouping) / 1000;
+	else if (end && g->content.content < end)
+		done = (unsigned)((uint64_t)part * g->content.content / end);
+	asked->progress(asked->arg, done);
+}
+
+/* As query_yield(); -ECANCELED also if nobody wants the groups any more. */
+static int yield(struct groups_query *g)
+{
+	if (atomic_load(g->asked->cancelled))
+		return -ECANCELED;
+	if (g->q.caller->trusted && g->asked->progress)
+		report_progress(g);
+	return query_yield(&g->q);
 }
 
 /* Reading a record costs little compared with examining a file. */
@@ -166,7 +191,7 @@ static int collect_records(struct groups_query *g)
 
 	g->content.content = 1;
 	while ((err = count_records(g)) == 1) {
-		err = query_yield(&g->q);
+		err = yield(g);
 		if (err)
 			break;
 	}
@@ -195,7 +220,8 @@ static int is_wanted(struct groups_query *g, uint32_t content)
 	struct digests d;
 	int err = catalog_content_brief(txn, content, &d);
 
-	if (!err && (d.size < g->min_size || (!d.size && !g->rules.every)))
+	if (!err &&
+	    (d.size < g->asked->min_size || (!d.size && !g->rules.every)))
 		return 0;
 	if (!err && g->rules.exact) {
 		err = catalog_copy_after(txn, content, NULL, &key);
@@ -213,7 +239,7 @@ static int collect_files(struct groups_query *g)
 	uint32_t content = 0;
 	int err;
 
-	while (!(err = query_yield(q)) &&
+	while (!(err = yield(g)) &&
 	       !(err = next_content(q, content + 1, &content))) {
 		struct copy_cursor at = { 0 };
 
@@ -297,21 +323,20 @@ static void drop_ignored(struct search_query *q, struct group_set *set)
 static int find_failed(struct search_query *q)
 {
 	struct catalog_counts counts = { 0 };
-	int err = q->caller.trusted ? catalog_counts(q->txn, &counts) : 0;
+	int err = q->caller->trusted ? catalog_counts(q->txn, &counts) : 0;
 
 	if (counts.failed)
 		q->hits.incomplete = true;
 	return err;
 }
 
-static int groups_answer(struct search_query *q)
+static int groups_answer(struct groups_query *g, struct file_groups *groups)
 {
-	struct groups_query *g = groups_of(q);
+	struct search_query *q = &g->q;
 	const struct index_store store = { .sketch = fetch_sketch, .arg = q };
 	int err;
 
-	if (atomic_load(g->watch->cancelled))
-		return -ECANCELED;
+	g->rules = g->asked->rules;
 	g->rules.all = q->context->measure == DIGEST_SIF;
 	if (!g->rules.threshold)
 		g->rules.threshold = q->context->threshold;
@@ -321,123 +346,51 @@ static int groups_answer(struct search_query *q)
 	if (!err)
 		err = sees_all(q) ? collect_records(g) : collect_files(g);
 	g->collected = true;
-	while (!err && !(err = query_yield(q)) &&
+	while (!err && !(err = yield(g)) &&
 	       (err = grouping_step(g->grouping, &store, q->work_left)) == 1) {
 		q->work_left = 0;
 		err = 0;
 	}
 	if (err)
 		return err;
-	g->groups->set = grouping_take(g->grouping);
-	drop_ignored(q, g->groups->set);
-	return find_failed(q);
-}
-
-enum { PROGRESS_MS = 100 };
-
-static int groups_turn_over(struct search_query *q)
-{
-	struct groups_query *g = groups_of(q);
-	uint32_t end = index_end(q->context->index);
-	/* The fraction of collecting in the whole work, of 1000. */
-	unsigned part = sees_all(q) ? 50 : 400, done = part;
-	int64_t now = clock_now_ms();
-
-	if (atomic_load(g->watch->cancelled))
-		return -ECANCELED;
-	/* What has been collected counts contents that others cannot see, and so
-	 * does the rest of the turn in which that ends. */
-	if (!q->caller.trusted || !g->watch->progress ||
-	    now - g->progress_ms < PROGRESS_MS)
-		return 0;
-	g->progress_ms = now;
-	if (g->collected)
-		done += (1000 - part) * grouping_progress(g->grouping) / 1000;
-	else if (end && g->content.content < end)
-		done = (unsigned)((uint64_t)part * g->content.content / end);
-	g->watch->progress(g->watch->arg, done);
-	return 0;
-}
-
-static void groups_end(struct search_query *q, int err)
-{
-	struct groups_query *g = groups_of(q);
-	struct file_groups *groups = g->groups;
-
-	if (err) {
-		g->watch->done(g->watch->arg, err, NULL);
-		return;
-	}
+	groups->set = grouping_take(g->grouping);
+	drop_ignored(q, groups->set);
+	err = find_failed(q) ?: q->err ?: hits_settle_incomplete(q);
 	atomic_store(&groups->incomplete, q->hits.incomplete || q->missed);
-	g->groups = NULL;
-	g->watch->done(g->watch->arg, 0, groups);
+	return err;
 }
 
-static void groups_release(struct search_query *q)
+int search_groups(struct search_job *job, const struct file_groups_query *query,
+		  struct file_groups **out)
 {
-	struct groups_query *g = groups_of(q);
+	struct groups_query g = { .asked = query };
+	struct file_groups *groups = calloc(1, sizeof(*groups));
+	int err = query_init(&g.q, job, -1);
 
-	grouping_free(g->grouping);
-	file_groups_unref(g->groups);
-}
-
-static const struct query_kind query_groups = {
-	.tells_incomplete = true,
-	.answer = groups_answer,
-	.end = groups_end,
-	.release = groups_release,
-	.turn_over = groups_turn_over,
-};
-
-int search_groups(struct searcher *s, const struct file_groups_query *query,
-		  const struct search_caller *caller,
-		  struct file_groups_watch *watch)
-{
-	struct groups_query *g;
-	struct search_query *q;
-	int err = query_new(s, &query_groups, sizeof(*g), -1, caller, &q);
-
+	if (groups)
+		atomic_init(&groups->refs, 1);
+	if (!err)
+		err = groups ? paths_copy(&query->within, &groups->within) :
+			       -ENOMEM;
+	g.q.within = &query->within;
+	job->takes_memory = group_rules_compare(&query->rules);
+	if (!err)
+		err = query_begin(&g.q);
+	if (!err)
+		err = groups_answer(&g, groups);
+	err = query_end(&g.q, err);
+	grouping_free(g.grouping);
 	if (err)
-		return err;
-	g = groups_of(q);
-	g->rules = query->rules;
-	g->min_size = query->min_size;
-	g->watch = watch;
-	g->groups = calloc(1, sizeof(*g->groups));
-	if (g->groups)
-		atomic_init(&g->groups->refs, 1);
-	err = g->groups ? paths_copy(&query->within, &g->groups->within) :
-			  -ENOMEM;
-	if (err) {
-		query_free(q);
-		return err;
-	}
-	q->within = &g->groups->within;
-	q->takes_memory = group_rules_compare(&query->rules);
-	query_hold(q);
-	return 0;
+		file_groups_unref(groups);
+	else
+		*out = groups;
+	return err;
 }
 
 /* ---- the files of groups, a bounded number at a time ---- */
 
 /* How many files of a head are examined for the first one by path. */
 enum { HEAD_FILES = 64 };
-
-struct group_files_query {
-	struct search_query q;
-	struct file_groups *groups; /* a reference */
-	struct search_group_range range;
-	struct search_group_cursor at;
-	struct search_group_hit *files; /* owned; one for each hit */
-	size_t file_count;
-	search_group_files_fn *done;
-	void *arg;
-};
-
-static struct group_files_query *group_files_of(struct search_query *q)
-{
-	return (struct group_files_query *)q;
-}
 
 /* Keeps the first by path of the hits from an index on. */
 static void keep_first(struct search_hits *hits, size_t from)
@@ -479,145 +432,93 @@ static int format_digests(struct search_query *q, uint32_t content, char **out)
 	return err;
 }
 
-/* Tells of the last hits what they are files of. */
-static int add_files(struct group_files_query *g,
-		     const struct search_group_hit *file)
-{
-	while (g->file_count < g->q.hits.count) {
-		struct search_group_hit *files = array_with_room(
-			g->files, g->file_count, sizeof(*files));
-
-		if (!files)
-			return -ENOMEM;
-		g->files = files;
-		files[g->file_count++] = *file;
-	}
-	return 0;
-}
-
 /* Adds files of a member as hits.  1: there is no room for more files; 0: it
  * has no more. */
-static int add_member(struct group_files_query *g,
+static int add_member(struct search_query *q, struct file_groups *groups,
+		      struct search_group_range *range,
 		      const struct group_member *member)
 {
 	const struct verdict verdict = { .score = member->score };
-	struct search_group_hit file = { .group = g->at.group };
-	struct search_query *q = &g->q;
-	bool begins = !g->at.copies.begun;
-	size_t first = q->hits.count, most = GROUP_FILES_MAX;
 	struct content_text text = { .date = TEXT_NO_DATE };
+	bool begins = !range->from.copies.begun;
+	size_t first = q->hits.count, most = GROUP_FILES_MAX, i;
 	struct digests d;
 	int found = 1, err = catalog_content_brief(q->txn, member->content, &d);
 
 	if (err)
 		return err == -ENOENT ? 0 : err;
-	if (g->range.heads)
+	if (range->heads)
 		most = first + HEAD_FILES;
 	while (found > 0 && q->hits.count < most) {
-		found = copy_next(q, member->content, &g->at.copies);
+		found = copy_next(q, member->content, &range->from.copies);
 		if (found == 1)
-			err = hits_add_file(q, &g->at.copies.last, &verdict,
-					    g->range.names ? HIT_NAMES_MAX : 1);
+			err = hits_add_file(q, &range->from.copies.last,
+					    &verdict,
+					    range->names ? HIT_NAMES_MAX : 1);
 		if (err < 0 || found < 0)
 			return err < 0 ? err : found;
 	}
-	if (g->range.heads && q->hits.count > first)
+	if (range->heads && q->hits.count > first)
 		keep_first(&q->hits, first);
 	err = catalog_text_get(q->txn, member->content, &text);
 	if (err && err != -ENOENT)
 		return err;
-	file.date = text.date;
-	file.size = d.size;
-	memcpy(file.xxh128, d.xxh128, sizeof(file.xxh128));
-	err = add_files(g, &file);
-	if (!err && begins && q->hits.count > first &&
-	    g->groups->set->rules.every)
+	for (i = first; i < q->hits.count; i++) {
+		struct search_hit *hit = &q->hits.hits[i];
+
+		hit->group = range->from.group;
+		hit->date = text.date;
+		memcpy(hit->xxh128, d.xxh128, sizeof(hit->xxh128));
+	}
+	err = 0;
+	if (begins && q->hits.count > first && groups->set->rules.every)
 		err = format_digests(q, member->content,
-				     &g->files[first].digests);
+				     &q->hits.hits[first].digests);
 	if (!err)
 		err = q->err;
 	return err ? err : found > 0;
 }
 
-static bool is_at_end(const struct group_files_query *g)
+static int group_files_answer(struct search_query *q,
+			      struct file_groups *groups,
+			      struct search_group_range *range)
 {
-	return g->at.group > g->range.last ||
-	       g->at.group >= g->groups->set->count;
-}
-
-static int group_files_answer(struct search_query *q)
-{
-	struct group_files_query *g = group_files_of(q);
-	const struct group_set *set = g->groups->set;
-	struct search_group_cursor *at = &g->at;
+	const struct group_set *set = groups->set;
+	struct search_group_cursor *at = &range->from;
 	int err = query_begin_read(q);
 
-	while (!err && !is_at_end(g) && q->hits.count < GROUP_FILES_MAX) {
+	while (!err && at->group <= range->last && at->group < set->count &&
+	       q->hits.count < GROUP_FILES_MAX) {
 		const struct content_group *group = &set->groups[at->group];
 
-		err = add_member(g, &set->members[group->first + at->member]);
-		if (err < 0 || (err && !g->range.heads))
+		err = add_member(q, groups, range,
+				 &set->members[group->first + at->member]);
+		if (err < 0 || (err && !range->heads))
 			break;
 		err = 0;
-		if (g->range.heads || ++at->member >= group->count)
+		if (range->heads || ++at->member >= group->count)
 			*at = (struct search_group_cursor){
 				.group = at->group + 1,
 			};
 		at->copies = (struct copy_cursor){ 0 };
 	}
+	range->end = at->group > range->last || at->group >= set->count;
 	if (q->missed)
-		atomic_store(&g->groups->incomplete, true);
+		atomic_store(&groups->incomplete, true);
 	return err < 0 ? err : 0;
 }
 
-static void group_files_end(struct search_query *q, int err)
+int search_group_files(struct search_job *job, struct file_groups *groups,
+		       struct search_group_range *range,
+		       struct search_hits *out)
 {
-	struct group_files_query *g = group_files_of(q);
-	const struct search_group_hits files = {
-		.hits = &q->hits,
-		.files = g->files,
-		.next = g->at,
-		.end = is_at_end(g),
-	};
+	struct search_query q;
+	int err = query_init(&q, job, -1);
 
-	g->done(g->arg, err, err ? NULL : &files);
-}
-
-static void group_files_release(struct search_query *q)
-{
-	struct group_files_query *g = group_files_of(q);
-	size_t i;
-
-	file_groups_unref(g->groups);
-	for (i = 0; i < g->file_count; i++)
-		free(g->files[i].digests);
-	free(g->files);
-}
-
-static const struct query_kind query_group_files = {
-	.answer = group_files_answer,
-	.end = group_files_end,
-	.release = group_files_release,
-};
-
-int search_group_files(struct searcher *s, struct file_groups *groups,
-		       const struct search_group_range *range,
-		       const struct search_caller *caller,
-		       search_group_files_fn *done, void *arg)
-{
-	struct group_files_query *g;
-	struct search_query *q;
-	int err = query_new(s, &query_group_files, sizeof(*g), -1, caller, &q);
-
-	if (err)
-		return err;
-	g = group_files_of(q);
-	g->groups = file_groups_ref(groups);
-	g->range = *range;
-	g->at = range->from;
-	g->done = done;
-	g->arg = arg;
-	q->within = &groups->within;
-	query_hold(q);
-	return 0;
+	q.within = &groups->within;
+	if (!err)
+		err = query_begin(&q);
+	if (!err)
+		err = group_files_answer(&q, groups, range);
+	return query_end_with_hits(&q, err, out);
 }

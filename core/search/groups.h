@@ -9,10 +9,9 @@
 
 #include "core/catalog/catalog.h"
 #include "core/index/grouping/grouping.h"
+#include "core/search/search.h"
 
-struct search_caller;
-struct search_hits;
-struct searcher;
+struct search_job;
 
 /*
  * Groups of near-duplicates among the files that the caller may see.
@@ -46,6 +45,11 @@ struct file_groups_query {
 	struct group_rules rules;   /* threshold 0: that of the mount */
 	uint64_t min_size;          /* of a content, in bytes */
 	struct search_paths within; /* only files below these; empty: all */
+	/* Once true, the search ends soon with -ECANCELED. */
+	const atomic_bool *cancelled;
+	/* Reports progress, 0 to 1000, to a trusted caller; may be NULL. */
+	void (*progress)(void *arg, unsigned thousandths);
+	void *arg;
 };
 
 /* Constant, except for the reference count. */
@@ -60,23 +64,10 @@ struct file_groups {
 struct file_groups *file_groups_ref(struct file_groups *groups);
 void file_groups_unref(struct file_groups *groups);
 
-/* The callbacks of a search for groups.  The caller keeps the struct until done
- * is called. */
-struct file_groups_watch {
-	/* Once true, the search ends soon with -ECANCELED. */
-	const atomic_bool *cancelled;
-	/* Reports progress, 0 to 1000, to a trusted caller; may be NULL. */
-	void (*progress)(void *arg, unsigned thousandths);
-	/* Gets a reference to the groups. */
-	void (*done)(void *arg, int result, struct file_groups *groups);
-	void *arg;
-};
-
-/* The query is copied.  To a trusted caller the groups are incomplete when a file
- * could not be read, as well. */
-int search_groups(struct searcher *s, const struct file_groups_query *query,
-		  const struct search_caller *caller,
-		  struct file_groups_watch *watch);
+/* The caller gets a reference to the groups.  To a trusted caller they are
+ * incomplete when a file could not be read, as well. */
+int search_groups(struct search_job *job, const struct file_groups_query *query,
+		  struct file_groups **out);
 
 /* Position in a walk over the files with a content; a walk may take several
  * turns.  Zeroed at first. */
@@ -91,42 +82,21 @@ struct search_group_cursor {
 	struct copy_cursor copies;
 };
 
-/* The member of a hit.  The hit's score is that with the head. */
-struct search_group_hit {
-	uint32_t group;
-	uint64_t size;
-	uint8_t xxh128[16];
-	int64_t date; /* that the document has, in seconds; TEXT_NO_DATE */
-	/* The digests of the content, a line NAME=TEXT each, owned; only with
-	 * rules.every and for the first file of a content, else NULL. */
-	char *digests;
-};
-
-/* The next files of the groups in order; at least one, unless end is set. */
-struct search_group_hits {
-	struct search_hits *hits;
-	const struct search_group_hit *files; /* one for each hit */
-	struct search_group_cursor next;
-	bool end;
-};
-
 /* Most files in an answer, or hits before its last file. */
 enum { GROUP_FILES_MAX = 512 };
-
-typedef void search_group_files_fn(void *arg, int result,
-				   const struct search_group_hits *files);
 
 struct search_group_range {
 	struct search_group_cursor from;
 	uint32_t last; /* the last group */
 	bool heads;    /* only the first file of each head */
 	bool names;    /* a hit for each name of a file, not the first alone */
+	bool end;      /* set when there are no more files */
 };
 
-/* files is valid during the call of done, which may take over its paths. */
-int search_group_files(struct searcher *s, struct file_groups *groups,
-		       const struct search_group_range *range,
-		       const struct search_caller *caller,
-		       search_group_files_fn *done, void *arg);
+/* The next files of the groups in order; sets range->from to where to go on.  The
+ * score of a hit is that with the head of its group. */
+int search_group_files(struct search_job *job, struct file_groups *groups,
+		       struct search_group_range *range,
+		       struct search_hits *out);
 
 #endif

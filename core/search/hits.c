@@ -86,7 +86,7 @@ static bool path_leads_there(struct search_query *q, struct probe *p,
 	if (fd < 0)
 		return false;
 	p->stale = !is_unchanged(p, &st);
-	leads = caller_can_read(&q->caller, fd);
+	leads = caller_can_read(q->caller, fd);
 	p->missed |= leads && p->stale;
 	leads = leads && !p->stale;
 	close(fd);
@@ -109,30 +109,32 @@ static int next_path(struct search_query *q, struct probe *p,
 	return found;
 }
 
-/* ---- by names in open directories, of a trusted caller ---- */
+/* ---- by names in known directories, of a trusted caller ---- */
 
 static char *join_path(const char *directory, struct catalog_name name)
 {
 	size_t len = strlen(directory);
-	char *path = malloc(len + name.len + 1);
+	char *path = malloc(len + name.len + 2);
 
 	if (!path)
 		return NULL;
 	memcpy(path, directory, len);
+	if (len)
+		path[len++] = '/';
 	memcpy(path + len, name.bytes, name.len);
 	path[len + name.len] = '\0';
 	return path;
 }
 
-/* Whether the entry of a directory is the unchanged file.  With TIMES_OWN the
- * generation need not be compared: a new file with the same inode number has
- * another ctime. */
+/* Whether the path leads to the unchanged file.  With TIMES_OWN the generation
+ * need not be compared: a new file with the same inode number has another
+ * ctime. */
 static bool entry_is_the_file(const struct source *source, struct probe *p,
-			      int dir_fd, const char *name)
+			      const char *path)
 {
 	struct stat st;
 
-	return !fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) &&
+	return !fstatat(source->fd, path, &st, AT_SYMLINK_NOFOLLOW) &&
 	       S_ISREG(st.st_mode) && st.st_ino == p->key->inode &&
 	       source_get_device(source, st.st_dev) == p->key->device &&
 	       is_unchanged(p, &st);
@@ -142,25 +144,22 @@ static bool entry_is_the_file(const struct source *source, struct probe *p,
 static int next_link(struct search_query *q, struct probe *p,
 		     struct catalog_walk *walk, char **out)
 {
-	const struct source *source = q->context->source;
-	const struct directory_cache_entry *directory;
 	struct catalog_name name;
 	struct file_key parent;
+	const char *directory;
 	int err;
 
 	while ((err = catalog_links_next(walk, &parent, &name)) == 1) {
-		err = directory_cache_get(&q->slot->directories, q->txn, source,
-					  &parent, &directory);
+		err = directory_find(q, &parent, &directory);
 		if (err == -ENOENT)
 			continue;
 		if (err)
 			return err;
-		*out = join_path(directory->path, name);
+		*out = join_path(directory, name);
 		if (!*out)
 			return -ENOMEM;
 		if (path_is_within(q, *out) &&
-		    entry_is_the_file(source, p, directory->fd,
-				      *out + strlen(directory->path)))
+		    entry_is_the_file(q->context->source, p, *out))
 			return 1;
 		free(*out);
 	}
@@ -217,7 +216,7 @@ int hits_add_file(struct search_query *q, const struct file_key *key,
 		p.names = HIT_NAMES_MAX;
 	if (catalog_file_get(q->txn, key, &p.rec) || p.rec.state != FILE_FRESH)
 		return 0;
-	if (q->caller.trusted &&
+	if (q->caller->trusted &&
 	    source_get_times(context->source, key) == TIMES_OWN)
 		err = add_names(q, &p, true);
 	if (!err && !p.found)
@@ -231,7 +230,7 @@ int hits_add_file(struct search_query *q, const struct file_key *key,
 
 bool file_is_visible(struct search_query *q, const struct file_key *key)
 {
-	return q->caller.trusted || hits_add_file(q, key, NULL, 0) > 0;
+	return q->caller->trusted || hits_add_file(q, key, NULL, 0) > 0;
 }
 
 bool copy_is_visible(struct search_query *q, const struct file_key *key,
@@ -239,7 +238,7 @@ bool copy_is_visible(struct search_query *q, const struct file_key *key,
 {
 	struct probe p = { .key = key };
 
-	if (q->caller.trusted)
+	if (q->caller->trusted)
 		return true;
 	if (catalog_file_get(q->txn, key, &p.rec) || p.rec.state != FILE_FRESH)
 		return false;
@@ -267,7 +266,7 @@ static int is_missing(struct search_query *q, const struct file_key *key)
 		fd = open_visible(q, key, path, &st);
 		if (fd < 0)
 			continue;
-		missing = caller_can_read(&q->caller, fd);
+		missing = caller_can_read(q->caller, fd);
 		close(fd);
 	}
 	catalog_walk_end(walk);
@@ -294,7 +293,7 @@ int hits_settle_incomplete(struct search_query *q)
 	struct file_record rec;
 	int err;
 
-	if (q->caller.trusted || !q->only_pending)
+	if (q->caller->trusted || !q->only_pending)
 		return 0;
 	err = q->txn ? 0 : query_begin_read(q);
 	while (!err) {

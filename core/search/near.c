@@ -207,7 +207,7 @@ int near_contents(struct search_query *q, const struct content_query *wanted,
 	uint64_t changes = index_change_count(q->context->index);
 	/* All matches of a content in the catalog, for a caller that may see
 	 * every content. */
-	bool cached = q->caller.trusted && q->self_content && !q->digests &&
+	bool cached = q->caller->trusted && q->self_content && !q->digests &&
 		      q->rules.threshold == q->context->threshold &&
 		      wanted->relation == INDEX_ALIKE && !wanted->any;
 	struct digests d;
@@ -252,7 +252,7 @@ static int find_self(struct search_query *q)
 
 	if (q->digests)
 		return 0;
-	if (!caller_can_read(&q->caller, q->fd))
+	if (!caller_can_read(q->caller, q->fd))
 		return -EACCES;
 	if (fstat(q->fd, &st))
 		return -errno;
@@ -277,7 +277,7 @@ static int find_content(struct search_query *q, const struct digests *d)
 		err = catalog_content_find(q->txn, d, &q->self_content);
 	/* Somebody who knows no more than the XXH128 of a content learns nothing
 	 * of it. */
-	if (!err && q->digests && !q->caller.trusted &&
+	if (!err && q->digests && !q->caller->trusted &&
 	    !content_is_visible(q, q->self_content))
 		q->self_content = 0;
 	if (err != -ENOENT || q->digests)
@@ -365,7 +365,7 @@ static int settle_text(struct search_query *q)
 		err = catalog_text_get(q->txn, q->self_content, &text);
 	if (err || text.state != TEXT_PENDING)
 		return err == -ENOENT ? 0 : err;
-	if (q->wait.deadline_ms > clock_now_ms())
+	if (q->deadline_ms > clock_now_ms())
 		err = query_wait_for_text(q, q->self_content);
 	if (!err)
 		err = catalog_text_get(q->txn, q->self_content, &text);
@@ -396,14 +396,18 @@ static int file_answer(struct search_query *q)
 	return err;
 }
 
-static const struct query_kind query_file = {
-	.is_short = true,
-	.tells_incomplete = true,
-	.answer = file_answer,
-	.end = end_with_hits,
-};
+static void on_digests(void *query, int err, struct file_digests *answer)
+{
+	struct search_query *q = query;
 
-/* ---- making queries ---- */
+	pthread_mutex_lock(&q->searcher->lock);
+	q->err = err;
+	if (!err)
+		q->hits.file = *answer;
+	q->told = true;
+	pthread_cond_signal(&q->job->resume);
+	pthread_mutex_unlock(&q->searcher->lock);
+}
 
 static int open_file(void *query)
 {
@@ -417,74 +421,69 @@ static void close_nothing(void *query)
 	(void)query;
 }
 
-static void on_digests(void *query, int err, struct file_digests *answer)
+static int wait_for_digests(struct search_query *q)
 {
-	struct search_query *q = query;
-
-	if (err) {
-		query_end(q, err);
-		return;
-	}
-	q->hits.file = *answer;
-	query_hold(q);
-}
-
-int search_file(struct searcher *s, const struct search_file_query *query,
-		const struct search_caller *caller, search_hits_fn *done,
-		void *arg)
-{
-	struct search_query *q;
-	int err = query_new(s, &query_file, sizeof(*q), query->fd, caller, &q);
+	struct digests_wait wait = { .uid = q->job->uid,
+				     .wanted = near_texts(q),
+				     .deadline_ms = q->deadline_ms,
+				     .ticket = q->ticket,
+				     .open = open_file,
+				     .close = close_nothing,
+				     .done = on_digests,
+				     .arg = q };
+	int err = hash_wait(q->context->hasher, &wait);
 
 	if (err)
 		return err;
-	q->rules.relation = query->relation;
+	pthread_mutex_lock(&q->searcher->lock);
+	while (!q->told)
+		pthread_cond_wait(&q->job->resume, &q->searcher->lock);
+	pthread_mutex_unlock(&q->searcher->lock);
+	return q->err;
+}
+
+int search_file(struct search_job *job, const struct search_file_query *query,
+		struct search_hits *out)
+{
+	struct search_query q;
+	int err = query_init(&q, job, query->fd);
+
+	job->is_short = true;
+	q.rules.relation = query->relation;
 	if (query->threshold)
-		q->rules.threshold = query->threshold;
-	q->on_hits = done;
-	q->arg = arg;
-	q->wait = (struct digests_wait){
-		.uid = caller->credentials.uid,
-		.wanted = near_texts(q),
-		.deadline_ms = clock_now_ms() + query->timeout_ms,
-		.ticket = query->ticket,
-		.open = open_file,
-		.close = close_nothing,
-		.done = on_digests,
-		.arg = q,
-	};
-	err = hash_wait(s->context.hasher, &q->wait);
-	if (err)
-		query_free(q);
-	return err;
+		q.rules.threshold = query->threshold;
+	q.deadline_ms = clock_now_ms() + query->timeout_ms;
+	q.ticket = query->ticket;
+	if (!err)
+		err = wait_for_digests(&q);
+	if (!err)
+		err = query_begin(&q);
+	if (!err)
+		err = file_answer(&q) ?: hits_settle_incomplete(&q);
+	return query_end_with_hits(&q, err, out);
 }
 
-int search_content(struct searcher *s, const struct search_content_query *query,
-		   const struct search_caller *caller, search_hits_fn *done,
-		   void *arg)
+int search_content(struct search_job *job,
+		   const struct search_content_query *query,
+		   struct search_hits *out)
 {
-	struct search_query *q;
-	int err = query_new(s, &query_file, sizeof(*q), -1, caller, &q);
+	struct search_query q;
+	int err = query_init(&q, job, -1);
 
-	if (err)
-		return err;
-	q->digests = calloc(1, sizeof(*q->digests));
-	err = q->digests ? digests_copy(query->digests, q->digests) : -ENOMEM;
-	if (err) {
-		query_free(q);
-		return err;
-	}
-	q->ignore = query->ignore;
-	q->wait.deadline_ms = clock_now_ms() + query->timeout_ms;
-	q->rules.relation = query->rules.relation;
+	job->is_short = true;
+	q.digests = query->digests;
+	q.ignore = query->ignore;
+	q.rules.relation = query->rules.relation;
 	if (query->rules.threshold)
-		q->rules.threshold = query->rules.threshold;
+		q.rules.threshold = query->rules.threshold;
 	if (query->rules.share_min)
-		q->rules.share_min = query->rules.share_min;
+		q.rules.share_min = query->rules.share_min;
 	if (query->limit)
-		q->limit = query->limit;
-	q->on_hits = done;
-	q->arg = arg;
-	query_hold(q);
-	return 0;
+		q.limit = query->limit;
+	q.deadline_ms = clock_now_ms() + query->timeout_ms;
+	if (!err)
+		err = query_begin(&q);
+	if (!err)
+		err = file_answer(&q) ?: hits_settle_incomplete(&q);
+	return query_end_with_hits(&q, err, out);
 }

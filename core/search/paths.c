@@ -217,7 +217,7 @@ bool path_is_visible(struct search_query *q, const char *path)
 	char *above;
 	bool visible = true;
 
-	if (q->caller.trusted)
+	if (q->caller->trusted)
 		return true;
 	above = strdup(path);
 	if (!above)
@@ -235,7 +235,7 @@ bool directory_is_visible(struct search_query *q, const struct file_key *key)
 	const char *path;
 	int err;
 
-	if (q->caller.trusted)
+	if (q->caller->trusted)
 		return true;
 	err = catalog_paths_begin(q->txn, &q->context->source->root, key,
 				  &walk);
@@ -257,6 +257,84 @@ bool directory_is_visible(struct search_query *q, const struct file_key *key)
 	if (err < 0)
 		q->err = err;
 	return visible;
+}
+
+/* ---- directories of trusted callers ---- */
+
+void known_directories_release(struct search_slot *slot)
+{
+	size_t i;
+
+	for (i = 0; i < KNOWN_DIRECTORIES; i++)
+		free(slot->known[i].path);
+}
+
+/* Looks up the only path of a directory in the catalog. */
+static int get_path(struct search_query *q, const struct file_key *key,
+		    char **out)
+{
+	struct catalog_walk *walk;
+	const char *path;
+	int err = catalog_paths_begin(q->txn, &q->context->source->root, key,
+				      &walk);
+
+	if (err)
+		return err;
+	err = catalog_paths_next(walk, &path);
+	*out = err == 1 ? strdup(path) : NULL;
+	catalog_walk_end(walk);
+	return err < 0 ? err : !err ? -ENOENT : *out ? 0 : -ENOMEM;
+}
+
+static bool leads_to(const struct source *source, const char *path,
+		     const struct file_key *key)
+{
+	int fd = file_open_beneath(source->fd, path, O_PATH | O_DIRECTORY);
+	struct file_key found;
+	struct stat st;
+	bool leads;
+
+	if (fd < 0)
+		return false;
+	leads = !fstat(fd, &st);
+	if (leads)
+		source_get_key(source, fd, &st, &found);
+	close(fd);
+	return leads && file_key_equal(&found, key);
+}
+
+int directory_find(struct search_query *q, const struct file_key *key,
+		   const char **path_out)
+{
+	/* Inode numbers of directories often have large steps. */
+	struct known_directory *d =
+		&q->job->slot
+			 ->known[XXH3_64bits(&key->inode, sizeof(key->inode)) %
+				 KNOWN_DIRECTORIES];
+	uint64_t snapshot = catalog_snapshot(q->txn);
+	bool trusted =
+		d->verified_ns == q->turn_ns ||
+		q->turn_ns - d->verified_ns < q->searcher->trust_ms * 1000000;
+	char *path;
+	int err;
+
+	if (!d->path || d->snapshot != snapshot ||
+	    !file_key_equal(&d->key, key)) {
+		err = get_path(q, key, &path);
+		if (err)
+			return err;
+		free(d->path);
+		*d = (struct known_directory){ .key = *key,
+					       .path = path,
+					       .snapshot = snapshot };
+		trusted = false;
+	}
+	if (!trusted) {
+		d->there = leads_to(q->context->source, d->path, key);
+		d->verified_ns = q->turn_ns;
+	}
+	*path_out = d->path;
+	return d->there ? 0 : -ENOENT;
 }
 
 /* ---- keys ---- */

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/search/search_impl.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "core/base/array.h"
-#include "core/base/clock.h"
-
-/* The life of a query until it is ready, see search.h. */
+/* The life of a query, see search.h. */
 
 int search_caller_copy(const struct search_caller *from,
 		       struct search_caller *out)
@@ -22,8 +16,10 @@ void search_hits_release(struct search_hits *hits)
 {
 	size_t i;
 
-	for (i = 0; i < hits->count; i++)
+	for (i = 0; i < hits->count; i++) {
 		free(hits->hits[i].path);
+		free(hits->hits[i].digests);
+	}
 	free(hits->hits);
 	*hits = (struct search_hits){ 0 };
 }
@@ -38,90 +34,33 @@ void search_entries_release(struct search_entries *entries)
 	*entries = (struct search_entries){ 0 };
 }
 
-/* ---- making and ending ---- */
+/* ---- beginning ---- */
 
-static void query_release(struct search_query *q)
+int query_init(struct search_query *q, struct search_job *job, int fd)
 {
-	visibility_release(&q->visibility);
-	free(q->index_visibility);
-	if (q->fd >= 0)
-		close(q->fd);
-	if (q->digests)
-		digests_release(q->digests);
-	free(q->digests);
-	file_digests_release(&q->hits.file);
-	search_hits_release(&q->hits);
-	search_entries_release(&q->entries);
-	credentials_release(&q->caller.credentials);
-	pthread_cond_destroy(&q->resume);
-	free(q);
-}
+	const struct search_context *context = &job->searcher->context;
 
-void query_free(struct search_query *q)
-{
-	struct searcher *s = q->searcher;
-
-	if (q->kind->release)
-		q->kind->release(q);
-	pthread_mutex_lock(&s->lock);
-	if (s->grouping == q)
-		s->grouping = NULL;
-	if (q->slot)
-		slot_give(q);
-	share_give(&s->share, q->caller.credentials.uid);
-	pthread_mutex_unlock(&s->lock);
-	query_release(q);
-}
-
-int query_new(struct searcher *s, const struct query_kind *kind, size_t size,
-	      int fd, const struct search_caller *caller,
-	      struct search_query **out)
-{
-	struct search_query *q = calloc(1, size);
-	int err;
-
-	if (!q)
+	*q = (struct search_query){
+		.job = job,
+		.searcher = job->searcher,
+		.context = context,
+		.caller = job->caller,
+		.fd = fd,
+		.rules = { .threshold = context->threshold,
+			   .share_min = context->share_min },
+		.limit = context->limit,
+		.ignore = true,
+	};
+	job->is_short = job->takes_memory = false;
+	if (q->caller->trusted)
+		return 0;
+	q->index_visibility = calloc(1, sizeof(*q->index_visibility));
+	if (!q->index_visibility)
 		return -ENOMEM;
-	(void)pthread_cond_init(&q->resume, NULL);
-	q->searcher = s;
-	q->context = &s->context;
-	q->kind = kind;
-	q->limit = s->context.limit;
-	q->ignore = true;
-	q->rules = (struct judge_rules){ .threshold = s->context.threshold,
-					 .share_min = s->context.share_min };
-	q->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	err = fd >= 0 && q->fd < 0 ? -errno : 0;
-	if (!err)
-		err = search_caller_copy(caller, &q->caller);
-	if (!err && !caller->trusted) {
-		q->index_visibility = calloc(1, sizeof(*q->index_visibility));
-		if (q->index_visibility)
-			*q->index_visibility = (struct index_visibility){
-				content_is_visible, q, { { 0 } }
-			};
-		else
-			err = -ENOMEM;
-	}
-	if (!err) {
-		pthread_mutex_lock(&s->lock);
-		err = share_take(&s->share, caller->credentials.uid, &q->turn);
-		pthread_mutex_unlock(&s->lock);
-	}
-	if (err)
-		query_release(q);
-	else
-		*out = q;
-	return err;
+	q->index_visibility->is_visible = content_is_visible;
+	q->index_visibility->arg = q;
+	return 0;
 }
-
-void query_end(struct search_query *q, int err)
-{
-	q->kind->end(q, err);
-	query_free(q);
-}
-
-/* ---- waiting for the committer ---- */
 
 bool search_is_incomplete(const struct search_context *c,
 			  bool *only_pending_out)
@@ -138,66 +77,84 @@ bool search_is_incomplete(const struct search_context *c,
 	       (c->texts && text_reader_is_busy(c->texts));
 }
 
-void query_hold(struct search_query *q)
+static void wait_for_committer(struct searcher *s)
 {
-	const struct search_context *context = q->context;
-	struct searcher *s = q->searcher;
-	bool held = false, stopped;
+	struct committer *commit = s->context.commit;
 	struct commit_counts counts;
 
-	/* Before the position is read: then all results of files that no longer
-	 * count as incomplete have been posted. */
-	q->hits.incomplete = search_is_incomplete(context, &q->only_pending);
 	pthread_mutex_lock(&s->lock);
-	stopped = s->stopped;
-	if (!stopped) {
-		commit_counts(context->commit, &counts);
-		q->number = counts.posted;
-		held = counts.attempted < q->number;
-		if (held) {
-			q->next = s->held;
-			s->held = q;
-		} else {
-			query_make_ready(s, q);
-		}
+	commit_counts(commit, &counts);
+	if (counts.attempted < counts.posted) {
+		s->held++;
+		if (s->wanted < counts.posted)
+			s->wanted = counts.posted;
+		pthread_mutex_unlock(&s->lock);
+		commit_hurry(commit);
+		pthread_mutex_lock(&s->lock);
+		while (s->attempted < counts.posted && !s->stopped)
+			pthread_cond_wait(&s->committed, &s->lock);
+		s->held--;
 	}
 	pthread_mutex_unlock(&s->lock);
-	if (stopped)
-		query_end(q, -ECANCELED);
-	else if (held)
-		commit_hurry(context->commit);
 }
 
 void search_committed(struct searcher *s, uint64_t number)
 {
-	struct search_query **at = &s->held;
 	bool more;
 
 	pthread_mutex_lock(&s->lock);
-	while (*at) {
-		struct search_query *q = *at;
-
-		if (q->number > number) {
-			at = &q->next;
-			continue;
-		}
-		*at = q->next;
-		query_make_ready(s, q);
-	}
-	more = s->held != NULL;
+	s->attempted = number;
+	more = s->held && s->wanted > number;
+	pthread_cond_broadcast(&s->committed);
 	pthread_mutex_unlock(&s->lock);
 	if (more)
 		commit_hurry(s->context.commit);
 }
 
-void end_with_hits(struct search_query *q, int err)
+int query_begin(struct search_query *q)
+{
+	/* Before the position is read: then all results of files that no longer
+	 * count as incomplete have been posted. */
+	q->hits.incomplete = search_is_incomplete(q->context, &q->only_pending);
+	wait_for_committer(q->searcher);
+	return query_take_turn(q);
+}
+
+/* ---- ending ---- */
+
+int query_end(struct search_query *q, int err)
+{
+	const struct search_context *context = q->context;
+
+	if (!err)
+		err = q->err;
+	if (err == -EUCLEAN && q->txn)
+		catalog_found_damage(context->catalog);
+	query_end_turn(q);
+	query_give_slot(q);
+	if (err == -EUCLEAN)
+		context->up->catalog_damaged(context->up->ctx, false);
+	visibility_release(&q->visibility);
+	free(q->index_visibility);
+	file_digests_release(&q->hits.file);
+	search_hits_release(&q->hits);
+	return err;
+}
+
+int query_end_with_hits(struct search_query *q, int err,
+			struct search_hits *out)
 {
 	struct search_hits hits = { 0 };
 
-	file_digests_release(&q->hits.file);
 	if (!err) {
+		file_digests_release(&q->hits.file);
 		hits = q->hits;
 		q->hits = (struct search_hits){ 0 };
 	}
-	q->on_hits(q->arg, err, &hits);
+	err = query_end(q, err);
+	if (err)
+		search_hits_release(&hits);
+	else
+		*out = hits;
+	return err;
 }

@@ -41,34 +41,37 @@
  *   search_browse()       the entries of a directory that have a
  *                         near-duplicate, or that have such a file below them
  *   search_groups()       groups of near-duplicates (groups.h)
+ *   search_group_files()  the files of these
+ *
+ * A query is a function that returns the answer.  It is called by a job: a
+ * thread of this module that may be made to wait.
  *
  * The life of a query
  *
- *   1. A thread of the host makes the query, which copies the caller's
- *      credentials and takes one of SEARCH_QUERIES_MAX places.  A user with too
- *      many queries gets -EAGAIN (share.h).
- *   2. The query of search_file() is parked until the file's digests are ready
- *      (hash_wait()), for timeout_ms at most.
- *   3. The query is held until the committer has tried to commit all events
+ *   1. A thread of the host begins a job with search_start_job(), which takes one of
+ *      SEARCH_JOBS_MAX places.  A user with too many jobs gets -EAGAIN
+ *      (share.h).  A thread runs the job, which calls the query.
+ *   2. search_file() waits until the file's digests are ready (hash_wait()), for
+ *      timeout_ms at most.
+ *   3. The query waits until the committer has tried to commit all events
  *      posted before, so that a file that was just hashed is found.
- *   4. The query is in the list of ready queries until one of SEARCH_SLOTS is
- *      free for it.  Then a thread takes it, and works on it to the end, with
- *      the caller's credentials and a read transaction.
- *   5. Where the thread has examined SEARCH_TURN_WORK files since it got the
- *      slot, query_yield() ends its turn: it gives the slot, the credentials
- *      and the transaction back, and waits in the list, behind the queries of
- *      other users, until it gets a slot again.
- *   6. The thread calls done, once, with the answer or a negative errno.  A
- *      query that is not finished when the module stops gets -ECANCELED.
+ *   4. The query waits until one of SEARCH_SLOTS is free for it.  Then it works
+ *      with the caller's credentials and a read transaction.
+ *   5. Where it has examined SEARCH_TURN_WORK files since it got the slot,
+ *      query_yield() ends its turn: it gives the slot, the credentials and the
+ *      transaction back, and waits behind the queries of other users until it
+ *      gets a slot again.
+ *   6. It returns the answer or a negative errno: -ECANCELED if the module stops
+ *      meanwhile.
  *
  * Threads and fairness
  *
- * A query that has begun has a thread (crew.h), and SEARCH_SLOTS of them run at
- * a time.  Users take turns, so a user with one small directory waits neither
- * for large directories of other users nor for a thousand queries of one user.
- * One slot is reserved for queries about files that have not had a turn yet;
- * these are most of the queries and take less than a millisecond.  All other
- * queries of a user get one slot at a time.
+ * A job has a thread (crew.h), and SEARCH_SLOTS queries are worked on at a time.
+ * Users take turns, so a user with one small directory waits neither for large
+ * directories of other users nor for a thousand queries of one user.  One slot
+ * is reserved for queries about files that have not had a turn yet; these are
+ * most of the queries and take less than a millisecond.  All other queries of a
+ * user get one slot at a time.
  *
  * The length of a turn does not change the answer: a query that takes several
  * turns gives the answer of one long turn, except for changes on disk
@@ -98,7 +101,7 @@
  *   - A file that the caller cannot read influences anything that the caller
  *     can observe: hits, order, scores, cuts, errors.  So no limit counts
  *     invisible files, and no result of one caller is used for another.  (The
- *     matches and open directories that outlive a query are for trusted callers
+ *     matches and directories that outlive a query are for trusted callers
  *     only.)
  *   - A path is listed whose file was not verified on disk in this query, or
  *     whose directories were not verified in it or SEARCH_TRUST_MS before.
@@ -106,21 +109,19 @@
  *     take its own back ends the process.
  *   - A query with a slot waits for hashing, for the committer or for another
  *     query.
- *   - done is called with a lock held, or twice.
  *
  * Locks
  *
- * searcher.lock guards the lists of queries and the slots.  It is held for a
- * few instructions, never while the disk is touched or a callback runs.  The
+ * searcher.lock guards the lists of jobs and the slots.  It is held for a few
+ * instructions, never while the disk is touched or a callback runs.  The
  * exception is commit_counts(): reading the position of the committer and
- * adding the query to the list of held queries must be atomic, or
- * search_committed() could miss the query.  A query that has begun belongs to
- * its thread, so its fields need no lock but for those that say so.
+ * beginning to wait for it must be atomic, or search_committed() could miss the
+ * query.  A query belongs to its thread, so its fields need no lock.
  */
 enum {
 	SEARCH_SLOTS = 4,
 	SEARCH_LONG_MAX = SEARCH_SLOTS - 1, /* long queries at a time */
-	SEARCH_QUERIES_MAX = 1024,
+	SEARCH_JOBS_MAX = 1024,
 	SEARCH_TURN_WORK = 1024,
 };
 
@@ -129,8 +130,8 @@ enum {
  * every 64 queries made a walk through all listings longer by a seventh.) */
 enum { SEARCH_TRIM_RSS_MS = 1000 };
 
-/* How long directories count as verified (directory_cache.h).  Without it, a
- * third of the time of a walk through all listings went into this. */
+/* How long directories count as verified.  Without it, a third of the time of a
+ * walk through all listings went into this. */
 enum { SEARCH_TRUST_MS = 50 };
 
 /* ---- queries and answers ---- */
@@ -151,9 +152,15 @@ struct search_hit {
 	uint64_t disk; /* bytes that the file takes */
 	struct file_key key;
 	struct file_identity identity;
-	/* Of search_group_files() with names: */
 	uint64_t nlink; /* names that the file has, listed or not */
 	bool link;      /* another name of the file of the hit before */
+	/* Of search_group_files(): */
+	uint32_t group;
+	int64_t date; /* that the document has, in seconds; TEXT_NO_DATE */
+	uint8_t xxh128[16];
+	/* The digests of the content, a line NAME=TEXT each, owned; only with
+	 * rules.every and for the first file of a content, else NULL. */
+	char *digests;
 };
 
 struct search_hits {
@@ -187,25 +194,19 @@ struct search_file_query {
 	enum index_relation relation;
 	int threshold;       /* 0: that of the mount */
 	unsigned timeout_ms; /* of waiting for the digests, and for the text */
-	/* To give up waiting for these; or NULL.  Borrowed until
-	 * done is called. */
+	/* To give up waiting for these; or NULL. */
 	const struct queue_ticket *ticket;
 };
 
 /* About digests of a file that need not be below SOURCE. */
 struct search_content_query {
-	const struct digests *digests; /* borrowed during the call */
+	const struct digests *digests;
 	/* threshold, share_min: 0: those of the mount. */
 	struct judge_rules rules;
 	size_t limit;        /* of hits; 0: that of the mount */
 	bool ignore;         /* leave out pairs that the user ignores */
 	unsigned timeout_ms; /* of waiting for the text of a document */
 };
-
-/* The callback releases the answer. */
-typedef void search_hits_fn(void *arg, int result, struct search_hits *hits);
-typedef void search_entries_fn(void *arg, int result,
-			       struct search_entries *entries);
 
 /* ---- the module ---- */
 
@@ -228,7 +229,7 @@ struct search_context {
 	const struct engine_listener *up;
 };
 
-struct search_query;
+struct search_job;
 struct search_slot;
 
 struct searcher {
@@ -236,20 +237,24 @@ struct searcher {
 	struct credentials own;        /* of the process; constant */
 	size_t turn_work;     /* SEARCH_TURN_WORK; tests set it before start */
 	int64_t trust_ms;     /* SEARCH_TRUST_MS; tests set it before start */
-	unsigned slot_count;  /* SEARCH_SLOTS; tests set it before start */
 	pthread_mutex_t lock; /* everything below */
-	struct share share;   /* of all queries */
-	struct search_query *first;  /* ready queries, by turn */
-	struct search_query *held;   /* queries that wait for the committer */
-	struct search_query *chosen; /* have a slot and wait for a thread */
-	/* The query with takes_memory that has begun, or NULL. */
-	struct search_query *grouping;
+	unsigned slot_count;  /* SEARCH_SLOTS; tests change it */
+	struct share share;   /* of all jobs */
+	struct search_job *jobs;   /* without a thread, by turn */
+	struct search_job *ready;  /* wait for a slot, by turn */
 	struct search_slot *slots; /* SEARCH_SLOTS; owned */
 	size_t running;            /* slots with a query */
-	int64_t trim_ms; /* when to unmap pages of the catalog, or 0 */
+	/* The job whose query takes much memory and has begun, or NULL. */
+	struct search_job *grouping;
+	unsigned held; /* queries that wait for the committer */
+	/* The number that the committer must reach for all of these, and the one
+	 * that it has tried. */
+	uint64_t wanted, attempted;
+	pthread_cond_t committed; /* attempted has changed */
+	int64_t trim_ms;          /* when to unmap pages of the catalog, or 0 */
 	struct match_cache *matches; /* has a lock of its own */
 	bool stopped;
-	pthread_cond_t work; /* of threads without a query */
+	pthread_cond_t work; /* of threads without a job */
 	struct crew crew;
 };
 
@@ -257,44 +262,42 @@ struct searcher {
 int search_init(struct searcher *s, const struct search_context *context);
 /* The queue's timer starts the threads; see crew.h. */
 void search_start(struct searcher *s, struct queue *queue);
-/* Ends the threads and answers all remaining queries with -ECANCELED.  The
- * caller has set context.stopping. */
+/* Ends the threads, when all jobs have ended; their queries fail with
+ * -ECANCELED.  The caller has set context.stopping. */
 void search_stop(struct searcher *s);
 void search_release(struct searcher *s);
 
 /* The committer has tried to commit all events up to this number. */
 void search_committed(struct searcher *s, uint64_t number);
 
-/*
- * Any thread may call these functions; they do not block.  When one fails, done
- * is not called; otherwise it is, once, and releases what it gets.  Arguments
- * are borrowed during the call.
- */
+/* Has a thread call run().  Any thread may call this; it does not block.  The
+ * caller of the queries is borrowed until the last of them has returned.
+ * -EAGAIN: the user has too many jobs; -ECANCELED: the module has stopped. */
+int search_start_job(struct searcher *s, const struct search_caller *caller,
+		     void (*run)(void *arg, struct search_job *job), void *arg);
+
+/* ---- queries: to be called by a job ---- */
 
 /* The files in a relation to a file.  INDEX_ALIKE: its near-duplicates, ranked
- * by context.measure.  The query first waits (parked) for the digests of the
- * file, at most timeout_ms. */
-int search_file(struct searcher *s, const struct search_file_query *query,
-		const struct search_caller *caller, search_hits_fn *done,
-		void *arg);
+ * by context.measure. */
+int search_file(struct search_job *job, const struct search_file_query *query,
+		struct search_hits *out);
 
 /* The same for a content that need not be in SOURCE. */
-int search_content(struct searcher *s, const struct search_content_query *query,
-		   const struct search_caller *caller, search_hits_fn *done,
-		   void *arg);
+int search_content(struct search_job *job,
+		   const struct search_content_query *query,
+		   struct search_hits *out);
 
 /* The directories that resemble the one behind fd.  The score is the estimated
  * percentage of the larger tree's content that the smaller one contains.
  * Directories above and below the one behind fd are left out. */
-int search_directories(struct searcher *s, int fd,
-		       const struct search_caller *caller, search_hits_fn *done,
-		       void *arg);
+int search_directories(struct search_job *job, int fd, struct search_hits *out);
 
 /* The entries of the directory behind fd that .similar shows: files with at
  * least one near-duplicate, and directories with such a file anywhere below. */
-int search_browse(struct searcher *s, int fd,
-		  const struct search_caller *caller, search_entries_fn *done,
-		  void *arg);
+int search_browse(struct search_job *job, int fd, struct search_entries *out);
+
+/* ---- */
 
 /* Whether files of the scan are still to be hashed, or some change all the
  * time.  Files that were closed a moment ago do not count, as a tree in use

@@ -25,12 +25,11 @@
  *   .elsewhere/097_ada:report.txt -> ada:/home/ada/report.txt
  *
  * The links lead nowhere on this host.  The mount sends a query as a datagram
- * (core/share/ask.h) to its kin-share, which answers.  Each request has a
- * thread of its own, ELSEWHERE_MAX at a time, which gives up after
- * ELSEWHERE_WAIT_S; nothing else waits for it.  If there is no kin-share, or it
+ * (core/share/ask.h) to its kin-share, which answers.  The job waits for it,
+ * ELSEWHERE_WAIT_S at most; nothing else does.  If there is no kin-share, or it
  * cannot answer, the state of the listing is "incomplete".
  */
-enum { ELSEWHERE_MAX = 8, ELSEWHERE_WAIT_S = 3 };
+enum { ELSEWHERE_WAIT_S = 3 };
 
 #define SOCKET_PATH "share/socket"
 
@@ -38,25 +37,22 @@ enum { ELSEWHERE_MAX = 8, ELSEWHERE_WAIT_S = 3 };
 enum { PIECE = 1 << 16, PIPE_BYTES = 1 << 20 };
 
 struct elsewhere_query {
-	struct listing_query *q;
+	const struct listing_query *q;
 	struct file_digests file;
 	struct search_hits hits;
 	char **targets; /* owned; as many as hits */
 	bool is_complete, is_cut;
 };
 
-static void answer_free(struct elsewhere_query *q)
+static void answer_release(struct elsewhere_query *q)
 {
 	size_t i;
 
-	for (i = 0; i < q->hits.count; i++) {
-		free(q->hits.hits[i].path);
+	for (i = 0; i < q->hits.count; i++)
 		free(q->targets[i]);
-	}
-	free(q->hits.hits);
 	free(q->targets);
+	search_hits_release(&q->hits);
 	file_digests_release(&q->file);
-	free(q);
 }
 
 /* ---- the answer ---- */
@@ -198,82 +194,39 @@ static int ask_share(struct elsewhere_query *q)
 	return err == -ENOMEM ? err : 0;
 }
 
-/* ---- the thread of a query ---- */
-
 static int make_listing(struct elsewhere_query *q, struct listing **out)
 {
 	struct listing *l;
 	size_t i;
-	int err = listing_from_hits(&q->hits, q->q->node->depth, &l);
+	int err = listing_from_hits(&q->hits, q->q->node->depth, out);
 
 	if (err)
 		return err;
+	l = *out;
 	for (i = 0; i < l->count; i++) {
 		free(l->items[i].target);
 		l->items[i].target = q->targets[i];
 		l->items[i].path = q->targets[i];
 		q->targets[i] = NULL;
 	}
-	err = listing_set_state(l, &q->file, !q->is_complete && !q->is_cut,
-				!q->is_complete, SIZE_MAX);
-	if (err)
-		listing_unref(l);
-	else
-		*out = l;
-	return err;
+	return listing_set_state(l, &q->file, !q->is_complete && !q->is_cut,
+				 !q->is_complete, SIZE_MAX);
 }
 
-static void *elsewhere_run(void *arg)
+int list_elsewhere(struct listing_query *query, int fd, struct listing **out)
 {
-	struct elsewhere_query *q = arg;
-	struct similar *s = q->q->fs->similar;
-	struct listing *l = NULL;
-	int err = 0;
-
-	if (q->file.state == DIGESTS_FRESH && q->file.digests.size)
-		err = ask_share(q);
-	if (!err)
-		err = make_listing(q, &l);
-	listing_query_end(q->q, err, l);
-	answer_free(q);
-	(void)pthread_mutex_lock(&s->lock);
-	s->askers--;
-	(void)pthread_cond_broadcast(&s->asker_ended);
-	(void)pthread_mutex_unlock(&s->lock);
-	return NULL;
-}
-
-int list_elsewhere(struct listing_query *query, int fd)
-{
-	struct similar *s = query->fs->similar;
-	struct elsewhere_query *q;
-	bool has_room = false;
-	pthread_t thread;
+	struct elsewhere_query q = { .q = query };
 	int err;
 
 	if (!query->caller.trusted)
 		return -EACCES;
-	q = calloc(1, sizeof(*q));
-	if (!q)
-		return -ENOMEM;
-	q->q = query;
-	err = engine_ask(query->fs->engine, fd, DIGEST_ALL, &q->file);
-	if (!err) {
-		(void)pthread_mutex_lock(&s->lock);
-		has_room = s->askers < ELSEWHERE_MAX;
-		s->askers += has_room;
-		(void)pthread_mutex_unlock(&s->lock);
-		err = has_room ?
-			      -pthread_create(&thread, NULL, elsewhere_run, q) :
-			      -EAGAIN;
-	}
-	if (!err) {
-		(void)pthread_detach(thread);
-		return 0;
-	}
-	(void)pthread_mutex_lock(&s->lock);
-	s->askers -= has_room;
-	(void)pthread_mutex_unlock(&s->lock);
-	answer_free(q);
+	err = engine_ask(query->fs->engine, fd, DIGEST_ALL, &q.file);
+	if (err)
+		return err;
+	if (q.file.state == DIGESTS_FRESH && q.file.digests.size)
+		err = ask_share(&q);
+	if (!err)
+		err = make_listing(&q, out);
+	answer_release(&q);
 	return err;
 }

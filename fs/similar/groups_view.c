@@ -33,30 +33,6 @@ enum { GROUPS_LISTED_MAX = 50000, GROUP_LINKS_MAX = 65536 };
 
 #define LIFETIME_MAX_NS INT64_C(60000000000)
 
-/* A listing that is being made. */
-struct groups_view {
-	struct listing_query *q;
-	struct similar_node
-		*list; /* that of the groups: q->node or its parent */
-	struct file_groups_watch watch;
-	int64_t began_ns;
-	struct file_groups *groups; /* a reference */
-	struct search_group_range range;
-	struct search_entries names; /* of groups so far */
-	struct search_hits hits;     /* of the group so far */
-	bool cut;
-};
-
-static void view_free(struct groups_view *v)
-{
-	file_groups_unref(v->groups);
-	search_entries_release(&v->names);
-	search_hits_release(&v->hits);
-	free(v);
-}
-
-static int request_files(struct groups_view *v);
-
 /* ---- the files of one group ---- */
 
 static int by_score(const void *a, const void *b)
@@ -68,13 +44,12 @@ static int by_score(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-/* Takes the paths. */
-static int add_links(struct groups_view *v, struct search_hits *hits)
+/* Takes the paths; sets cut of all. */
+static int add_links(struct search_hits *all, struct search_hits *hits)
 {
-	struct search_hits *all = &v->hits;
 	size_t i;
 
-	v->cut = hits->count > GROUP_LINKS_MAX - all->count;
+	all->cut = hits->count > GROUP_LINKS_MAX - all->count;
 	for (i = 0; i < hits->count && all->count < GROUP_LINKS_MAX; i++) {
 		struct search_hit *more =
 			array_with_room(all->hits, all->count, sizeof(*more));
@@ -88,40 +63,56 @@ static int add_links(struct groups_view *v, struct search_hits *hits)
 	return 0;
 }
 
-static int end_links(struct groups_view *v, struct listing **out)
+/* The next files; -ECANCELED also if the request was interrupted. */
+static int find_files(struct listing_query *q, struct file_groups *groups,
+		      struct search_group_range *range, struct search_hits *out)
 {
-	if (v->hits.count)
-		qsort(v->hits.hits, v->hits.count, sizeof(*v->hits.hits),
-		      by_score);
-	return listing_from_hits(&v->hits, v->q->node->depth, out);
+	if (atomic_load(&q->cancelled))
+		return -ECANCELED;
+	return search_group_files(q->job, groups, range, out);
 }
 
-/* Requests the files of the group that the node is named after; the name begins
- * with its rank in the listing. */
-static int request_group(struct groups_view *v, const struct listing *l)
+/* The files of the group that the node is named after; the name begins with its
+ * rank in the listing of the groups. */
+static int list_group(struct listing_query *q, const struct listing *groups,
+		      struct listing **out)
 {
-	const char *name = v->q->node->name;
+	const char *name = q->node->name;
 	unsigned long rank = strtoul(name, NULL, 10);
-
-	if (!listing_find(l, name) || !rank || rank > l->groups->set->count)
-		return -ENOENT;
-	if (!v->groups)
-		v->groups = file_groups_ref(l->groups);
-	v->cut = false;
-	v->range = (struct search_group_range){
+	struct search_group_range range = {
 		.from.group = (uint32_t)rank - 1,
 		.last = (uint32_t)rank - 1,
 	};
-	return request_files(v);
+	struct search_hits all = { 0 }, hits;
+	int err = 0;
+
+	if (!listing_find(groups, name) || !rank ||
+	    rank > groups->groups->set->count)
+		return -ENOENT;
+	while (!err && !range.end && !all.cut) {
+		err = find_files(q, groups->groups, &range, &hits);
+		if (!err) {
+			err = add_links(&all, &hits);
+			search_hits_release(&hits);
+		}
+	}
+	if (all.count)
+		qsort(all.hits, all.count, sizeof(*all.hits), by_score);
+	if (!err)
+		err = listing_from_hits(&all, q->node->depth, out);
+	if (!err)
+		err = listing_set_state(*out, NULL, groups->groups->incomplete,
+					all.cut, GROUP_LINKS_MAX);
+	search_hits_release(&all);
+	return err;
 }
 
 /* ---- the groups ---- */
 
 /* "0001_7_12M_report.txt" */
-static char *name_group(const struct groups_view *v, uint32_t number,
+static char *name_group(const struct group_set *set, uint32_t number,
 			const char *head)
 {
-	const struct group_set *set = v->groups->set;
 	const struct content_group *group = &set->groups[number];
 	const char *slash = strrchr(head, '/'),
 		   *base = slash ? slash + 1 : head;
@@ -142,18 +133,17 @@ static char *name_group(const struct groups_view *v, uint32_t number,
 	return buf_take(&b);
 }
 
-static int add_names(struct groups_view *v,
-		     const struct search_group_hits *files)
+/* Sets cut. */
+static int add_names(const struct group_set *set, struct search_entries *all,
+		     const struct search_hits *hits, bool *cut)
 {
-	const struct search_hits *hits = files->hits;
-	struct search_entries *all = &v->names;
 	size_t i;
 
-	v->cut = hits->count > GROUPS_LISTED_MAX - all->count;
+	*cut = hits->count > GROUPS_LISTED_MAX - all->count;
 	for (i = 0; i < hits->count && all->count < GROUPS_LISTED_MAX; i++) {
 		struct search_entry *more = array_with_room(
 			all->entries, all->count, sizeof(*more));
-		char *name = name_group(v, files->files[i].group,
+		char *name = name_group(set, hits->hits[i].group,
 					hits->hits[i].path);
 
 		if (more)
@@ -168,101 +158,31 @@ static int add_names(struct groups_view *v,
 	return 0;
 }
 
-/* Ends the listing of groups.  If the query is for one of them, keeps it, goes
- * on with the group's files, and leaves *out NULL. */
-static int end_names(struct groups_view *v, struct listing **out)
+/* A listing with a name for each group that has a head. */
+static int name_groups(struct listing_query *q, struct file_groups *groups,
+		       struct listing **out)
 {
-	struct listing *l = NULL;
-	int err = listing_from_entries(&v->names, &l);
+	struct search_group_range range = { .last = UINT32_MAX, .heads = true };
+	struct search_entries names = { 0 };
+	struct search_hits heads;
+	bool cut = false;
+	int err = 0;
 
+	while (!err && !range.end && !cut) {
+		err = find_files(q, groups, &range, &heads);
+		if (!err) {
+			err = add_names(groups->set, &names, &heads, &cut);
+			search_hits_release(&heads);
+		}
+	}
 	if (!err)
-		err = listing_set_state(l, NULL, v->groups->incomplete, v->cut,
+		err = listing_from_entries(&names, out);
+	if (!err)
+		err = listing_set_state(*out, NULL, groups->incomplete, cut,
 					GROUPS_LISTED_MAX);
-	if (!err && v->q->node != v->list)
-		err = credentials_copy(&v->q->caller.credentials,
-				       &l->credentials);
-	if (err) {
-		listing_unref(l);
-		return err;
-	}
-	l->groups = file_groups_ref(v->groups);
-	l->bytes += v->groups->set->member_count * sizeof(struct group_member) +
-		    v->groups->set->count * sizeof(struct content_group);
-	l->made_ns = clock_now_ns();
-	/* A listing that took longer is kept for longer. */
-	l->lifetime_ns = 10 * (l->made_ns - v->began_ns);
-	if (l->lifetime_ns > LIFETIME_MAX_NS)
-		l->lifetime_ns = LIFETIME_MAX_NS;
-	if (v->q->node == v->list) {
-		*out = l;
-		return 0;
-	}
-	node_keep_listing(v->q->fs, v->list, l);
-	err = request_group(v, l);
-	listing_unref(l);
+	search_entries_release(&names);
 	return err;
 }
-
-/* ---- the answers of the engine ---- */
-
-/* Takes l. */
-static void view_end(struct groups_view *v, int err, struct listing *l)
-{
-	if (l && !l->state)
-		err = listing_set_state(l, NULL, v->groups->incomplete, v->cut,
-					GROUP_LINKS_MAX);
-	if (err) {
-		listing_unref(l);
-		l = NULL;
-	}
-	listing_query_end(v->q, err, l);
-	view_free(v);
-}
-
-static void on_files(void *arg, int result,
-		     const struct search_group_hits *files)
-{
-	struct groups_view *v = arg;
-	struct listing *l = NULL;
-
-	if (!result && v->range.heads)
-		result = add_names(v, files);
-	else if (!result)
-		result = add_links(v, files->hits);
-	if (!result && !files->end && !v->cut) {
-		v->range.from = files->next;
-		result = request_files(v);
-	} else if (!result) {
-		result = v->range.heads ? end_names(v, &l) : end_links(v, &l);
-	}
-	if (result || l)
-		view_end(v, result, l);
-}
-
-static int request_files(struct groups_view *v)
-{
-	if (atomic_load(&v->q->cancelled))
-		return -ECANCELED;
-	return search_group_files(engine_searcher(v->q->fs->engine), v->groups,
-				  &v->range, &v->q->caller, on_files, v);
-}
-
-static void on_groups(void *arg, int result, struct file_groups *groups)
-{
-	struct groups_view *v = arg;
-
-	v->groups = groups;
-	v->range = (struct search_group_range){
-		.last = UINT32_MAX,
-		.heads = true,
-	};
-	if (!result)
-		result = request_files(v);
-	if (result)
-		view_end(v, result, NULL);
-}
-
-/* ---- starting the search ---- */
 
 /* The path of the directory of the view; "": SOURCE. */
 static int append_path(struct buf *out, const struct similar_node *directory)
@@ -277,43 +197,66 @@ static int append_path(struct buf *out, const struct similar_node *directory)
 	return err ? err : buf_append_text(out, directory->name);
 }
 
-static int find_groups(struct groups_view *v)
+/* Makes the listing of the groups below the directory; *out may be set on
+ * failure. */
+static int find_groups(struct listing_query *q,
+		       const struct similar_node *directory,
+		       struct listing **out)
 {
-	struct file_groups_query query = { 0 };
+	struct file_groups_query query = { .cancelled = &q->cancelled };
+	struct file_groups *groups = NULL;
+	int64_t began_ns = clock_now_ns(), took_ns;
 	struct buf path = { 0 };
-	int err = append_path(&path, v->list->parent);
+	int err = append_path(&path, directory);
 
 	if (!err && path.len)
 		err = search_paths_add(&query.within, path.data, path.len);
-	v->began_ns = clock_now_ns();
 	if (!err)
-		err = search_groups(engine_searcher(v->q->fs->engine), &query,
-				    &v->q->caller, &v->watch);
+		err = search_groups(q->job, &query, &groups);
+	if (!err)
+		err = name_groups(q, groups, out);
 	search_paths_release(&query.within);
 	buf_release(&path);
-	return err;
+	if (err) {
+		file_groups_unref(groups);
+		return err;
+	}
+	took_ns = clock_now_ns() - began_ns;
+	(*out)->groups = groups;
+	(*out)->bytes +=
+		groups->set->member_count * sizeof(struct group_member) +
+		groups->set->count * sizeof(struct content_group);
+	/* A listing that took longer is kept for longer. */
+	(*out)->lifetime_ns =
+		took_ns < LIFETIME_MAX_NS / 10 ? 10 * took_ns : LIFETIME_MAX_NS;
+	return 0;
 }
 
-int list_groups(struct listing_query *q, int fd)
+int list_groups(struct listing_query *q, int fd, struct listing **out)
 {
-	struct groups_view *v = calloc(1, sizeof(*v));
-	struct listing *l = NULL;
-	int err;
+	bool is_group = !q->node->view->entry;
+	struct similar_node *list = is_group ? q->node->parent : q->node;
+	struct listing *groups = NULL;
+	int err = 0;
 
 	(void)fd;
-	if (!v)
-		return -ENOMEM;
-	v->q = q;
-	v->list = q->node->view->entry ? q->node : q->node->parent;
-	v->watch.cancelled = &q->cancelled;
-	v->watch.done = on_groups;
-	v->watch.arg = v;
-	if (v->list != q->node)
-		l = node_kept_listing(q->fs, v->list, NULL,
-				      &q->caller.credentials);
-	err = l && l->groups ? request_group(v, l) : find_groups(v);
-	listing_unref(l);
-	if (err)
-		view_free(v);
+	if (!is_group)
+		return find_groups(q, list->parent, out);
+	groups = node_kept_listing(q->fs, list, NULL, &q->caller.credentials);
+	if (!groups || !groups->groups) {
+		listing_unref(groups);
+		groups = NULL;
+		err = find_groups(q, list->parent, &groups);
+		if (!err)
+			err = credentials_copy(&q->caller.credentials,
+					       &groups->credentials);
+		if (!err) {
+			groups->made_ns = clock_now_ns();
+			node_keep_listing(q->fs, list, groups);
+		}
+	}
+	if (!err)
+		err = list_group(q, groups, out);
+	listing_unref(groups);
 	return err;
 }

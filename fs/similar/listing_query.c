@@ -254,27 +254,6 @@ static int list_base(const struct listing_query *q,
 	return 0;
 }
 
-void listing_query_end(struct listing_query *q, int err, struct listing *l)
-{
-	assert(err || l);
-	if (l) {
-		l->credentials = q->caller.credentials;
-		q->caller.credentials = (struct credentials){ 0 };
-		l->listed_ctime_ns = q->listed_ctime_ns;
-		l->made_ns = clock_now_ns();
-		if (!(q->node->view->flags & VIEW_MIRRORS) && !is_base(q))
-			node_keep_listing(q->fs, q->node, l);
-	}
-	if (park_claim(&q->park)) {
-		if (err)
-			reply_error(q->park.req, err);
-		else
-			reply_wanted(q->park.req, q->fs, q->node, &q->want, l);
-	}
-	listing_unref(l);
-	query_free(q);
-}
-
 int listing_set_state(struct listing *l, const struct file_digests *file,
 		      bool incomplete, bool cut, size_t most)
 {
@@ -298,37 +277,21 @@ int listing_set_state(struct listing *l, const struct file_digests *file,
 	return err;
 }
 
-static void on_hits(void *arg, int result, struct search_hits *hits)
+/* Takes the hits. */
+static int list_hits(struct listing_query *q, struct search_hits *hits,
+		     struct listing **out)
 {
-	struct listing_query *q = arg;
-	struct listing *l = NULL;
+	int err = is_base(q) ? list_base(q, hits, out) :
+			       listing_from_hits(hits, q->node->depth, out);
 
-	if (!result)
-		result = is_base(q) ?
-				 list_base(q, hits, &l) :
-				 listing_from_hits(hits, q->node->depth, &l);
-	if (!result)
-		result = listing_set_state(l, &hits->file, hits->incomplete,
-					   hits->cut, q->fs->options.limit);
+	if (!err)
+		err = listing_set_state(*out, &hits->file, hits->incomplete,
+					hits->cut, q->fs->options.limit);
 	search_hits_release(hits);
-	if (result) {
-		listing_unref(l);
-		l = NULL;
-	}
-	listing_query_end(q, result, l);
+	return err;
 }
 
-static void on_entries(void *arg, int result, struct search_entries *entries)
-{
-	struct listing *l = NULL;
-
-	if (!result)
-		result = listing_from_entries(entries, &l);
-	search_entries_release(entries);
-	listing_query_end(arg, result, l);
-}
-
-int list_relation(struct listing_query *q, int fd)
+int list_relation(struct listing_query *q, int fd, struct listing **out)
 {
 	const struct search_file_query query = {
 		.fd = fd,
@@ -337,21 +300,30 @@ int list_relation(struct listing_query *q, int fd)
 		.timeout_ms = q->fs->options.wait_s * 1000,
 		.ticket = &q->park.ticket,
 	};
+	struct search_hits hits;
+	int err = search_file(q->job, &query, &hits);
 
-	return search_file(engine_searcher(q->fs->engine), &query, &q->caller,
-			   on_hits, q);
+	return err ? err : list_hits(q, &hits, out);
 }
 
-int list_directories(struct listing_query *q, int fd)
+int list_directories(struct listing_query *q, int fd, struct listing **out)
 {
-	return search_directories(engine_searcher(q->fs->engine), fd,
-				  &q->caller, on_hits, q);
+	struct search_hits hits;
+	int err = search_directories(q->job, fd, &hits);
+
+	return err ? err : list_hits(q, &hits, out);
 }
 
-int list_browsed(struct listing_query *q, int fd)
+int list_browsed(struct listing_query *q, int fd, struct listing **out)
 {
-	return search_browse(engine_searcher(q->fs->engine), fd, &q->caller,
-			     on_entries, q);
+	struct search_entries entries;
+	int err = search_browse(q->job, fd, &entries);
+
+	if (err)
+		return err;
+	err = listing_from_entries(&entries, out);
+	search_entries_release(&entries);
+	return err;
 }
 
 int similar_caller(struct fs *fs, fuse_req_t req, struct search_caller *out)
@@ -402,11 +374,45 @@ static struct listing_query *query_new(fuse_req_t req, struct fs *fs,
 	return q;
 }
 
+/* Keeps the listing with its node. */
+static void query_keep(struct listing_query *q, struct listing *l)
+{
+	l->credentials = q->caller.credentials;
+	q->caller.credentials = (struct credentials){ 0 };
+	l->listed_ctime_ns = q->listed_ctime_ns;
+	l->made_ns = clock_now_ns();
+	if (!(q->node->view->flags & VIEW_MIRRORS) && !is_base(q))
+		node_keep_listing(q->fs, q->node, l);
+}
+
+static void query_run(void *query, struct search_job *job)
+{
+	struct listing_query *q = query;
+	struct listing *l = NULL;
+	struct path_fd path;
+	int err = inode_path_fd(q->fs, q->node->real, &path);
+
+	q->job = job;
+	if (!err) {
+		err = q->node->view->list(q, path.fd, &l);
+		path_fd_close(&path);
+	}
+	if (!err)
+		query_keep(q, l);
+	if (park_claim(&q->park)) {
+		if (err)
+			reply_error(q->park.req, err);
+		else
+			reply_wanted(q->park.req, q->fs, q->node, &q->want, l);
+	}
+	listing_unref(l);
+	query_free(q);
+}
+
 static void query_start(fuse_req_t req, struct fs *fs, struct similar_node *n,
 			const struct listing_want *want)
 {
 	struct listing_query *q = query_new(req, fs, n, want);
-	struct path_fd path;
 	int err;
 
 	if (!q) {
@@ -417,13 +423,13 @@ static void query_start(fuse_req_t req, struct fs *fs, struct similar_node *n,
 		query_free(q);
 		return;
 	}
-	err = inode_path_fd(fs, n->real, &path);
-	if (!err) {
-		err = n->view->list(q, path.fd);
-		path_fd_close(&path);
-	}
-	if (err)
-		listing_query_end(q, err, NULL);
+	err = search_start_job(engine_searcher(fs->engine), &q->caller,
+			       query_run, q);
+	if (!err)
+		return;
+	if (park_claim(&q->park))
+		reply_error(req, err);
+	query_free(q);
 }
 
 void listing_answer(fuse_req_t req, struct similar_node *n,

@@ -23,15 +23,15 @@ struct listing_want {
 
 /*
  * Replies with what is wanted of the node's listing: of the kept one if that is
- * still valid, else of a new one.  For that the request is parked, and list() of
- * the node's view asks the engine or starts a thread; it never waits.  The
- * answer is given to listing_query_end().  If list() fails, that is not called.
+ * still valid, else of a new one.  For that the request is parked, and a job of the
+ * engine (core/search/search.h) calls list() of the node's view.
  */
 void listing_answer(fuse_req_t req, struct similar_node *n,
 		    const struct listing_want *want);
 
 struct listing_query {
 	struct park park;
+	struct search_job *job;
 	struct fs *fs;
 	struct similar_node *node; /* holds a reference */
 	struct listing_want want;  /* name: owned; fi: the next field */
@@ -41,10 +41,6 @@ struct listing_query {
 	int64_t listed_ctime_ns; /* of the listed file, before the query */
 };
 
-/* Replies, keeps the listing with its node, and frees the query.  Takes l; NULL
- * with an error. */
-void listing_query_end(struct listing_query *q, int err, struct listing *l);
-
 /* Sets the state of a listing.  file: NULL, or a listing of a file whose digests
  * are not known is in that file's state.  cut: there are more than most items;
  * SIZE_MAX: the number is not known.  -ENOMEM. */
@@ -53,11 +49,11 @@ int listing_set_state(struct listing *l, const struct file_digests *file,
 
 /* list() of the views of a file, of .dirs, of a directory, of .groups and each
  * group in it, and of .elsewhere (-EACCES: not for this caller). */
-int list_relation(struct listing_query *q, int fd);
-int list_directories(struct listing_query *q, int fd);
-int list_browsed(struct listing_query *q, int fd);
-int list_groups(struct listing_query *q, int fd);
-int list_elsewhere(struct listing_query *query, int fd);
+int list_relation(struct listing_query *q, int fd, struct listing **out);
+int list_directories(struct listing_query *q, int fd, struct listing **out);
+int list_browsed(struct listing_query *q, int fd, struct listing **out);
+int list_groups(struct listing_query *q, int fd, struct listing **out);
+int list_elsewhere(struct listing_query *q, int fd, struct listing **out);
 
 /* Replies with the entry of n; a reference to n becomes a lookup count.  real:
  * the stat of its file; NULL: not known. */

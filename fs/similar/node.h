@@ -35,9 +35,10 @@ enum {
 struct similar_view {
 	const char *name;              /* NULL: reached otherwise */
 	const struct similar_view *in; /* the row of its parent */
-	/* Makes the listing, see listing_query.h; NULL: the node is .query, a
-	 * regular file. */
-	int (*list)(struct listing_query *q, int fd);
+	/* Makes the listing, see listing_query.h; fd is the listed file's.  *out
+	 * may be set on failure, too.  NULL: the node is .query, a regular
+	 * file. */
+	int (*list)(struct listing_query *q, int fd, struct listing **out);
 	enum index_relation relation; /* for list_relation() */
 	unsigned flags;
 	const struct similar_view *entry; /* of items that are no links */
@@ -83,10 +84,7 @@ struct similar {
 	size_t kept_bytes;
 	uint64_t root_number;
 	struct share queries; /* of open .query files */
-	/* Of the view .elsewhere: threads, and the directory of the catalog
-	 * (O_PATH; -1: not known; constant). */
-	unsigned askers;
-	pthread_cond_t asker_ended;
+	/* The directory of the catalog (O_PATH; -1: not known; constant). */
 	int catalog_fd;
 	atomic_bool warned; /* of a real entry with the name of a view */
 	atomic_llong cached_until_ns; /* names in the kernel; 0: none */

@@ -19,6 +19,9 @@
 
 #define QUERY_TEXT_MAX ((size_t)128 << 10)
 
+/* Bytes of an answer that are made before they are read. */
+enum { FILES_AHEAD = 1 << 20, CHANGES_AHEAD = 1 << 16 };
+
 /* A parked read request. */
 struct query_read {
 	struct park park;
@@ -26,31 +29,30 @@ struct query_read {
 };
 
 /*
- * The answer to a query.  That to a query for groups is made while it is read:
- * the next files are requested from the engine when most of the earlier ones
- * have been read, so an answer of any length takes little memory.
+ * The answer to a query.  That to a query for groups is made while it is read: a
+ * job of the engine finds the next files when most of the earlier ones have been
+ * read, so an answer of any length takes little memory.
  *
- * The open file has a reference, each read has one, and a query that the engine
- * works on has one.  At most one query and one read wait at a time.
+ * The open file has a reference, each read has one, and a job has one.  At most
+ * one job and one read wait at a time.
  */
 struct query_answer {
 	struct fs *fs;
-	struct search_caller caller;  /* constant; owned */
-	enum query_asked kind;        /* constant */
-	enum index_relation relation; /* constant; not for groups */
-	struct file_groups_watch watch;
+	struct search_caller caller;     /* constant; owned */
+	struct query_text query;         /* constant; owned */
 	struct changes_watcher *watcher; /* constant; of changes */
 	atomic_bool cancelled;
 	pthread_mutex_t lock; /* everything below */
 	unsigned refs;
-	struct buf text;            /* the part of the answer made so far */
-	size_t taken;               /* bytes of text that were read */
-	struct query_read *reader;  /* owned; NULL: no read waits */
-	struct file_groups *groups; /* a reference; NULL: not found yet */
-	struct search_group_cursor next;
-	bool is_searching; /* the engine works on a query */
-	bool ended;        /* text is complete */
-	int err;           /* returned to the reader after text */
+	struct buf text;           /* the part of the answer made so far */
+	size_t taken;              /* bytes of text that were read */
+	struct query_read *reader; /* owned; NULL: no read waits */
+	bool is_searching;         /* a job of the engine makes text */
+	/* The job's: a reference, NULL: not found yet; and where to go on. */
+	struct file_groups *groups;
+	struct search_group_range range;
+	bool ended; /* text is complete */
+	int err;    /* returned to the reader after text */
 };
 
 /* An open .query. */
@@ -74,6 +76,7 @@ static void answer_unref(struct query_answer *a)
 	if (!last)
 		return;
 	credentials_release(&a->caller.credentials);
+	query_text_release(&a->query);
 	file_groups_unref(a->groups);
 	pthread_mutex_destroy(&a->lock);
 	if (a->watcher)
@@ -138,38 +141,37 @@ static void answer_reader(struct query_answer *a)
 	free(r);
 }
 
-/* ---- the engine ---- */
+/* ---- jobs ---- */
 
-/* Ends a query of the engine. */
-static void query_ended(struct query_answer *a, int err)
+static int add_hits(struct query_answer *a, struct search_job *job)
 {
-	pthread_mutex_lock(&a->lock);
-	a->is_searching = false;
-	if (!a->err)
-		a->err = err;
-	pthread_mutex_unlock(&a->lock);
-	answer_reader(a);
-	answer_unref(a);
-}
-
-static void on_hits(void *arg, int result, struct search_hits *hits)
-{
-	struct query_answer *a = arg;
+	const struct query_text *query = &a->query;
+	struct search_hits hits;
 	size_t i;
+	int err = search_content(
+		job,
+		&(struct search_content_query){
+			.digests = &query->digests,
+			.rules = query->rules,
+			.limit = query->limit,
+			.ignore = query->ignore,
+			.timeout_ms = a->fs->options.wait_s * 1000 },
+		&hits);
 
+	if (err)
+		return err;
 	pthread_mutex_lock(&a->lock);
-	for (i = 0; !result && i < hits->count; i++)
-		result = query_text_add_hit(&hits->hits[i], a->relation,
-					    &a->text);
-	if (!result)
-		result = query_text_add_end(hits->cut, hits->incomplete,
-					    &a->text);
-	if (result)
+	for (i = 0; !err && i < hits.count; i++)
+		err = query_text_add_hit(&hits.hits[i], query->rules.relation,
+					 &a->text);
+	if (!err)
+		err = query_text_add_end(hits.cut, hits.incomplete, &a->text);
+	if (err)
 		buf_release(&a->text);
-	a->ended = !result;
+	a->ended = !err;
 	pthread_mutex_unlock(&a->lock);
-	search_hits_release(hits);
-	query_ended(a, result);
+	search_hits_release(&hits);
+	return err;
 }
 
 /* Adds progress only if all text was read, because only the latest matters. */
@@ -185,63 +187,96 @@ static void on_progress(void *arg, unsigned thousandths)
 	answer_reader(a);
 }
 
-static void on_groups(void *arg, int result, struct file_groups *groups)
+static int find_groups(struct query_answer *a, struct search_job *job)
 {
-	struct query_answer *a = arg;
+	int err = search_groups(job, &a->query.groups, &a->groups);
 
+	if (err)
+		return err;
+	a->range = (struct search_group_range){ .last = UINT32_MAX,
+						.names = true };
 	pthread_mutex_lock(&a->lock);
-	a->groups = groups;
-	if (!result)
-		result = buf_append_format(
-			&a->text, "{\"threshold\":%d,\"groups\":%zu}\n",
-			groups->set->rules.threshold, groups->set->count);
+	err = buf_append_format(&a->text, "{\"threshold\":%d,\"groups\":%zu}\n",
+				a->groups->set->rules.threshold,
+				a->groups->set->count);
 	pthread_mutex_unlock(&a->lock);
-	query_ended(a, result);
+	return err;
 }
 
-static void on_files(void *arg, int result,
-		     const struct search_group_hits *files)
+static int add_files(struct query_answer *a, struct search_job *job)
 {
-	struct query_answer *a = arg;
+	struct search_hits hits;
+	int err = search_group_files(job, a->groups, &a->range, &hits);
 
+	if (err)
+		return err;
 	pthread_mutex_lock(&a->lock);
-	if (!result)
-		result = query_text_add_files(files, &a->text);
-	if (!result)
-		a->next = files->next;
-	if (!result && files->end) {
-		a->ended = true;
-		result = query_text_add_end(false, a->groups->incomplete,
-					    &a->text);
+	err = query_text_add_files(&hits, &a->text);
+	if (!err && a->range.end)
+		err = query_text_add_end(false, a->groups->incomplete,
+					 &a->text);
+	a->ended = !err && a->range.end;
+	pthread_mutex_unlock(&a->lock);
+	search_hits_release(&hits);
+	return err;
+}
+
+/* Whether there is little text, and may be more.  The caller holds the lock. */
+static bool wants_text(const struct query_answer *a)
+{
+	return !a->ended && !a->err && a->text.len - a->taken < FILES_AHEAD;
+}
+
+static void answer_run(void *answer, struct search_job *job)
+{
+	struct query_answer *a = answer;
+	bool more = true;
+	int err;
+
+	while (more) {
+		if (atomic_load(&a->cancelled))
+			err = -ECANCELED;
+		else if (a->query.kind == QUERY_CONTENT)
+			err = add_hits(a, job);
+		else
+			err = a->groups ? add_files(a, job) :
+					  find_groups(a, job);
+		pthread_mutex_lock(&a->lock);
+		a->err = err;
+		more = wants_text(a);
+		a->is_searching = more;
+		pthread_mutex_unlock(&a->lock);
+		answer_reader(a);
 	}
-	pthread_mutex_unlock(&a->lock);
-	query_ended(a, result);
+	answer_unref(a);
 }
 
-/* Requests the next files, if there is no other query and less than READ_AHEAD
- * of text: the engine finds them while the caller reads. */
-static void request_files(struct query_answer *a)
+/* Has a job add text, if there is none that does and little text is left. */
+static int start_job(struct query_answer *a)
 {
-	enum { READ_AHEAD = 1 << 20 };
-	struct search_group_range range = { .last = UINT32_MAX, .names = true };
-	bool ask;
+	bool starts;
 	int err;
 
 	pthread_mutex_lock(&a->lock);
-	ask = a->groups && !a->is_searching && !a->ended && !a->err &&
-	      a->text.len - a->taken < READ_AHEAD;
-	if (ask) {
+	starts = !a->is_searching && wants_text(a);
+	if (starts) {
 		a->is_searching = true;
 		a->refs++;
-		range.from = a->next;
 	}
 	pthread_mutex_unlock(&a->lock);
-	if (!ask)
-		return;
-	err = search_group_files(engine_searcher(a->fs->engine), a->groups,
-				 &range, &a->caller, on_files, a);
-	if (err)
-		query_ended(a, err);
+	if (!starts)
+		return 0;
+	err = search_start_job(engine_searcher(a->fs->engine), &a->caller,
+			       answer_run, a);
+	if (!err)
+		return 0;
+	pthread_mutex_lock(&a->lock);
+	a->is_searching = false;
+	a->err = err;
+	pthread_mutex_unlock(&a->lock);
+	answer_reader(a);
+	answer_unref(a);
+	return err;
 }
 
 /* ---- changes ---- */
@@ -250,13 +285,12 @@ static void request_files(struct query_answer *a)
  * watcher, which merges it. */
 static void add_changes(struct query_answer *a)
 {
-	enum { READ_AHEAD = 1 << 16 };
 	struct content_change change;
 	int got = 1;
 
 	pthread_mutex_lock(&a->lock);
 	while (got == 1 && !a->ended && !a->err &&
-	       a->text.len - a->taken < READ_AHEAD) {
+	       a->text.len - a->taken < CHANGES_AHEAD) {
 		got = changes_take(a->watcher, &change);
 		if (got == 1) {
 			a->err = query_text_add_change(&change, &a->text);
@@ -286,27 +320,26 @@ static void on_change(void *arg)
 	answer_reader(a);
 }
 
-/* No query of the engine has a reference. */
-static int watch_changes(struct query_answer *a, struct search_paths *within)
+static int watch_changes(struct query_answer *a)
 {
 	int err = buf_append_text(&a->text, "{\"watching\":true}\n");
 
-	a->refs = 1;
-	a->is_searching = false;
 	return err ? err :
-		     engine_watch_changes(a->fs->engine, &a->caller, within,
-					  on_change, a, &a->watcher);
+		     engine_watch_changes(a->fs->engine, &a->caller,
+					  &a->query.groups.within, on_change, a,
+					  &a->watcher);
 }
 
 static void add_text(struct query_answer *a)
 {
-	if (a->kind == QUERY_CHANGES)
+	if (a->query.kind == QUERY_CHANGES)
 		add_changes(a);
 	else
-		request_files(a);
+		(void)start_job(a);
 }
 
-/* Has the engine begin.  The caller gets a reference. */
+/* Has the engine begin.  Takes the query on success.  The caller gets a
+ * reference. */
 static int answer_new(struct fs *fs, const struct search_caller *caller,
 		      struct query_text *query, struct query_answer **out)
 {
@@ -318,32 +351,15 @@ static int answer_new(struct fs *fs, const struct search_caller *caller,
 		return err;
 	}
 	a->fs = fs;
-	a->kind = query->kind;
-	a->relation = query->rules.relation;
-	a->refs = 2;
-	a->is_searching = true;
-	a->watch.progress = on_progress;
-	a->watch.done = on_groups;
-	a->watch.arg = a;
-	a->watch.cancelled = &a->cancelled;
+	a->query = *query;
+	a->query.groups.cancelled = &a->cancelled;
+	a->query.groups.progress = on_progress;
+	a->query.groups.arg = a;
+	a->refs = 1;
 	pthread_mutex_init(&a->lock, NULL);
-	if (query->kind == QUERY_CHANGES)
-		err = watch_changes(a, &query->groups.within);
-	else if (query->kind == QUERY_GROUPS)
-		err = search_groups(engine_searcher(fs->engine), &query->groups,
-				    &a->caller, &a->watch);
-	else
-		err = search_content(
-			engine_searcher(fs->engine),
-			&(struct search_content_query){
-				.digests = &query->digests,
-				.rules = query->rules,
-				.limit = query->limit,
-				.ignore = query->ignore,
-				.timeout_ms = fs->options.wait_s * 1000 },
-			&a->caller, on_hits, a);
+	err = query->kind == QUERY_CHANGES ? watch_changes(a) : start_job(a);
 	if (err) {
-		a->refs = 1;
+		a->query = (struct query_text){ .kind = query->kind };
 		answer_unref(a);
 	} else {
 		*out = a;
@@ -540,7 +556,8 @@ static int ask_query(struct query_file *q, struct fs *fs)
 	if (!err) {
 		err = answer_new(fs, &q->caller, &query, &q->answer);
 		drop = err && query.kind != QUERY_CONTENT;
-		query_text_release(&query);
+		if (err)
+			query_text_release(&query);
 	}
 	if (drop)
 		buf_release(&q->text);
@@ -563,7 +580,7 @@ void query_read(fuse_req_t req, size_t size, const struct fuse_file_info *fi)
 	if (a) {
 		/* A query about a content that failed is asked again. */
 		pthread_mutex_lock(&a->lock);
-		failed = a->kind == QUERY_CONTENT && a->err;
+		failed = a->query.kind == QUERY_CONTENT && a->err;
 		pthread_mutex_unlock(&a->lock);
 	}
 	if (failed)

@@ -244,42 +244,41 @@ static json_t *digests_object(const char *lines)
 	return object;
 }
 
-static int add_file(const struct search_group_hit *file,
-		    const struct search_hit *hit, struct buf *out)
+static int add_file(const struct search_hit *hit, struct buf *out)
 {
-	char hex[2 * sizeof(file->xxh128) + 1];
+	char hex[2 * sizeof(hit->xxh128) + 1];
 	json_t *line;
 
-	hex_encode(file->xxh128, sizeof(file->xxh128), hex);
+	hex_encode(hit->xxh128, sizeof(hit->xxh128), hex);
 	line = json_pack("{s:I, s:i, s:I, s:I, s:s, s:I, s:I}", "group",
-			 (json_int_t)file->group, "score", hit->verdict.score,
-			 "size", (json_int_t)file->size, "on_disk",
+			 (json_int_t)hit->group, "score", hit->verdict.score,
+			 "size", (json_int_t)hit->identity.size, "on_disk",
 			 (json_int_t)hit->disk, "xxh128", hex, "mtime_ns",
 			 (json_int_t)time_in_order(hit->identity.mtime_ns),
 			 "nlink", (json_int_t)hit->nlink);
-	if (line && ((file->digests &&
+	if (line && ((hit->digests &&
 		      json_object_set_new(line, "digests",
-					  digests_object(file->digests))) ||
-		     (file->date != TEXT_NO_DATE &&
+					  digests_object(hit->digests))) ||
+		     (hit->date != TEXT_NO_DATE &&
 		      json_object_set_new(line, "document_date",
-					  json_integer(file->date))))) {
+					  json_integer(hit->date))))) {
 		json_decref(line);
 		line = NULL;
 	}
 	return add_path(line, "path", hit->path, out);
 }
 
-int query_text_add_files(const struct search_group_hits *files, struct buf *out)
+int query_text_add_files(const struct search_hits *hits, struct buf *out)
 {
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i < files->hits->count && !err; i++) {
-		const struct search_hit *hit = &files->hits->hits[i];
+	for (i = 0; i < hits->count && !err; i++) {
+		const struct search_hit *hit = &hits->hits[i];
 
 		err = hit->link ?
 			      add_path(json_object(), "link", hit->path, out) :
-			      add_file(&files->files[i], hit, out);
+			      add_file(hit, out);
 	}
 	return err;
 }

@@ -38,8 +38,7 @@ void query_text_release(struct query_text *q);
 /* Appends the lines of an answer. */
 int query_text_add_hit(const struct search_hit *hit,
 		       enum index_relation relation, struct buf *out);
-int query_text_add_files(const struct search_group_hits *files,
-			 struct buf *out);
+int query_text_add_files(const struct search_hits *hits, struct buf *out);
 int query_text_add_change(const struct content_change *change, struct buf *out);
 int query_text_add_end(bool cut, bool incomplete, struct buf *out);
 

@@ -73,8 +73,6 @@ int similar_open(struct fs *fs)
 	err = -pthread_mutex_init(&s->lock, NULL);
 	if (!err)
 		err = node_table_init(s);
-	if (!err)
-		err = -pthread_cond_init(&s->asker_ended, NULL);
 	if (err) {
 		free(s->buckets);
 		free(s);
@@ -85,18 +83,6 @@ int similar_open(struct fs *fs)
 	s->root_number = node_number_below(1, fs->options.similar_name);
 	fs->similar = s;
 	return 0;
-}
-
-void similar_stop(struct fs *fs)
-{
-	struct similar *s = fs->similar;
-
-	if (!s)
-		return;
-	pthread_mutex_lock(&s->lock);
-	while (s->askers)
-		pthread_cond_wait(&s->asker_ended, &s->lock);
-	pthread_mutex_unlock(&s->lock);
 }
 
 void similar_set_catalog(struct fs *fs, const char *directory)
@@ -116,7 +102,6 @@ void similar_free(struct fs *fs)
 	node_table_release(fs);
 	if (s->catalog_fd >= 0)
 		(void)close(s->catalog_fd);
-	pthread_cond_destroy(&s->asker_ended);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 	fs->similar = NULL;

@@ -21,7 +21,7 @@ struct fs;
  * its listing is made.  An open .query (query_file.h) has a query and its answer.
  *
  * opendir asks for a listing (listing_query.c): the request is parked, and a
- * thread of the engine makes the listing, keeps it with its node and replies.
+ * job of the engine makes the listing, keeps it with its node and replies.
  * readdir reads the listing of the handle.  A lookup of a link is answered from
  * the node's listing if that was made for the same credentials and is young, and
  * if the listed file and the link's file have not changed on disk; otherwise the
@@ -49,8 +49,6 @@ void similar_free(struct fs *fs);
 
 /* Called before the first request. */
 void similar_set_catalog(struct fs *fs, const char *directory);
-/* Waits for the threads that query kin-share. */
-void similar_stop(struct fs *fs);
 
 /* The names of views; no listing has them. */
 #define SIMILAR_WITHIN ".within"

@@ -191,7 +191,6 @@ struct outcome {
 	bool done;
 	int calls;
 	int result;
-	struct search_hits hits;
 	struct file_digests answer;
 	struct parked_request parked; /* the request, of tests of the queue */
 };
@@ -218,15 +217,6 @@ static inline void on_answer(void *arg, int result, struct file_digests *answer)
 	pthread_mutex_lock(&o->lock);
 	if (answer)
 		o->answer = *answer;
-	outcome_set(o, result);
-}
-
-static inline void on_hits(void *arg, int result, struct search_hits *hits)
-{
-	struct outcome *o = arg;
-
-	pthread_mutex_lock(&o->lock);
-	o->hits = *hits;
 	outcome_set(o, result);
 }
 
@@ -391,20 +381,58 @@ static inline void assert_digests_of(const struct digests *have,
 	digests_release(&want);
 }
 
+/* ---- queries ---- */
+
+struct query_run {
+	struct outcome o;
+	int (*ask)(void *arg, struct search_job *job);
+	void *arg;
+};
+
+static inline void query_run(void *arg, struct search_job *job)
+{
+	struct query_run *r = arg;
+	int result = r->ask(r->arg, job);
+
+	pthread_mutex_lock(&r->o.lock);
+	outcome_set(&r->o, result);
+}
+
+/* Has a thread of the engine call ask(), and waits for it. */
+static inline int query(struct fixture *f, const struct search_caller *caller,
+			int (*ask)(void *arg, struct search_job *job),
+			void *arg)
+{
+	struct query_run r = { .o = OUTCOME_INIT, .ask = ask, .arg = arg };
+
+	assert_int_equal(search_start_job(engine_searcher(f->engine), caller,
+					  query_run, &r),
+			 0);
+	return outcome_wait(&r.o);
+}
+
+struct similar_query {
+	struct search_file_query q;
+	struct search_hits *out;
+};
+
+static inline int ask_similar(void *arg, struct search_job *job)
+{
+	struct similar_query *s = arg;
+
+	return search_file(job, &s->q, s->out);
+}
+
 static inline void find_similar(struct fixture *f, const char *path,
 				struct search_hits *out)
 {
-	struct search_caller caller = { .trusted = true };
-	struct outcome o = OUTCOME_INIT;
-	struct search_file_query q = { .fd = open_file(f, path),
-				       .timeout_ms = DEADLINE_S * 1000 };
+	static const struct search_caller caller = { .trusted = true };
+	struct similar_query s = { .q = { .fd = open_file(f, path),
+					  .timeout_ms = DEADLINE_S * 1000 },
+				   .out = out };
 
-	assert_int_equal(search_file(engine_searcher(f->engine), &q, &caller,
-				     on_hits, &o),
-			 0);
-	assert_int_equal(outcome_wait(&o), 0);
-	close(q.fd);
-	*out = o.hits;
+	assert_int_equal(query(f, &caller, ask_similar, &s), 0);
+	close(s.q.fd);
 }
 
 static inline const struct search_hit *find_hit(const struct search_hits *hits,

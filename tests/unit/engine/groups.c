@@ -66,26 +66,15 @@ static int tear_down(void **state)
 /* ---- searching ---- */
 
 struct groups_outcome {
-	struct outcome o;
+	struct file_groups_query query;
 	struct file_groups *groups;
-	struct file_groups_watch watch;
 	atomic_bool cancelled;
-	bool end;
 	atomic_uint progress; /* calls */
 	/* "0:100:docs/a 0:..." of all files, sorted, and where to go on */
 	char text[4096];
 	size_t files;
 	struct search_group_range range;
 };
-
-static void on_groups(void *arg, int result, struct file_groups *groups)
-{
-	struct groups_outcome *g = arg;
-
-	pthread_mutex_lock(&g->o.lock);
-	g->groups = groups;
-	outcome_set(&g->o, result);
-}
 
 static void on_progress(void *arg, unsigned thousandths)
 {
@@ -95,72 +84,65 @@ static void on_progress(void *arg, unsigned thousandths)
 	atomic_fetch_add(&g->progress, 1);
 }
 
-static void outcome_init(struct groups_outcome *g)
+static void outcome_init(struct groups_outcome *g,
+			 const struct file_groups_query *query)
 {
-	*g = (struct groups_outcome){ .o = OUTCOME_INIT };
-	g->watch = (struct file_groups_watch){
-		.cancelled = &g->cancelled,
-		.progress = on_progress,
-		.done = on_groups,
-		.arg = g,
-	};
+	*g = (struct groups_outcome){ .query = *query };
+	g->query.cancelled = &g->cancelled;
+	g->query.progress = on_progress;
+	g->query.arg = g;
 }
 
-static int find_groups(struct fixture *f, const struct file_groups_query *query,
+static int ask_groups(void *arg, struct search_job *job)
+{
+	struct groups_outcome *g = arg;
+
+	return search_groups(job, &g->query, &g->groups);
+}
+
+static int find_groups(struct fixture *f, const struct file_groups_query *q,
 		       bool trusted, struct groups_outcome *g)
 {
 	struct search_caller caller = { .trusted = trusted };
 	int err;
 
-	outcome_init(g);
+	outcome_init(g, q);
 	assert_int_equal(credentials_own(&caller.credentials), 0);
-	err = search_groups(engine_searcher(f->engine), query, &caller,
-			    &g->watch);
+	err = query(f, &caller, ask_groups, g);
 	credentials_release(&caller.credentials);
-	assert_int_equal(err, 0);
-	return outcome_wait(&g->o);
+	return err;
 }
 
-static void on_files(void *arg, int result,
-		     const struct search_group_hits *files)
+static int ask_files(void *arg, struct search_job *job)
 {
 	struct groups_outcome *g = arg;
+	struct search_hits hits;
 	size_t i, len = strlen(g->text);
+	int err = search_group_files(job, g->groups, &g->range, &hits);
 
-	pthread_mutex_lock(&g->o.lock);
-	for (i = 0; !result && i < files->hits->count; i++)
+	if (err)
+		return err;
+	for (i = 0; i < hits.count; i++)
 		len += (size_t)snprintf(
 			g->text + len, sizeof(g->text) - len, "%u:%s%s ",
-			files->files[i].group,
-			files->hits->hits[i].verdict.score == 100 ? "head:" :
-								    "",
-			files->hits->hits[i].path);
-	if (!result) {
-		g->files += files->hits->count;
-		g->range.from = files->next;
-		g->end = files->end;
-	}
-	outcome_set(&g->o, result);
+			hits.hits[i].group,
+			hits.hits[i].verdict.score == 100 ? "head:" : "",
+			hits.hits[i].path);
+	g->files += hits.count;
+	search_hits_release(&hits);
+	return 0;
 }
 
 static void list_files(struct fixture *f, struct groups_outcome *g,
 		       struct search_group_range range)
 {
-	struct search_caller caller = { .trusted = true };
+	static const struct search_caller caller = { .trusted = true };
 
 	g->range = range;
-	g->end = false;
 	g->files = 0;
 	g->text[0] = '\0';
-	assert_int_equal(credentials_own(&caller.credentials), 0);
-	while (!g->end) {
-		assert_int_equal(search_group_files(engine_searcher(f->engine),
-						    g->groups, &g->range,
-						    &caller, on_files, g),
-				 0);
-		assert_int_equal(outcome_wait(&g->o), 0);
-	}
-	credentials_release(&caller.credentials);
+	while (!g->range.end)
+		assert_int_equal(query(f, &caller, ask_files, g), 0);
 }
 
 static const struct search_group_range all = { .last = UINT32_MAX };
@@ -276,19 +258,14 @@ WITH_FIXTURE(test_changed)
 WITH_FIXTURE(test_cancelled)
 {
 	struct tree *t = *state;
-	const struct file_groups_query query = { 0 };
-	struct search_caller caller = { .trusted = true };
+	const struct file_groups_query every = { 0 };
+	static const struct search_caller caller = { .trusted = true };
 	struct groups_outcome g;
 
-	outcome_init(&g);
+	outcome_init(&g, &every);
 	atomic_store(&g.cancelled, true);
-	assert_int_equal(credentials_own(&caller.credentials), 0);
-	assert_int_equal(search_groups(engine_searcher(t->f.engine), &query,
-				       &caller, &g.watch),
-			 0);
-	assert_int_equal(outcome_wait(&g.o), -ECANCELED);
+	assert_int_equal(query(&t->f, &caller, ask_groups, &g), -ECANCELED);
 	assert_null(g.groups);
-	credentials_release(&caller.credentials);
 	check_all(&t->f, true);
 }
 
@@ -297,23 +274,27 @@ WITH_FIXTURE(test_many)
 {
 	enum { MANY = 8 };
 	struct tree *t = *state;
-	const struct file_groups_query query = { 0 };
-	struct search_caller caller = { .trusted = true };
+	const struct file_groups_query every = { 0 };
+	static struct search_caller callers[MANY];
 	static struct groups_outcome g[MANY];
+	static struct query_run runs[MANY];
 	int i;
 
-	assert_int_equal(credentials_own(&caller.credentials), 0);
 	for (i = 0; i < MANY; i++) {
-		outcome_init(&g[i]);
-		caller.credentials.uid = (uid_t)i;
-		assert_int_equal(search_groups(engine_searcher(t->f.engine),
-					       &query, &caller, &g[i].watch),
+		outcome_init(&g[i], &every);
+		callers[i].trusted = true;
+		callers[i].credentials.uid = (uid_t)i;
+		runs[i] = (struct query_run){ .o = OUTCOME_INIT,
+					      .ask = ask_groups,
+					      .arg = &g[i] };
+		assert_int_equal(search_start_job(engine_searcher(t->f.engine),
+						  &callers[i], query_run,
+						  &runs[i]),
 				 0);
 	}
 	for (i = 0; i < MANY; i++) {
-		assert_int_equal(outcome_wait(&g[i].o), 0);
+		assert_int_equal(outcome_wait(&runs[i].o), 0);
 		assert_int_equal(g[i].groups->set->count, 2);
 		file_groups_unref(g[i].groups);
 	}
-	credentials_release(&caller.credentials);
 }

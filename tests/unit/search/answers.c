@@ -173,6 +173,25 @@ static void end_job(struct world *w)
 		     queue_take(&w->queue, WORKER_SERVING, NULL, &feed));
 }
 
+static unsigned held(struct world *w)
+{
+	unsigned count;
+
+	pthread_mutex_lock(&w->searcher->lock);
+	count = w->searcher->held;
+	pthread_mutex_unlock(&w->searcher->lock);
+	return count;
+}
+
+static void wait_until_parked(struct world *w)
+{
+	struct queue_counts counts;
+
+	do
+		queue_counts(&w->queue, &counts);
+	while (!counts.waiting);
+}
+
 WITH_TREE(test_a_query_waits_for_digests_and_for_the_committer)
 {
 	struct world *w = *state;
@@ -183,10 +202,13 @@ WITH_TREE(test_a_query_waits_for_digests_and_for_the_committer)
 	w->commit.posted = 7;
 	search_start(w->searcher, NULL);
 	assert_int_equal(ask(w, FILES, "copy0", &trusted, &a), 0);
-	assert_null(w->searcher->held);
+	wait_until_parked(w);
+	assert_int_equal(held(w), 0);
 	end_job(w);
+	while (!held(w))
+		;
 	search_committed(w->searcher, 6);
-	assert_non_null(w->searcher->held);
+	assert_int_equal(held(w), 1);
 	assert_false(a.done);
 	search_committed(w->searcher, 7);
 	assert_int_equal(answer_wait(&a), 0);
@@ -203,6 +225,8 @@ WITH_TREE(test_digests_are_asked_for_again_if_the_file_changed)
 	w->commit.posted = 7;
 	search_start(w->searcher, NULL);
 	assert_int_equal(ask(w, FILES, "copy0", &trusted, &a), 0);
+	while (!held(w))
+		;
 	doubt(w, "copy0", true);
 	search_committed(w->searcher, 7);
 	assert_int_equal(answer_wait(&a), 0);
@@ -222,6 +246,7 @@ WITH_TREE(test_a_wait_that_fails_ends_the_query)
 	search_start(w->searcher, NULL);
 	queue_ticket_init(&ticket);
 	assert_int_equal(ask_by(w, FILES, "copy0", &trusted, &ticket, &a), 0);
+	wait_until_parked(w);
 	queue_give_up_waiting(&w->queue, ticket.number);
 	assert_int_equal(answer_wait(&a), -EINTR);
 	answer_release(&a);
@@ -230,16 +255,35 @@ WITH_TREE(test_a_wait_that_fails_ends_the_query)
 WITH_TREE(test_queries_are_canceled_at_the_end)
 {
 	struct world *w = *state;
-	struct answer ready, held;
+	struct answer first, second;
 
 	make_files(w, "", "copy", 2, 1, false);
-	assert_int_equal(ask(w, BROWSE, "", &trusted, &ready), 0);
 	w->commit.posted = 7;
-	assert_int_equal(ask(w, FILES, "copy0", &trusted, &held), 0);
+	assert_int_equal(ask(w, BROWSE, "", &trusted, &first), 0);
+	assert_int_equal(ask(w, FILES, "copy0", &trusted, &second), 0);
+	search_start(w->searcher, NULL);
+	while (held(w) < 2)
+		;
 	atomic_store(&w->stopping, true);
 	search_stop(w->searcher);
-	assert_int_equal(answer_wait(&ready), -ECANCELED);
-	assert_int_equal(answer_wait(&held), -ECANCELED);
-	answer_release(&ready);
-	answer_release(&held);
+	assert_int_equal(answer_wait(&first), -ECANCELED);
+	assert_int_equal(answer_wait(&second), -ECANCELED);
+	answer_release(&first);
+	answer_release(&second);
+	assert_int_equal(ask(w, BROWSE, "", &trusted, &first), -ECANCELED);
+	close(first.fd);
+}
+
+/* No thread was ever started. */
+WITH_TREE(test_jobs_without_a_thread_end_at_the_end)
+{
+	struct world *w = *state;
+	struct answer a;
+
+	make_files(w, "", "copy", 2, 1, false);
+	assert_int_equal(ask(w, BROWSE, "", &trusted, &a), 0);
+	atomic_store(&w->stopping, true);
+	search_stop(w->searcher);
+	assert_int_equal(answer_wait(&a), -ECANCELED);
+	answer_release(&a);
 }

@@ -22,7 +22,15 @@
  */
 enum { LEN = 20000, USER = 4000, OTHER = 60001 };
 
+enum kind { FILES, DIRECTORIES, BROWSE };
+
+struct world;
+
 struct answer {
+	struct world *w;
+	enum kind kind;
+	int fd;
+	const struct queue_ticket *ticket;
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
 	bool done;
@@ -294,41 +302,29 @@ static inline int tear_down(void **state)
 
 /* ---- queries ---- */
 
-static struct world *current; /* whose answers are counted */
-
-static inline void answer_init(struct answer *a)
+static inline void run(void *arg, struct search_job *job)
 {
-	memset(a, 0, sizeof(*a));
-	pthread_mutex_init(&a->lock, NULL);
-	pthread_cond_init(&a->cond, NULL);
-}
+	struct answer *a = arg;
+	const struct search_file_query question = { .fd = a->fd,
+						    .relation = INDEX_ALIKE,
+						    .timeout_ms = 600000,
+						    .ticket = a->ticket };
+	int result;
 
-static inline void finish(struct answer *a, int result)
-{
+	if (a->kind == FILES)
+		result = search_file(job, &question, &a->hits);
+	else if (a->kind == DIRECTORIES)
+		result = search_directories(job, a->fd, &a->hits);
+	else
+		result = search_browse(job, a->fd, &a->entries);
+	close(a->fd);
 	pthread_mutex_lock(&a->lock);
-	a->place = atomic_fetch_add(&current->answered, 1) + 1;
+	a->place = atomic_fetch_add(&a->w->answered, 1) + 1;
 	a->by = pthread_self();
 	a->result = result;
 	a->done = true;
 	pthread_cond_signal(&a->cond);
 	pthread_mutex_unlock(&a->lock);
-}
-
-static inline void on_hits(void *arg, int result, struct search_hits *hits)
-{
-	struct answer *a = arg;
-
-	a->hits = *hits;
-	finish(a, result);
-}
-
-static inline void on_entries(void *arg, int result,
-			      struct search_entries *entries)
-{
-	struct answer *a = arg;
-
-	a->entries = *entries;
-	finish(a, result);
 }
 
 static inline int answer_wait(struct answer *a)
@@ -348,29 +344,16 @@ static inline void answer_release(struct answer *a)
 	pthread_cond_destroy(&a->cond);
 }
 
-enum kind { FILES, DIRECTORIES, BROWSE };
-
 static inline int ask_by(struct world *w, enum kind kind, const char *path,
 			 const struct search_caller *caller,
 			 const struct queue_ticket *ticket, struct answer *a)
 {
-	struct search_file_query question = { .relation = INDEX_ALIKE,
-					      .timeout_ms = 600000,
-					      .ticket = ticket };
-	int fd = openat(w->fd, *path ? path : ".", O_PATH | O_CLOEXEC), err;
-
-	assert_true(fd >= 0);
-	answer_init(a);
-	current = w;
-	question.fd = fd;
-	if (kind == FILES)
-		err = search_file(w->searcher, &question, caller, on_hits, a);
-	else if (kind == DIRECTORIES)
-		err = search_directories(w->searcher, fd, caller, on_hits, a);
-	else
-		err = search_browse(w->searcher, fd, caller, on_entries, a);
-	close(fd);
-	return err;
+	*a = (struct answer){ .w = w, .kind = kind, .ticket = ticket };
+	a->fd = openat(w->fd, *path ? path : ".", O_PATH | O_CLOEXEC);
+	assert_true(a->fd >= 0);
+	pthread_mutex_init(&a->lock, NULL);
+	pthread_cond_init(&a->cond, NULL);
+	return search_start_job(w->searcher, caller, run, a);
 }
 
 static inline int ask(struct world *w, enum kind kind, const char *path,

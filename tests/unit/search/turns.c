@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/search/search_impl.h"
 #include "tests/unit/search/fixture.h"
 
 /* Answers that take several turns of the threads of a search. */
@@ -116,13 +117,25 @@ WITH_TREE(test_the_same_for_a_caller_that_cannot_see_all)
 	answer_release(&a);
 }
 
-/* Users with large directories, more of them than threads, do not keep a user
+static size_t waiting_for_a_slot(struct world *w)
+{
+	const struct search_job *job;
+	size_t count = 0;
+
+	pthread_mutex_lock(&w->searcher->lock);
+	for (job = w->searcher->ready; job; job = job->next)
+		count++;
+	pthread_mutex_unlock(&w->searcher->lock);
+	return count;
+}
+
+/* Users with large directories, more of them than slots, do not keep a user
  * with a small one waiting until they are done, although they came first. */
 WITH_TREE(test_large_directories_leave_room_for_a_small_one)
 {
 	enum { LARGE = 3 * SEARCH_SLOTS };
 	struct world *w = *state;
-	struct search_caller caller = { .trusted = true };
+	static struct search_caller callers[LARGE + 1];
 	struct answer large[LARGE], small;
 	unsigned i;
 
@@ -131,16 +144,21 @@ WITH_TREE(test_large_directories_leave_room_for_a_small_one)
 	make_files(w, "large", "copy", 100, 1, false);
 	make_files(w, "small", "copy", 2, 2, false);
 	w->searcher->turn_work = 1;
-	w->searcher->slot_count = 1; /* so that turns alone decide */
-	for (i = 0; i < LARGE; i++) {
-		caller.credentials.uid = USER + i;
-		assert_int_equal(ask(w, BROWSE, "large", &caller, &large[i]),
-				 0);
-	}
-	caller.credentials.uid = USER + LARGE;
-	assert_int_equal(ask(w, BROWSE, "small", &caller, &small), 0);
+	w->searcher->slot_count = 0; /* until all of the large ones wait */
 	search_start(w->searcher, NULL);
-	assert_int_equal(answer_wait(&small), 0);
+	for (i = 0; i <= LARGE; i++) {
+		callers[i].trusted = true;
+		callers[i].credentials.uid = USER + i;
+	}
+	for (i = 0; i < LARGE; i++)
+		assert_int_equal(
+			ask(w, BROWSE, "large", &callers[i], &large[i]), 0);
+	while (waiting_for_a_slot(w) < LARGE)
+		;
+	pthread_mutex_lock(&w->searcher->lock);
+	w->searcher->slot_count = 1; /* so that turns alone decide */
+	pthread_mutex_unlock(&w->searcher->lock);
+	get(w, BROWSE, "small", &callers[LARGE], &small);
 	assert_int_equal(small.place, 1);
 	assert_int_equal(small.entries.count, 2);
 	answer_release(&small);
