@@ -22,4 +22,8 @@ void thread_lower_io(void);
 /* Sets what top(1) shows of the calling thread: 15 characters at most. */
 void thread_set_name(const char *name);
 
+/* How many processors the calling thread may run on: those of its cpuset or
+ * of taskset(1), not all that the machine has.  At least 1. */
+unsigned processors_usable(void);
+
 #endif

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
-#include "core/base/processors.h"
 #include "core/engine/engine_impl.h"
 #include "core/source/file.h"
 #include "core/source/source.h"

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/base/processors.h"
+#include "core/base/thread.h"
 #include "fs/fs.h"
 
 #define STUCK_NS 1000000L            /* work on a request; then it is stuck */

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
-#include "core/base/processors.h"
+#include "core/base/thread.h"
 #include "core/base/utf8.h"
 #include "core/cli/digest/digest_job.h"
 #include "core/cli/digest/foreign.h"
