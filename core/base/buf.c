@@ -88,24 +88,6 @@ int buf_append_format(struct buf *b, const char *format, ...)
 	return 0;
 }
 
-int buf_copy_piece(const struct buf *b, size_t *taken, size_t max,
-		   char **piece_out, size_t *len_out)
-{
-	size_t left = b->len - *taken, len = left < max ? left : max;
-	char *piece = NULL;
-
-	if (len) {
-		piece = malloc(len);
-		if (!piece)
-			return -ENOMEM;
-		memcpy(piece, b->data + *taken, len);
-		*taken += len;
-	}
-	*piece_out = piece;
-	*len_out = len;
-	return 0;
-}
-
 char *buf_take(struct buf *b)
 {
 	char *data = b->data;

@@ -24,11 +24,6 @@ int buf_append_text(struct buf *b, const char *text);
 int buf_append_format(struct buf *b, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Copies what is behind the first *taken bytes, max at most, and adds its
- * length to *taken; the caller frees it.  NULL with length 0: there is nothing. */
-int buf_copy_piece(const struct buf *b, size_t *taken, size_t max,
-		   char **piece_out, size_t *len_out);
-
 /* Gives the content away; the caller frees it.  b is empty afterwards. */
 char *buf_take(struct buf *b);
 

@@ -68,42 +68,37 @@ static void replace_slashes(char *name)
 /* A copy without a path (kin-share --no-paths) is listed as "not told". */
 static int take_copy(struct elsewhere_query *q, int score, const json_t *copy)
 {
-	const char *host = json_string_value(json_object_get(copy, "host"));
-	char *path = json_get_path(copy, "path"), *label = NULL;
-	const char *base, *shown = path ? path : "not told";
-	struct search_hit *hits;
-	char **targets;
-	int err = -ENOMEM;
+	const char *host =
+		json_string_value(json_object_get(copy, "host")) ?: "?";
+	char *path = json_get_path(copy, "path"), *name = NULL, *target = NULL;
+	const char *shown = path ? path : "not told",
+		   *slash = strrchr(shown, '/');
+	struct search_hit *hits =
+		array_with_room(q->hits.hits, q->hits.count, sizeof(*hits));
+	char **targets =
+		array_with_room(q->targets, q->hits.count, sizeof(*targets));
 
-	hits = array_with_room(q->hits.hits, q->hits.count, sizeof(*hits));
 	if (hits)
 		q->hits.hits = hits;
-	targets = array_with_room(q->targets, q->hits.count, sizeof(*targets));
 	if (targets)
 		q->targets = targets;
-	if (hits && targets)
-		label = strdup(host ? host : "?");
-	if (label) {
-		replace_slashes(label);
-		base = strrchr(shown, '/');
-		hits += q->hits.count;
-		targets += q->hits.count;
-		*hits = (struct search_hit){ .verdict.score = score };
-		*targets = NULL;
-		q->hits.count++;
-		if (asprintf(&hits->path, "%s:%s", label,
-			     base ? base + 1 : shown) < 0)
-			hits->path = NULL;
-		else if (asprintf(targets, "%s:%s", label, shown) < 0)
-			*targets = NULL;
-		else
-			err = 0;
-		if (!err)
-			replace_slashes(hits->path);
-	}
-	free(label);
+	if (asprintf(&name, "%s:%s", host, slash ? slash + 1 : shown) < 0)
+		name = NULL;
+	if (name)
+		replace_slashes(name);
+	if (name &&
+	    asprintf(&target, "%.*s:%s", (int)strlen(host), name, shown) < 0)
+		target = NULL;
 	free(path);
-	return err;
+	if (!hits || !targets || !target) {
+		free(name);
+		free(target);
+		return -ENOMEM;
+	}
+	hits[q->hits.count] =
+		(struct search_hit){ .path = name, .verdict.score = score };
+	targets[q->hits.count++] = target;
+	return 0;
 }
 
 /* Reads the lines of the answer up to that with "end". */

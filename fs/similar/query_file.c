@@ -44,8 +44,7 @@ struct query_answer {
 	atomic_bool cancelled;
 	pthread_mutex_t lock; /* everything below */
 	unsigned refs;
-	struct buf text;           /* the part of the answer made so far */
-	size_t taken;              /* bytes of text that were read */
+	struct buf text;           /* that was made and not yet read */
 	struct query_read *reader; /* owned; NULL: no read waits */
 	bool is_searching;         /* a job of the engine makes text */
 	/* The job's: a reference, NULL: not found yet; and where to go on. */
@@ -94,29 +93,28 @@ static void answer_unref(struct query_answer *a)
 /* Whether a read can be answered now.  The caller holds the lock. */
 static bool is_ready(const struct query_answer *a)
 {
-	return a->taken < a->text.len || a->ended || a->err;
+	return a->text.len || a->ended || a->err;
 }
 
-/* Replies with text, the end or the error, and frees the text that was read. */
+/* Replies with text, the end or the error, and drops the text that was read. */
 static void reply_piece(fuse_req_t req, struct query_answer *a, size_t size)
 {
 	char *piece = NULL;
-	size_t len, left;
+	size_t len;
 	int err;
 
 	pthread_mutex_lock(&a->lock);
-	err = buf_copy_piece(&a->text, &a->taken, size, &piece, &len);
-	if (!err && !len)
-		err = a->err;
-	left = a->text.len - a->taken;
-	if (!left) {
-		buf_release(&a->text);
-		a->taken = 0;
-	} else if (left <= a->taken) {
-		memmove(a->text.data, a->text.data + a->taken, left);
-		a->text.len = left;
-		a->taken = 0;
+	len = a->text.len < size ? a->text.len : size;
+	if (len)
+		piece = malloc(len);
+	err = piece ? 0 : len ? -ENOMEM : a->err;
+	if (piece) {
+		memcpy(piece, a->text.data, len);
+		a->text.len -= len;
+		memmove(a->text.data, a->text.data + len, a->text.len);
 	}
+	if (!a->text.len)
+		buf_release(&a->text);
 	pthread_mutex_unlock(&a->lock);
 	if (err)
 		reply_error(req, err);
@@ -180,7 +178,7 @@ static void on_progress(void *arg, unsigned thousandths)
 	struct query_answer *a = arg;
 
 	pthread_mutex_lock(&a->lock);
-	if (a->taken == a->text.len &&
+	if (!a->text.len &&
 	    buf_append_format(&a->text, "{\"progress\":%u}\n", thousandths))
 		buf_release(&a->text);
 	pthread_mutex_unlock(&a->lock);
@@ -224,7 +222,7 @@ static int add_files(struct query_answer *a, struct search_job *job)
 /* Whether there is little text, and may be more.  The caller holds the lock. */
 static bool wants_text(const struct query_answer *a)
 {
-	return !a->ended && !a->err && a->text.len - a->taken < FILES_AHEAD;
+	return !a->ended && !a->err && a->text.len < FILES_AHEAD;
 }
 
 static void answer_run(void *answer, struct search_job *job)
@@ -290,7 +288,7 @@ static void add_changes(struct query_answer *a)
 
 	pthread_mutex_lock(&a->lock);
 	while (got == 1 && !a->ended && !a->err &&
-	       a->text.len - a->taken < CHANGES_AHEAD) {
+	       a->text.len < CHANGES_AHEAD) {
 		got = changes_take(a->watcher, &change);
 		if (got == 1) {
 			a->err = query_text_add_change(&change, &a->text);
