@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/base/array.h"
 #include "core/source/file.h"
 
 /*
@@ -19,15 +18,15 @@
  * the first such content is looked at; *count_out is how many there are. */
 static int has_match(struct search_query *q, bool any, size_t *count_out)
 {
-	const struct content_query wanted = { .any = any };
 	struct index_match *matches;
 	size_t i;
-	int err = near_contents(q, &wanted, &matches, count_out);
+	int err = near_contents(q, NULL, any, &matches, count_out);
 
 	if (err)
 		return err;
 	for (i = 0; i < *count_out && !err; i++)
-		if (!self_pair_is_ignored(q, matches[i].content))
+		if (!contents_are_ignored(q, q->self_content,
+					  matches[i].content))
 			err = content_has_hit(q, matches[i].content);
 	free(matches);
 	return err;
@@ -48,7 +47,7 @@ static int has_near(struct search_query *q, const struct file_key *key,
 		return 0;
 	q->self = *key;
 	q->self_content = rec->content;
-	if (!self_pair_is_ignored(q, rec->content))
+	if (!contents_are_ignored(q, rec->content, rec->content))
 		err = content_has_hit(q, rec->content);
 	if (!err && !q->caller->trusted)
 		err = has_match(q, true, &count);
@@ -73,8 +72,7 @@ static int directory_has_near(struct search_query *q,
 }
 
 /* 1: the entry is shown. */
-static int entry_has_near(struct search_query *q, int dir_fd, const char *name,
-			  bool *directory_out)
+static int entry_has_near(struct search_query *q, int dir_fd, const char *name)
 {
 	struct file_identity identity;
 	struct file_record rec;
@@ -85,8 +83,7 @@ static int entry_has_near(struct search_query *q, int dir_fd, const char *name,
 	    (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
 		return 0;
 	source_get_entry_key(q->context->source, dir_fd, name, &st, &key);
-	*directory_out = S_ISDIR(st.st_mode);
-	if (*directory_out)
+	if (S_ISDIR(st.st_mode))
 		return directory_has_near(q, &key);
 	if (catalog_file_get(q->txn, &key, &rec))
 		return 0;
@@ -96,94 +93,80 @@ static int entry_has_near(struct search_query *q, int dir_fd, const char *name,
 		       0;
 }
 
-/* Takes the name. */
-static int entry_add(struct search_entries *entries, char *name)
+static int by_name(const void *a, const void *b)
 {
-	struct search_entry *all =
-		array_with_room(entries->entries, entries->count, sizeof(*all));
+	const char *const *x = a, *const *y = b;
 
-	if (!all || !name) {
-		free(name);
-		return -ENOMEM;
-	}
-	entries->entries = all;
-	all[entries->count++] = (struct search_entry){ .name = name };
-	return 0;
+	return strcmp(*x, *y);
 }
 
-static int compare_entries(const void *a, const void *b)
+static int list_names(int fd, struct search_paths *out)
 {
-	const struct search_entry *x = a, *y = b;
+	const char *name;
+	DIR *names;
+	int err = file_names_begin(fd, &names);
 
-	return strcmp(x->name, y->name);
+	if (err)
+		return err;
+	while (!err && (err = file_names_next(names, &name)) == 1)
+		err = search_paths_add(out, name, strlen(name));
+	closedir(names);
+	if (out->count)
+		qsort(out->paths, out->count, sizeof(*out->paths), by_name);
+	return err;
 }
 
-/* Leaves out of all entries those that are not shown. */
-static int drop_entries(struct search_query *q, int dir_fd,
-			struct search_entries *entries)
+/* Leaves out of all names those that are not shown. */
+static int drop_names(struct search_query *q, int fd,
+		      struct search_paths *names)
 {
 	size_t i, kept = 0;
 	int err = 0;
 
-	for (i = 0; i < entries->count; i++) {
-		struct search_entry *entry = &entries->entries[i];
-		bool shown = false;
+	for (i = 0; i < names->count; i++) {
+		char *name = names->paths[i];
 
 		if (err >= 0)
 			err = query_yield(q);
 		if (err >= 0)
-			err = entry_has_near(q, dir_fd, entry->name, &entry->directory) ?:
-				      q->err;
-		shown = err == 1;
+			err = entry_has_near(q, fd, name) ?: q->err;
 		query_count_work(q, 1);
-		if (shown)
-			entries->entries[kept++] = *entry;
+		if (err == 1)
+			names->paths[kept++] = name;
 		else
-			free(entry->name);
+			free(name);
 	}
-	entries->count = kept;
+	names->count = kept;
 	return err < 0 ? err : 0;
 }
 
-static int browse_answer(struct search_query *q, struct search_entries *out)
+static int browse_answer(struct search_query *q, struct search_paths *out)
 {
 	int fd = file_open_beneath(q->fd, "", O_RDONLY | O_DIRECTORY), err;
-	const char *name;
-	DIR *names;
 
 	if (fd < 0)
 		return fd;
-	err = file_names_begin(fd, &names);
-	if (!err) {
-		while (!err && (err = file_names_next(names, &name)) == 1)
-			err = entry_add(out, strdup(name));
-		closedir(names);
-	}
-	if (!err)
-		err = query_begin_read(q);
-	if (!err)
-		err = drop_entries(q, fd, out);
+	err = list_names(fd, out)         ?:
+		      query_begin_read(q) ?:
+					    drop_names(q, fd, out);
 	close(fd);
-	if (out->count)
-		qsort(out->entries, out->count, sizeof(*out->entries),
-		      compare_entries);
 	return err;
 }
 
-int search_browse(struct search_job *job, int fd, struct search_entries *out)
+int search_browse(struct search_job *job, int fd, struct search_paths *out)
 {
-	struct search_entries entries = { 0 };
+	struct search_paths names = { 0 };
 	struct search_query q;
 	int err = query_init(&q, job, fd);
 
 	if (!err)
 		err = query_begin(&q);
 	if (!err)
-		err = browse_answer(&q, &entries);
+		err = browse_answer(&q, &names);
 	err = query_end(&q, err);
 	if (err)
-		search_entries_release(&entries);
+		search_paths_release(&names);
 	else
-		*out = entries;
+		*out = names;
 	return err;
 }

@@ -112,15 +112,6 @@ static void places_release(struct places *p)
 	free(p->places);
 }
 
-/* Whether path is above or below it. */
-static bool is_above(const char *above, const char *path)
-{
-	size_t len = strlen(above);
-
-	return strncmp(above, path, len) == 0 &&
-	       (path[len] == '/' || path[len] == '\0' || len == 0);
-}
-
 static int place_add(struct places *p, const struct index_candidate *content,
 		     const char *path, size_t len)
 {
@@ -135,7 +126,8 @@ static int place_add(struct places *p, const struct index_candidate *content,
 				 content->rank };
 	if (!place->path)
 		return -ENOMEM;
-	if (is_above(place->path, p->path) || is_above(p->path, place->path))
+	if (search_path_is_above(place->path, p->path) ||
+	    search_path_is_above(p->path, place->path))
 		free(place->path);
 	else
 		p->count++;
@@ -158,7 +150,8 @@ static int add_above(struct search_query *q, struct places *p,
 		return err;
 	while (!err && (err = catalog_paths_next(walk, &path)) == 1) {
 		err = 0;
-		if (is_above(p->path, path) || !copy_is_visible(q, key, path))
+		if (search_path_is_above(p->path, path) ||
+		    !copy_is_visible(q, key, path))
 			continue;
 		seen = true;
 		for (end = strrchr(path, '/'); end && !err && p->count < PLACES;
@@ -347,8 +340,8 @@ static void hits_prune(struct search_hits *hits)
 		const char *path = hits->hits[i].path;
 
 		for (k = 0; k < kept; k++)
-			if (is_above(hits->hits[k].path, path) ||
-			    is_above(path, hits->hits[k].path))
+			if (search_path_is_above(hits->hits[k].path, path) ||
+			    search_path_is_above(path, hits->hits[k].path))
 				break;
 		if (k < kept)
 			free(hits->hits[i].path);
@@ -359,23 +352,6 @@ static void hits_prune(struct search_hits *hits)
 }
 
 /* ---- the query ---- */
-
-/* The path of the directory in the catalog, "" if it has none or is the
- * root. */
-static int find_path(struct search_query *q, char **out)
-{
-	struct catalog_walk *walk;
-	const char *path;
-	int err = catalog_paths_begin(q->txn, &q->context->source->root,
-				      &q->self, &walk);
-
-	if (err)
-		return err;
-	err = catalog_paths_next(walk, &path);
-	*out = err < 0 ? NULL : strdup(err ? path : "");
-	catalog_walk_end(walk);
-	return err < 0 ? err : *out ? 0 : -ENOMEM;
-}
 
 static int find_directories(struct search_query *q, const char *path)
 {
@@ -409,9 +385,9 @@ static int directories_answer(struct search_query *q)
 	source_get_key(q->context->source, q->fd, &st, &q->self);
 	err = query_begin_read(q);
 	if (!err)
-		err = find_path(q, &path);
+		err = directory_path(q, &q->self, &path);
 	if (err)
-		return err;
+		return err == -ENOENT ? 0 : err;
 	if (*path)
 		err = find_directories(q, path);
 	free(path);

@@ -13,41 +13,6 @@
 
 /* ---- objects ---- */
 
-int search_paths_add(struct search_paths *p, const char *path, size_t len)
-{
-	char **paths = array_with_room(p->paths, p->count, sizeof(*paths));
-
-	if (!paths)
-		return -ENOMEM;
-	p->paths = paths;
-	paths[p->count] = strndup(path, len);
-	if (!paths[p->count])
-		return -ENOMEM;
-	p->count++;
-	return 0;
-}
-
-void search_paths_release(struct search_paths *p)
-{
-	while (p->count)
-		free(p->paths[--p->count]);
-	free(p->paths);
-	*p = (struct search_paths){ 0 };
-}
-
-bool search_paths_have(const struct search_paths *p, const char *path)
-{
-	size_t i, len;
-
-	for (i = 0; i < p->count; i++) {
-		len = strlen(p->paths[i]);
-		if (!len || (!strncmp(path, p->paths[i], len) &&
-			     (path[len] == '/' || !path[len])))
-			return true;
-	}
-	return !p->count;
-}
-
 static int paths_copy(const struct search_paths *from, struct search_paths *out)
 {
 	size_t i;
@@ -261,29 +226,6 @@ static int collect_files(struct groups_query *g)
 
 /* ---- grouping ---- */
 
-static int fetch_sketch(void *query, uint32_t content, struct sketch *out)
-{
-	const struct search_query *q = query;
-
-	return catalog_sketch_get(q->txn, content, out);
-}
-
-/* Whether the user ignores, for each member, the pair of the content and
- * itself. */
-static bool copies_are_ignored(struct search_query *q,
-			       const struct group_member *members,
-			       uint32_t count)
-{
-	struct digests d;
-	uint32_t i;
-
-	for (i = 0; i < count; i++)
-		if (catalog_content_brief(q->txn, members[i].content, &d) ||
-		    !pair_is_ignored(q, &d, members[i].content))
-			return false;
-	return true;
-}
-
 /* Whether the user ignores every pair of the head and another member, and, if
  * the group has exact copies, every pair of a content and itself.  (Which
  * members have copies is not known here.) */
@@ -291,17 +233,13 @@ static bool group_is_ignored(struct search_query *q,
 			     const struct group_set *set,
 			     const struct content_group *group)
 {
-	const struct group_member *members = &set->members[group->first];
-	struct digests head;
+	const struct group_member *m = &set->members[group->first];
 	uint32_t i;
 
-	if (group->files > group->count &&
-	    !copies_are_ignored(q, members, group->count))
-		return false;
-	if (catalog_content_brief(q->txn, members->content, &head))
-		return false;
-	for (i = 1; i < group->count; i++)
-		if (!pair_is_ignored(q, &head, members[i].content))
+	for (i = 0; i < group->count; i++)
+		if ((i && !contents_are_ignored(q, m->content, m[i].content)) ||
+		    (group->files > group->count &&
+		     !contents_are_ignored(q, m[i].content, m[i].content)))
 			return false;
 	return true;
 }
@@ -333,7 +271,8 @@ static int find_failed(struct search_query *q)
 static int groups_answer(struct groups_query *g, struct file_groups *groups)
 {
 	struct search_query *q = &g->q;
-	const struct index_store store = { .sketch = fetch_sketch, .arg = q };
+	const struct index_store store = { .sketch = query_fetch_sketch,
+					   .arg = q };
 	int err;
 
 	g->rules = g->asked->rules;
@@ -378,8 +317,8 @@ int search_groups(struct search_job *job, const struct file_groups_query *query,
 		err = query_begin(&g.q);
 	if (!err)
 		err = groups_answer(&g, groups);
-	err = query_end(&g.q, err);
 	grouping_free(g.grouping);
+	err = query_end(&g.q, err);
 	if (err)
 		file_groups_unref(groups);
 	else

@@ -11,8 +11,6 @@
 #include "core/index/grouping/grouping.h"
 #include "core/search/search.h"
 
-struct search_job;
-
 /*
  * Groups of near-duplicates among the files that the caller may see.
  *
@@ -29,17 +27,6 @@ struct search_job;
  * Both take turns with other queries (search.h).  Only one search for groups of
  * near-duplicates is worked on at a time, because it takes much memory.
  */
-
-/* Directories and files, relative to SOURCE; "" is SOURCE. */
-struct search_paths {
-	char **paths;
-	size_t count;
-};
-
-int search_paths_add(struct search_paths *p, const char *path, size_t len);
-/* Whether the path is one of these or below one; true if there are none. */
-bool search_paths_have(const struct search_paths *p, const char *path);
-void search_paths_release(struct search_paths *p);
 
 struct file_groups_query {
 	struct group_rules rules;   /* threshold 0: that of the mount */

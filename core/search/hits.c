@@ -340,101 +340,71 @@ bool pair_is_ignored(struct search_query *q, const struct digests *d,
 	return ignored_has(context->ignored, d, &other);
 }
 
-bool self_pair_is_ignored(struct search_query *q, uint32_t content)
+bool contents_are_ignored(struct search_query *q, uint32_t a, uint32_t b)
 {
-	struct digests self;
+	struct digests d;
 
-	if (!q->ignores ||
-	    catalog_content_brief(q->txn, q->self_content, &self))
-		return false;
-	return pair_is_ignored(q, &self, content);
+	return q->ignores && !catalog_content_brief(q->txn, a, &d) &&
+	       pair_is_ignored(q, &d, b);
 }
 
 /* ---- which contents the caller sees ---- */
 
 /* Counts visible files with a content, from where the last count ended, until
- * there are most of them.  *out is valid until the next entry is looked up. */
+ * there are most of them. */
 static int count_visible(struct search_query *q, uint32_t content, size_t most,
-			 struct visibility_entry **out)
+			 struct content_visibility **out)
 {
-	struct visibility_entry *entry =
+	struct content_visibility *v =
 		visibility_of_content(&q->visibility, content);
-	struct visibility_entry now;
-	int found = 1;
+	int found = v ? 1 : -ENOMEM;
 
-	if (!entry)
-		return -ENOMEM;
-	now = *entry;
-	while (!now.complete && now.visible < most && found >= 0) {
-		found = copy_next(q, content, &now.cursor);
-		now.complete = found == 0;
+	while (found >= 0 && !v->complete && v->visible < most) {
+		found = copy_next(q, content, &v->cursor);
+		v->complete = found == 0;
 		if (found == 1)
-			found = hits_add_file(q, &now.cursor.last, NULL, 0);
-		if (found > 0 && now.visible++ == 0)
-			now.first = now.cursor.last;
+			found = hits_add_file(q, &v->cursor.last, NULL, 0);
+		if (found > 0 && v->visible++ == 0)
+			v->first = v->cursor.last;
 	}
-	if (found < 0)
-		return found;
-	entry = visibility_of_content(&q->visibility, content);
-	if (!entry)
-		return -ENOMEM;
-	*entry = now;
-	*out = entry;
-	return 0;
+	*out = v;
+	return found < 0 ? found : 0;
 }
 
 int content_has_hit(struct search_query *q, uint32_t content)
 {
-	struct visibility_entry *entry;
-	int err = count_visible(q, content, 1, &entry);
+	struct content_visibility *v;
+	int err = count_visible(q, content, 1, &v);
 
-	if (!err && entry->visible == 1 &&
-	    file_key_equal(&entry->first, &q->self))
-		err = count_visible(q, content, 2, &entry);
-	if (err || !entry->visible)
+	if (!err && v->visible == 1 && file_key_equal(&v->first, &q->self))
+		err = count_visible(q, content, 2, &v);
+	if (err || !v->visible)
 		return err;
-	return entry->visible > 1 || !file_key_equal(&entry->first, &q->self);
-}
-
-/* Of the text of a content there are no files, so the entry of its sketch tells
- * what that of the content does. */
-static int see_text(struct search_query *q, uint32_t id, uint32_t content,
-		    size_t *visible_out)
-{
-	struct visibility_entry *entry;
-	int err = count_visible(q, content, 1, &entry);
-
-	if (err)
-		return err;
-	*visible_out = entry->visible;
-	entry = visibility_of_content(&q->visibility, id);
-	if (!entry)
-		return -ENOMEM;
-	entry->visible = *visible_out;
-	entry->complete = true;
-	return 0;
+	return v->visible > 1 || !file_key_equal(&v->first, &q->self);
 }
 
 bool content_is_visible(void *arg, uint32_t id)
 {
 	struct search_query *q = arg;
-	struct visibility_entry *entry =
+	struct content_visibility *v =
 		visibility_of_content(&q->visibility, id);
-	size_t visible = entry ? entry->visible : 0;
+	struct content_visibility *whole;
 	uint32_t content;
+	int err = v ? 0 : -ENOMEM;
 
-	if (!q->err && !entry)
-		q->err = -ENOMEM;
-	if (q->err || visible || entry->complete)
-		return !q->err && visible;
-	q->err = text_get_content(q, id, &content, NULL);
-	if (q->err == -ENOENT) {
-		q->err = 0;
-		return false;
+	if (!err && !q->err && !v->visible && !v->complete) {
+		err = text_get_content(q, id, &content, NULL);
+		if (err == -ENOENT)
+			return false;
+		if (!err)
+			err = count_visible(q, content, 1, &whole);
+		/* Of the text of a content there are no files. */
+		if (!err && content != id) {
+			v->visible = whole->visible;
+			v->complete = true;
+		}
 	}
-	if (!q->err && content != id)
-		q->err = see_text(q, id, content, &visible);
-	else if (!q->err && !(q->err = count_visible(q, id, 1, &entry)))
-		visible = entry->visible;
-	return !q->err && visible;
+	if (err && !q->err)
+		q->err = err;
+	return !q->err && v->visible;
 }

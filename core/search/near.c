@@ -15,7 +15,7 @@
 
 /* ---- contents ---- */
 
-static int fetch_sketch(void *query, uint32_t content, struct sketch *out)
+int query_fetch_sketch(void *query, uint32_t content, struct sketch *out)
 {
 	const struct search_query *q = query;
 
@@ -106,7 +106,8 @@ static int add_matches(struct search_query *q, const struct index_query *query,
 		       bool by_text, struct index_match **matches,
 		       size_t *count)
 {
-	const struct index_store store = { .sketch = fetch_sketch, .arg = q };
+	const struct index_store store = { .sketch = query_fetch_sketch,
+					   .arg = q };
 	const enum digest_id measure = q->context->measure;
 	const bool by_measure =
 		!by_text && index_is_alike(query->rules.relation) &&
@@ -137,23 +138,19 @@ static int add_matches(struct search_query *q, const struct index_query *query,
 static int own_sketch(struct search_query *q, const struct digests *digests,
 		      uint32_t id, bool text, struct sketch *out)
 {
-	int err = id   ? fetch_sketch(q, id, out) :
+	int err = id   ? query_fetch_sketch(q, id, out) :
 		  text ? digests_text_sketch(digests, out) :
 			 digests_sketch(digests, out);
 
 	return err == -ENODATA ? -ENOENT : err;
 }
 
-static int search_digests(struct search_query *q,
-			  const struct content_query *wanted,
-			  const struct digests *digests,
-			  struct index_match **out, size_t *count_out)
+static int search_digests(struct search_query *q, const struct digests *digests,
+			  bool any, struct index_match **out, size_t *count_out)
 {
 	struct index_query query = {
 		.digests = digests,
-		.rules = { .relation = wanted->relation,
-			   .threshold = q->rules.threshold,
-			   .share_min = q->rules.share_min },
+		.rules = q->rules,
 		.self = q->self_content,
 		.first_content = 1,
 		.visibility = q->index_visibility,
@@ -167,7 +164,7 @@ static int search_digests(struct search_query *q,
 
 	/* With the measure sif, boilerplate counts like other content. */
 	if (q->context->measure == DIGEST_SIF &&
-	    wanted->relation == INDEX_ALIKE)
+	    query.rules.relation == INDEX_ALIKE)
 		query.rules.relation = INDEX_ALL;
 	if (own)
 		err = text_of_content(q, q->self_content, &text);
@@ -178,7 +175,7 @@ static int search_digests(struct search_query *q,
 	if (!err)
 		query.sketch = own;
 	/* The first match may be its own text. */
-	query.any = wanted->any && !has_text;
+	query.any = any && !has_text;
 	*count_out = 0;
 	if (!err || err == -ENOENT)
 		err = add_matches(q, &query, false, &matches, count_out);
@@ -200,7 +197,7 @@ static int search_digests(struct search_query *q,
 	return err;
 }
 
-int near_contents(struct search_query *q, const struct content_query *wanted,
+int near_contents(struct search_query *q, const struct digests *own, bool any,
 		  struct index_match **out, size_t *count_out)
 {
 	struct match_cache *cache = q->searcher->matches;
@@ -209,24 +206,20 @@ int near_contents(struct search_query *q, const struct content_query *wanted,
 	 * every content. */
 	bool cached = q->caller->trusted && q->self_content && !q->digests &&
 		      q->rules.threshold == q->context->threshold &&
-		      wanted->relation == INDEX_ALIKE && !wanted->any;
-	struct digests d;
-	int err;
+		      q->rules.relation == INDEX_ALIKE && !any;
+	struct digests stored = { 0 };
+	int err = 0;
 
 	if (cached &&
 	    match_cache_get(cache, q->self_content, changes, out, count_out))
 		return 0;
-	if (wanted->digests) {
-		err = search_digests(q, wanted, wanted->digests, out,
-				     count_out);
-	} else {
+	if (q->self_content)
 		err = catalog_content_some(q->txn, q->self_content,
-					   near_texts(q), &d);
-		if (err)
-			return err;
-		err = search_digests(q, wanted, &d, out, count_out);
-		digests_release(&d);
-	}
+					   near_texts(q), &stored);
+	if (!err)
+		err = search_digests(q, q->self_content ? &stored : own, any,
+				     out, count_out);
+	digests_release(&stored);
 	if (cached && !err)
 		match_cache_put(cache, q->self_content, changes, *out,
 				*count_out);
@@ -234,15 +227,6 @@ int near_contents(struct search_query *q, const struct content_query *wanted,
 }
 
 /* ---- the listing of one file ---- */
-
-static int compare_hits(const void *a, const void *b)
-{
-	const struct search_hit *x = a, *y = b;
-
-	if (x->verdict.score != y->verdict.score)
-		return y->verdict.score - x->verdict.score;
-	return strcmp(x->path, y->path);
-}
 
 /* Sets q->self, and looks the digests up again if the file has changed. */
 static int find_self(struct search_query *q)
@@ -333,11 +317,9 @@ static int add_copies(struct search_query *q, const struct digests *d)
 
 static int add_near(struct search_query *q, const struct digests *d)
 {
-	const struct content_query wanted = { .digests = d,
-					      .relation = q->rules.relation };
 	size_t limit = q->limit, count, i;
 	struct index_match *matches;
-	int added = near_contents(q, &wanted, &matches, &count);
+	int added = near_contents(q, d, false, &matches, &count);
 
 	if (added)
 		return added;
@@ -392,7 +374,7 @@ static int file_answer(struct search_query *q)
 		err = add_near(q, d);
 	if (q->hits.count)
 		qsort(q->hits.hits, q->hits.count, sizeof(*q->hits.hits),
-		      compare_hits);
+		      search_hit_order);
 	return err;
 }
 

@@ -2,6 +2,7 @@
 #include "core/search/search_impl.h"
 
 #include <fcntl.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -60,17 +61,127 @@ static bool cut_last(char *path)
 	return slash;
 }
 
-/* Whether the thread may list all directories above a path, SOURCE excepted. */
-static bool directories_are_open(const struct source *source, const char *path)
+/* ---- what a query has found out ---- */
+
+/* A directory, and whether the caller can list it. */
+struct seen_directory {
+	bool open;
+	char path[];
+};
+
+void visibility_release(struct visibility *v)
+{
+	size_t i;
+
+	for (i = 0; i < v->page_count; i++)
+		free(v->pages[i]);
+	free(v->pages);
+	tdestroy(v->directories, free);
+	*v = (struct visibility){ 0 };
+}
+
+struct content_visibility *visibility_of_content(struct visibility *v,
+						 uint32_t content)
+{
+	size_t page = content / CONTENTS_PER_PAGE, count;
+	struct content_visibility **pages;
+
+	if (page >= v->page_count) {
+		count = page + 1 + v->page_count;
+		pages = reallocarray(v->pages, count, sizeof(*pages));
+		if (!pages)
+			return NULL;
+		memset(pages + v->page_count, 0,
+		       (count - v->page_count) * sizeof(*pages));
+		v->pages = pages;
+		v->page_count = count;
+	}
+	if (!v->pages[page])
+		v->pages[page] = calloc(CONTENTS_PER_PAGE, sizeof(**v->pages));
+	return v->pages[page] ? &v->pages[page][content % CONTENTS_PER_PAGE] :
+				NULL;
+}
+
+static int by_path(const void *a, const void *b)
+{
+	const struct seen_directory *x = a, *y = b;
+
+	return strcmp(x->path, y->path);
+}
+
+/* directory_is_open(), once in a query for each directory. */
+static bool may_list(struct search_query *q, const char *path)
+{
+	size_t size = strlen(path) + 1;
+	struct seen_directory *new = malloc(sizeof(*new) + size), **known;
+
+	if (!new) {
+		q->err = -ENOMEM;
+		return false;
+	}
+	memcpy(new->path, path, size);
+	known = tsearch(new, &q->visibility.directories, by_path);
+	if (!known)
+		q->err = -ENOMEM;
+	if (!known || *known != new) {
+		free(new);
+		return known && (*known)->open;
+	}
+	new->open = directory_is_open(q->context->source, path, NULL);
+	return new->open;
+}
+
+/* Whether the caller of the query (NULL: the calling thread) may list all
+ * directories above a path, and with itself the one there, SOURCE excepted. */
+static bool directories_are_open(const struct source *source,
+				 struct search_query *q, const char *path,
+				 bool itself)
 {
 	char *above = strdup(path);
 	bool open = above;
 
-	while (open && cut_last(above))
-		open = directory_is_open(source, above, NULL);
+	if (!above && q)
+		q->err = -ENOMEM;
+	while (open && ((itself && *above) || cut_last(above))) {
+		open = q ? may_list(q, above) :
+			   directory_is_open(source, above, NULL);
+		itself = false;
+	}
 	free(above);
 	return open;
 }
+
+bool path_is_visible(struct search_query *q, const char *path)
+{
+	return q->caller->trusted ||
+	       directories_are_open(q->context->source, q, path, false);
+}
+
+bool directory_is_visible(struct search_query *q, const struct file_key *key)
+{
+	struct catalog_walk *walk;
+	bool visible = false;
+	const char *path;
+	int err;
+
+	if (q->caller->trusted)
+		return true;
+	err = catalog_paths_begin(q->txn, &q->context->source->root, key,
+				  &walk);
+	if (err) {
+		q->err = err;
+		return false;
+	}
+	while (!visible && (err = catalog_paths_next(walk, &path)) == 1)
+		visible =
+			directories_are_open(q->context->source, q, path, true);
+	catalog_walk_end(walk);
+	if (err < 0)
+		q->err = err;
+	return visible;
+}
+
+/* ---- checking earlier hits ---- */
 
 bool search_hit_holds(const struct source *source, const char *path,
 		      const struct file_key *key,
@@ -89,7 +200,7 @@ bool search_hit_holds(const struct source *source, const char *path,
 	holds = holds && (!identity || file_identity_equal(&now, identity)) &&
 		!faccessat(fd, "", R_OK, AT_EMPTY_PATH | AT_EACCESS);
 	close(fd);
-	return holds && directories_are_open(source, path);
+	return holds && directories_are_open(source, NULL, path, false);
 }
 
 bool search_directory_holds(const struct source *source, const char *path,
@@ -99,164 +210,7 @@ bool search_directory_holds(const struct source *source, const char *path,
 
 	return directory_is_open(source, path, &found) &&
 	       file_key_equal(&found, key) &&
-	       directories_are_open(source, path);
-}
-
-/* ---- what a query has found out ---- */
-
-static bool is_free(const struct visibility_entry *at)
-{
-	return !at->content && !at->path;
-}
-
-void visibility_release(struct visibility *v)
-{
-	size_t i;
-
-	for (i = 0; i < v->size; i++)
-		free(v->slots[i].path);
-	free(v->slots);
-	*v = (struct visibility){ 0 };
-}
-
-static bool table_grow(struct visibility *v)
-{
-	size_t size = v->size ? 2 * v->size : 64, i, at;
-	struct visibility_entry *slots = calloc(size, sizeof(*slots));
-
-	if (!slots)
-		return false;
-	for (i = 0; i < v->size; i++) {
-		if (is_free(&v->slots[i]))
-			continue;
-		at = v->slots[i].hash & (size - 1);
-		while (!is_free(&slots[at]))
-			at = (at + 1) & (size - 1);
-		slots[at] = v->slots[i];
-	}
-	free(v->slots);
-	v->slots = slots;
-	v->size = size;
-	return true;
-}
-
-static bool is_entry_of(const struct visibility_entry *at, const char *path,
-			uint32_t content)
-{
-	if (content)
-		return at->content == content;
-	return at->path && strcmp(at->path, path) == 0;
-}
-
-static struct visibility_entry *find_or_add(struct visibility *v, uint64_t hash,
-					    const char *path, uint32_t content)
-{
-	struct visibility_entry *found;
-	size_t at;
-
-	if (2 * v->count >= v->size && !table_grow(v))
-		return NULL;
-	at = hash & (v->size - 1);
-	while (!is_free(&v->slots[at]) &&
-	       !is_entry_of(&v->slots[at], path, content))
-		at = (at + 1) & (v->size - 1);
-	found = &v->slots[at];
-	if (!is_free(found))
-		return found;
-	*found = (struct visibility_entry){ .hash = hash,
-					    .path = path ? strdup(path) : NULL,
-					    .content = content };
-	if (is_free(found))
-		return NULL;
-	v->count++;
-	return found;
-}
-
-struct visibility_entry *visibility_of_content(struct visibility *v,
-					       uint32_t content)
-{
-	return find_or_add(v, XXH3_64bits(&content, sizeof(content)), NULL,
-			   content);
-}
-
-/* ---- the caller of a query; each directory is checked once ---- */
-
-/* Whether the caller can list the directory and all above it.  Changes path and
- * restores it. */
-static bool is_open_to_caller(struct search_query *q, char *path)
-{
-	struct visibility_entry *entry = find_or_add(
-		&q->visibility, XXH3_64bits(path, strlen(path)), path, 0);
-	bool open;
-
-	if (entry && entry->known)
-		return entry->open;
-	open = entry && directory_is_open(q->context->source, path, NULL);
-	if (open) {
-		char *slash = strrchr(path, '/');
-
-		if (slash) {
-			*slash = '\0';
-			open = is_open_to_caller(q, path);
-			*slash = '/';
-		}
-	}
-	entry = find_or_add(&q->visibility, XXH3_64bits(path, strlen(path)),
-			    path, 0);
-	if (!entry) {
-		q->err = -ENOMEM;
-		return false;
-	}
-	entry->known = true;
-	entry->open = open;
-	return open;
-}
-
-bool path_is_visible(struct search_query *q, const char *path)
-{
-	char *above;
-	bool visible = true;
-
-	if (q->caller->trusted)
-		return true;
-	above = strdup(path);
-	if (!above)
-		q->err = -ENOMEM;
-	else if (cut_last(above))
-		visible = is_open_to_caller(q, above);
-	free(above);
-	return above && visible;
-}
-
-bool directory_is_visible(struct search_query *q, const struct file_key *key)
-{
-	struct catalog_walk *walk;
-	bool visible = false;
-	const char *path;
-	int err;
-
-	if (q->caller->trusted)
-		return true;
-	err = catalog_paths_begin(q->txn, &q->context->source->root, key,
-				  &walk);
-	if (err) {
-		q->err = err;
-		return false;
-	}
-	while (!visible && (err = catalog_paths_next(walk, &path)) == 1) {
-		char *copy = strdup(path);
-
-		if (!copy) {
-			err = -ENOMEM;
-			break;
-		}
-		visible = !*copy || is_open_to_caller(q, copy);
-		free(copy);
-	}
-	catalog_walk_end(walk);
-	if (err < 0)
-		q->err = err;
-	return visible;
+	       directories_are_open(source, NULL, path, false);
 }
 
 /* ---- directories of trusted callers ---- */
@@ -269,9 +223,8 @@ void known_directories_release(struct search_slot *slot)
 		free(slot->known[i].path);
 }
 
-/* Looks up the only path of a directory in the catalog. */
-static int get_path(struct search_query *q, const struct file_key *key,
-		    char **out)
+int directory_path(struct search_query *q, const struct file_key *key,
+		   char **out)
 {
 	struct catalog_walk *walk;
 	const char *path;
@@ -320,7 +273,7 @@ int directory_find(struct search_query *q, const struct file_key *key,
 
 	if (!d->path || d->snapshot != snapshot ||
 	    !file_key_equal(&d->key, key)) {
-		err = get_path(q, key, &path);
+		err = directory_path(q, key, &path);
 		if (err)
 			return err;
 		free(d->path);

@@ -2,6 +2,9 @@
 #include "core/search/search_impl.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include "core/base/array.h"
 
 /* The life of a query, see search.h. */
 
@@ -24,14 +27,53 @@ void search_hits_release(struct search_hits *hits)
 	*hits = (struct search_hits){ 0 };
 }
 
-void search_entries_release(struct search_entries *entries)
+int search_hit_order(const void *a, const void *b)
+{
+	const struct search_hit *x = a, *y = b;
+
+	if (x->verdict.score != y->verdict.score)
+		return y->verdict.score - x->verdict.score;
+	return strcmp(x->path, y->path);
+}
+
+int search_paths_add(struct search_paths *p, const char *path, size_t len)
+{
+	char **paths = array_with_room(p->paths, p->count, sizeof(*paths));
+
+	if (!paths)
+		return -ENOMEM;
+	p->paths = paths;
+	paths[p->count] = strndup(path, len);
+	if (!paths[p->count])
+		return -ENOMEM;
+	p->count++;
+	return 0;
+}
+
+void search_paths_release(struct search_paths *p)
+{
+	while (p->count)
+		free(p->paths[--p->count]);
+	free(p->paths);
+	*p = (struct search_paths){ 0 };
+}
+
+bool search_path_is_above(const char *above, const char *path)
+{
+	size_t len = strlen(above);
+
+	return strncmp(above, path, len) == 0 &&
+	       (path[len] == '/' || path[len] == '\0' || len == 0);
+}
+
+bool search_paths_have(const struct search_paths *p, const char *path)
 {
 	size_t i;
 
-	for (i = 0; i < entries->count; i++)
-		free(entries->entries[i].name);
-	free(entries->entries);
-	*entries = (struct search_entries){ 0 };
+	for (i = 0; i < p->count; i++)
+		if (search_path_is_above(p->paths[i], path))
+			return true;
+	return !p->count;
 }
 
 /* ---- beginning ---- */

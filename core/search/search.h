@@ -48,8 +48,8 @@
  *
  * The life of a query
  *
- *   1. A thread of the host begins a job with search_start_job(), which takes one of
- *      SEARCH_JOBS_MAX places.  A user with too many jobs gets -EAGAIN
+ *   1. A thread of the host begins a job with search_start_job(), which takes one
+ *      of SEARCH_JOBS_MAX places.  A user with too many jobs gets -EAGAIN
  *      (share.h).  A thread runs the job, which calls the query.
  *   2. search_file() waits until the file's digests are ready (hash_wait()), for
  *      timeout_ms at most.
@@ -66,7 +66,8 @@
  *
  * Threads and fairness
  *
- * A job has a thread (crew.h), and SEARCH_SLOTS queries are worked on at a time.
+ * A job has a thread (crew.h), which takes 17 KB while it waits, and SEARCH_SLOTS
+ * queries are worked on at a time.
  * Users take turns, so a user with one small directory waits neither for large
  * directories of other users nor for a thousand queries of one user.  One slot
  * is reserved for queries about files that have not had a turn yet; these are
@@ -176,18 +177,22 @@ struct search_hits {
 };
 
 void search_hits_release(struct search_hits *hits);
+/* For qsort(): best first, then by path. */
+int search_hit_order(const void *a, const void *b);
 
-struct search_entry {
-	char *name;
-	bool directory;
-};
-
-struct search_entries {
-	struct search_entry *entries; /* byte order of the names */
+/* Paths of directories and files, relative to SOURCE ("" is SOURCE), or their
+ * names. */
+struct search_paths {
+	char **paths;
 	size_t count;
 };
 
-void search_entries_release(struct search_entries *entries);
+/* Whether path is the path of above, or below it. */
+bool search_path_is_above(const char *above, const char *path);
+int search_paths_add(struct search_paths *p, const char *path, size_t len);
+/* Whether the path is one of these or below one; true if there are none. */
+bool search_paths_have(const struct search_paths *p, const char *path);
+void search_paths_release(struct search_paths *p);
 
 struct search_file_query {
 	int fd; /* of the file, O_PATH will do */
@@ -293,9 +298,10 @@ int search_content(struct search_job *job,
  * Directories above and below the one behind fd are left out. */
 int search_directories(struct search_job *job, int fd, struct search_hits *out);
 
-/* The entries of the directory behind fd that .similar shows: files with at
- * least one near-duplicate, and directories with such a file anywhere below. */
-int search_browse(struct search_job *job, int fd, struct search_entries *out);
+/* The names in the directory behind fd that .similar shows, in byte order: files
+ * with at least one near-duplicate, and directories with such a file anywhere
+ * below. */
+int search_browse(struct search_job *job, int fd, struct search_paths *out);
 
 /* ---- */
 

@@ -8,29 +8,22 @@
 #include "core/search/match_cache.h"
 #include "core/search/search.h"
 
-/*
- * A query's cache of which contents and directories are visible: a hash table
- * that only grows.
- */
-
-struct visibility_entry {
-	uint64_t hash;
-	char *path;       /* of a directory; owned */
-	uint32_t content; /* 0: the entry is one of a directory */
-	/* Of a directory. */
-	bool known; /* open is valid */
-	bool open;  /* the caller may list it and all directories above */
-	/* Of a content: the number of visible files up to the cursor, and the
-	 * first of these. */
+/* What a query knows of a content: the number of its visible files up to the
+ * cursor, and the first of these. */
+struct content_visibility {
 	size_t visible;
 	struct file_key first;
 	struct copy_cursor cursor;
 	bool complete; /* the cursor has passed all files */
 };
 
+enum { CONTENTS_PER_PAGE = 64 };
+
+/* Which contents and directories are visible to the caller of a query. */
 struct visibility {
-	struct visibility_entry *slots; /* owned */
-	size_t size, count;
+	struct content_visibility **pages; /* owned, by id; NULL: none known */
+	size_t page_count;
+	void *directories; /* of tsearch(3) */
 };
 
 /* Where directories were found, for queries of trusted callers: a file of them
@@ -157,10 +150,10 @@ void query_count_work(struct search_query *q, size_t work);
 
 void visibility_release(struct visibility *v);
 
-/* Finds or makes the entry of a content; a new one is zeroed.  It is valid until
- * another one is looked up.  NULL: no memory. */
-struct visibility_entry *visibility_of_content(struct visibility *v,
-					       uint32_t content);
+/* What is known of a content, which the caller fills in; valid until the end of
+ * the query.  NULL: no memory. */
+struct content_visibility *visibility_of_content(struct visibility *v,
+						 uint32_t content);
 
 /* A stack of files and directories. */
 struct key_list {
@@ -189,6 +182,10 @@ bool directory_is_visible(struct search_query *q, const struct file_key *key);
  * key_out may be NULL. */
 bool directory_is_open(const struct source *source, const char *path,
 		       struct file_key *key_out);
+
+/* The only path of a directory in the catalog; the caller frees it.  -ENOENT. */
+int directory_path(struct search_query *q, const struct file_key *key,
+		   char **out);
 
 /* The path of the directory, if it leads there; valid until the next call.  For
  * trusted callers only: the path may have been verified up to searcher.trust_ms
@@ -224,11 +221,11 @@ bool copy_is_visible(struct search_query *q, const struct file_key *key,
  * that it can read. */
 int hits_settle_incomplete(struct search_query *q);
 
-/* Whether the user ignores the pair of a content and these digests, or of a
- * content and q->self_content. */
+/* Whether the user ignores the pair of a content and these digests, or of two
+ * contents. */
 bool pair_is_ignored(struct search_query *q, const struct digests *d,
 		     uint32_t content);
-bool self_pair_is_ignored(struct search_query *q, uint32_t content);
+bool contents_are_ignored(struct search_query *q, uint32_t a, uint32_t b);
 
 /* The next file with a content: 1, at->last is its key; 0, there are no more.
  * Counts it as work, and may wait as query_yield() does. */
@@ -261,15 +258,13 @@ int text_merge_matches(struct search_query *q, bool has_text,
 
 /* ---- near.c ---- */
 
-struct content_query {
-	const struct digests *digests; /* NULL: those of q->self_content */
-	enum index_relation relation;
-	bool any; /* one match is enough */
-};
+/* Reads a sketch for the index (index_store.sketch); arg is the query. */
+int query_fetch_sketch(void *query, uint32_t content, struct sketch *out);
 
-/* Finds the contents in the relation, best first, without identical ones; the
- * caller frees the array. */
-int near_contents(struct search_query *q, const struct content_query *wanted,
+/* Finds the contents in the relation of the query to q->self_content, or if that
+ * is 0 to own, best first, without identical ones; the caller frees the array.
+ * any: one match is enough. */
+int near_contents(struct search_query *q, const struct digests *own, bool any,
 		  struct index_match **out, size_t *count_out);
 
 #endif

@@ -35,15 +35,6 @@ enum { GROUPS_LISTED_MAX = 50000, GROUP_LINKS_MAX = 65536 };
 
 /* ---- the files of one group ---- */
 
-static int by_score(const void *a, const void *b)
-{
-	const struct search_hit *x = a, *y = b;
-
-	if (x->verdict.score != y->verdict.score)
-		return y->verdict.score - x->verdict.score;
-	return strcmp(x->path, y->path);
-}
-
 /* Takes the paths; sets cut of all. */
 static int add_links(struct search_hits *all, struct search_hits *hits)
 {
@@ -67,7 +58,7 @@ static int add_links(struct search_hits *all, struct search_hits *hits)
 static int find_files(struct listing_query *q, struct file_groups *groups,
 		      struct search_group_range *range, struct search_hits *out)
 {
-	if (atomic_load(&q->cancelled))
+	if (atomic_load(&q->park.ticket.given_up))
 		return -ECANCELED;
 	return search_group_files(q->job, groups, range, out);
 }
@@ -97,7 +88,7 @@ static int list_group(struct listing_query *q, const struct listing *groups,
 		}
 	}
 	if (all.count)
-		qsort(all.hits, all.count, sizeof(*all.hits), by_score);
+		qsort(all.hits, all.count, sizeof(*all.hits), search_hit_order);
 	if (!err)
 		err = listing_from_hits(&all, q->node->depth, out);
 	if (!err)
@@ -110,16 +101,16 @@ static int list_group(struct listing_query *q, const struct listing *groups,
 /* ---- the groups ---- */
 
 /* "0001_7_12M_report.txt" */
-static char *name_group(const struct group_set *set, uint32_t number,
-			const char *head)
+static int add_name(struct search_paths *names, const struct group_set *set,
+		    const struct search_hit *head)
 {
-	const struct content_group *group = &set->groups[number];
-	const char *slash = strrchr(head, '/'),
-		   *base = slash ? slash + 1 : head;
+	const struct content_group *group = &set->groups[head->group];
+	const char *slash = strrchr(head->path, '/'),
+		   *base = slash ? slash + 1 : head->path;
 	char size[TEXT_SIZE_ROOM];
 	struct buf b = { 0 };
 	int err = buf_append_format(
-		&b, "%0*u_%llu_%s_", set->count > 9999 ? 6 : 4, number + 1,
+		&b, "%0*u_%llu_%s_", set->count > 9999 ? 6 : 4, head->group + 1,
 		(unsigned long long)group->files,
 		text_format_size(
 			(double)(group->saved_exact + group->saved_near),
@@ -128,34 +119,10 @@ static char *name_group(const struct group_set *set, uint32_t number,
 	if (!err)
 		err = buf_append(&b, base,
 				 listing_cut_name(base, NAME_MAX - b.len));
-	if (err)
-		buf_release(&b);
-	return buf_take(&b);
-}
-
-/* Sets cut. */
-static int add_names(const struct group_set *set, struct search_entries *all,
-		     const struct search_hits *hits, bool *cut)
-{
-	size_t i;
-
-	*cut = hits->count > GROUPS_LISTED_MAX - all->count;
-	for (i = 0; i < hits->count && all->count < GROUPS_LISTED_MAX; i++) {
-		struct search_entry *more = array_with_room(
-			all->entries, all->count, sizeof(*more));
-		char *name = name_group(set, hits->hits[i].group,
-					hits->hits[i].path);
-
-		if (more)
-			all->entries = more;
-		if (!more || !name) {
-			free(name);
-			return -ENOMEM;
-		}
-		more[all->count].directory = true;
-		more[all->count++].name = name;
-	}
-	return 0;
+	if (!err)
+		err = search_paths_add(names, b.data, b.len);
+	buf_release(&b);
+	return err;
 }
 
 /* A listing with a name for each group that has a head. */
@@ -163,24 +130,29 @@ static int name_groups(struct listing_query *q, struct file_groups *groups,
 		       struct listing **out)
 {
 	struct search_group_range range = { .last = UINT32_MAX, .heads = true };
-	struct search_entries names = { 0 };
+	struct search_paths names = { 0 };
 	struct search_hits heads;
 	bool cut = false;
+	size_t i;
 	int err = 0;
 
 	while (!err && !range.end && !cut) {
 		err = find_files(q, groups, &range, &heads);
-		if (!err) {
-			err = add_names(groups->set, &names, &heads, &cut);
-			search_hits_release(&heads);
-		}
+		if (err)
+			break;
+		cut = heads.count > GROUPS_LISTED_MAX - names.count;
+		for (i = 0;
+		     i < heads.count && !err && names.count < GROUPS_LISTED_MAX;
+		     i++)
+			err = add_name(&names, groups->set, &heads.hits[i]);
+		search_hits_release(&heads);
 	}
 	if (!err)
-		err = listing_from_entries(&names, out);
+		err = listing_from_names(&names, out);
 	if (!err)
 		err = listing_set_state(*out, NULL, groups->incomplete, cut,
 					GROUPS_LISTED_MAX);
-	search_entries_release(&names);
+	search_paths_release(&names);
 	return err;
 }
 
@@ -203,7 +175,8 @@ static int find_groups(struct listing_query *q,
 		       const struct similar_node *directory,
 		       struct listing **out)
 {
-	struct file_groups_query query = { .cancelled = &q->cancelled };
+	struct file_groups_query query = { .cancelled =
+						   &q->park.ticket.given_up };
 	struct file_groups *groups = NULL;
 	int64_t began_ns = clock_now_ns(), took_ns;
 	struct buf path = { 0 };

@@ -238,16 +238,15 @@ int listing_from_hits(const struct search_hits *hits, unsigned depth,
 	return 0;
 }
 
-int listing_from_entries(const struct search_entries *entries,
-			 struct listing **out)
+int listing_from_names(const struct search_paths *names, struct listing **out)
 {
-	struct listing *l = listing_new(entries->count);
+	struct listing *l = listing_new(names->count);
 	size_t i;
 
 	if (!l)
 		return -ENOMEM;
-	for (i = 0; i < entries->count; i++) {
-		l->items[i].name = strdup(entries->entries[i].name);
+	for (i = 0; i < names->count; i++) {
+		l->items[i].name = strdup(names->paths[i]);
 		if (!l->items[i].name) {
 			listing_unref(l);
 			return -ENOMEM;

@@ -46,8 +46,8 @@ struct listing {
  */
 int listing_from_hits(const struct search_hits *hits, unsigned depth,
 		      struct listing **out);
-int listing_from_entries(const struct search_entries *entries,
-			 struct listing **out);
+/* Makes directories, in the order of the names. */
+int listing_from_names(const struct search_paths *names, struct listing **out);
 
 /* The length of the longest prefix of at most max bytes that does not end
  * inside a UTF-8 character.  Text that is not UTF-8 is cut anywhere. */

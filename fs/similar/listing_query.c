@@ -316,13 +316,13 @@ int list_directories(struct listing_query *q, int fd, struct listing **out)
 
 int list_browsed(struct listing_query *q, int fd, struct listing **out)
 {
-	struct search_entries entries;
-	int err = search_browse(q->job, fd, &entries);
+	struct search_paths names;
+	int err = search_browse(q->job, fd, &names);
 
 	if (err)
 		return err;
-	err = listing_from_entries(&entries, out);
-	search_entries_release(&entries);
+	err = listing_from_names(&names, out);
+	search_paths_release(&names);
 	return err;
 }
 
@@ -335,13 +335,6 @@ int similar_caller(struct fs *fs, fuse_req_t req, struct search_caller *out)
 		.credentials = { .uid = ctx->uid, .gid = ctx->gid },
 	};
 	return out->trusted ? 0 : cred_of(req, &out->credentials);
-}
-
-/* Also ends a search for groups, which may take long. */
-static void give_up(fuse_req_t req, void *cancelled)
-{
-	atomic_store((atomic_bool *)cancelled, true);
-	reply_error(req, -EINTR);
 }
 
 static struct listing_query *query_new(fuse_req_t req, struct fs *fs,
@@ -367,8 +360,6 @@ static struct listing_query *query_new(fuse_req_t req, struct fs *fs,
 	q->want.size = want->size;
 	q->fs = fs;
 	q->park.engine = fs->engine;
-	q->park.give_up = give_up;
-	q->park.rest = &q->cancelled;
 	q->node = n;
 	node_ref(fs, n);
 	return q;

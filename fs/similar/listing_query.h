@@ -37,7 +37,6 @@ struct listing_query {
 	struct listing_want want;  /* name: owned; fi: the next field */
 	struct fuse_file_info fi;
 	struct search_caller caller;
-	atomic_bool cancelled;   /* the request was interrupted */
 	int64_t listed_ctime_ns; /* of the listed file, before the query */
 };
 

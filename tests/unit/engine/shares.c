@@ -126,12 +126,12 @@ static int ask_wait(struct engine *e, int fd, struct voice *v)
 
 static void browse(void *arg, struct search_job *job)
 {
-	struct search_entries entries;
+	struct search_paths entries;
 	struct voice *v = arg;
 	int result = search_browse(job, v->crowd->f.source_fd, &entries);
 
 	if (!result)
-		search_entries_release(&entries);
+		search_paths_release(&entries);
 	dawdle(v);
 	answered(v, result);
 }

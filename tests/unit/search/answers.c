@@ -20,7 +20,7 @@ WITH_TREE(test_copies_and_variants_are_hits)
 	answer_release(&a);
 	get(w, BROWSE, "", &trusted, &a);
 	assert_int_equal(a.entries.count, 3);
-	assert_string_equal(a.entries.entries[0].name, "d");
+	assert_string_equal(a.entries.paths[0], "d");
 	answer_release(&a);
 }
 

@@ -38,7 +38,7 @@ struct answer {
 	unsigned place; /* among all answers, from 1 on */
 	pthread_t by;   /* the thread that answered */
 	struct search_hits hits;
-	struct search_entries entries;
+	struct search_paths entries;
 };
 
 struct world {
@@ -339,7 +339,7 @@ static inline int answer_wait(struct answer *a)
 static inline void answer_release(struct answer *a)
 {
 	search_hits_release(&a->hits);
-	search_entries_release(&a->entries);
+	search_paths_release(&a->entries);
 	pthread_mutex_destroy(&a->lock);
 	pthread_cond_destroy(&a->cond);
 }

@@ -18,14 +18,14 @@ static void assert_same_hits(const struct search_hits *a,
 	}
 }
 
-static void assert_same_entries(const struct search_entries *a,
-				const struct search_entries *b)
+static void assert_same_entries(const struct search_paths *a,
+				const struct search_paths *b)
 {
 	size_t i;
 
 	assert_int_equal(a->count, b->count);
 	for (i = 0; i < a->count; i++)
-		assert_string_equal(a->entries[i].name, b->entries[i].name);
+		assert_string_equal(a->paths[i], b->paths[i]);
 }
 
 static uint64_t turns_served(struct world *w)
