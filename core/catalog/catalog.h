@@ -23,8 +23,8 @@
  *   names       parent directory, name -> file or directory
  *   links       file, parent directory, name: the reverse of names
  *   contents    id -> size and fixed-size digests; ids are never reused
- *   sise, sif, ...
- *               id -> one of the other digests
+ *   sketches    id -> the sketch of a content, or of a text
+ *   digests     id -> the other digests
  *   identities  XXH128, size -> id
  *   copies      id, file: the files with a content
  *   pending     file: its digests are still to be made
@@ -69,7 +69,7 @@ struct catalog_txn;
 struct file_key {
 	uint64_t inode;
 	uint32_t device;     /* 0: that of SOURCE; else a hash of st_dev */
-	uint32_t generation; /* hash of the file handle; 0: there is none */
+	uint16_t generation; /* hash of the file handle; 0: there is none */
 };
 
 /* Identifies a state of a file's content. */
@@ -464,10 +464,10 @@ int catalog_contents_next(struct catalog_walk *w, uint32_t *content_out,
 int catalog_sketch_get(struct catalog_txn *txn, uint32_t id,
 		       struct sketch *out);
 
-/* The sif of every content that has one, in ascending order of id, as
- * sif_pack() made it, which is not checked. */
+/* All of these, in ascending order of id, as sketch_pack() made them, which is
+ * not checked. */
 int catalog_sketches_begin(struct catalog_txn *txn, struct catalog_walk **out);
-int catalog_sketches_next(struct catalog_walk *w, uint32_t *content_out,
+int catalog_sketches_next(struct catalog_walk *w, uint32_t *id_out,
 			  const uint8_t **packed_out, size_t *len_out);
 
 /* The files of all contents from that id on, in order of id, device, inode,
@@ -532,10 +532,9 @@ uint64_t catalog_pending_texts(const struct catalog *c);
 int catalog_text_pending(struct catalog_txn *txn, uint32_t after, bool again,
 			 uint32_t *out);
 
-/* The sketches of all texts; as catalog_sketches_next(). */
+/* The ids of the sketches of all texts, ascending. */
 int catalog_texts_begin(struct catalog_txn *txn, struct catalog_walk **out);
-int catalog_texts_next(struct catalog_walk *w, uint32_t *sketch_out,
-		       const uint8_t **packed_out, size_t *len_out);
+int catalog_texts_next(struct catalog_walk *w, uint32_t *sketch_out);
 
 /* ---- pending ---- */
 

@@ -23,30 +23,28 @@
  *   links       file, parent file, name -> nothing: the reverse of names
  *   contents    content -> size and the digests that struct digests has in
  *               itself
- *   sise, sif, ...
- *               content -> the bytes of that digest; a table for each digest,
- *               with its name.  Those of digests in contents are empty.
- *   identities  xxh128, size -> content
+ *   sketches    content or text -> its sketch: see blob.c
+ *   digests     content -> the other digests: see content.c, blob.c
+ *   identities  hash 8 of xxh128 and size, content -> nothing
  *   copies      content, file -> nothing
  *   pending     file -> nothing
  *   dirty       file -> change 8: see dirty.h
  *   changes     file -> what became of its contents: see change.c
  *   texts       content -> whether it has a text of its own: see text.c
- *   text_sketches
- *               id -> content 4, and the sketch of its text
+ *   owners      the sketch of a text -> the content whose text it is
  *
  * The key of a file has these parts:
  *
  *   device      OTHER_DEVICE and 4 bytes; left out if it is 0
  *   inode       the number of bytes, then the number without leading zeros
- *   generation  4 bytes
+ *   generation  2 bytes
  *
  * So keys sort by device, inode and generation, and no key is a prefix of
  * another one.
  *
  * contents has a table of its own because all of it is read at every start, and
- * a digest has one because a query reads it without the others.  Records of
- * contents, digests and the first copy of a content are always appended, as ids
+ * sketches because a query reads them without the others.  Records of contents,
+ * sketches, digests and the first copy of a content are always appended, as ids
  * only grow; that fills their pages completely.
  *
  * Every record is checked when it is read; invalid bytes are -EUCLEAN.
@@ -63,12 +61,14 @@ enum catalog_db {
 	DB_DIRTY,
 	DB_CHANGES,
 	DB_TEXTS,
-	DB_TEXT_SKETCHES,
-	DB_DIGESTS, /* and the id of the digest */
-	DB_COUNT = DB_DIGESTS + DIGEST_COUNT
+	DB_OWNERS,
+	DB_BLOBS, /* those of blob.c */
+	DB_SKETCHES = DB_BLOBS,
+	DB_DIGESTS,
+	DB_COUNT
 };
 
-#define CATALOG_VERSION 15
+#define CATALOG_VERSION 16
 #define CATALOG_LOCK_FILE "lock"
 #define CATALOG_DATA_FILE "data.mdb"
 #define CATALOG_READERS_FILE "lock.mdb"
@@ -78,21 +78,23 @@ enum catalog_db {
 #define SOURCE_KEY "source"
 #define SHARE_KEY "share"
 
-#define FILE_KEY_BYTES_MAX 18
+#define FILE_KEY_BYTES_MAX 16
 #define FILE_RECORD_BYTES 29
 #define NAME_BYTES_MAX 255
 #define NAME_KEY_BYTES_MAX (FILE_KEY_BYTES_MAX + NAME_BYTES_MAX)
 #define LINK_KEY_BYTES_MAX (FILE_KEY_BYTES_MAX + NAME_KEY_BYTES_MAX)
 #define CONTENT_KEY_BYTES 4
 #define CONTENT_BYTES 52
-#define IDENTITY_KEY_BYTES 24
+#define IDENTITY_HASH_BYTES 8
+#define IDENTITY_KEY_BYTES (IDENTITY_HASH_BYTES + CONTENT_KEY_BYTES)
 #define COPY_KEY_BYTES_MAX (CONTENT_KEY_BYTES + FILE_KEY_BYTES_MAX)
-#define META_BYTES 104
+#define META_BYTES 112
 #define SHARE_BYTES 16
 
 struct catalog_meta {
 	uint32_t digest_set;
 	uint64_t next_content; /* 1 + UINT32_MAX when ids are used up */
+	uint64_t seed;         /* of the hashes in identities */
 	struct catalog_counts counts;
 };
 
@@ -173,7 +175,12 @@ struct catalog_txn {
 	struct catalog *catalog;
 	MDB_txn *mdb; /* NULL: it could not be begun */
 	bool writes;
-	struct buf found;         /* what txn_get() and the like have found */
+	struct buf found; /* what txn_get() and the like have found */
+	struct buf blob;  /* what blob_get() has put together */
+	struct blob_page {
+		size_t count; /* pages; 0: not known yet */
+		size_t room;  /* bytes in the last one; 0: not known */
+	} pages[DB_COUNT - DB_BLOBS];
 	struct catalog_meta meta; /* stored by the commit when changed */
 	bool meta_changed;
 	int failed; /* first error of a write; the commit fails with it */
@@ -206,7 +213,8 @@ void content_store(const struct digests *d, uint8_t *bytes);
 int content_decode(const MDB_val *bytes, struct digests *out);
 int content_id_decode(const MDB_val *bytes, uint32_t *out);
 
-void identity_key_store(const struct digests *d, uint8_t *bytes);
+void identity_key_store(uint64_t seed, const struct digests *d,
+			uint32_t content, uint8_t *bytes);
 /* Returns the length. */
 size_t copy_key_store(uint32_t content, const struct file_key *key,
 		      uint8_t *bytes);
@@ -245,7 +253,7 @@ bool record_is_whole(enum catalog_db db, const MDB_val *key, MDB_val value);
 
 /* ---- txn.c: reading and writing records ---- */
 
-const char *catalog_db_name(int db);
+extern const char *const catalog_db_names[DB_COUNT];
 
 void map_gate_enter(struct map_gate *g);
 void map_gate_leave(struct map_gate *g);
@@ -333,8 +341,8 @@ struct catalog_walk {
 	uint8_t prefix[FILE_KEY_BYTES_MAX];
 	/* Of catalog_paths_begin(). */
 	struct file_key root;
-	bool is_root; /* the path "" is still to be given */
-	struct buf path;
+	bool is_root;     /* the path "" is still to be given */
+	struct buf built; /* a path, or a value made of pieces */
 };
 
 /* A walk over the records whose keys begin with prefix, which is copied. */
@@ -356,9 +364,27 @@ int id_list_append(struct id_list *list, uint32_t id);
 /* Of an ascending list; false when it is not there. */
 bool id_list_remove(struct id_list *list, uint32_t id);
 
+/* ---- blob.c ---- */
+
+/* The id must be above every one of the table. */
+int blob_append(struct catalog_txn *txn, enum catalog_db db, uint32_t id,
+		const void *bytes, size_t len);
+
+/* out is valid until another record or value is looked for.  -ENOENT. */
+int blob_get(struct catalog_txn *txn, enum catalog_db db, uint32_t id,
+	     MDB_val *out);
+
+/* 1: out is the next value, in whole or in the scan, until the next call; 0: no
+ * more. */
+int blob_scan_next(struct record_scan *s, struct buf *whole, uint32_t *id_out,
+		   MDB_val *out);
+
+/* -ENOENT. */
+int blob_delete(struct catalog_txn *txn, enum catalog_db db, uint32_t id);
+
 /* ---- content.c ---- */
 
-/* Whether a table of its own has the digest of the content. */
+/* Whether the digest of the content is not in its record. */
 static inline bool digest_is_apart(const struct digests *d, int id)
 {
 	return d->set & DIGEST_BIT(id) && !digest_table[id]->offset;
@@ -385,9 +411,6 @@ int text_begin(struct catalog_txn *txn, uint32_t content);
 
 /* Adds the sketch of its text to the digests of a content, if there is one. */
 int text_load(struct catalog_txn *txn, uint32_t content, struct digests *d);
-
-/* The sketch with that id, of a text.  -ENOENT. */
-int text_sketch_get(struct catalog_txn *txn, uint32_t id, struct sketch *out);
 
 /* Removes what is known of the text of a content, which is removed. */
 int text_forget(struct catalog_txn *txn, uint32_t content);

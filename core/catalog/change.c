@@ -119,8 +119,7 @@ static int append_content(struct catalog_txn *txn, uint32_t content,
 	store_le64(head + 16, d.size);
 	err = buf_append(out, head, sizeof(head));
 	if (!err)
-		err = txn_get_content(txn, DB_DIGESTS + DIGEST_SIF, content,
-				      &sketch);
+		err = blob_get(txn, DB_SKETCHES, content, &sketch);
 	if (!err)
 		err = buf_append(out, sketch.mv_data, sketch.mv_size);
 	return err == -ENOENT ? 0 : err;
@@ -216,7 +215,7 @@ static int compare_left(struct catalog_txn *txn, const struct buf *left,
 	if (!memcmp(p, d.xxh128, sizeof(d.xxh128)) &&
 	    load_le64(p + 16) == d.size)
 		return 0;
-	err = txn_get_content(txn, DB_DIGESTS + DIGEST_SIF, content, &now);
+	err = blob_get(txn, DB_SKETCHES, content, &now);
 	if (err && err != -ENOENT)
 		return err;
 	out->replaced = p[LEFT_REPLACED];

@@ -5,45 +5,163 @@
 #include <string.h>
 
 #include "core/base/bytes.h"
+#include "core/digest/ssdeep.h"
+
+/*
+ * The other digests of a content are one value of the table digests: the length
+ * and the bytes of each in the order of their ids.  With a SiSe signature, ssdeep
+ * is in its short form.
+ */
+
+static bool is_listed(const struct digests *d, int id)
+{
+	return digest_is_apart(d, id) && id != DIGEST_SIF;
+}
+
+/* Those that are not in the record of the content. */
+static uint32_t set_listed(const struct digests *d)
+{
+	uint32_t set = 0;
+	int id;
+
+	for (id = 0; id < DIGEST_COUNT; id++)
+		if (is_listed(d, id))
+			set |= DIGEST_BIT(id);
+	return set;
+}
+
+static uint32_t set_here(const struct digests *d)
+{
+	return d->set & ~set_listed(d) & ~DIGEST_BIT(DIGEST_SIF);
+}
+
+static int list_make(const struct digests *d, struct buf *out)
+{
+	uint8_t len[VARINT_BYTES];
+	struct buf shortened = { 0 };
+	struct digest_value v;
+	int id, err = 0;
+
+	for (id = 0; id < DIGEST_COUNT && !err; id++) {
+		if (!is_listed(d, id))
+			continue;
+		v = digest_value_of(d, id);
+		if (id == DIGEST_SSDEEP && is_listed(d, DIGEST_SISE)) {
+			err = ssdeep_shorten(v, digest_value_of(d, DIGEST_SISE),
+					     &shortened);
+			v.bytes = (const uint8_t *)shortened.data;
+			v.len = shortened.len;
+		}
+		if (!err)
+			err = buf_append(out, len, store_varint(len, v.len));
+		if (!err)
+			err = buf_append(out, v.bytes, v.len);
+	}
+	buf_release(&shortened);
+	return err;
+}
+
+/* Adds those in wanted to d, which has none of them yet; set: of the content. */
+static int list_read(const MDB_val *list, uint32_t set, uint32_t wanted,
+		     struct digests *d)
+{
+	const struct digests all = { .set = set };
+	const uint8_t *at = list->mv_data, *end = at + list->mv_size;
+	struct digest_value v, sise = { 0 };
+	struct buf whole = { 0 };
+	int id, err = 0;
+
+	for (id = 0; id < DIGEST_COUNT && !err; id++) {
+		uint64_t len = 0;
+
+		if (!is_listed(&all, id))
+			continue;
+		if (!load_varint(&at, end, &len) || len > (size_t)(end - at))
+			return -EUCLEAN;
+		v = (struct digest_value){ at, (size_t)len };
+		at += len;
+		if (id == DIGEST_SISE)
+			sise = v;
+		if (!(wanted & DIGEST_BIT(id)))
+			continue;
+		if (id == DIGEST_SSDEEP && sise.bytes) {
+			err = ssdeep_complete(v, sise, &whole);
+			v.bytes = (const uint8_t *)whole.data;
+			v.len = whole.len;
+		}
+		if (!err)
+			err = digest_is_valid(id, v) ? digest_put(d, id, v) :
+						       -EUCLEAN;
+	}
+	buf_release(&whole);
+	return err == -EINVAL || (!err && at != end) ? -EUCLEAN : err;
+}
 
 /* ---- writing ---- */
 
 int catalog_content_find(struct catalog_txn *txn, const struct digests *d,
 			 uint32_t *out)
 {
-	uint8_t identity[IDENTITY_KEY_BYTES];
-	MDB_val value;
-	int err;
+	uint8_t key[IDENTITY_KEY_BYTES];
+	struct digests other = { 0 };
+	struct record_scan s;
+	uint32_t content;
+	int found;
 
-	identity_key_store(d, identity);
-	err = txn_get(txn, DB_IDENTITIES, identity, sizeof(identity), &value);
-	return err ? err : content_id_decode(&value, out);
+	identity_key_store(txn->meta.seed, d, 0, key);
+	found = record_scan_open(txn, DB_IDENTITIES, key, IDENTITY_HASH_BYTES,
+				 &s);
+	if (found)
+		return found;
+	while ((found = record_scan_next(&s)) == 1) {
+		MDB_val id = { CONTENT_KEY_BYTES,
+			       (char *)s.key.mv_data + IDENTITY_HASH_BYTES };
+		int err = s.key.mv_size == sizeof(key) ?
+				  content_id_decode(&id, &content) :
+				  -EUCLEAN;
+
+		if (!err)
+			err = content_load(txn, content, &other);
+		if (err) {
+			found = err == -ENOENT ? -EUCLEAN : err;
+			break;
+		}
+		if (other.size == d->size &&
+		    !memcmp(other.xxh128, d->xxh128, sizeof(d->xxh128)))
+			break;
+	}
+	record_scan_close(&s);
+	if (found == 1)
+		*out = content;
+	return found == 1 ? 0 : found ? found : -ENOENT;
 }
 
 static int content_insert(struct catalog_txn *txn, uint32_t content,
 			  const struct digests *d)
 {
+	const struct digest_value sif = digest_value_of(d, DIGEST_SIF);
 	uint8_t identity[IDENTITY_KEY_BYTES];
 	uint8_t record[CONTENT_BYTES];
 	uint8_t id[CONTENT_KEY_BYTES];
-	struct digest_value v;
-	int digest, err;
+	struct buf list = { 0 };
+	int err = list_make(d, &list);
 
 	store_be32(id, content);
 	content_store(d, record);
-	identity_key_store(d, identity);
-	err = txn_append(txn, DB_CONTENTS, id, sizeof(id), record,
-			 sizeof(record));
-	for (digest = 0; digest < DIGEST_COUNT && !err; digest++) {
-		if (!digest_is_apart(d, digest))
-			continue;
-		v = digest_value_of(d, digest);
-		err = txn_append(txn, DB_DIGESTS + digest, id, sizeof(id),
-				 v.bytes, v.len);
-	}
+	identity_key_store(txn->meta.seed, d, content, identity);
+	if (!err)
+		err = txn_append(txn, DB_CONTENTS, id, sizeof(id), record,
+				 sizeof(record));
+	if (!err && digest_is_apart(d, DIGEST_SIF))
+		err = blob_append(txn, DB_SKETCHES, content, sif.bytes,
+				  sif.len);
+	if (!err && list.len)
+		err = blob_append(txn, DB_DIGESTS, content, list.data,
+				  list.len);
 	if (!err)
 		err = txn_put(txn, DB_IDENTITIES, identity, sizeof(identity),
-			      id, sizeof(id));
+			      "", 0);
+	buf_release(&list);
 	return err;
 }
 
@@ -88,18 +206,18 @@ static int content_delete(struct catalog_txn *txn, uint32_t content)
 	uint8_t identity[IDENTITY_KEY_BYTES];
 	uint8_t id[CONTENT_KEY_BYTES];
 	struct digests d;
-	int digest, err;
+	int err;
 
 	err = content_load(txn, content, &d);
 	if (err)
 		return err;
 	store_be32(id, content);
-	identity_key_store(&d, identity);
+	identity_key_store(txn->meta.seed, &d, content, identity);
 	err = txn_delete(txn, DB_CONTENTS, id, sizeof(id));
-	for (digest = 0; digest < DIGEST_COUNT && !err; digest++)
-		if (digest_is_apart(&d, digest))
-			err = txn_delete(txn, DB_DIGESTS + digest, id,
-					 sizeof(id));
+	if (!err && digest_is_apart(&d, DIGEST_SIF))
+		err = blob_delete(txn, DB_SKETCHES, content);
+	if (!err && set_listed(&d))
+		err = blob_delete(txn, DB_DIGESTS, content);
 	if (!err)
 		err = txn_delete(txn, DB_IDENTITIES, identity,
 				 sizeof(identity));
@@ -144,40 +262,18 @@ int content_copy_drop(struct catalog_txn *txn, uint32_t content,
 
 /* ---- reading ---- */
 
-/* Without the digests in tables of their own. */
-static uint32_t set_here(const struct digests *d)
-{
-	uint32_t set = d->set;
-	int id;
-
-	for (id = 0; id < DIGEST_COUNT; id++)
-		if (digest_is_apart(d, id))
-			set &= ~DIGEST_BIT(id);
-	return set;
-}
-
-static int digest_get(struct catalog_txn *txn, uint32_t content, int id,
-		      struct digest_value *out)
-{
-	MDB_val value;
-	int err = txn_get_content(txn, DB_DIGESTS + id, content, &value);
-
-	if (err)
-		return err;
-	*out = (struct digest_value){ value.mv_data, value.mv_size };
-	return digest_is_valid(id, *out) ? 0 : -EUCLEAN;
-}
-
-/* Adds a digest that the content has. */
-static int digest_fetch(struct catalog_txn *txn, uint32_t content, int id,
+static int sketch_fetch(struct catalog_txn *txn, uint32_t content,
 			struct digests *d)
 {
 	struct digest_value v;
-	int err = digest_get(txn, content, id, &v);
+	MDB_val value;
+	int err = blob_get(txn, DB_SKETCHES, content, &value);
 
-	if (err == -ENOENT)
-		err = -EUCLEAN;
-	return err ? err : digest_put(d, id, v);
+	if (err)
+		return err;
+	v = (struct digest_value){ value.mv_data, value.mv_size };
+	return digest_is_valid(DIGEST_SIF, v) ? digest_put(d, DIGEST_SIF, v) :
+						-EUCLEAN;
 }
 
 int catalog_content_brief(struct catalog_txn *txn, uint32_t content,
@@ -203,52 +299,55 @@ int catalog_content_some(struct catalog_txn *txn, uint32_t content,
 			 uint32_t wanted, struct digests *out)
 {
 	struct digests d;
+	MDB_val list;
 	uint32_t set;
-	int id, err;
+	int err;
 
 	err = content_load(txn, content, &d);
 	if (err)
 		return err;
-	set = d.set & ~set_here(&d) & wanted;
+	set = d.set;
 	d.set = set_here(&d);
-	for (id = 0; id < DIGEST_COUNT && !err; id++)
-		if (set & DIGEST_BIT(id))
-			err = digest_fetch(txn, content, id, &d);
+	if (set & wanted & DIGEST_BIT(DIGEST_SIF))
+		err = sketch_fetch(txn, content, &d);
+	if (!err && set & wanted & ~d.set) {
+		err = blob_get(txn, DB_DIGESTS, content, &list);
+		if (!err)
+			err = list_read(&list, set, wanted, &d);
+	}
 	if (err)
 		digests_release(&d);
 	else
 		*out = d;
-	return err;
+	return err == -ENOENT ? -EUCLEAN : err;
 }
 
 int catalog_sketch_get(struct catalog_txn *txn, uint32_t id, struct sketch *out)
 {
-	struct digest_value v;
-	int err = digest_get(txn, id, DIGEST_SIF, &v);
+	MDB_val v;
+	int err = blob_get(txn, DB_SKETCHES, id, &v);
 
-	if (err == -ENOENT)
-		return text_sketch_get(txn, id, out);
-	if (!err && sketch_unpack(v.bytes, v.len, out))
-		err = -EUCLEAN;
-	return err;
+	if (err)
+		return err;
+	return sketch_unpack(v.mv_data, v.mv_size, out) ? -EUCLEAN : 0;
 }
 
 int catalog_sketches_begin(struct catalog_txn *txn, struct catalog_walk **out)
 {
-	return walk_begin(txn, DB_DIGESTS + DIGEST_SIF, "", 0, out);
+	return walk_begin(txn, DB_SKETCHES, "", 0, out);
 }
 
-int catalog_sketches_next(struct catalog_walk *w, uint32_t *content_out,
+int catalog_sketches_next(struct catalog_walk *w, uint32_t *id_out,
 			  const uint8_t **packed_out, size_t *len_out)
 {
-	int err, found = record_scan_next(&w->scan);
+	MDB_val value;
+	int found = blob_scan_next(&w->scan, &w->built, id_out, &value);
 
-	if (found != 1)
-		return found;
-	err = content_id_decode(&w->scan.key, content_out);
-	*packed_out = w->scan.value.mv_data;
-	*len_out = w->scan.value.mv_size;
-	return err ? err : 1;
+	if (found == 1) {
+		*packed_out = value.mv_data;
+		*len_out = value.mv_size;
+	}
+	return found;
 }
 
 int catalog_contents_begin(struct catalog_txn *txn, struct catalog_walk **out)

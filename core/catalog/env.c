@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -104,7 +105,7 @@ int env_open_tables(struct catalog *c, MDB_txn *mdb, bool create)
 	int i;
 
 	for (i = 0; !err && i < DB_COUNT; i++)
-		err = catalog_errno(mdb_dbi_open(mdb, catalog_db_name(i),
+		err = catalog_errno(mdb_dbi_open(mdb, catalog_db_names[i],
 						 create ? MDB_CREATE : 0,
 						 &c->dbs[i]));
 	/* An LMDB file of another program. */
@@ -141,6 +142,8 @@ static int meta_create(struct catalog_txn *txn, uint32_t digest_set)
 					  &txn->catalog->next_content) };
 	uint8_t bytes[META_BYTES];
 
+	if (getrandom(&m.seed, sizeof(m.seed), 0) != sizeof(m.seed))
+		return -EAGAIN;
 	meta_store(&m, bytes);
 	return txn_put(txn, DB_META, META_KEY, strlen(META_KEY), bytes,
 		       sizeof(bytes));

@@ -116,7 +116,7 @@ static int inspect_record(struct inspector *in, enum catalog_db db, MDB_dbi to,
 /* Keys that do not ascend cannot be appended. */
 static int inspect_table(struct inspector *in, enum catalog_db db)
 {
-	const char *name = catalog_db_name(db);
+	const char *name = catalog_db_names[db];
 	MDB_cursor *cursor;
 	MDB_dbi from, to = 0;
 	MDB_val key, value;

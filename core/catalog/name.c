@@ -500,9 +500,9 @@ int catalog_paths_next(struct catalog_walk *w, const char **path_out)
 		if (found != 1)
 			return found;
 		err = catalog_name_path(w->scan.txn, &w->root, &parent, name,
-					&w->path);
+					&w->built);
 	}
-	*path_out = w->path.data;
+	*path_out = w->built.data;
 	return err ? err : 1;
 }
 

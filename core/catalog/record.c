@@ -39,8 +39,9 @@ size_t file_key_store(const struct file_key *key, uint8_t *bytes)
 {
 	size_t len = file_number_store(key->device, key->inode, bytes);
 
-	store_be32(bytes + len, key->generation);
-	return len + 4;
+	bytes[len] = (uint8_t)(key->generation >> 8);
+	bytes[len + 1] = (uint8_t)key->generation;
+	return len + 2;
 }
 
 /* Takes the device off the front; false: it is not valid. */
@@ -68,13 +69,13 @@ static bool take_file_key(const uint8_t **at, const uint8_t *end,
 	if (!take_device(at, end, &out->device) || *at == end)
 		return false;
 	count = *(*at)++;
-	if (count > 8 || (size_t)(end - *at) < count + 4)
+	if (count > 8 || (size_t)(end - *at) < count + 2)
 		return false;
 	for (i = 0; i < count; i++)
 		inode = inode << 8 | *(*at)++;
 	out->inode = inode;
-	out->generation = load_be32(*at);
-	*at += 4;
+	out->generation = (uint16_t)((*at)[0] << 8 | (*at)[1]);
+	*at += 2;
 	return bytes_of(inode) == count;
 }
 
@@ -208,10 +209,17 @@ int content_id_decode(const MDB_val *bytes, uint32_t *out)
 	return 0;
 }
 
-void identity_key_store(const struct digests *d, uint8_t *bytes)
+/* The seed is a secret: otherwise somebody could make many contents with one
+ * hash, which are all compared when another one comes. */
+void identity_key_store(uint64_t seed, const struct digests *d,
+			uint32_t content, uint8_t *bytes)
 {
-	memcpy(bytes, d->xxh128, 16);
-	store_be64(bytes + 16, d->size);
+	uint8_t identity[24];
+
+	memcpy(identity, d->xxh128, 16);
+	store_be64(identity + 16, d->size);
+	store_be64(bytes, XXH3_64bits_withSeed(identity, 24, seed));
+	store_be32(bytes + IDENTITY_HASH_BYTES, content);
 }
 
 size_t copy_key_store(uint32_t content, const struct file_key *key,
@@ -256,6 +264,7 @@ void meta_store(const struct catalog_meta *m, uint8_t *bytes)
 	store_le64(bytes + 80, n->content_bytes);
 	store_le64(bytes + 88, n->texts);
 	store_le64(bytes + 96, n->pending_texts);
+	store_le64(bytes + 104, m->seed);
 }
 
 int meta_decode(const MDB_val *bytes, struct catalog_meta *out)
@@ -282,6 +291,7 @@ int meta_decode(const MDB_val *bytes, struct catalog_meta *out)
 	n->content_bytes = load_le64(p + 80);
 	n->texts = load_le64(p + 88);
 	n->pending_texts = load_le64(p + 96);
+	m.seed = load_le64(p + 104);
 	if (m.next_content == 0 || m.next_content > UINT64_C(1) << 32 ||
 	    n->contents >= m.next_content || n->contents > n->fresh ||
 	    n->texts > n->contents || n->pending_texts > n->contents ||

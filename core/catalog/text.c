@@ -13,7 +13,7 @@
  * A text that is pending has been so since its content came, so a thread that
  * makes texts in the order of ids finds all of them.
  */
-enum { TEXT_BYTES = 14, OWNER_BYTES = 4 };
+enum { TEXT_BYTES = 14 };
 
 static int text_put(struct catalog_txn *txn, uint32_t content,
 		    const struct content_text *text)
@@ -65,24 +65,20 @@ static int sketch_insert(struct catalog_txn *txn, uint32_t content,
 			 const void *sketch, size_t len, uint32_t *id_out)
 {
 	struct catalog_meta *m = &txn->meta;
-	uint8_t id[CONTENT_KEY_BYTES], owner[OWNER_BYTES];
-	struct buf value = { 0 };
+	uint8_t id[CONTENT_KEY_BYTES], owner[CONTENT_KEY_BYTES];
 	int err;
 
 	if (m->next_content > UINT32_MAX)
 		return -EOVERFLOW;
 	*id_out = (uint32_t)m->next_content;
 	store_be32(id, *id_out);
-	store_le32(owner, content);
-	err = buf_append(&value, owner, sizeof(owner));
+	store_be32(owner, content);
+	err = blob_append(txn, DB_SKETCHES, *id_out, sketch, len);
 	if (!err)
-		err = buf_append(&value, sketch, len);
-	if (!err)
-		err = txn_append(txn, DB_TEXT_SKETCHES, id, sizeof(id),
-				 value.data, value.len);
+		err = txn_append(txn, DB_OWNERS, id, sizeof(id), owner,
+				 sizeof(owner));
 	if (!err)
 		err = id_list_append(&txn->added, *id_out);
-	buf_release(&value);
 	m->next_content++;
 	m->counts.texts++;
 	return err;
@@ -121,7 +117,9 @@ int text_forget(struct catalog_txn *txn, uint32_t content)
 	if (err || !text.sketch)
 		return err;
 	store_be32(id, text.sketch);
-	err = txn_delete(txn, DB_TEXT_SKETCHES, id, sizeof(id));
+	err = txn_delete(txn, DB_OWNERS, id, sizeof(id));
+	if (!err)
+		err = blob_delete(txn, DB_SKETCHES, text.sketch);
 	txn->meta.counts.texts--;
 	if (!err && !id_list_remove(&txn->added, text.sketch))
 		err = id_list_append(&txn->removed, text.sketch);
@@ -130,84 +128,44 @@ int text_forget(struct catalog_txn *txn, uint32_t content)
 
 /* ---- sketches ---- */
 
-static int split_sketch(const MDB_val *value, uint32_t *owner_out,
-			const uint8_t **packed_out, size_t *len_out)
-{
-	if (value->mv_size < OWNER_BYTES)
-		return -EUCLEAN;
-	*owner_out = load_le32(value->mv_data);
-	*packed_out = (const uint8_t *)value->mv_data + OWNER_BYTES;
-	*len_out = value->mv_size - OWNER_BYTES;
-	return 0;
-}
-
-/* The packed sketch with that id, and the content whose text it is of. */
-static int sketch_find(struct catalog_txn *txn, uint32_t id,
-		       uint32_t *owner_out, const uint8_t **packed_out,
-		       size_t *len_out)
-{
-	MDB_val value;
-	int err = -ENOENT;
-
-	/* Most trees have none. */
-	if (txn->meta.counts.texts)
-		err = txn_get_content(txn, DB_TEXT_SKETCHES, id, &value);
-	return err ? err : split_sketch(&value, owner_out, packed_out, len_out);
-}
-
-int text_sketch_get(struct catalog_txn *txn, uint32_t id, struct sketch *out)
-{
-	const uint8_t *packed;
-	uint32_t owner;
-	size_t len;
-	int err = sketch_find(txn, id, &owner, &packed, &len);
-
-	if (!err && sketch_unpack(packed, len, out))
-		err = -EUCLEAN;
-	return err;
-}
-
 int text_load(struct catalog_txn *txn, uint32_t content, struct digests *d)
 {
 	struct content_text text = { 0 };
-	const uint8_t *packed;
-	uint32_t owner;
-	size_t len;
+	MDB_val sketch;
 	int err = catalog_text_get(txn, content, &text);
 
 	if (err || !text.sketch)
 		return err == -ENOENT ? 0 : err;
-	err = sketch_find(txn, text.sketch, &owner, &packed, &len);
+	err = blob_get(txn, DB_SKETCHES, text.sketch, &sketch);
 	if (!err)
-		err = digests_put_text(d, packed, len);
+		err = digests_put_text(d, sketch.mv_data, sketch.mv_size);
 	return err == -ENOENT ? -EUCLEAN : err;
 }
 
 int catalog_text_owner(struct catalog_txn *txn, uint32_t sketch,
 		       uint32_t *content_out)
 {
-	const uint8_t *packed;
-	size_t len;
+	MDB_val value;
+	int err = -ENOENT;
 
-	return sketch_find(txn, sketch, content_out, &packed, &len);
+	/* Most trees have none. */
+	if (txn->meta.counts.texts)
+		err = txn_get_content(txn, DB_OWNERS, sketch, &value);
+	return err ? err : content_id_decode(&value, content_out);
 }
 
 int catalog_texts_begin(struct catalog_txn *txn, struct catalog_walk **out)
 {
-	return walk_begin(txn, DB_TEXT_SKETCHES, "", 0, out);
+	return walk_begin(txn, DB_OWNERS, "", 0, out);
 }
 
-int catalog_texts_next(struct catalog_walk *w, uint32_t *sketch_out,
-		       const uint8_t **packed_out, size_t *len_out)
+int catalog_texts_next(struct catalog_walk *w, uint32_t *sketch_out)
 {
-	uint32_t owner;
 	int err, found = record_scan_next(&w->scan);
 
 	if (found != 1)
 		return found;
 	err = content_id_decode(&w->scan.key, sketch_out);
-	if (!err)
-		err = split_sketch(&w->scan.value, &owner, packed_out, len_out);
 	return err ? err : 1;
 }
 

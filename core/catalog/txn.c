@@ -8,20 +8,15 @@
 
 #include "core/base/bytes.h"
 
-static const char *const db_names[DB_DIGESTS] = {
+const char *const catalog_db_names[DB_COUNT] = {
 	[DB_META] = "meta",         [DB_FILES] = "files",
 	[DB_NAMES] = "names",       [DB_LINKS] = "links",
 	[DB_CONTENTS] = "contents", [DB_IDENTITIES] = "identities",
 	[DB_COPIES] = "copies",     [DB_PENDING] = "pending",
 	[DB_DIRTY] = "dirty",       [DB_CHANGES] = "changes",
-	[DB_TEXTS] = "texts",       [DB_TEXT_SKETCHES] = "text_sketches",
+	[DB_TEXTS] = "texts",       [DB_OWNERS] = "owners",
+	[DB_SKETCHES] = "sketches", [DB_DIGESTS] = "digests",
 };
-
-const char *catalog_db_name(int db)
-{
-	return db < DB_DIGESTS ? db_names[db] :
-				 digest_table[db - DB_DIGESTS]->name;
-}
 
 int catalog_errno(int rc)
 {
@@ -131,6 +126,7 @@ static void txn_free(struct catalog_txn *txn)
 	free(txn->removed.ids);
 	catalog_events_free(txn->events, txn->event_count);
 	buf_release(&txn->found);
+	buf_release(&txn->blob);
 	free(txn);
 }
 
@@ -556,7 +552,7 @@ void catalog_walk_end(struct catalog_walk *w)
 	if (!w)
 		return;
 	record_scan_close(&w->scan);
-	buf_release(&w->path);
+	buf_release(&w->built);
 	free(w);
 }
 

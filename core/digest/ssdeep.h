@@ -50,6 +50,13 @@ int ssdeep_pack(const struct ssdeep_signature *sig, struct buf *out);
  * then. */
 int ssdeep_unpack(struct digest_value v, struct ssdeep_signature *out);
 
+/* The binary form without the characters that the SiSe signature of the content
+ * has, too; and back.  -EINVAL. */
+int ssdeep_shorten(struct digest_value v, struct digest_value sise,
+		   struct buf *out);
+int ssdeep_complete(struct digest_value shortened, struct digest_value sise,
+		    struct buf *out);
+
 /* Takes second parts of up to SSDEEP_MAX_CHARS too, some tools do not cut
  * them.  No file name may follow.  -EINVAL when text is no signature; out is
  * not specified then. */

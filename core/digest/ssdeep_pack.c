@@ -2,6 +2,9 @@
 #include "core/digest/ssdeep.h"
 
 #include <errno.h>
+#include <string.h>
+
+#include "core/digest/sise.h"
 
 enum { LEVELS = 61, FOREIGN = 255, BITS = 6 };
 
@@ -83,6 +86,70 @@ int ssdeep_unpack(struct digest_value v, struct ssdeep_signature *out)
 			       at == end ?
 		       0 :
 		       -EINVAL;
+}
+
+/* ---- the short form ---- */
+
+/*
+ * A character of ssdeep is the lower half of SiSe's pair at the same block size,
+ * up to the last one, which may stand for more.  So the characters with which
+ * the leading part begins as SiSe's part of that block size does are left out;
+ * their number, a byte, stands before the rest.
+ */
+
+/* SiSe's part of the block size, unpacked to sig; NULL: there is none. */
+static const struct sise_part *part_like(uint64_t block_size,
+					 const struct sise_signature *sig)
+{
+	return sig->leading.block_size == block_size   ? &sig->leading :
+	       sig->secondary.block_size == block_size ? &sig->secondary :
+							 NULL;
+}
+
+int ssdeep_shorten(struct digest_value v, struct digest_value sise,
+		   struct buf *out)
+{
+	struct ssdeep_signature sig;
+	struct sise_signature other;
+	const struct sise_part *like;
+	struct ssdeep_part *part = &sig.leading;
+	uint8_t same = 0;
+	int err;
+
+	if (ssdeep_unpack(v, &sig) || sise_unpack(sise, &other))
+		return -EINVAL;
+	like = part_like(sig.block_size, &other);
+	while (like && same < part->count && same < like->count &&
+	       part->chars[same] == (like->pairs[same] & 63))
+		same++;
+	part->count -= same;
+	memmove(part->chars, part->chars + same, part->count);
+	err = buf_append(out, &same, 1);
+	return err ? err : ssdeep_pack(&sig, out);
+}
+
+int ssdeep_complete(struct digest_value shortened, struct digest_value sise,
+		    struct buf *out)
+{
+	struct ssdeep_signature sig;
+	struct sise_signature other;
+	const struct sise_part *like;
+	struct ssdeep_part *part = &sig.leading;
+	const size_t same = shortened.len ? *shortened.bytes++ : SIZE_MAX;
+	size_t i;
+
+	shortened.len--;
+	if (same > SSDEEP_MAX_CHARS || ssdeep_unpack(shortened, &sig) ||
+	    part->count + same > SSDEEP_MAX_CHARS || sise_unpack(sise, &other))
+		return -EINVAL;
+	like = part_like(sig.block_size, &other);
+	if (same > (like ? like->count : 0))
+		return -EINVAL;
+	memmove(part->chars + same, part->chars, part->count);
+	for (i = 0; i < same; i++)
+		part->chars[i] = like->pairs[i] & 63;
+	part->count += same;
+	return ssdeep_pack(&sig, out);
 }
 
 /* ---- the row ---- */

@@ -73,8 +73,7 @@ static int read_next(struct load_table *t, int which)
 		found = catalog_sketches_next(t->walk, &t->id, &t->packed,
 					      &t->len);
 	else
-		found = catalog_texts_next(t->walk, &t->id, &t->packed,
-					   &t->len);
+		found = catalog_texts_next(t->walk, &t->id);
 	if (found != 1)
 		t->id = UINT32_MAX;
 	return found < 0 ? found : 0;
@@ -83,26 +82,22 @@ static int read_next(struct load_table *t, int which)
 /* Reads the content or text of the lowest id, and its sketch. */
 static int read_item(struct load_table tables[TABLES], struct load_item *out)
 {
-	struct load_table *contents = &tables[CONTENTS];
-	bool is_text = tables[TEXTS].id < contents->id;
-	struct load_table *from = &tables[is_text ? TEXTS : SKETCHES];
+	struct load_table *sketches = &tables[SKETCHES];
+	const int which =
+		tables[TEXTS].id < tables[CONTENTS].id ? TEXTS : CONTENTS;
 	int err = 0;
 
-	out->id = is_text ? from->id : contents->id;
-	out->digests =
-		is_text ? (struct digests){ .size = 1 } : contents->digests;
-	/* A sketch without a content is left out. */
-	while (!err && from->id < out->id)
-		err = read_next(from, SKETCHES);
-	out->has_sketch = !err && from->id == out->id;
+	out->id = tables[which].id;
+	out->digests = which == TEXTS ? (struct digests){ .size = 1 } :
+					tables[which].digests;
+	/* A sketch of neither is left out. */
+	while (!err && sketches->id < out->id)
+		err = read_next(sketches, SKETCHES);
+	out->has_sketch = !err && sketches->id == out->id;
 	if (out->has_sketch &&
-	    sketch_unpack(from->packed, from->len, &out->sketch))
+	    sketch_unpack(sketches->packed, sketches->len, &out->sketch))
 		err = -EUCLEAN;
-	if (!err && out->has_sketch)
-		err = read_next(from, is_text ? TEXTS : SKETCHES);
-	if (!err && !is_text)
-		err = read_next(contents, CONTENTS);
-	return err;
+	return err ? err : read_next(&tables[which], which);
 }
 
 static void end_batch(struct load_reader *r)

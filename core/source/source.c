@@ -14,17 +14,11 @@
 
 /* ---- keys ---- */
 
-static uint32_t hash_nonzero(const void *data, size_t len)
-{
-	uint32_t h = (uint32_t)XXH3_64bits(data, len);
-
-	return h ? h : 1;
-}
-
 static uint32_t device_of(dev_t source_device, dev_t device)
 {
-	return device == source_device ? 0 :
-					 hash_nonzero(&device, sizeof(device));
+	uint32_t hash = (uint32_t)XXH3_64bits(&device, sizeof(device));
+
+	return device == source_device ? 0 : hash ? hash : 1;
 }
 
 uint32_t source_get_device(const struct source *s, dev_t device)
@@ -34,18 +28,20 @@ uint32_t source_get_device(const struct source *s, dev_t device)
 
 /* A file handle has inode and generation (ext4, XFS, btrfs, tmpfs), so its hash
  * serves as the generation. */
-static uint32_t handle_hash(int fd, const char *name, int flags)
+static uint16_t handle_hash(int fd, const char *name, int flags)
 {
 	union {
 		struct file_handle head;
 		char room[sizeof(struct file_handle) + MAX_HANDLE_SZ];
 	} handle = { .head = { .handle_bytes = MAX_HANDLE_SZ } };
+	uint16_t hash;
 	int mount_id;
 
 	if (name_to_handle_at(fd, name, &handle.head, &mount_id, flags))
 		return 0;
-	return hash_nonzero(handle.room + sizeof(struct file_handle),
-			    handle.head.handle_bytes);
+	hash = (uint16_t)XXH3_64bits(handle.room + sizeof(struct file_handle),
+				     handle.head.handle_bytes);
+	return hash ? hash : 1;
 }
 
 void source_make_key(dev_t source_device, int fd, const char *name,

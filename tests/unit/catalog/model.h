@@ -55,7 +55,7 @@ static inline struct file_key key_at(int i)
 {
 	struct file_key key = { .inode = 1000 - (uint64_t)(i / 2),
 				.device = i % 3 == 0,
-				.generation = (uint32_t)i };
+				.generation = (uint16_t)i };
 
 	return i == 0 ? ROOT : key;
 }

@@ -177,7 +177,7 @@ static inline const char *oracle_find(struct catalog_txn *txn,
 	    oracle_entries(txn, DB_PENDING) != n.pending ||
 	    oracle_entries(txn, DB_COPIES) != n.fresh ||
 	    oracle_entries(txn, DB_IDENTITIES) != n.contents ||
-	    oracle_entries(txn, DB_TEXT_SKETCHES) != n.texts)
+	    oracle_entries(txn, DB_OWNERS) != n.texts)
 		return "records that belong to nothing";
 	return memcmp(&n, &txn->meta.counts, sizeof(n)) ?
 		       "the counts are wrong" :

@@ -82,16 +82,16 @@ static const struct file_key keys[] = {
 	{ 0, 0, 0 },
 	{ 0, 0, 1 },
 	{ 1, 0, 0 },
-	{ 255, 0, UINT32_MAX },
+	{ 255, 0, UINT16_MAX },
 	{ 256, 0, 0 },
 	{ UINT32_MAX, 0, 5 },
 	{ UINT64_C(1) << 32, 0, 5 },
-	{ UINT64_MAX, 0, UINT32_MAX },
+	{ UINT64_MAX, 0, UINT16_MAX },
 	{ 0, 1, 0 },
 	{ 70000, 1, 9 },
 	{ UINT64_MAX, 1, 0 },
 	{ 1, 256, 0 },
-	{ UINT64_MAX, UINT32_MAX, UINT32_MAX },
+	{ UINT64_MAX, UINT32_MAX, UINT16_MAX },
 };
 
 enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
@@ -145,14 +145,14 @@ TEST(test_other_keys_are_unclean)
 		size_t len;
 		uint8_t bytes[FILE_KEY_BYTES_MAX];
 	} bad[] = {
-		{ 0, { 0 } },        { 4, { 0 } },
-		{ 6, { 0 } },        { 6, { 1, 0 } }, /* a zero above */
-		{ 7, { 2, 0, 1 } },                   /* a zero above */
-		{ 14, { 9, 1 } },    /* more than an inode number has */
-		{ 10, { 0x80, 0 } }, /* device 0 */
-		{ 4, { 0x80, 1 } },  /* cut */
-		{ 5, { 0x80, 1 } },  /* cut */
-		{ 10, { 0x81, 1 } }, /* no such byte */
+		{ 0, { 0 } },       { 2, { 0 } },
+		{ 4, { 0 } },       { 4, { 1, 0 } }, /* a zero above */
+		{ 5, { 2, 0, 1 } },                  /* a zero above */
+		{ 12, { 9, 1 } },   /* more than an inode number has */
+		{ 8, { 0x80, 0 } }, /* device 0 */
+		{ 4, { 0x80, 1 } }, /* cut */
+		{ 5, { 0x80, 1 } }, /* cut */
+		{ 8, { 0x81, 1 } }, /* no such byte */
 	};
 	struct file_key have;
 	size_t i;
@@ -193,10 +193,9 @@ static int spoil_first(struct fixture *f, int db, size_t offset)
 
 WITH_CATALOG(test_every_bit_of_a_record_counts)
 {
-	static const int tables[] = { DB_FILES,   DB_NAMES,
-				      DB_LINKS,   DB_CONTENTS,
-				      DB_COPIES,  DB_IDENTITIES,
-				      DB_PENDING, DB_DIGESTS + DIGEST_SISE };
+	static const int tables[] = { DB_FILES,    DB_NAMES,   DB_LINKS,
+				      DB_CONTENTS, DB_COPIES,  DB_IDENTITIES,
+				      DB_PENDING,  DB_DIGESTS, DB_SKETCHES };
 	struct file_identity id = identity_of(9);
 	struct fixture *f = *state;
 	struct catalog_txn *txn = begin_write(f);

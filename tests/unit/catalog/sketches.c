@@ -67,29 +67,31 @@ WITH_CATALOG(test_only_what_is_wanted_is_read)
 	catalog_abort(txn);
 }
 
-static void put_digest(struct catalog_txn *txn, uint32_t content, int digest,
-		       const void *bytes, size_t len)
+static void put_value(struct catalog_txn *txn, uint32_t content,
+		      enum catalog_db db, const void *bytes, size_t len)
 {
 	uint8_t id[CONTENT_KEY_BYTES];
 
 	store_be32(id, content);
-	assert_int_equal(
-		txn_put(txn, DB_DIGESTS + digest, id, sizeof(id), bytes, len),
-		0);
+	assert_int_equal(txn_put(txn, db, id, sizeof(id), bytes, len), 0);
 }
 
-/* A digest that is not wanted is not looked at. */
+/* What is not wanted is not looked at. */
 WITH_CATALOG(test_a_damaged_digest_does_not_hide_the_others)
 {
+	static struct sketch sketch;
 	struct fixture *f = *state;
-	uint32_t content = add_content(f, 1, NULL);
-	struct catalog_txn *txn = begin_write(f);
+	struct catalog_txn *txn;
 	struct digests d;
+	uint32_t content;
 
-	put_digest(txn, content, DIGEST_SISE, "no signature", 12);
-	assert_int_equal(catalog_content_some(txn, content,
-					      DIGEST_BIT(DIGEST_SSDEEP), &d),
-			 0);
+	make_sketch(3, 1, &sketch);
+	content = add_content(f, 1, &sketch);
+	txn = begin_write(f);
+	put_value(txn, content, DB_DIGESTS, "\xffno list", 8);
+	assert_int_equal(
+		catalog_content_some(txn, content, DIGEST_BIT(DIGEST_SIF), &d),
+		0);
 	digests_release(&d);
 	assert_int_equal(
 		catalog_content_some(txn, content, DIGEST_BIT(DIGEST_SISE), &d),
@@ -133,6 +135,105 @@ WITH_CATALOG(test_a_sketch_goes_with_its_content)
 	remove_file(f, 2);
 	assert_int_equal(get_sketch(f, second, &sketch), -ENOENT);
 	check_clean(f);
+}
+
+/* ---- pieces ---- */
+
+static size_t packed_len(const struct sketch *s)
+{
+	static uint8_t bytes[SKETCH_PACKED_MAX];
+
+	return sketch_pack(s, bytes);
+}
+
+/* Of very different lengths, in one transaction: they leave no gaps. */
+WITH_CATALOG(test_values_fill_their_pages)
+{
+	enum { CONTENTS = 300 };
+	static struct sketch want, have;
+	static uint8_t packed[SKETCH_PACKED_MAX];
+	struct fixture *f = *state;
+	struct catalog_txn *txn = begin_write(f);
+	size_t bytes = 0, i;
+	MDB_stat st;
+
+	for (i = 1; i <= CONTENTS; i++) {
+		make_sketch(i * 37 % 1024, i, &want);
+		bytes += packed_len(&want);
+		assert_int_equal(blob_append(txn, DB_SKETCHES, (uint32_t)i,
+					     packed,
+					     sketch_pack(&want, packed)),
+				 0);
+	}
+	for (i = CONTENTS; i; i--) {
+		make_sketch(i * 37 % 1024, i, &want);
+		assert_int_equal(catalog_sketch_get(txn, (uint32_t)i, &have),
+				 0);
+		assert_same_sketch(&have, &want);
+	}
+	assert_int_equal(mdb_stat(txn->mdb, f->c->dbs[DB_SKETCHES], &st), 0);
+	assert_int_equal(st.ms_overflow_pages, 0);
+	assert_true(st.ms_leaf_pages * 4096 < bytes + bytes / 25);
+	for (i = 1; i <= CONTENTS; i++)
+		assert_int_equal(blob_delete(txn, DB_SKETCHES, (uint32_t)i), 0);
+	assert_int_equal(blob_delete(txn, DB_SKETCHES, 1), -ENOENT);
+	assert_int_equal(oracle_entries(txn, DB_SKETCHES), 0);
+	catalog_abort(txn);
+}
+
+/* A sketch of two pieces or more, without the piece of that number. */
+static void assert_lacks_piece(struct fixture *f, uint8_t number)
+{
+	static struct sketch sketch;
+	struct catalog_txn *txn = begin_write(f);
+	uint8_t key[CONTENT_KEY_BYTES + 1] = { 0, 0, 0, 1, number };
+	static uint8_t packed[SKETCH_PACKED_MAX];
+	struct catalog_walk *walk;
+	const uint8_t *bytes;
+	uint32_t id;
+	size_t len;
+
+	make_sketch(1000, 1, &sketch);
+	len = sketch_pack(&sketch, packed);
+	assert_int_equal(blob_append(txn, DB_SKETCHES, 1, packed, len), 0);
+	assert_int_equal(txn_delete(txn, DB_SKETCHES, key, sizeof(key)), 0);
+	assert_int_equal(catalog_sketch_get(txn, 1, &sketch), -EUCLEAN);
+	assert_int_equal(catalog_sketches_begin(txn, &walk), 0);
+	assert_int_equal(catalog_sketches_next(walk, &id, &bytes, &len),
+			 -EUCLEAN);
+	catalog_walk_end(walk);
+	catalog_abort(txn);
+}
+
+WITH_CATALOG(test_a_missing_piece_is_unclean)
+{
+	assert_lacks_piece(*state, 0);
+	assert_lacks_piece(*state, 0x80 | 1);
+}
+
+/* ---- identities ---- */
+
+/* Contents whose hashes are equal are told apart. */
+WITH_CATALOG(test_an_identity_is_compared)
+{
+	struct fixture *f = *state;
+	uint8_t key[IDENTITY_KEY_BYTES];
+	struct catalog_txn *txn;
+	uint32_t first, found;
+	struct digests d;
+
+	first = add_content(f, 1, NULL);
+	(void)add_content(f, 2, NULL);
+	txn = begin_write(f);
+	assert_int_equal(catalog_content_brief(txn, first + 1, &d), 0);
+	identity_key_store(txn->meta.seed, &d, first, key);
+	assert_int_equal(txn_put(txn, DB_IDENTITIES, key, sizeof(key), "", 0),
+			 0);
+	assert_int_equal(catalog_content_find(txn, &d, &found), 0);
+	assert_int_equal(found, first + 1);
+	d.size++;
+	assert_int_equal(catalog_content_find(txn, &d, &found), -ENOENT);
+	catalog_abort(txn);
 }
 
 /* ---- all of them ---- */
@@ -205,7 +306,7 @@ WITH_CATALOG(test_visiting_stops_when_told)
 static void put_bytes(struct catalog_txn *txn, uint32_t content,
 		      const uint8_t *bytes, size_t len)
 {
-	put_digest(txn, content, DIGEST_SIF, bytes, len);
+	put_value(txn, content, DB_SKETCHES, bytes, len);
 }
 
 static int ignore(void *arg, uint32_t content, const uint8_t *packed,
@@ -279,11 +380,9 @@ WITH_CATALOG(test_a_missing_sketch_is_unclean)
 	struct digests d;
 
 	store_be32(id, content);
-	assert_int_equal(
-		txn_delete(txn, DB_DIGESTS + DIGEST_SIF, id, sizeof(id)), 0);
+	assert_int_equal(txn_delete(txn, DB_SKETCHES, id, sizeof(id)), 0);
 	assert_int_equal(catalog_content_get(txn, content, &d), -EUCLEAN);
-	assert_int_equal(
-		txn_put(txn, DB_DIGESTS + DIGEST_SIF, id, 3, bytes, len), 0);
+	assert_int_equal(txn_put(txn, DB_SKETCHES, id, 3, bytes, len), 0);
 	assert_int_equal(catalog_sketch_each(txn, ignore, NULL), -EUCLEAN);
 	catalog_abort(txn);
 	check_clean(f);
