@@ -35,7 +35,7 @@
  * Any number of threads read, each from its own snapshot, and do not wait for a
  * writer.  A transaction belongs to the thread that began it.  Reads inside a
  * write transaction see its changes.  A reader keeps old pages from being
- * reused, and catalog_grow() waits for all readers.  So a transaction is held
+ * reused, and catalog_pack() waits for all readers.  So a transaction is held
  * for a batch of work, and never while a thread waits for something else.
  *
  * Crashes.  A commit is synced before it returns, and LMDB writes it to unused
@@ -114,7 +114,6 @@ struct catalog_options {
 	const char *source;    /* absolute path, for catalog_source() */
 	uint32_t digest_set;   /* a change of the set makes all files pending */
 	const char *holder;    /* text for catalog_holder(); or NULL */
-	uint64_t map_bytes;    /* initial size of LMDB's map; 0: default */
 	bool existing;         /* -ENOENT if there is no catalog; source and
 				* digest_set are ignored */
 };
@@ -219,8 +218,8 @@ int catalog_trim_rss(struct catalog *c);
  */
 int catalog_pack(struct catalog *c);
 
-/* Bytes of the data file up to the last page that was ever used. */
-int catalog_bytes(struct catalog *c, uint64_t *bytes_out);
+/* Bytes of the data file, as of the last commit. */
+uint64_t catalog_bytes(const struct catalog *c);
 
 /* ---- transactions ---- */
 
@@ -252,20 +251,12 @@ void catalog_changes_release(struct catalog_changes *changes);
 
 /*
  * Commits durably (synced), and frees txn in every case.  On failure nothing is
- * changed.  -ENOSPC: the disk is full.  out may be NULL.
+ * changed.  -ENOSPC: the disk or LMDB's map is full.  out may be NULL.
  *
- * When LMDB's map is too small, a writing function or the commit returns
- * -E2BIG.  The caller then aborts the transaction (unless it was the commit
- * that failed), calls catalog_grow() and repeats the work.  After any error
- * except -ENOENT and -EINVAL, every further call in the write transaction fails
- * with that error, the commit as well.
+ * After any error except -ENOENT and -EINVAL, every further call in the write
+ * transaction fails with that error, the commit as well.
  */
 int catalog_commit(struct catalog_txn *txn, struct catalog_changes *out);
-
-/* Doubles the map.  Waits until all transactions of this process have ended;
- * new ones wait meanwhile.  The calling thread must have none.  -ENOMEM: the
- * address space has no room; the catalog can be used as before. */
-int catalog_grow(struct catalog *c);
 
 /*
  * The changes that a watched transaction made to contents, for those who follow

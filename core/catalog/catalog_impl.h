@@ -99,10 +99,10 @@ struct catalog_meta {
 };
 
 /*
- * Keeps transactions out while LMDB's map is moved.  Every transaction is
- * counted in inside.  The thread that moves the map closes the gate, so that
- * new transactions wait, and waits until inside is 0.  (With a rwlock, new
- * readers could delay the growth for ever.)  While the catalog is being opened,
+ * Keeps transactions out while a packed file takes the place of the data file.
+ * Every transaction is counted in inside.  The thread that packs closes the gate,
+ * so that new transactions wait, and waits until inside is 0.  (With a rwlock,
+ * new readers could delay it for ever.)  While the catalog is being opened,
  * only the opener can begin a transaction; so it is while a damaged one is
  * replaced (catalog_shut()).  Lock order: the gate, then LMDB's writer lock.
  */
@@ -134,7 +134,6 @@ struct catalog {
 	char *directory;
 	char *data; /* path of the data file */
 	int lock_fd;
-	bool unmapped; /* growing failed, there is no map; under the gate */
 	/* A part of the file could not be read, so env is not used again. */
 	atomic_bool lost;
 	uint64_t replaced; /* how often; changed while no transaction is open */
@@ -144,7 +143,6 @@ struct catalog {
 
 	/* Constant after catalog_begin(). */
 	char *source;
-	uint64_t map_bytes;
 	uint32_t digest_set;
 	bool existing;
 
@@ -509,8 +507,10 @@ int catalog_unseal(struct catalog *c);
 
 /* ---- env.c ---- */
 
-/* Opens the data file with LMDB, and makes the tables if it has none (-ENOENT
- * with c->existing).  -EUCLEAN, -EMEDIUMTYPE. */
+/* Maps the files of the directory: sets c->env. */
+int env_map(struct catalog *c, unsigned flags);
+/* Maps the data file, and makes the tables if it has none (-ENOENT with
+ * c->existing).  -EUCLEAN, -EMEDIUMTYPE. */
 int env_open(struct catalog *c);
 /* -EUCLEAN: a table is missing. */
 int env_open_tables(struct catalog *c, MDB_txn *mdb, bool create);

@@ -81,7 +81,7 @@ static int drop_step(struct catalog *c, struct fresh_batch *b, bool *done_out)
 		catalog_abort(txn);
 	else
 		err = catalog_commit(txn, NULL);
-	return err == -E2BIG ? catalog_grow(c) : err;
+	return err;
 }
 
 /* Uses a read transaction, as a write transaction would remove the seal. */

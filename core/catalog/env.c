@@ -11,90 +11,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAP_BYTES_DEFAULT (UINT64_C(1) << 30)
-#define MAP_BYTES_MIN (UINT64_C(1) << 16)
-#define MAP_BYTES_MAX (UINT64_C(1) << 46)
+/* More than any data file will have, as the map cannot grow while transactions
+ * are open; memory is used for what is read alone.  The small one is for a
+ * process whose address space is limited. */
+#define MAP_BYTES ((size_t)1 << 36)
+#define MAP_BYTES_SMALL ((size_t)1 << 30)
 #define READERS_MAX 1024
 
-/* ---- the map ---- */
-
-/* At least a quarter more than the file has. */
-static uint64_t map_size(const struct catalog *c, uint64_t used)
+uint64_t catalog_bytes(const struct catalog *c)
 {
-	uint64_t size = c->map_bytes;
-
-	if (size == 0)
-		size = MAP_BYTES_DEFAULT;
-	if (size < MAP_BYTES_MIN)
-		size = MAP_BYTES_MIN;
-	size = (size + MAP_BYTES_MIN - 1) & ~(MAP_BYTES_MIN - 1);
-	while (size < used + used / 4)
-		size *= 2;
-	return size;
-}
-
-/* LMDB unmaps the file before it maps the larger size, and has no map if that
- * fails.  So the address space is tested first. */
-static int probe_address_space(uint64_t len)
-{
-	void *p = mmap(NULL, len, PROT_NONE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	if (p == MAP_FAILED)
-		return -errno;
-	(void)munmap(p, len);
-	return 0;
-}
-
-static int map_double(struct catalog *c)
-{
-	MDB_envinfo info;
-	int err;
-
-	GUARDED(c, err, catalog_errno(mdb_env_info(c->env, &info)));
-	if (err)
-		return err;
-	if (info.me_mapsize >= MAP_BYTES_MAX)
-		return -ENOSPC;
-	err = probe_address_space(info.me_mapsize);
-	if (err)
-		return err;
-	GUARDED(c, err,
-		catalog_errno(
-			mdb_env_set_mapsize(c->env, 2 * info.me_mapsize)));
-	if (err && err != -EUCLEAN)
-		c->unmapped = true;
-	return err;
-}
-
-int catalog_grow(struct catalog *c)
-{
-	int err;
-
-	map_gate_close(&c->gate);
-	err = c->unmapped ? -ENOMEM : 0;
-	if (!err)
-		err = atomic_load(&c->lost) ? -EUCLEAN : map_double(c);
-	map_gate_open(&c->gate);
-	return err;
-}
-
-int catalog_bytes(struct catalog *c, uint64_t *bytes_out)
-{
-	struct catalog_txn *txn;
-	MDB_envinfo info = { 0 };
-	MDB_stat st = { 0 };
-	int err = catalog_read(c, &txn);
-
-	if (err)
-		return err;
-	GUARDED(c, err, catalog_errno(mdb_env_info(c->env, &info)));
-	if (!err)
-		GUARDED(c, err, catalog_errno(mdb_env_stat(c->env, &st)));
-	catalog_abort(txn);
-	if (!err)
-		*bytes_out = (info.me_last_pgno + 1) * (uint64_t)st.ms_psize;
-	return err;
+	return atomic_load(&c->file_bytes);
 }
 
 /* ---- the tables ---- */
@@ -233,61 +159,58 @@ static int tables_open(struct catalog *c)
 
 /* ---- the environment ---- */
 
-static int file_bytes(const char *path, uint64_t *out)
-{
-	struct stat st;
-
-	*out = 0;
-	if (stat(path, &st) == 0)
-		*out = (uint64_t)st.st_size;
-	else if (errno != ENOENT)
-		return -errno;
-	return 0;
-}
-
-static int env_open_mapped(struct catalog *c, uint64_t used)
+static int open_mapped(struct catalog *c, size_t map_bytes, unsigned flags)
 {
 	int err = catalog_errno(mdb_env_set_maxdbs(c->env, DB_COUNT));
 
-	if (!err)
+	if (!err && !(flags & MDB_RDONLY))
 		err = catalog_errno(
 			mdb_env_set_maxreaders(c->env, READERS_MAX));
 	if (!err)
-		err = catalog_errno(
-			mdb_env_set_mapsize(c->env, map_size(c, used)));
+		err = catalog_errno(mdb_env_set_mapsize(c->env, map_bytes));
 	if (!err)
-		err = catalog_errno(mdb_env_open(
-			c->env, c->directory, MDB_NOTLS | MDB_NORDAHEAD, 0600));
-	return err ? err : tables_open(c);
+		err = catalog_errno(
+			mdb_env_open(c->env, c->directory,
+				     flags | MDB_NOTLS | MDB_NORDAHEAD, 0600));
+	return err;
 }
 
-static int env_open_guarded(struct catalog *c, uint64_t used)
+int env_map(struct catalog *c, unsigned flags)
 {
-	int err;
+	static const size_t sizes[] = { MAP_BYTES, MAP_BYTES_SMALL };
+	int i, err = -ENOMEM;
 
-	GUARDED(c, err, env_open_mapped(c, used));
+	guard_install();
+	for (i = 0; i < 2 && err == -ENOMEM; i++) {
+		err = catalog_errno(mdb_env_create(&c->env));
+		if (err)
+			break;
+		GUARDED(c, err, open_mapped(c, sizes[i], flags));
+		if (err)
+			env_close(c);
+	}
 	return err;
 }
 
 int env_open(struct catalog *c)
 {
-	uint64_t used = 0;
-	int err = file_bytes(c->data, &used);
+	struct stat st = { 0 };
+	int err;
 
-	guard_install();
-	c->packed = used;
+	if (stat(c->data, &st) && errno != ENOENT)
+		return -errno;
+	c->packed = (size_t)st.st_size;
 	atomic_store(&c->lost, false);
-	if (!err)
-		err = catalog_errno(mdb_env_create(&c->env));
-	if (err)
-		return err;
-	err = env_open_guarded(c, used);
-	atomic_store(&c->file_bytes, env_file_bytes(c));
+	err = env_map(c, 0);
+	if (!err) {
+		GUARDED(c, err, tables_open(c));
+		atomic_store(&c->file_bytes, env_file_bytes(c));
+	}
 	if (err)
 		env_close(c);
 	/* On a full disk a new file may be incomplete; it must not be taken for
 	 * a damaged one. */
-	if (err && used == 0)
+	if (err && st.st_size == 0)
 		(void)unlink(c->data);
 	return err;
 }

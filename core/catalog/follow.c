@@ -12,11 +12,7 @@
  * pages that they need.  A daemon that replaces the data file removes the lock
  * file, too (data_dir_forget_readers()).  So a process with the old files
  * cannot disturb the daemon, and finds out by their inode numbers.
- *
- * The map is larger than any data file, because only the daemon can grow it.
  */
-#define FOLLOW_MAP_BYTES ((size_t)1 << 41)
-#define FOLLOW_MAP_SMALL ((size_t)1 << 30)
 
 static int inode_of(const struct catalog *c, const char *name, ino_t *out)
 {
@@ -56,33 +52,6 @@ static int open_tables(struct catalog *c)
 	return err;
 }
 
-static int open_mapped(struct catalog *c, size_t map_bytes)
-{
-	int err = catalog_errno(mdb_env_set_maxdbs(c->env, DB_COUNT));
-
-	if (!err)
-		err = catalog_errno(mdb_env_set_mapsize(c->env, map_bytes));
-	if (!err)
-		err = catalog_errno(mdb_env_open(
-			c->env, c->directory,
-			MDB_RDONLY | MDB_NOTLS | MDB_NORDAHEAD, 0600));
-	if (!err)
-		(void)mdb_reader_check(c->env, NULL);
-	return err;
-}
-
-static int open_env(struct catalog *c, size_t map_bytes)
-{
-	int err = catalog_errno(mdb_env_create(&c->env));
-
-	if (err)
-		return err;
-	GUARDED(c, err, open_mapped(c, map_bytes));
-	if (err)
-		env_close(c);
-	return err;
-}
-
 /* -EAGAIN: a file was replaced while they were opened. */
 static int open_follower(struct catalog *c)
 {
@@ -92,9 +61,9 @@ static int open_follower(struct catalog *c)
 	if (err)
 		return err;
 	(void)inode_of(c, CATALOG_READERS_FILE, &lock);
-	err = open_env(c, FOLLOW_MAP_BYTES);
-	if (err == -ENOMEM)
-		err = open_env(c, FOLLOW_MAP_SMALL);
+	err = env_map(c, MDB_RDONLY);
+	if (!err)
+		GUARDED(c, err, catalog_errno(mdb_reader_check(c->env, NULL)));
 	if (err)
 		return err;
 	err = inode_of(c, CATALOG_READERS_FILE, &c->lock_inode);
@@ -115,7 +84,6 @@ int catalog_follow(const char *directory, struct catalog **out)
 		return -ENOMEM;
 	(void)pthread_mutex_init(&c->gate.lock, NULL);
 	(void)pthread_cond_init(&c->gate.changed, NULL);
-	guard_install();
 	c->lock_fd = -1;
 	c->existing = true;
 	c->directory = strdup(directory);

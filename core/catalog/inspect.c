@@ -58,7 +58,7 @@ static int to_errno(const struct inspector *in, int rc)
 {
 	int err = catalog_commit_errno(in->directory, rc);
 
-	return err == -E2BIG || err == -EINVAL ? -EUCLEAN : err;
+	return rc == MDB_MAP_FULL || err == -EINVAL ? -EUCLEAN : err;
 }
 
 static int open_env(const char *path, size_t map_bytes, unsigned flags,
@@ -352,10 +352,8 @@ static int replace_unchanged(struct catalog *c, const char *copy,
 			     uint64_t snapshot)
 {
 	MDB_envinfo info = { 0 };
-	int err = c->unmapped ? -ENOMEM : 0, reopened;
+	int err = atomic_load(&c->lost) ? -EUCLEAN : 0, reopened;
 
-	if (!err && atomic_load(&c->lost))
-		err = -EUCLEAN;
 	if (!err)
 		GUARDED(c, err, catalog_errno(mdb_env_info(c->env, &info)));
 	if (!err && info.me_last_txnid != snapshot)

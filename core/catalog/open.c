@@ -95,7 +95,6 @@ static int catalog_new(const struct catalog_options *options,
 	atomic_init(&c->next_content, 1);
 	c->lock_fd = -1;
 	c->digest_set = options->digest_set;
-	c->map_bytes = options->map_bytes;
 	c->existing = options->existing;
 	c->directory = strdup(options->directory);
 	c->source = c->existing ? NULL : strdup_or_null(options->source);
@@ -182,7 +181,6 @@ int catalog_replace(struct catalog *c, struct buf *aside_out)
 	int err;
 
 	env_close(c);
-	c->unmapped = false;
 	c->sealed = false;
 	c->dirty_trimmed = 0;
 	c->replaced++;

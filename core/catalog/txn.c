@@ -26,7 +26,7 @@ int catalog_errno(int rc)
 	case MDB_NOTFOUND:
 		return -ENOENT;
 	case MDB_MAP_FULL:
-		return -E2BIG;
+		return -ENOSPC;
 	case MDB_READERS_FULL:
 		return -EAGAIN;
 	case MDB_TXN_FULL:
@@ -142,10 +142,8 @@ static int check_length(struct catalog *c)
 static int mdb_begin(struct catalog_txn *txn)
 {
 	struct catalog *c = txn->catalog;
-	int err = c->failed ? c->failed : c->unmapped ? -ENOMEM : 0;
+	int err = c->failed ? c->failed : txn_state(txn);
 
-	if (!err)
-		err = txn_state(txn);
 	if (!err)
 		GUARDED(c, err,
 			catalog_errno(mdb_txn_begin(

@@ -34,20 +34,6 @@ static int write_batch(struct committer *c, const struct event *ev,
 	return catalog_commit(txn, changes);
 }
 
-/* Enlarges the catalog's map as often as the batch needs it. */
-static int write_batch_growing(struct committer *c, const struct event *ev,
-			       size_t count, struct catalog_changes *changes)
-{
-	int err = write_batch(c, ev, count, changes);
-
-	while (err == -E2BIG) {
-		err = catalog_grow(c->context.catalog);
-		if (!err)
-			err = write_batch(c, ev, count, changes);
-	}
-	return err;
-}
-
 /* id: of a content, or of the sketch of a text, whose size does not matter. */
 static int index_add_content(struct committer *c, struct catalog_txn *txn,
 			     uint32_t id)
@@ -132,7 +118,7 @@ static int write_and_index(struct committer *c, const struct event *first,
 			   size_t count)
 {
 	struct catalog_changes changes = { 0 };
-	int err = write_batch_growing(c, first, count, &changes);
+	int err = write_batch(c, first, count, &changes);
 
 	if (!err)
 		update_index(c, &changes);

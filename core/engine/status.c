@@ -53,8 +53,7 @@ static int take_snapshot(struct engine *e, struct snapshot *s)
 		err = catalog_counts(txn, &s->catalog);
 		catalog_abort(txn);
 	}
-	if (!err)
-		err = catalog_bytes(e->catalog, &s->catalog_bytes);
+	s->catalog_bytes = catalog_bytes(e->catalog);
 	s->catalog_open = catalog_is_open(e->catalog);
 	return s->catalog_open ? err : 0;
 }

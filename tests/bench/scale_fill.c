@@ -198,11 +198,8 @@ static int note_batch(struct fill *f)
 static void flush(struct fill *f)
 {
 	double start = scale_clock();
-	int err;
 
-	while ((err = note_batch(f)) == -E2BIG)
-		fail_errno("catalog", catalog_grow(f->catalog));
-	fail_errno("catalog", err);
+	fail_errno("catalog", note_batch(f));
 	f->seconds += scale_clock() - start;
 	while (f->count)
 		digests_release(&f->entries[--f->count].digests);
@@ -279,7 +276,7 @@ void scale_fill(const struct scale *s, bool bare)
 	f->directory_fd = -1;
 	open_all(f);
 	add_files(f);
-	fail_errno("catalog", catalog_bytes(f->catalog, &bytes));
+	bytes = catalog_bytes(f->catalog);
 	scale_figure("fill.rate", "contents/s",
 		     (double)(s->model.contents + scale_copies(&s->model)) /
 			     f->seconds);

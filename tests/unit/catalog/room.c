@@ -19,21 +19,6 @@
 			return __LINE__; \
 	} while (0)
 
-/* As add_many(), growing the map as often as it takes. */
-static int add_growing(struct catalog *c, uint64_t first, uint64_t count,
-		       int *grown)
-{
-	int err;
-
-	while ((err = add_many(c, first, count)) == -E2BIG) {
-		err = catalog_grow(c);
-		if (err)
-			return err;
-		++*grown;
-	}
-	return err;
-}
-
 static uint64_t files_of(struct catalog *c)
 {
 	struct catalog_txn *txn;
@@ -60,98 +45,29 @@ static bool is_sound(struct catalog *c)
 
 /* ---- the map ---- */
 
-static int setup_small(void **state)
+/* Less address space than the map of a process without limits takes. */
+static int open_in_little_space(struct fixture *f)
 {
-	(void)fixture_setup(state);
-	((struct fixture *)*state)->options.map_bytes = 1;
-	fixture_open(*state);
-	return 0;
-}
+	struct rlimit limit = { (rlim_t)8 << 30, (rlim_t)8 << 30 };
 
-#define WITH_FIXTURE(name) TEST_WITH(name, setup_small, fixture_teardown)
-
-WITH_FIXTURE(test_a_full_map_grows_and_the_work_is_repeated)
-{
-	struct fixture *f = *state;
-	int grown = 0;
-	uint64_t i, used;
-
-	for (i = 0; i < 40; i++)
-		assert_int_equal(add_growing(f->c, i * 250, 250, &grown), 0);
-	assert_true(grown >= 4);
-	assert_int_equal(count_files(f), 10000);
-	assert_int_equal(catalog_bytes(f->c, &used), 0);
-	assert_true(used > 1 << 20);
-	check_clean(f);
-	/* The next opening finds the small map too small by itself. */
-	fixture_close(f);
-	fixture_open(f);
-	assert_int_equal(count_files(f), 10000);
-	check_clean(f);
-	/* And leaves room for some work. */
-	assert_int_equal(add_many(f->c, 20000, 500), 0);
-}
-
-WITH_FIXTURE(test_after_a_full_map_nothing_can_be_committed)
-{
-	struct fixture *f = *state;
-	struct catalog_txn *txn = begin_write(f);
-	uint64_t i = 0;
-	int err;
-
-	do
-		err = set_fresh(txn, i, i);
-	while (!err && ++i < 100000);
-	assert_int_equal(err, -E2BIG);
-	assert_int_equal(set_fresh(txn, 1, 1), -E2BIG);
-	assert_int_equal(catalog_commit(txn, NULL), -E2BIG);
-	assert_int_equal(count_files(f), 0);
-	check_clean(f);
-}
-
-WITH_FIXTURE(test_another_digest_set_fits_into_a_small_map)
-{
-	struct fixture *f = *state;
-	struct catalog_txn *txn;
-	struct catalog_counts n;
-	int grown = 0;
-
-	assert_int_equal(add_growing(f->c, 0, 6000, &grown), 0);
-	fixture_close(f);
-	f->options.digest_set = DIGEST_BIT(DIGEST_XXH128);
-	fixture_open(f);
-	txn = begin_read(f);
-	assert_int_equal(catalog_counts(txn, &n), 0);
-	catalog_abort(txn);
-	assert_int_equal(n.pending, 6000);
-	check_clean(f);
-}
-
-/* No address space to grow: an error, and the old map still works. */
-static int grow_without_room(struct fixture *f)
-{
-	struct rlimit limit = { 1 << 20, 1 << 20 };
-
-	fail_unless(catalog_open(&f->options, &f->c) == 0);
-	fail_unless(add_many(f->c, 0, 50) == 0);
 	fail_unless(setrlimit(RLIMIT_AS, &limit) == 0);
-	fail_unless(catalog_grow(f->c) == -ENOMEM);
-	fail_unless(add_many(f->c, 50, 10) == 0);
-	fail_unless(files_of(f->c) == 60);
+	fail_unless(catalog_open(&f->options, &f->c) == 0);
+	fail_unless(add_many(f->c, 0, 500) == 0);
+	fail_unless(files_of(f->c) == 500 && is_sound(f->c));
+	catalog_free(f->c);
 	return 0;
 }
 
-WITH_FIXTURE(test_growing_without_address_space_fails_softly)
+WITH_FOLDER(test_a_limited_address_space_will_do)
 {
 	struct fixture *f = *state;
-	pid_t child;
+	pid_t child = fork();
 
-	fixture_close(f);
-	f->options.map_bytes = 64 << 20;
-	child = fork();
 	if (child == 0)
-		_exit(grow_without_room(f) != 0);
+		_exit(open_in_little_space(f) != 0);
 	assert_int_equal(child_result(child), 0);
+	fixture_open(f);
+	assert_int_equal(count_files(f), 500);
 }
 
 /* ---- threads ---- */
@@ -194,13 +110,12 @@ static void *reader(void *arg)
 	return (void *)line;
 }
 
-WITH_FIXTURE(test_readers_see_whole_commits_while_the_map_grows)
+WITH_CATALOG(test_readers_see_whole_commits)
 {
 	struct fixture *f = *state;
 	struct crowd crowd = { .c = f->c };
 	pthread_t threads[3];
 	void *line;
-	int grown = 0;
 	int err = 0;
 	uint64_t n;
 	size_t i;
@@ -209,14 +124,13 @@ WITH_FIXTURE(test_readers_see_whole_commits_while_the_map_grows)
 		assert_int_equal(
 			pthread_create(&threads[i], NULL, reader, &crowd), 0);
 	for (n = 0; !err && n < 100; n++)
-		err = add_growing(f->c, n * 100, 100, &grown);
+		err = add_many(f->c, n * 100, 100);
 	atomic_store(&crowd.done, true);
 	for (i = 0; i < 3; i++) {
 		assert_int_equal(pthread_join(threads[i], &line), 0);
 		assert_int_equal((intptr_t)line, 0);
 	}
 	assert_int_equal(err, 0);
-	assert_true(grown > 0);
 	check_clean(f);
 }
 
@@ -229,15 +143,14 @@ struct writer {
 static void *writer(void *arg)
 {
 	struct writer *w = arg;
-	int grown = 0;
 	uint64_t i;
 
 	for (i = 0; !w->err && i < 50; i++)
-		w->err = add_growing(w->c, w->first + i * 40, 40, &grown);
+		w->err = add_many(w->c, w->first + i * 40, 40);
 	return NULL;
 }
 
-WITH_FIXTURE(test_writers_wait_for_each_other)
+WITH_CATALOG(test_writers_wait_for_each_other)
 {
 	struct fixture *f = *state;
 	struct writer writers[3];
@@ -320,12 +233,10 @@ static int full_then_room(struct fixture *f, int (*shrink)(struct fixture *f),
 static int limit_file_size(struct fixture *f)
 {
 	struct rlimit limit;
-	uint64_t used;
 
 	fail_unless(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
 	fail_unless(getrlimit(RLIMIT_FSIZE, &limit) == 0);
-	fail_unless(catalog_bytes(f->c, &used) == 0);
-	limit.rlim_cur = used + 300 * 1024 + 100;
+	limit.rlim_cur = catalog_bytes(f->c) + 300 * 1024 + 100;
 	return setrlimit(RLIMIT_FSIZE, &limit);
 }
 
@@ -339,13 +250,11 @@ static int unlimit_file_size(struct fixture *f)
 	return setrlimit(RLIMIT_FSIZE, &limit);
 }
 
-WITH_FIXTURE(test_a_file_that_cannot_grow_keeps_what_it_had)
+WITH_FOLDER(test_a_file_that_cannot_grow_keeps_what_it_had)
 {
 	struct fixture *f = *state;
 	pid_t child;
 
-	fixture_close(f);
-	f->options.map_bytes = 0;
 	child = fork();
 	if (child == 0)
 		_exit(full_then_room(f, limit_file_size, unlimit_file_size,
@@ -376,14 +285,12 @@ static int full_disk(struct fixture *f)
 	return full_then_room(f, nothing, enlarge_disk, -ENOSPC) != 0;
 }
 
-WITH_FIXTURE(test_a_full_disk_is_said_and_survived)
+WITH_FOLDER(test_a_full_disk_is_said_and_survived)
 {
 	struct fixture *f = *state;
 	pid_t child;
 	int result;
 
-	fixture_close(f);
-	f->options.map_bytes = 0;
 	child = fork();
 	if (child == 0)
 		_exit(full_disk(f));
@@ -411,7 +318,7 @@ static int first_start(struct fixture *f, uint64_t limit_bytes)
 	return 0;
 }
 
-WITH_FIXTURE(test_a_first_start_on_a_full_disk_can_be_repeated)
+WITH_CATALOG(test_a_first_start_on_a_full_disk_can_be_repeated)
 {
 	struct fixture *f = *state;
 	static const uint64_t limits[] = { 0, 100, 4096, 8192, 12288 };
