@@ -112,7 +112,7 @@ static inline bool file_identity_equal(const struct file_identity *a,
 struct catalog_options {
 	const char *directory; /* made (0700), with parents, when missing */
 	const char *source;    /* absolute path, for catalog_source() */
-	uint32_t digest_set;   /* a change of the set makes all files pending */
+	uint32_t digest_set;   /* with another one the catalog begins anew */
 	const char *holder;    /* text for catalog_holder(); or NULL */
 	bool existing;         /* -ENOENT if there is no catalog; source and
 				* digest_set are ignored */

@@ -188,7 +188,6 @@ struct catalog_txn {
 	uint64_t incarnation;    /* valid with change */
 	struct id_list added;    /* contents, ascending */
 	struct id_list removed;  /* contents */
-	bool is_adopting;        /* see digest_set.c */
 	bool is_watched;
 	struct catalog_event *events; /* owned */
 	size_t event_count;
@@ -510,7 +509,7 @@ int catalog_unseal(struct catalog *c);
 /* Maps the files of the directory: sets c->env. */
 int env_map(struct catalog *c, unsigned flags);
 /* Maps the data file, and makes the tables if it has none (-ENOENT with
- * c->existing).  -EUCLEAN, -EMEDIUMTYPE. */
+ * c->existing).  -EUCLEAN, -EMEDIUMTYPE; -ESTALE: it has other digests. */
 int env_open(struct catalog *c);
 /* -EUCLEAN: a table is missing. */
 int env_open_tables(struct catalog *c, MDB_txn *mdb, bool create);
@@ -533,10 +532,5 @@ int dirty_add(struct catalog_txn *txn, const struct file_key *key);
 
 /* Removes entries that the share has acknowledged; called by each commit. */
 int dirty_trim(struct catalog_txn *txn);
-
-/* ---- digest_set.c ---- */
-
-/* Makes all files pending when c->digest_set is not the stored one. */
-int digest_set_adopt(struct catalog *c);
 
 #endif

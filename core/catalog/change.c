@@ -271,7 +271,7 @@ int change_of_record(struct catalog_txn *txn, const struct file_key *key,
 		err = record_change(txn, key, new, &left);
 	} else if (!err && new->state == FILE_DIRECTORY) {
 		err = change_forget(txn, key);
-	} else if (!err && left.len && !txn->is_adopting) {
+	} else if (!err && left.len) {
 		err = left_put(txn, key, &left);
 	}
 	buf_release(&left);

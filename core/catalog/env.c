@@ -77,6 +77,7 @@ static int meta_create(struct catalog_txn *txn, uint32_t digest_set)
 
 static int meta_check(struct catalog_txn *txn)
 {
+	struct catalog *c = txn->catalog;
 	struct catalog_meta m;
 	MDB_val value;
 	int err;
@@ -85,12 +86,11 @@ static int meta_check(struct catalog_txn *txn)
 	if (err)
 		return err == -ENOENT ? -EUCLEAN : err;
 	err = meta_decode(&value, &m);
-	if (!err)
-		atomic_store(&txn->catalog->next_content, m.next_content);
-	if (!err)
-		atomic_store(&txn->catalog->pending_texts,
-			     m.counts.pending_texts);
-	return err;
+	if (err)
+		return err;
+	atomic_store(&c->next_content, m.next_content);
+	atomic_store(&c->pending_texts, m.counts.pending_texts);
+	return c->existing || m.digest_set == c->digest_set ? 0 : -ESTALE;
 }
 
 /* Opens the tables without writing.  *create_out: there are none, because the

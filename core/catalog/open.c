@@ -155,6 +155,21 @@ static void set_opener(struct catalog *c)
 	(void)pthread_mutex_unlock(&c->gate.lock);
 }
 
+/* With other digests than those that are stored every file is hashed again, so
+ * nothing of the catalog is worth to be kept. */
+static int begin_anew(struct catalog *c)
+{
+	int err = seal_remove(c->directory);
+
+	if (!err && unlink(c->data) != 0)
+		err = -errno;
+	if (err)
+		return err;
+	c->sealed = false;
+	data_dir_forget_readers(c->directory);
+	return env_open(c);
+}
+
 int catalog_finish(struct catalog *c)
 {
 	int err;
@@ -167,8 +182,8 @@ int catalog_finish(struct catalog *c)
 		err = -ECANCELED;
 	if (!err)
 		err = env_open(c);
-	if (!err && !c->existing)
-		err = digest_set_adopt(c);
+	if (err == -ESTALE)
+		err = begin_anew(c);
 	if (!err)
 		return 0;
 	env_close(c);

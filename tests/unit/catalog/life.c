@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "core/catalog/catalog_impl.h"
+#include "core/catalog/seal.h"
 
 static void add_file(struct fixture *f, uint64_t inode, uint64_t content)
 {
@@ -246,36 +247,25 @@ WITH_CATALOG(test_a_stale_lock_file_of_any_bytes_is_no_obstacle)
 
 /* ---- what the header promises of opening ---- */
 
-WITH_CATALOG(test_another_digest_set_makes_all_fresh_pending)
+WITH_CATALOG(test_with_another_digest_set_it_begins_anew)
 {
 	struct fixture *f = *state;
-	struct file_key failed = key_of(1);
-	struct file_identity id = identity_of(3);
-	struct catalog_txn *txn = begin_write(f);
-	struct catalog_counts n;
+	int sealed;
 
-	assert_int_equal(catalog_file_set_failed(txn, &failed, &id, EIO), 0);
-	commit(txn);
-	/* More than one batch of them. */
-	assert_int_equal(add_many(f->c, 10, 10000), 0);
-	fixture_close(f);
-	f->options.digest_set = DIGEST_BIT(DIGEST_XXH128);
-	fixture_open(f);
-	txn = begin_read(f);
-	assert_int_equal(catalog_counts(txn, &n), 0);
-	catalog_abort(txn);
-	assert_int_equal(n.pending, 10000);
-	assert_int_equal(n.failed, 1);
-	assert_int_equal(n.fresh, 0);
-	assert_int_equal(n.contents, 0);
-	check_clean(f);
-	add_file(f, 10, 10);
-	fixture_close(f);
-	fixture_open(f);
-	txn = begin_read(f);
-	assert_int_equal(catalog_counts(txn, &n), 0);
-	catalog_abort(txn);
-	assert_int_equal(n.fresh, 1);
+	for (sealed = 0; sealed < 2; sealed++) {
+		assert_int_equal(add_many(f->c, 10, 1000), 0);
+		fixture_close(f);
+		if (!sealed)
+			assert_int_equal(seal_remove(f->directory), 0);
+		f->options.digest_set ^= DIGEST_BIT(DIGEST_TLSH);
+		fixture_open(f);
+		assert_int_equal(count_files(f), 0);
+		check_clean(f);
+		add_file(f, 10, 10);
+		fixture_close(f);
+		fixture_open(f);
+		assert_int_equal(count_files(f), 1);
+	}
 }
 
 WITH_CATALOG(test_content_ids_end_and_never_return)
