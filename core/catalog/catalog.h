@@ -200,10 +200,6 @@ int catalog_make_directories(const char *directory);
 int catalog_follow(const char *directory, struct catalog **out);
 bool catalog_follow_holds(const struct catalog *c);
 
-/* Marks the catalog as damaged: the next catalog_open() without
- * options->existing returns -EUCLEAN. */
-int catalog_mark_damaged(const struct catalog *c);
-
 /* Unmaps the pages of the data file from this process (MADV_DONTNEED), after
  * many of them were read.  They stay in the page cache. */
 int catalog_trim_rss(struct catalog *c);

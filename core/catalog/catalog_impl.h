@@ -72,7 +72,6 @@ enum catalog_db {
 #define CATALOG_LOCK_FILE "lock"
 #define CATALOG_DATA_FILE "data.mdb"
 #define CATALOG_READERS_FILE "lock.mdb"
-#define CATALOG_DAMAGE_FILE "damaged"
 
 #define META_KEY "catalog"
 #define SOURCE_KEY "source"
@@ -478,25 +477,21 @@ void data_dir_sign(int fd, const char *holder);
 void data_dir_unlock(int fd);
 
 /* A file of the directory.  Opening returns a descriptor.  Writing and removing
- * are durable; what is written takes the place of the file when it is complete.
- * Reading appends the bytes; -EUCLEAN: they are more than max. */
+ * are durable; what is written takes the place of the file when it is
+ * complete. */
 int data_dir_open(const char *directory, const char *name, int flags);
-int data_dir_write(const char *directory, const char *name,
-		   const struct buf *bytes);
-int data_dir_read(const char *directory, const char *name, size_t max,
-		  struct buf *out);
+int data_dir_write(const char *directory, const char *name, const void *bytes,
+		   size_t len);
 int data_dir_remove(const char *directory, const char *name);
 int data_dir_sync(const char *directory);
 
 /* Renames the data file to "<name>.damaged-N", where N is the first unused
- * number, and removes the damage mark; sets path_out to the new path. */
+ * number; sets path_out to the new path. */
 int data_dir_move_aside(const char *directory, struct buf *path_out);
 /* Removes LMDB's lock file after the data file was replaced.  A process that
  * still reads the old file (follow.c) has a slot in it, which LMDB would take
  * for a reader of the new file. */
 void data_dir_forget_readers(const char *directory);
-/* -EUCLEAN: the data file was marked by catalog_mark_damaged(). */
-int data_dir_check_mark(const char *directory);
 
 /* ---- open.c ---- */
 

@@ -62,78 +62,35 @@ static int sync_and_close(int fd, int err)
 	return err;
 }
 
-/* name: of the file until it is complete. */
-static int write_new(int dir_fd, const char *name, const struct buf *bytes)
+static int write_new(int fd, const void *bytes, size_t len)
 {
-	int fd = openat(dir_fd, name,
-			O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
-			0600);
-	ssize_t n;
-	int err;
+	ssize_t n = write(fd, bytes, len);
 
-	if (fd < 0)
-		return -errno;
-	n = write(fd, bytes->data, bytes->len);
-	err = n < 0 ? -errno : (size_t)n < bytes->len ? -ENOSPC : 0;
-	return sync_and_close(fd, err);
+	return sync_and_close(fd, n < 0           ? -errno :
+				  (size_t)n < len ? -ENOSPC :
+						    0);
 }
 
-static int replace_file(int dir_fd, const char *name, const struct buf *bytes)
+int data_dir_write(const char *directory, const char *name, const void *bytes,
+		   size_t len)
 {
+	int dir_fd = data_dir_open(directory, ".", O_RDONLY | O_DIRECTORY), fd;
 	struct buf new = { 0 };
-	int err = buf_append_format(&new, "%s.new", name);
+	int err = dir_fd < 0 ? dir_fd : buf_append_format(&new, "%s.new", name);
 
-	if (err)
-		return err;
-	err = write_new(dir_fd, new.data, bytes);
-	if (!err && renameat(dir_fd, new.data, dir_fd, name) != 0)
-		err = -errno;
-	if (err)
-		(void)unlinkat(dir_fd, new.data, 0);
+	if (!err) {
+		fd = openat(dir_fd, new.data,
+			    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC |
+				    O_NOFOLLOW,
+			    0600);
+		err = fd < 0 ? -errno : write_new(fd, bytes, len);
+		if (!err && renameat(dir_fd, new.data, dir_fd, name) != 0)
+			err = -errno;
+		if (err)
+			(void)unlinkat(dir_fd, new.data, 0);
+	}
 	buf_release(&new);
-	return err;
-}
-
-int data_dir_write(const char *directory, const char *name,
-		   const struct buf *bytes)
-{
-	int fd = data_dir_open(directory, ".", O_RDONLY | O_DIRECTORY);
-
-	return fd < 0 ? fd : sync_and_close(fd, replace_file(fd, name, bytes));
-}
-
-static int read_whole(int fd, size_t max, struct buf *out)
-{
-	struct stat st;
-	size_t size;
-	ssize_t n;
-	int err = fstat(fd, &st) ? -errno : 0;
-
-	if (!err && (uint64_t)st.st_size > max)
-		err = -EUCLEAN;
-	size = err ? 0 : (size_t)st.st_size;
-	if (!err)
-		err = buf_reserve(out, size);
-	if (err)
-		return err;
-	n = read(fd, out->data + out->len, size);
-	if (n < 0)
-		return -errno;
-	out->len += (size_t)n;
-	out->data[out->len] = '\0';
-	return 0;
-}
-
-int data_dir_read(const char *directory, const char *name, size_t max,
-		  struct buf *out)
-{
-	int fd = data_dir_open(directory, name, O_RDONLY | O_NONBLOCK), err;
-
-	if (fd < 0)
-		return fd;
-	err = read_whole(fd, max, out);
-	(void)close(fd);
-	return err;
+	return dir_fd < 0 ? err : sync_and_close(dir_fd, err);
 }
 
 int data_dir_sync(const char *directory)
@@ -214,51 +171,6 @@ void data_dir_unlock(int fd)
 
 /* ---- damage ---- */
 
-static int damage_mark_path(const char *directory, struct buf *out)
-{
-	return buf_append_format(out, "%s/%s", directory, CATALOG_DAMAGE_FILE);
-}
-
-int catalog_mark_damaged(const struct catalog *c)
-{
-	struct buf path = { 0 };
-	int err = damage_mark_path(c->directory, &path), fd;
-
-	if (err)
-		return err;
-	fd = open(path.data, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		err = -errno;
-	else
-		(void)close(fd);
-	buf_release(&path);
-	return err;
-}
-
-int data_dir_check_mark(const char *directory)
-{
-	struct buf mark = { 0 }, data = { 0 };
-	int err = damage_mark_path(directory, &mark);
-
-	if (!err)
-		err = buf_append_format(&data, "%s/%s", directory,
-					CATALOG_DATA_FILE);
-	if (!err && !access(mark.data, F_OK) && !access(data.data, F_OK))
-		err = -EUCLEAN;
-	buf_release(&mark);
-	buf_release(&data);
-	return err;
-}
-
-static void remove_damage_mark(const char *directory)
-{
-	struct buf path = { 0 };
-
-	if (!damage_mark_path(directory, &path))
-		(void)unlink(path.data);
-	buf_release(&path);
-}
-
 /* Finds an unused name for the data file.  The caller has the lock, so no other
  * process creates such files. */
 static int find_free_name(const char *data, struct buf *out)
@@ -304,10 +216,8 @@ int data_dir_move_aside(const char *directory, struct buf *path_out)
 		buf_clear(path_out);
 		err = buf_append(path_out, aside.data, aside.len);
 	}
-	if (!err) {
-		remove_damage_mark(directory);
+	if (!err)
 		data_dir_forget_readers(directory);
-	}
 	buf_release(&data);
 	buf_release(&aside);
 	return err;

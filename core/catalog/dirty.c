@@ -12,7 +12,7 @@
 #include "core/base/bytes.h"
 #include "core/catalog/catalog_impl.h"
 
-#define ACK_FILE CATALOG_SHARE_DIRECTORY "/ack"
+#define ACK_FILE "ack"
 #define CHANGE_BYTES 8
 /* Entries that one transaction removes. */
 #define TRIM_MAX 4096
@@ -164,27 +164,15 @@ int dirty_register(const char *directory)
 
 int dirty_acknowledge(const char *directory, const struct dirty_mark *mark)
 {
-	struct buf path = { 0 }, new = { 0 };
 	uint8_t bytes[SHARE_BYTES];
-	int fd = -1, err = path_in(directory, ACK_FILE, &path);
+	struct buf path = { 0 };
+	int err = path_in(directory, CATALOG_SHARE_DIRECTORY, &path);
 
 	store_le64(bytes, mark->incarnation);
 	store_le64(bytes + 8, mark->change);
 	if (!err)
-		err = path_in(directory, ACK_FILE ".new", &new);
-	if (!err) {
-		fd = open(new.data, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-			  0600);
-		err = fd < 0 ? -errno : 0;
-	}
-	if (!err && write(fd, bytes, sizeof(bytes)) != sizeof(bytes))
-		err = -EIO;
-	if (fd >= 0)
-		(void)close(fd);
-	if (!err && rename(new.data, path.data))
-		err = -errno;
+		err = data_dir_write(path.data, ACK_FILE, bytes, sizeof(bytes));
 	buf_release(&path);
-	buf_release(&new);
 	return err;
 }
 
@@ -192,17 +180,15 @@ int dirty_acknowledge(const char *directory, const struct dirty_mark *mark)
 static uint64_t get_acknowledged(const struct catalog_txn *txn)
 {
 	uint8_t bytes[SHARE_BYTES];
-	struct buf path = { 0 };
 	ssize_t len = 0;
-	int fd = -1;
+	int fd = data_dir_open(txn->catalog->directory,
+			       CATALOG_SHARE_DIRECTORY "/" ACK_FILE,
+			       O_RDONLY | O_NONBLOCK);
 
-	if (!path_in(txn->catalog->directory, ACK_FILE, &path))
-		fd = open(path.data, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd >= 0) {
 		len = read(fd, bytes, sizeof(bytes));
 		(void)close(fd);
 	}
-	buf_release(&path);
 	if (len != sizeof(bytes) || load_le64(bytes) != txn->incarnation)
 		return 0;
 	return load_le64(bytes + 8);

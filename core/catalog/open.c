@@ -36,14 +36,8 @@ static bool has_seal(const struct catalog *c)
 
 static int begin_check(struct catalog *c)
 {
-	int err = c->existing ? 0 : data_dir_check_mark(c->directory);
+	int err = try_file(c->data);
 
-	if (err == -EUCLEAN) {
-		c->verdict = err;
-		return 0;
-	}
-	if (!err)
-		err = try_file(c->data);
 	c->sealed = !err && has_seal(c);
 	if (err || c->sealed)
 		return err;
@@ -341,7 +335,7 @@ void catalog_free(struct catalog *c)
 	}
 	if (c->env) {
 		env_close(c);
-		if (!atomic_load(&c->lost))
+		if (!atomic_load(&c->lost) && !c->gate.damaged)
 			seal(c);
 	}
 	lost_names_release(c);

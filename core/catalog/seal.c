@@ -82,14 +82,9 @@ int seal_write(const char *directory, const char *data)
 	int err = append_seal(data, NULL, &text);
 
 	if (!err)
-		err = data_dir_write(directory, SEAL_FILE, &text);
+		err = data_dir_write(directory, SEAL_FILE, text.data, text.len);
 	buf_release(&text);
 	return err;
-}
-
-int seal_read(const char *directory, struct buf *out)
-{
-	return data_dir_read(directory, SEAL_FILE, TEXT_MAX, out);
 }
 
 int seal_remove(const char *directory)
@@ -99,17 +94,22 @@ int seal_remove(const char *directory)
 
 int seal_check(const char *directory, const char *data, const atomic_bool *stop)
 {
-	struct buf kept = { 0 }, text = { 0 };
-	int err = seal_read(directory, &kept);
+	int fd = data_dir_open(directory, SEAL_FILE, O_RDONLY | O_NONBLOCK);
+	struct buf text = { 0 };
+	char kept[TEXT_MAX];
+	ssize_t len;
+	int err;
 
-	if (!err)
-		err = append_seal(data, stop, &text);
+	if (fd < 0)
+		return fd;
+	len = read(fd, kept, sizeof(kept));
+	err = len < 0 ? -errno : append_seal(data, stop, &text);
+	(void)close(fd);
 	if (err == -EIO)
 		err = -EUCLEAN; /* a part of the file cannot be read */
-	if (!err && (text.len != kept.len ||
-		     memcmp(text.data, kept.data, text.len) != 0))
+	if (!err &&
+	    (text.len != (size_t)len || memcmp(text.data, kept, text.len) != 0))
 		err = -EUCLEAN;
-	buf_release(&kept);
 	buf_release(&text);
 	return err;
 }

@@ -22,9 +22,6 @@ int seal_write(const char *directory, const char *data);
 
 int seal_remove(const char *directory);
 
-/* Appends the text of the seal.  -ENOENT: there is no seal. */
-int seal_read(const char *directory, struct buf *out);
-
 /* 0: the data file matches its seal; -ENOENT: there is no seal; -EUCLEAN: the
  * data file differs; -ECANCELED: stop became true. */
 int seal_check(const char *directory, const char *data,

@@ -266,7 +266,6 @@ static int reopen_catalog(struct engine *e, unsigned times)
 {
 	int err = atomic_load(&e->stopping) ? -ECANCELED : -EUCLEAN;
 
-	(void)catalog_mark_damaged(e->catalog);
 	if (err == -EUCLEAN && times < REPLACED_MAX)
 		err = replace_catalog(e, err);
 	admit(e, err);
