@@ -87,7 +87,9 @@ enum catalog_db {
 #define IDENTITY_HASH_BYTES 8
 #define IDENTITY_KEY_BYTES (IDENTITY_HASH_BYTES + CONTENT_KEY_BYTES)
 #define COPY_KEY_BYTES_MAX (CONTENT_KEY_BYTES + FILE_KEY_BYTES_MAX)
-#define META_BYTES 112
+#define META_HEAD 32
+#define META_COUNTS 10
+#define META_BYTES (META_HEAD + 8 * META_COUNTS)
 #define SHARE_BYTES 16
 
 struct catalog_meta {
@@ -165,7 +167,6 @@ struct catalog {
 struct id_list {
 	uint32_t *ids;
 	size_t count;
-	size_t capacity;
 };
 
 struct catalog_txn {
@@ -350,10 +351,9 @@ int walk_begin(struct catalog_txn *txn, enum catalog_db db, const void *prefix,
 int txn_first(struct catalog_txn *txn, enum catalog_db db, const void *prefix,
 	      size_t prefix_len, MDB_val *key_out, MDB_val *value_out);
 
-/* The first record whose key is above key (or equal, with or_equal); as
- * txn_first(). */
+/* The first record whose key is above key; as txn_first(). */
 int txn_after(struct catalog_txn *txn, enum catalog_db db, const void *key,
-	      size_t key_len, bool or_equal, MDB_val *key_out);
+	      size_t key_len, MDB_val *key_out);
 
 int id_list_append(struct id_list *list, uint32_t id);
 

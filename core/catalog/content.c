@@ -408,7 +408,7 @@ int catalog_copy_after(struct catalog_txn *txn, uint32_t content,
 	store_be32(k, content);
 	if (after)
 		len = copy_key_store(content, after, k);
-	err = txn_after(txn, DB_COPIES, k, len, !after, &at);
+	err = txn_after(txn, DB_COPIES, k, len, &at);
 	if (!err)
 		err = copy_key_decode(&at, &found, &key);
 	if (!err && found != content)

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/base/array.h"
+
 int catalog_file_get(struct catalog_txn *txn, const struct file_key *key,
 		     struct file_record *out)
 {
@@ -305,7 +307,7 @@ int catalog_pending_next(struct catalog_txn *txn, const struct file_key *after,
 
 	if (after)
 		len = file_key_store(after, k);
-	err = txn_after(txn, DB_PENDING, k, len, !after, &found);
+	err = txn_after(txn, DB_PENDING, k, len, &found);
 	if (err)
 		return err;
 	err = file_key_decode(&found, &key);
@@ -331,22 +333,17 @@ int catalog_pending_next(struct catalog_txn *txn, const struct file_key *after,
 struct worklist {
 	struct file_key *keys;
 	size_t count;
-	size_t capacity;
 };
 
 static int worklist_push(struct worklist *w, const struct file_key *key)
 {
-	size_t capacity = w->capacity ? 2 * w->capacity : 16;
-	struct file_key *keys;
+	struct file_key *keys =
+		array_with_room(w->keys, w->count, sizeof(*keys));
 
-	if (w->count == w->capacity) {
-		keys = realloc(w->keys, capacity * sizeof(*keys));
-		if (!keys)
-			return -ENOMEM;
-		w->keys = keys;
-		w->capacity = capacity;
-	}
-	w->keys[w->count++] = *key;
+	if (!keys)
+		return -ENOMEM;
+	w->keys = keys;
+	keys[w->count++] = *key;
 	return 0;
 }
 

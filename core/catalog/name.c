@@ -53,42 +53,6 @@ static void link_copy_name(struct link *l, struct catalog_name name)
 	l->name.len = name.len;
 }
 
-int link_first(struct catalog_txn *txn, const struct file_key *key,
-	       struct link *out)
-{
-	uint8_t prefix[FILE_KEY_BYTES_MAX];
-	struct catalog_name name;
-	MDB_val k, v;
-	int err;
-
-	err = txn_first(txn, DB_LINKS, prefix, file_key_store(key, prefix), &k,
-			&v);
-	if (!err)
-		err = link_key_decode(&k, &out->key, &out->parent, &name);
-	if (!err)
-		link_copy_name(out, name);
-	return err;
-}
-
-int link_first_below(struct catalog_txn *txn, const struct file_key *parent,
-		     struct link *out)
-{
-	uint8_t prefix[FILE_KEY_BYTES_MAX];
-	struct catalog_name name;
-	MDB_val k, v;
-	int err;
-
-	err = txn_first(txn, DB_NAMES, prefix, file_key_store(parent, prefix),
-			&k, &v);
-	if (!err)
-		err = name_key_decode(&k, &out->parent, &name);
-	if (!err)
-		err = file_key_decode(&v, &out->key);
-	if (!err)
-		link_copy_name(out, name);
-	return err;
-}
-
 static bool link_is(const struct link *l, const struct file_key *parent,
 		    struct catalog_name name)
 {
@@ -97,49 +61,58 @@ static bool link_is(const struct link *l, const struct file_key *parent,
 	       memcmp(l->name.bytes, name.bytes, name.len) == 0;
 }
 
-/* The first name of key that is not (parent, name). */
-static int link_find_other(struct catalog_txn *txn, const struct file_key *key,
-			   const struct file_key *parent,
-			   struct catalog_name name, struct link *out)
+/* The first name of key that is not (parent, name).  parent NULL: of all. */
+static int link_find(struct catalog_txn *txn, const struct file_key *key,
+		     const struct file_key *parent, struct catalog_name name,
+		     struct link *out)
 {
-	uint8_t prefix[FILE_KEY_BYTES_MAX];
+	struct catalog_walk *walk;
 	struct catalog_name found;
-	struct record_scan s;
-	int result;
+	int result = catalog_links_begin(txn, key, &walk);
 
-	result = record_scan_open(txn, DB_LINKS, prefix,
-				  file_key_store(key, prefix), &s);
 	if (result)
 		return result;
+	out->key = *key;
 	do {
-		result = record_scan_next(&s);
+		result = catalog_links_next(walk, &out->parent, &found);
 		if (result == 1)
-			result = link_key_decode(&s.key, &out->key,
-						 &out->parent, &found);
-		else if (result == 0)
-			result = -ENOENT;
-		if (!result)
 			link_copy_name(out, found);
-	} while (!result && link_is(out, parent, name));
-	record_scan_close(&s);
-	return result;
+	} while (result == 1 && link_is(out, parent, name));
+	catalog_walk_end(walk);
+	return result == 1 ? 0 : result ? result : -ENOENT;
+}
+
+int link_first(struct catalog_txn *txn, const struct file_key *key,
+	       struct link *out)
+{
+	return link_find(txn, key, NULL, (struct catalog_name){ 0 }, out);
+}
+
+int link_first_below(struct catalog_txn *txn, const struct file_key *parent,
+		     struct link *out)
+{
+	struct catalog_walk *walk;
+	struct catalog_name name;
+	int result = catalog_entries_begin(txn, parent, &walk);
+
+	if (result)
+		return result;
+	result = catalog_entries_next(walk, &name, &out->key);
+	if (result == 1)
+		link_copy_name(out, name);
+	out->parent = *parent;
+	catalog_walk_end(walk);
+	return result == 1 ? 0 : result ? result : -ENOENT;
 }
 
 int link_has_second(struct catalog_txn *txn, const struct file_key *key)
 {
-	uint8_t prefix[FILE_KEY_BYTES_MAX];
-	struct record_scan s;
-	int result;
+	struct link first, second;
+	int err = link_first(txn, key, &first);
 
-	result = record_scan_open(txn, DB_LINKS, prefix,
-				  file_key_store(key, prefix), &s);
-	if (result)
-		return result;
-	result = record_scan_next(&s);
-	if (result == 1)
-		result = record_scan_next(&s);
-	record_scan_close(&s);
-	return result;
+	if (!err)
+		err = link_find(txn, key, &first.parent, first.name, &second);
+	return err == -ENOENT ? 0 : err ? err : 1;
 }
 
 int link_delete_others(struct catalog_txn *txn, const struct file_key *key,
@@ -148,7 +121,7 @@ int link_delete_others(struct catalog_txn *txn, const struct file_key *key,
 	struct link other;
 	int err;
 
-	while ((err = link_find_other(txn, key, parent, name, &other)) == 0) {
+	while ((err = link_find(txn, key, parent, name, &other)) == 0) {
 		err = link_delete(txn, &other.parent, other.name, key);
 		if (err)
 			return err;
@@ -184,20 +157,17 @@ static int name_find(struct catalog_txn *txn, const struct file_key *parent,
 	return err == -ENOENT ? 0 : err;
 }
 
-/* Adds an unused name; a directory loses its old one. */
-static int name_add(struct catalog_txn *txn, const struct file_key *parent,
-		    struct catalog_name name, const struct file_key *key)
+/* Gives an unused name to a file or directory; a directory loses its old one. */
+static int name_give(struct catalog_txn *txn, const struct file_key *parent,
+		     struct catalog_name name, const struct file_key *key)
 {
-	int directory;
-	int err;
+	int err = file_make_directory(txn, parent);
 
-	err = link_put(txn, parent, name, key);
-	if (err)
-		return err;
-	directory = file_is_directory(txn, key);
-	if (directory != 1)
-		return directory;
-	return link_delete_others(txn, key, parent, name);
+	if (!err)
+		err = link_put(txn, parent, name, key);
+	if (!err)
+		err = file_is_directory(txn, key);
+	return err == 1 ? link_delete_others(txn, key, parent, name) : err;
 }
 
 static int is_at_or_above(struct catalog_txn *txn, const struct file_key *key,
@@ -248,11 +218,10 @@ int catalog_name_set(struct catalog_txn *txn, const struct file_key *parent,
 			      0;
 	if (err)
 		return err < 0 ? err : -EINVAL;
-	err = file_make_directory(txn, parent);
-	if (!err && taken)
+	if (taken)
 		err = link_delete(txn, parent, name, &old);
 	if (!err)
-		err = name_add(txn, parent, name, key);
+		err = name_give(txn, parent, name, key);
 	if (!err && taken)
 		err = remove_if_nameless(txn, &old);
 	return txn_result(txn, err);
@@ -285,86 +254,42 @@ int catalog_name_remove(struct catalog_txn *txn, const struct file_key *parent,
 	return found ? 0 : -ENOENT;
 }
 
-/* The source or the target of a move, and the file of that name. */
-struct name_end {
-	const struct file_key *parent;
-	struct catalog_name name;
-	struct file_key key;
-	bool taken;
-};
-
-static int name_end_find(struct catalog_txn *txn, struct name_end *p)
-{
-	return name_find(txn, p->parent, p->name, &p->key, &p->taken);
-}
-
-static int name_end_clear(struct catalog_txn *txn, const struct name_end *p)
-{
-	return p->taken ? link_delete(txn, p->parent, p->name, &p->key) : 0;
-}
-
-/* Gives the name p, which is unused by now, to the file of from. */
-static int name_end_fill(struct catalog_txn *txn, const struct name_end *p,
-			 const struct name_end *from)
-{
-	int err;
-
-	if (!from->taken)
-		return 0;
-	err = file_make_directory(txn, p->parent);
-	return err ? err : name_add(txn, p->parent, p->name, &from->key);
-}
-
-static int move_name(struct catalog_txn *txn, const struct name_end *from,
-		     const struct name_end *to, bool exchange)
-{
-	int err;
-
-	err = name_end_clear(txn, from);
-	if (!err)
-		err = name_end_clear(txn, to);
-	if (!err)
-		err = name_end_fill(txn, to, from);
-	if (!err && exchange)
-		return name_end_fill(txn, from, to);
-	if (!err && to->taken)
-		err = remove_if_nameless(txn, &to->key);
-	return err;
-}
-
-/* 1: the directory what would be below itself; else 0. */
-static int is_below_itself(struct catalog_txn *txn, const struct name_end *what,
-			   const struct name_end *where)
-{
-	return what->taken ? is_above(txn, &what->key, where->parent) : 0;
-}
-
 int catalog_name_move(struct catalog_txn *txn, const struct file_key *parent,
 		      struct catalog_name name,
 		      const struct file_key *new_parent,
 		      struct catalog_name new_name, bool exchange)
 {
-	struct name_end from = { .parent = parent, .name = name };
-	struct name_end to = { .parent = new_parent, .name = new_name };
+	struct file_key from, to;
+	bool moves, taken;
 	int err;
 
-	err = name_end_find(txn, &from);
+	err = name_find(txn, parent, name, &from, &moves);
 	if (!err)
-		err = name_end_find(txn, &to);
+		err = name_find(txn, new_parent, new_name, &to, &taken);
 	if (err)
 		return err;
 	/* rename(2) does nothing with two names of one file. */
-	if (from.taken && to.taken && file_key_equal(&from.key, &to.key))
+	if (moves && taken && file_key_equal(&from, &to))
 		return 0;
-	err = is_below_itself(txn, &from, &to);
-	if (!err && exchange)
-		err = is_below_itself(txn, &to, &from);
+	if (moves)
+		err = is_above(txn, &from, new_parent);
+	if (!err && exchange && taken)
+		err = is_above(txn, &to, parent);
 	if (err)
 		return err < 0 ? err : -EINVAL;
-	err = txn_result(txn, move_name(txn, &from, &to, exchange));
+	if (moves)
+		err = link_delete(txn, parent, name, &from);
+	if (!err && taken)
+		err = link_delete(txn, new_parent, new_name, &to);
+	if (!err && moves)
+		err = name_give(txn, new_parent, new_name, &from);
+	if (!err && taken)
+		err = exchange ? name_give(txn, parent, name, &to) :
+				 remove_if_nameless(txn, &to);
+	err = txn_result(txn, err);
 	if (err)
 		return err;
-	return from.taken && (to.taken || !exchange) ? 0 : -ENOENT;
+	return moves && (taken || !exchange) ? 0 : -ENOENT;
 }
 
 int catalog_entries_begin(struct catalog_txn *txn,
@@ -418,57 +343,37 @@ int catalog_links_next(struct catalog_walk *w, struct file_key *parent_out,
  * circle. */
 #define DEPTH_MAX 4096
 
-static int append_reversed(struct buf *b, struct catalog_name name)
+static int prepend(struct buf *b, const char *bytes, size_t len)
 {
-	size_t i;
-	int err;
+	int err = buf_append(b, bytes, len);
 
-	err = buf_reserve(b, name.len + 1);
-	for (i = name.len; !err && i > 0; i--)
-		err = buf_append(b, &name.bytes[i - 1], 1);
-	return err;
+	if (err)
+		return err;
+	memmove(b->data + len, b->data, b->len - len);
+	memcpy(b->data, bytes, len);
+	return 0;
 }
 
-static void reverse_bytes(char *bytes, size_t len)
-{
-	size_t i;
-	char swap;
-
-	for (i = 0; i < len / 2; i++) {
-		swap = bytes[i];
-		bytes[i] = bytes[len - 1 - i];
-		bytes[len - 1 - i] = swap;
-	}
-}
-
-/*
- * The path of a name in parent; built in reverse, from the name to the root.
- * -ENOENT: it does not lead to root.
- */
 int catalog_name_path(struct catalog_txn *txn, const struct file_key *root,
 		      const struct file_key *parent, struct catalog_name name,
 		      struct buf *out)
 {
 	struct file_key at = *parent;
 	struct link up;
-	int depth;
-	int err;
+	int depth, err;
 
 	buf_clear(out);
-	err = append_reversed(out, name);
+	err = buf_append(out, name.bytes, name.len);
 	for (depth = 0; !err && !file_key_equal(&at, root); depth++) {
 		if (depth == DEPTH_MAX)
 			return -ENOENT;
 		err = link_first(txn, &at, &up);
 		if (!err)
-			err = buf_append(out, "/", 1);
+			err = prepend(out, "/", 1);
 		if (!err)
-			err = append_reversed(out, up.name);
-		if (!err)
-			at = up.parent;
+			err = prepend(out, up.name.bytes, up.name.len);
+		at = up.parent;
 	}
-	if (!err)
-		reverse_bytes(out->data, out->len);
 	return err;
 }
 

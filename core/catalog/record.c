@@ -246,25 +246,30 @@ int copy_key_decode(const MDB_val *bytes, uint32_t *content_out,
 	return 0;
 }
 
+/* The counts, in the order of the file. */
+static uint64_t *count_at(struct catalog_counts *n, size_t i)
+{
+	uint64_t *const all[META_COUNTS] = {
+		&n->files,   &n->directories,   &n->fresh,    &n->failed,
+		&n->pending, &n->pending_bytes, &n->contents, &n->content_bytes,
+		&n->texts,   &n->pending_texts,
+	};
+
+	return all[i];
+}
+
 void meta_store(const struct catalog_meta *m, uint8_t *bytes)
 {
-	const struct catalog_counts *n = &m->counts;
+	struct catalog_counts n = m->counts;
+	size_t i;
 
 	memcpy(bytes, meta_magic, 8);
 	store_le32(bytes + 8, CATALOG_VERSION);
 	store_le32(bytes + 12, m->digest_set);
 	store_le64(bytes + 16, m->next_content);
-	store_le64(bytes + 24, n->files);
-	store_le64(bytes + 32, n->directories);
-	store_le64(bytes + 40, n->fresh);
-	store_le64(bytes + 48, n->failed);
-	store_le64(bytes + 56, n->pending);
-	store_le64(bytes + 64, n->pending_bytes);
-	store_le64(bytes + 72, n->contents);
-	store_le64(bytes + 80, n->content_bytes);
-	store_le64(bytes + 88, n->texts);
-	store_le64(bytes + 96, n->pending_texts);
-	store_le64(bytes + 104, m->seed);
+	store_le64(bytes + 24, m->seed);
+	for (i = 0; i < META_COUNTS; i++)
+		store_le64(bytes + META_HEAD + 8 * i, *count_at(&n, i));
 }
 
 int meta_decode(const MDB_val *bytes, struct catalog_meta *out)
@@ -272,6 +277,7 @@ int meta_decode(const MDB_val *bytes, struct catalog_meta *out)
 	const uint8_t *p = bytes->mv_data;
 	struct catalog_meta m;
 	struct catalog_counts *n = &m.counts;
+	size_t i;
 
 	if (bytes->mv_size < 12 || memcmp(p, meta_magic, 8) != 0)
 		return -EUCLEAN;
@@ -281,17 +287,9 @@ int meta_decode(const MDB_val *bytes, struct catalog_meta *out)
 		return -EUCLEAN;
 	m.digest_set = load_le32(p + 12);
 	m.next_content = load_le64(p + 16);
-	n->files = load_le64(p + 24);
-	n->directories = load_le64(p + 32);
-	n->fresh = load_le64(p + 40);
-	n->failed = load_le64(p + 48);
-	n->pending = load_le64(p + 56);
-	n->pending_bytes = load_le64(p + 64);
-	n->contents = load_le64(p + 72);
-	n->content_bytes = load_le64(p + 80);
-	n->texts = load_le64(p + 88);
-	n->pending_texts = load_le64(p + 96);
-	m.seed = load_le64(p + 104);
+	m.seed = load_le64(p + 24);
+	for (i = 0; i < META_COUNTS; i++)
+		*count_at(n, i) = load_le64(p + META_HEAD + 8 * i);
 	if (m.next_content == 0 || m.next_content > UINT64_C(1) << 32 ||
 	    n->contents >= m.next_content || n->contents > n->fresh ||
 	    n->texts > n->contents || n->pending_texts > n->contents ||

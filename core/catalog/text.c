@@ -189,7 +189,7 @@ int catalog_text_pending(struct catalog_txn *txn, uint32_t after, bool again,
 	       !(again && text.state == TEXT_FAILED &&
 		 text.why == TEXT_UNREADABLE)) {
 		store_be32(id, *out);
-		err = txn_after(txn, DB_TEXTS, id, sizeof(id), false, &key);
+		err = txn_after(txn, DB_TEXTS, id, sizeof(id), &key);
 		if (!err)
 			err = content_id_decode(&key, out);
 		if (!err)

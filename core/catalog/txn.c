@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
+#include "core/base/array.h"
 #include "core/base/bytes.h"
 
 const char *const catalog_db_names[DB_COUNT] = {
@@ -554,75 +555,60 @@ void catalog_walk_end(struct catalog_walk *w)
 	free(w);
 }
 
-/* Has the transaction keep the record that the scan has found. */
-static int keep_found(struct record_scan *s, MDB_val *key_out,
+/* Closes the scan, whose last step was found, and has the transaction keep the
+ * record. */
+static int keep_found(struct record_scan *s, int found, MDB_val *key_out,
 		      MDB_val *value_out)
 {
 	struct buf unused = s->txn->found;
 
-	s->txn->found = s->copy;
-	s->copy = unused;
-	*key_out = s->key;
-	if (value_out)
+	if (found == 1) {
+		s->txn->found = s->copy;
+		s->copy = unused;
+		*key_out = s->key;
 		*value_out = s->value;
-	return 0;
+	}
+	record_scan_close(s);
+	return found == 1 ? 0 : found ? found : -ENOENT;
 }
 
 int txn_first(struct catalog_txn *txn, enum catalog_db db, const void *prefix,
 	      size_t prefix_len, MDB_val *key_out, MDB_val *value_out)
 {
 	struct record_scan s;
-	int found;
-	int err;
+	int err = record_scan_open(txn, db, prefix, prefix_len, &s);
 
-	err = record_scan_open(txn, db, prefix, prefix_len, &s);
-	if (err)
-		return err;
-	found = record_scan_next(&s);
-	err = found == 1 ? keep_found(&s, key_out, value_out) :
-	      found      ? found :
-			   -ENOENT;
-	record_scan_close(&s);
-	return err;
+	return err ? err :
+		     keep_found(&s, record_scan_next(&s), key_out, value_out);
 }
 
 int txn_after(struct catalog_txn *txn, enum catalog_db db, const void *key,
-	      size_t key_len, bool or_equal, MDB_val *key_out)
+	      size_t key_len, MDB_val *key_out)
 {
 	struct record_scan s;
-	int found;
-	int err;
+	MDB_val value;
+	int found = record_scan_open(txn, db, key, key_len, &s);
 
-	err = record_scan_open(txn, db, key, key_len, &s);
-	if (err)
-		return err;
+	if (found)
+		return found;
 	s.open_end = true;
 	found = record_scan_next(&s);
-	if (found == 1 && !or_equal && s.key.mv_size == key_len &&
+	if (found == 1 && s.key.mv_size == key_len &&
 	    memcmp(s.key.mv_data, key, key_len) == 0)
 		found = record_scan_next(&s);
-	err = found == 1 ? keep_found(&s, key_out, NULL) :
-	      found      ? found :
-			   -ENOENT;
-	record_scan_close(&s);
-	return err;
+	return keep_found(&s, found, key_out, &value);
 }
 
 /* ---- lists of content ids ---- */
 
 int id_list_append(struct id_list *list, uint32_t id)
 {
-	size_t capacity = list->capacity ? 2 * list->capacity : 64;
-	uint32_t *ids;
+	uint32_t *ids = array_with_room(list->ids, list->count, sizeof(*ids));
 
-	if (list->count == list->capacity) {
-		ids = realloc(list->ids, capacity * sizeof(*ids));
-		if (!ids)
-			return -ENOMEM;
-		list->ids = ids;
-		list->capacity = capacity;
-	}
-	list->ids[list->count++] = id;
+	if (!ids)
+		return -ENOMEM;
+	list->ids = ids;
+	ids[list->count++] = id;
 	return 0;
 }
 
