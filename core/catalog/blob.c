@@ -92,6 +92,7 @@ int blob_scan_next(struct record_scan *s, struct buf *whole, uint32_t *id_out,
 		   MDB_val *out)
 {
 	MDB_val id = { .mv_size = CONTENT_KEY_BYTES };
+	uint32_t first = 0;
 	uint8_t number = 0;
 	unsigned count;
 	int err, found;
@@ -109,9 +110,10 @@ int blob_scan_next(struct record_scan *s, struct buf *whole, uint32_t *id_out,
 			return err ? err : 1;
 		}
 		number = ((uint8_t *)s->key.mv_data)[CONTENT_KEY_BYTES];
-		err = (number & ~LAST) == count ? 0 : -EUCLEAN;
-		if (!err)
-			err = content_id_decode(&id, id_out);
+		err = content_id_decode(&id, id_out);
+		first = count ? first : *id_out;
+		if (!err && ((number & ~LAST) != count || *id_out != first))
+			err = -EUCLEAN;
 		if (!err)
 			err = buf_append(whole, out->mv_data, out->mv_size);
 		if (err)

@@ -76,8 +76,10 @@ static int list_read(const MDB_val *list, uint32_t set, uint32_t wanted,
 
 		if (!is_listed(&all, id))
 			continue;
-		if (!load_varint(&at, end, &len) || len > (size_t)(end - at))
-			return -EUCLEAN;
+		if (!load_varint(&at, end, &len) || len > (size_t)(end - at)) {
+			err = -EUCLEAN;
+			break;
+		}
 		v = (struct digest_value){ at, (size_t)len };
 		at += len;
 		if (id == DIGEST_SISE)

@@ -211,6 +211,31 @@ WITH_CATALOG(test_a_missing_piece_is_unclean)
 	assert_lacks_piece(*state, 0x80 | 1);
 }
 
+WITH_CATALOG(test_pieces_of_two_values_are_not_one)
+{
+	static struct sketch sketch;
+	static uint8_t packed[SKETCH_PACKED_MAX];
+	struct catalog_txn *txn = begin_write(*state);
+	const uint8_t end[] = { 0, 0, 0, 1, 0x80 | 1 };
+	const uint8_t begin[] = { 0, 0, 0, 2, 0 };
+	struct catalog_walk *walk;
+	const uint8_t *bytes;
+	uint32_t id;
+	size_t len;
+
+	make_sketch(1000, 1, &sketch);
+	len = sketch_pack(&sketch, packed);
+	assert_int_equal(blob_append(txn, DB_SKETCHES, 1, packed, len), 0);
+	assert_int_equal(blob_append(txn, DB_SKETCHES, 2, packed, len), 0);
+	assert_int_equal(txn_delete(txn, DB_SKETCHES, end, sizeof(end)), 0);
+	assert_int_equal(txn_delete(txn, DB_SKETCHES, begin, sizeof(begin)), 0);
+	assert_int_equal(catalog_sketches_begin(txn, &walk), 0);
+	assert_int_equal(catalog_sketches_next(walk, &id, &bytes, &len),
+			 -EUCLEAN);
+	catalog_walk_end(walk);
+	catalog_abort(txn);
+}
+
 /* ---- identities ---- */
 
 /* Contents whose hashes are equal are told apart. */
