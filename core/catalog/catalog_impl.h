@@ -105,7 +105,7 @@ struct catalog_meta {
  * so that new transactions wait, and waits until inside is 0.  (With a rwlock,
  * new readers could delay it for ever.)  While the catalog is being opened,
  * only the opener can begin a transaction; so it is while a damaged one is
- * replaced (catalog_shut()).  Lock order: the gate, then LMDB's writer lock.
+ * replaced (catalog_await_damage()).  Lock order: the gate, then LMDB's writer lock.
  */
 struct map_gate {
 	pthread_mutex_t lock; /* guards the fields */
@@ -494,6 +494,9 @@ int data_dir_move_aside(const char *directory, struct buf *path_out);
 void data_dir_forget_readers(const char *directory);
 
 /* ---- open.c ---- */
+
+/* A catalog of that directory, which is not open yet. */
+int catalog_new(const char *directory, struct catalog **out);
 
 /* Removes the seal, before the first change.  The calling thread has LMDB's
  * writer lock. */

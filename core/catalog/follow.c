@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "core/catalog/catalog_impl.h"
@@ -77,17 +75,13 @@ static int open_follower(struct catalog *c)
 
 int catalog_follow(const char *directory, struct catalog **out)
 {
-	struct catalog *c = calloc(1, sizeof(*c));
-	int err;
+	struct catalog *c;
+	int err = catalog_new(directory, &c);
 
-	if (!c)
-		return -ENOMEM;
-	(void)pthread_mutex_init(&c->gate.lock, NULL);
-	(void)pthread_cond_init(&c->gate.changed, NULL);
-	c->lock_fd = -1;
+	if (err)
+		return err;
 	c->existing = true;
-	c->directory = strdup(directory);
-	err = c->directory ? open_follower(c) : -ENOMEM;
+	err = open_follower(c);
 	if (err)
 		catalog_free(c);
 	else

@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "core/base/clock.h"
+#include "core/base/thread.h"
 #include "core/catalog/seal.h"
 
 /* ---- the data file ---- */
@@ -69,13 +70,7 @@ static int begin_data(struct catalog *c)
 
 /* ---- opening ---- */
 
-static char *strdup_or_null(const char *text)
-{
-	return text ? strdup(text) : NULL;
-}
-
-static int catalog_new(const struct catalog_options *options,
-		       struct catalog **out)
+int catalog_new(const char *directory, struct catalog **out)
 {
 	struct catalog *c = calloc(1, sizeof(*c));
 	struct buf data = { 0 };
@@ -84,18 +79,12 @@ static int catalog_new(const struct catalog_options *options,
 	if (!c)
 		return -ENOMEM;
 	(void)pthread_mutex_init(&c->gate.lock, NULL);
-	(void)pthread_cond_init(&c->gate.changed, NULL);
-	c->gate.opening = true;
-	atomic_init(&c->next_content, 1);
+	(void)cond_init_monotonic(&c->gate.changed);
 	c->lock_fd = -1;
-	c->digest_set = options->digest_set;
-	c->existing = options->existing;
-	c->directory = strdup(options->directory);
-	c->source = c->existing ? NULL : strdup_or_null(options->source);
-	err = buf_append_format(&data, "%s/%s", options->directory,
-				CATALOG_DATA_FILE);
+	c->directory = strdup(directory);
+	err = buf_append_format(&data, "%s/%s", directory, CATALOG_DATA_FILE);
 	c->data = buf_take(&data);
-	if (err || !c->directory || !c->data || (!c->existing && !c->source)) {
+	if (err || !c->directory) {
 		catalog_free(c);
 		return -ENOMEM;
 	}
@@ -106,16 +95,23 @@ static int catalog_new(const struct catalog_options *options,
 int catalog_begin(const struct catalog_options *options, struct catalog **out)
 {
 	struct catalog *c;
-	int err = catalog_new(options, &c);
+	int err = catalog_new(options->directory, &c);
 
 	if (err)
 		return err;
+	c->gate.opening = true;
+	atomic_init(&c->next_content, 1);
+	c->digest_set = options->digest_set;
+	c->existing = options->existing;
+	if (!c->existing)
+		c->source = strdup(options->source);
 	/* First, because taking the lock creates a file, and the directory may
 	 * not be one of a catalog. */
 	if (c->existing)
 		err = access(c->data, F_OK) ? -errno : 0;
 	else
-		err = catalog_make_directories(c->directory);
+		err = c->source ? catalog_make_directories(c->directory) :
+				  -ENOMEM;
 	if (!err)
 		err = data_dir_lock(c->directory, &c->lock_fd);
 	if (!err) {
@@ -290,20 +286,11 @@ int catalog_failure(struct catalog *c)
 
 void catalog_wait_open(struct catalog *c, unsigned timeout_ms)
 {
-	struct timespec end;
-	int err = 0;
+	const int64_t end_ms = clock_now_ms() + timeout_ms;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &end);
-	end.tv_sec += timeout_ms / 1000;
-	end.tv_nsec += timeout_ms % 1000 * 1000000L;
-	if (end.tv_nsec >= 1000000000L) {
-		end.tv_sec++;
-		end.tv_nsec -= 1000000000L;
-	}
 	(void)pthread_mutex_lock(&c->gate.lock);
-	while (!err && c->gate.opening)
-		err = pthread_cond_clockwait(&c->gate.changed, &c->gate.lock,
-					     CLOCK_MONOTONIC, &end);
+	while (c->gate.opening && clock_now_ms() < end_ms)
+		cond_wait_until(&c->gate.changed, &c->gate.lock, end_ms);
 	(void)pthread_mutex_unlock(&c->gate.lock);
 }
 
