@@ -114,8 +114,6 @@ struct catalog_options {
 	const char *source;    /* absolute path, for catalog_source() */
 	uint32_t digest_set;   /* with another one the catalog begins anew */
 	const char *holder;    /* text for catalog_holder(); or NULL */
-	bool existing;         /* -ENOENT if there is no catalog; source and
-				* digest_set are ignored */
 };
 
 /*
@@ -288,9 +286,8 @@ bool catalog_is_watched(const struct catalog_txn *txn);
 int catalog_event_add(struct catalog_txn *txn, const struct catalog_event *ev);
 void catalog_events_free(struct catalog_event *events, size_t count);
 
-/* The path of SOURCE, appended, and the digests that the catalog stores. */
+/* The path of SOURCE, appended. */
 int catalog_source(struct catalog_txn *txn, struct buf *out);
-uint32_t catalog_digest_set(struct catalog_txn *txn);
 
 /* ---- files ---- */
 

@@ -145,7 +145,6 @@ struct catalog {
 	/* Constant after catalog_begin(). */
 	char *source;
 	uint32_t digest_set;
-	bool existing;
 
 	/* The check, until catalog_finish(). */
 	int verdict;                  /* 0, or an error found without a child */
@@ -506,8 +505,7 @@ int catalog_unseal(struct catalog *c);
 
 /* Maps the files of the directory: sets c->env. */
 int env_map(struct catalog *c, unsigned flags);
-/* Maps the data file, and makes the tables if it has none (-ENOENT with
- * c->existing).  -EUCLEAN, -EMEDIUMTYPE; -ESTALE: it has other digests. */
+/* Maps the data file, and makes the tables if it has none.  -EUCLEAN, -EMEDIUMTYPE; -ESTALE: it has other digests. */
 int env_open(struct catalog *c);
 /* -EUCLEAN: a table is missing. */
 int env_open_tables(struct catalog *c, MDB_txn *mdb, bool create);

@@ -90,7 +90,7 @@ static int meta_check(struct catalog_txn *txn)
 		return err;
 	atomic_store(&c->next_content, m.next_content);
 	atomic_store(&c->pending_texts, m.counts.pending_texts);
-	return c->existing || m.digest_set == c->digest_set ? 0 : -ESTALE;
+	return m.digest_set == c->digest_set ? 0 : -ESTALE;
 }
 
 /* Opens the tables without writing.  *create_out: there are none, because the
@@ -150,9 +150,7 @@ static int tables_open(struct catalog *c)
 	bool create = false, same = true;
 	int err = tables_find(c, &create, &same);
 
-	if (!err && create && c->existing)
-		err = -ENOENT;
-	if (!err && !c->existing && (create || !same))
+	if (!err && (create || !same))
 		err = tables_write(c, create);
 	return err;
 }

@@ -80,7 +80,6 @@ int catalog_follow(const char *directory, struct catalog **out)
 
 	if (err)
 		return err;
-	c->existing = true;
 	err = open_follower(c);
 	if (err)
 		catalog_free(c);

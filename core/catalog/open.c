@@ -57,8 +57,6 @@ static int begin_data(struct catalog *c)
 		c->verdict = -EUCLEAN;
 	} else if (st.st_size > 0) {
 		err = begin_check(c);
-	} else if (c->existing) {
-		err = -ENOENT;
 	} else {
 		(void)seal_remove(c->directory);
 		data_dir_forget_readers(c->directory);
@@ -102,16 +100,8 @@ int catalog_begin(const struct catalog_options *options, struct catalog **out)
 	c->gate.opening = true;
 	atomic_init(&c->next_content, 1);
 	c->digest_set = options->digest_set;
-	c->existing = options->existing;
-	if (!c->existing)
-		c->source = strdup(options->source);
-	/* First, because taking the lock creates a file, and the directory may
-	 * not be one of a catalog. */
-	if (c->existing)
-		err = access(c->data, F_OK) ? -errno : 0;
-	else
-		err = c->source ? catalog_make_directories(c->directory) :
-				  -ENOMEM;
+	c->source = strdup(options->source);
+	err = c->source ? catalog_make_directories(c->directory) : -ENOMEM;
 	if (!err)
 		err = data_dir_lock(c->directory, &c->lock_fd);
 	if (!err) {
@@ -308,7 +298,7 @@ int catalog_unseal(struct catalog *c)
 /* If this fails, the file is inspected when it is opened. */
 static void seal(const struct catalog *c)
 {
-	if (!c->existing && !c->sealed)
+	if (c->lock_fd >= 0 && !c->sealed) /* it is the daemon's */
 		(void)seal_write(c->directory, c->data);
 }
 

@@ -317,11 +317,6 @@ int catalog_source(struct catalog_txn *txn, struct buf *out)
 	return buf_append(out, value.mv_data, value.mv_size);
 }
 
-uint32_t catalog_digest_set(struct catalog_txn *txn)
-{
-	return txn->meta.digest_set;
-}
-
 /* ---- records ---- */
 
 static MDB_val mdb_value(const void *data, size_t len)

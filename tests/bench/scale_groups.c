@@ -101,7 +101,8 @@ static struct group_set *find_groups(struct catalog_txn *txn, bool exact)
 
 void scale_groups(const struct scale *s)
 {
-	struct catalog_options options = { .source = "/", .existing = true };
+	struct catalog_options options = { .source = "/",
+					   .digest_set = DIGEST_DEFAULT };
 	struct buf directory = { 0 };
 	struct catalog *catalog;
 	struct catalog_txn *txn;
