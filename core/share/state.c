@@ -271,8 +271,8 @@ int share_state_read(struct share_state *s, const struct file_key *file,
 		}
 		x->file = (struct file_key){ .device = load_be32(k),
 					     .inode = load_be64(k + 4),
-					     .generation =
-						     (uint16_t)load_be32(k + 12) };
+					     .generation = (uint16_t)load_be32(
+						     k + 12) };
 		memcpy(x->content, k + SHARE_FILE_BYTES, DB_UUID_BYTES);
 		x->is_known = v[0] != 0;
 		x->hash = load_le64(v + 1);
