@@ -118,6 +118,19 @@ static int open_as_caller(fuse_req_t req, struct fs *fs, struct inode *inode,
 	return fd;
 }
 
+/*
+ * Whether the file, open as fd, has lost its last name behind the mount, and the
+ * kernel found it by one that it had cached: what is written to it would be lost.
+ * (A file that is open in the mount can be opened again without a name.)  After
+ * ESTALE the kernel looks the name up again.
+ */
+static bool is_removed(struct fs *fs, struct inode *inode, int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && !st.st_nlink && !inode_is_open(fs, inode);
+}
+
 /* Opens the file and makes the handle.  The daemon need not open a file that
  * passes through for root, whose permission the kernel has checked. */
 static int open_counted(fuse_req_t req, struct fs *fs, struct inode *inode,
@@ -133,7 +146,9 @@ static int open_counted(fuse_req_t req, struct fs *fs, struct inode *inode,
 		if (fd < 0)
 			return fd;
 	}
-	if (id) {
+	if (flags_write(fi->flags) && is_removed(fs, inode, fd)) {
+		err = -ESTALE;
+	} else if (id) {
 		cache_forget_pages(fs, inode);
 	} else if (fstat(fd, &st) != 0) {
 		err = -errno;

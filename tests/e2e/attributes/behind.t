@@ -139,6 +139,28 @@ test_no_timeout() {
 		"which is the new one"
 }
 
+# While the kernel knows a name of long ago.
+test_lost_names() {
+	local how
+	ok "unmount" unmount "$mnt"
+	mount_kinfs "$src" "$mnt" -o timeout=100000,watch=no
+	for how in removed replaced; do
+		echo old >"$src/$how"
+		stat "$mnt/$how" >/dev/null
+		echo other >"$T/other"
+		rm "$src/$how"
+		[ "$how" = removed ] || mv "$T/other" "$src/$how"
+		echo new >"$mnt/$how"
+		is "$(cat "$src/$how")" new "what is written to a name that was $how is there"
+	done
+	exec {fd}>"$mnt/open"
+	rm "$mnt/open"
+	echo text >"/proc/self/fd/$fd"
+	is "$(cat "/proc/self/fd/$fd")" text \
+		"a file that is open and has no name can be opened again"
+	exec {fd}>&-
+}
+
 # Only root may; what it stands for is an empty set.
 capability=0x0100000200000000000000000000000000000000
 
@@ -173,5 +195,6 @@ test_repeated
 test_listing
 [ "$(id -u)" != 0 ] || test_capability
 test_no_timeout
+test_lost_names
 ok "the daemon is alive" alive "$mnt"
 finish
