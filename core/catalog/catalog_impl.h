@@ -251,8 +251,6 @@ bool record_is_whole(enum catalog_db db, const MDB_val *key, MDB_val value);
 
 extern const char *const catalog_db_names[DB_COUNT];
 
-void map_gate_enter(struct map_gate *g);
-void map_gate_leave(struct map_gate *g);
 void map_gate_close(struct map_gate *g);
 void map_gate_open(struct map_gate *g);
 
@@ -412,18 +410,12 @@ int text_forget(struct catalog_txn *txn, uint32_t content);
 
 /* ---- file.c ---- */
 
-/* Removes the record with its copy or pending mark, but not its names. */
-int file_discard(struct catalog_txn *txn, const struct file_key *key);
-
 /* 1; 0, also without a record; or an error. */
 int file_is_directory(struct catalog_txn *txn, const struct file_key *key);
 
 /* Makes it a directory if it is none. */
 int file_make_directory(struct catalog_txn *txn, const struct file_key *key);
 
-/* Removes all that is below a directory, except for files that have another name
- * elsewhere; or the file or directory itself if it has no name left. */
-int remove_below(struct catalog_txn *txn, const struct file_key *directory);
 int remove_if_nameless(struct catalog_txn *txn, const struct file_key *key);
 
 /* ---- change.c ---- */
@@ -455,8 +447,6 @@ int link_first(struct catalog_txn *txn, const struct file_key *key,
 	       struct link *out);
 int link_first_below(struct catalog_txn *txn, const struct file_key *parent,
 		     struct link *out);
-int link_put(struct catalog_txn *txn, const struct file_key *parent,
-	     struct catalog_name name, const struct file_key *key);
 int link_delete(struct catalog_txn *txn, const struct file_key *parent,
 		struct catalog_name name, const struct file_key *key);
 

@@ -141,6 +141,9 @@ static int drop_ambiguous_names(struct catalog_txn *txn,
 	return link_delete_others(txn, key, NULL, none);
 }
 
+static int remove_below(struct catalog_txn *txn,
+			const struct file_key *directory);
+
 /* A file became a directory or a directory a file: removes what only the old
  * kind can have. */
 static int change_kind(struct catalog_txn *txn, const struct file_key *key,
@@ -188,7 +191,8 @@ static int record_replace(struct catalog_txn *txn, const struct file_key *key,
 	return change_kind(txn, key, was_directory);
 }
 
-int file_discard(struct catalog_txn *txn, const struct file_key *key)
+/* Removes the record with its copy or pending mark, but not its names. */
+static int file_discard(struct catalog_txn *txn, const struct file_key *key)
 {
 	uint8_t k[FILE_KEY_BYTES_MAX];
 	struct file_record r;
@@ -395,7 +399,10 @@ static int drop_listed(struct catalog_txn *txn, struct worklist *w)
 	return err;
 }
 
-int remove_below(struct catalog_txn *txn, const struct file_key *directory)
+/* Removes all that is below a directory, except for files that have another name
+ * elsewhere; or the file or directory itself if it has no name left. */
+static int remove_below(struct catalog_txn *txn,
+			const struct file_key *directory)
 {
 	struct worklist w = { 0 };
 	int err;

@@ -6,8 +6,8 @@
 
 /* ---- a name in the tables names and links ---- */
 
-int link_put(struct catalog_txn *txn, const struct file_key *parent,
-	     struct catalog_name name, const struct file_key *key)
+static int link_put(struct catalog_txn *txn, const struct file_key *parent,
+		    struct catalog_name name, const struct file_key *key)
 {
 	uint8_t name_key[NAME_KEY_BYTES_MAX];
 	uint8_t link_key[LINK_KEY_BYTES_MAX];

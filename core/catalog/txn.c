@@ -60,7 +60,7 @@ static bool is_opener(const struct map_gate *g)
 	return g->has_opener && pthread_equal(g->opener, pthread_self());
 }
 
-void map_gate_enter(struct map_gate *g)
+static void map_gate_enter(struct map_gate *g)
 {
 	(void)pthread_mutex_lock(&g->lock);
 	while (thread_txns == 0 && (g->moving || (g->opening && !is_opener(g))))
@@ -70,7 +70,7 @@ void map_gate_enter(struct map_gate *g)
 	thread_txns++;
 }
 
-void map_gate_leave(struct map_gate *g)
+static void map_gate_leave(struct map_gate *g)
 {
 	thread_txns--;
 	(void)pthread_mutex_lock(&g->lock);

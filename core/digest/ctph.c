@@ -449,7 +449,10 @@ void ctph_init(struct ctph *c, unsigned digests)
 		c->states[i] = FNV_START;
 }
 
-void ctph_expect(struct ctph *c, uint64_t size)
+/* No more than size bytes will come: levels that only a larger file needs are
+ * left out.  Called before the first update, if at all; it changes nothing but
+ * the time it takes. */
+static void ctph_expect(struct ctph *c, uint64_t size)
 {
 	unsigned level = CTPH_LEVELS - 1;
 
@@ -470,7 +473,8 @@ void ctph_update(struct ctph *c, const void *data, size_t len)
 		taken = take_span(c, bytes, len);
 }
 
-void ctph_update_zeros(struct ctph *c, uint64_t len)
+/* Adds zero bytes as if they were data; many take no longer than some. */
+static void ctph_update_zeros(struct ctph *c, uint64_t len)
 {
 	static const uint8_t zeros[PRIME_ORDER + CTPH_WINDOW];
 	uint64_t part = len < sizeof(zeros) ? len : sizeof(zeros);

@@ -60,14 +60,7 @@ struct ctph {
 /* digests: CTPH_SISE, CTPH_SSDEEP or both, which cost little more than one. */
 void ctph_init(struct ctph *c, unsigned digests);
 
-/* No more than size bytes will come: levels that only a larger file needs are
- * left out.  Called before the first update, if at all; it changes nothing but
- * the time it takes. */
-void ctph_expect(struct ctph *c, uint64_t size);
-
 void ctph_update(struct ctph *c, const void *data, size_t len);
-/* Adds zero bytes as if they were data; many take no longer than some. */
-void ctph_update_zeros(struct ctph *c, uint64_t len);
 
 /* Whether a search for the block size that starts from size comes by level:
  * size / 64 is more than 3 * 2^(level - 1). */

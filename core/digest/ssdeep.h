@@ -46,10 +46,6 @@ int ssdeep_format(const struct ssdeep_signature *sig, struct buf *out);
  * of each part, 6 bits each, from a new byte on.  -ENOMEM. */
 int ssdeep_pack(const struct ssdeep_signature *sig, struct buf *out);
 
-/* -EINVAL when it is no binary form of a signature; out is not specified
- * then. */
-int ssdeep_unpack(struct digest_value v, struct ssdeep_signature *out);
-
 /* The binary form without the characters that the SiSe signature of the content
  * has, too; and back.  -EINVAL. */
 int ssdeep_shorten(struct digest_value v, struct digest_value sise,

@@ -73,7 +73,9 @@ static bool take_part(const uint8_t **at, const uint8_t *end,
 	return true;
 }
 
-int ssdeep_unpack(struct digest_value v, struct ssdeep_signature *out)
+/* -EINVAL when it is no binary form of a signature; out is not specified
+ * then. */
+static int ssdeep_unpack(struct digest_value v, struct ssdeep_signature *out)
 {
 	const uint8_t *at = v.bytes, *end = at + v.len;
 

@@ -197,7 +197,8 @@ void job_raise(struct queue *q, struct job *job, enum job_level level)
 		job_renew(q, job);
 }
 
-void job_lower(struct queue *q, struct job *job)
+/* The last request that waited for the job is gone; so may be the job. */
+static void job_lower(struct queue *q, struct job *job)
 {
 	if (job->level != JOB_WAITED)
 		return;

@@ -33,8 +33,6 @@ void job_wake(struct queue *q, enum worker_kind kind);
 void job_wake_background(struct queue *q);
 
 void job_raise(struct queue *q, struct job *job, enum job_level level);
-/* The last request that waited for the job is gone; so may be the job. */
-void job_lower(struct queue *q, struct job *job);
 
 /* ---- parked requests ---- */
 

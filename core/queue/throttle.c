@@ -21,7 +21,8 @@ int64_t bucket_due_ns(const struct token_bucket *b)
 	return b->rate ? b->due_ns : INT64_MIN;
 }
 
-void bucket_close(struct token_bucket *b, int64_t until_ns)
+/* Allows no tokens to be taken before until_ns. */
+static void bucket_close(struct token_bucket *b, int64_t until_ns)
 {
 	if (b->due_ns < until_ns) {
 		b->due_ns = until_ns;

@@ -32,9 +32,6 @@ void bucket_init(struct token_bucket *b, uint64_t rate, int64_t now_ns);
 /* When tokens may be taken; a time in the past means now. */
 int64_t bucket_due_ns(const struct token_bucket *b);
 
-/* Allows no tokens to be taken before until_ns. */
-void bucket_close(struct token_bucket *b, int64_t until_ns);
-
 /* At most 2^32 tokens at a time. */
 void bucket_take(struct token_bucket *b, uint64_t bytes, int64_t now_ns);
 

@@ -27,15 +27,9 @@ static int paths_copy(const struct search_paths *from, struct search_paths *out)
 	return err;
 }
 
-struct file_groups *file_groups_ref(struct file_groups *groups)
+void file_groups_free(struct file_groups *groups)
 {
-	atomic_fetch_add(&groups->refs, 1);
-	return groups;
-}
-
-void file_groups_unref(struct file_groups *groups)
-{
-	if (!groups || atomic_fetch_sub(&groups->refs, 1) != 1)
+	if (!groups)
 		return;
 	group_set_free(groups->set);
 	search_paths_release(&groups->within);
@@ -307,10 +301,10 @@ int search_groups(struct search_job *job, const struct file_groups_query *query,
 	int err = query_init(&g.q, job, -1);
 
 	if (groups)
-		atomic_init(&groups->refs, 1);
-	if (!err)
-		err = groups ? paths_copy(&query->within, &groups->within) :
-			       -ENOMEM;
+		if (!err)
+			err = groups ? paths_copy(&query->within,
+						  &groups->within) :
+				       -ENOMEM;
 	g.q.within = &query->within;
 	job->takes_memory = group_rules_compare(&query->rules);
 	if (!err)
@@ -320,7 +314,7 @@ int search_groups(struct search_job *job, const struct file_groups_query *query,
 	grouping_free(g.grouping);
 	err = query_end(&g.q, err);
 	if (err)
-		file_groups_unref(groups);
+		file_groups_free(groups);
 	else
 		*out = groups;
 	return err;

@@ -39,19 +39,16 @@ struct file_groups_query {
 	void *arg;
 };
 
-/* Constant, except for the reference count. */
 struct file_groups {
-	atomic_uint refs;
 	struct group_set *set;
 	struct search_paths within;
 	/* Files of the scan were still to be hashed, or have changed since. */
 	atomic_bool incomplete;
 };
 
-struct file_groups *file_groups_ref(struct file_groups *groups);
-void file_groups_unref(struct file_groups *groups);
+void file_groups_free(struct file_groups *groups);
 
-/* The caller gets a reference to the groups.  To a trusted caller they are
+/* The caller frees the groups.  To a trusted caller they are
  * incomplete when a file could not be read, as well. */
 int search_groups(struct search_job *job, const struct file_groups_query *query,
 		  struct file_groups **out);

@@ -157,7 +157,9 @@ bool path_is_visible(struct search_query *q, const char *path)
 	       directories_are_open(q->context->source, q, path, false);
 }
 
-bool directory_is_visible(struct search_query *q, const struct file_key *key)
+/* Whether the caller may list the directory and every one above it. */
+static bool directory_is_visible(struct search_query *q,
+				 const struct file_key *key)
 {
 	struct catalog_walk *walk;
 	bool visible = false;

@@ -175,9 +175,6 @@ bool caller_can_read(const struct search_caller *caller, int fd);
 /* Whether the caller may list every directory above the path. */
 bool path_is_visible(struct search_query *q, const char *path);
 
-/* Whether the caller may list the directory and every one above it. */
-bool directory_is_visible(struct search_query *q, const struct file_key *key);
-
 /* Whether the calling thread may list (read and search) that directory alone;
  * key_out may be NULL. */
 bool directory_is_open(const struct source *source, const char *path,

@@ -191,7 +191,7 @@ static int find_groups(struct listing_query *q,
 	search_paths_release(&query.within);
 	buf_release(&path);
 	if (err) {
-		file_groups_unref(groups);
+		file_groups_free(groups);
 		return err;
 	}
 	took_ns = clock_now_ns() - began_ns;

@@ -29,7 +29,7 @@ void listing_unref(struct listing *l)
 	free(l->by_name);
 	free(l->state);
 	credentials_release(&l->credentials);
-	file_groups_unref(l->groups);
+	file_groups_free(l->groups);
 	free(l);
 }
 

@@ -76,7 +76,7 @@ static void answer_unref(struct query_answer *a)
 		return;
 	credentials_release(&a->caller.credentials);
 	query_text_release(&a->query);
-	file_groups_unref(a->groups);
+	file_groups_free(a->groups);
 	pthread_mutex_destroy(&a->lock);
 	if (a->watcher)
 		changes_end(a->watcher);

@@ -12,7 +12,8 @@
 #include "core/base/text.h"
 #include "core/client/client.h"
 
-int link_list_add(struct link_list *list, int score, const char *path)
+/* Adds a copy of path. */
+static int link_list_add(struct link_list *list, int score, const char *path)
 {
 	struct listed_link *all =
 		array_with_room(list->all, list->count, sizeof(*all));

@@ -23,8 +23,6 @@ struct link_list {
 int link_list_read(const char *listings, const char *rel, const char *view,
 		   struct link_list *out, char reason_out[LINK_LIST_REASON]);
 
-/* Adds a copy of path. */
-int link_list_add(struct link_list *list, int score, const char *path);
 void link_list_release(struct link_list *list);
 
 #endif

@@ -179,7 +179,7 @@ static void check_all(struct fixture *f, bool trusted)
 	list_files(f, &g,
 		   (struct search_group_range){ .from.group = 1, .last = 1 });
 	assert_int_equal(g.files, 2);
-	file_groups_unref(g.groups);
+	file_groups_free(g.groups);
 }
 
 #define WITH_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
@@ -209,13 +209,13 @@ WITH_FIXTURE(test_rules)
 	list_files(&t->f, &g, all);
 	assert_int_equal(g.files, 4);
 	assert_false(has(&g, "docs/b"));
-	file_groups_unref(g.groups);
+	file_groups_free(g.groups);
 	query = (struct file_groups_query){ .min_size = LEN + 1 };
 	assert_int_equal(find_groups(&t->f, &query, true, &g), 0);
 	assert_int_equal(g.groups->set->count, 0);
 	list_files(&t->f, &g, all);
 	assert_int_equal(g.files, 0);
-	file_groups_unref(g.groups);
+	file_groups_free(g.groups);
 }
 
 WITH_FIXTURE(test_within)
@@ -230,13 +230,13 @@ WITH_FIXTURE(test_within)
 	assert_int_equal(g.groups->set->count, 1);
 	assert_int_equal(g.files, 2);
 	assert_true(has(&g, "old/a ") && has(&g, "old/c "));
-	file_groups_unref(g.groups);
+	file_groups_free(g.groups);
 	assert_int_equal(search_paths_add(&query.within, "docs/b", 6), 0);
 	assert_int_equal(find_groups(&t->f, &query, true, &g), 0);
 	list_files(&t->f, &g, all);
 	assert_int_equal(g.files, 3);
 	assert_false(has(&g, "docs/a"));
-	file_groups_unref(g.groups);
+	file_groups_free(g.groups);
 	search_paths_release(&query.within);
 }
 
@@ -252,7 +252,7 @@ WITH_FIXTURE(test_changed)
 	list_files(&t->f, &g, all);
 	assert_int_equal(g.files, 5);
 	assert_false(has(&g, "docs/copy "));
-	file_groups_unref(g.groups);
+	file_groups_free(g.groups);
 }
 
 WITH_FIXTURE(test_cancelled)
@@ -295,6 +295,6 @@ WITH_FIXTURE(test_many)
 	for (i = 0; i < MANY; i++) {
 		assert_int_equal(outcome_wait(&runs[i].o), 0);
 		assert_int_equal(g[i].groups->set->count, 2);
-		file_groups_unref(g[i].groups);
+		file_groups_free(g[i].groups);
 	}
 }
