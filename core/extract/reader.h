@@ -105,7 +105,8 @@ int serve_requests(void);
 /* From here on the process computes, reads descriptors that it is given, and
  * writes to one pipe.  It opens, connects, starts and traces nothing: the kernel
  * kills it, or tells it that there is no such file.  -ENOSYS or -EOPNOTSUPP: the
- * kernel has no Landlock.  Limits of memory are for confine_limits(), as a test has none. */
+ * kernel has no Landlock.  Limits of memory are for confine_limits(), as a test
+ * has none. */
 int confine_calls(void);
 int confine_limits(void);
 

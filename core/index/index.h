@@ -20,9 +20,9 @@
  *             only (ids ascend from 1).  The index knows no files, no paths,
  *             no permissions and no storage.
  *   sketch    a sample of the fingerprints ("values") of a content's windows
- *             (core/digest/sketch/sketch.h).  Two sketches tell which share of a content
- *             the other one contains.  Sketches are not kept here: a search
- *             reads them from a struct index_store.
+ *             (core/digest/sketch/sketch.h).  Two sketches tell which share
+ *             of a content the other one contains.  Sketches are not kept here:
+ *             a search reads them from a struct index_store.
  *   columns   one row of 39 bytes for each content: id, size, SimHash, RDC
  *             traits, how many windows it has and how far its sketch reaches
  *             (index_impl.h).  A query by another measure scans them

@@ -372,7 +372,8 @@ static bool is_likely(const struct index_query *q,
 	return found >= least - DEVIATIONS * sqrt(variance);
 }
 
-/* Whether a content with so many shared values may share q->rules.share_min bytes. */
+/* Whether a content with so many shared values may share q->rules.share_min
+ * bytes. */
 static bool may_share(const struct index_query *q,
 		      const struct overlap_query *s, uint32_t found,
 		      uint8_t level)

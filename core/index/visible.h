@@ -6,8 +6,8 @@
 #include "core/index/weight.h"
 
 /*
- * Posting lists and numbers of contents for a caller to whom not every content is visible.
- * All functions are called without a lock.  Private to core/index.
+ * Posting lists and numbers of contents for a caller to whom not every content is
+ * visible.  All functions are called without a lock.  Private to core/index.
  */
 
 /* Finds the visible contents of a key, at most `most` and one more: so many are

@@ -98,8 +98,8 @@ struct hasher {
 /* The context is copied; what it points to is borrowed.  Workers are started
  * from queue_start() on. */
 int hash_init(struct hasher *h, const struct hash_context *context);
-/* Waits until the workers have ended.  The caller has set context.stopping and stopped the
- * queue. */
+/* Waits until the workers have ended.  The caller has set context.stopping and
+ * stopped the queue. */
 void hash_stop(struct hasher *h);
 void hash_release(struct hasher *h);
 

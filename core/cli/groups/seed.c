@@ -79,8 +79,8 @@ static int clone_file(int from, int directory, const char *name)
 	return err;
 }
 
-/* A hard link to the base, or a copy that shares blocks, at a path of another machine, which must stay below
- * the directory. */
+/* A hard link to the base, or a copy that shares blocks, at a path of another
+ * machine, which must stay below the directory. */
 static int make_seed(const struct seed_command *c, const char *path,
 		     const struct seed_file *base)
 {
