@@ -274,7 +274,7 @@ test_refusals
 test_news
 test_wrong_digest
 test_wrong_copies
-for table in files names links contents identities copies sise sif; do
+for table in files names links contents identities copies digests sketches; do
 	test_damaged "a wrong sum in $table" spoil "$table" 0 -1
 	rm "$db"/*.damaged-*
 done
