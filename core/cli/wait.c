@@ -14,12 +14,14 @@
 
 #define POLL_FIRST_MS 20
 #define POLL_MOST_MS 500
+#define BEHIND_S 0.5
 #define SHOW_FROM (64 << 20) /* bytes that are being read */
 
 struct wait_job {
 	double timeout; /* seconds; negative: none */
 	bool terminal, json;
-	int shown; /* percentage on the last line, -1: none */
+	int shown;         /* percentage on the last line, -1: none */
+	double behind_end; /* see is_behind(); 0: not yet */
 	struct mount mount;
 };
 
@@ -110,6 +112,22 @@ static int finish(const struct wait_job *job, const struct progress *p)
 	return complete ? EXIT_OK : EXIT_INCOMPLETE;
 }
 
+/*
+ * Whether changes behind the mount are still to be handled.  Where the filesystem
+ * changes all the time, perhaps not below SOURCE, there are always some: they are
+ * waited for BEHIND_S at most.
+ */
+static bool is_behind(struct wait_job *job, const json_t *status)
+{
+	const json_t *watch = json_object_get(status, "watch");
+
+	if (!job->timeout || !json_is_false(json_object_get(watch, "idle")))
+		return false;
+	if (!job->behind_end)
+		job->behind_end = now() + BEHIND_S;
+	return now() < job->behind_end;
+}
+
 /* One look.  code_out: the end of it, if it has ended. */
 static bool look(struct wait_job *job, int *code_out)
 {
@@ -141,7 +159,7 @@ static bool look(struct wait_job *job, int *code_out)
 			     p.error);
 	else if (p.stalled)
 		cli_complain(root, "hashing is paused %s", p.paused);
-	else if (p.idle)
+	else if (p.idle && !is_behind(job, status))
 		*code_out = finish(job, &p);
 	else
 		done = false;

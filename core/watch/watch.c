@@ -318,18 +318,6 @@ bool watch_is_idle(struct watch *w)
 	return idle;
 }
 
-bool watch_has_caught_up(struct watch *w)
-{
-	int64_t now_ms = clock_now_ms(), since_ms = 0;
-
-	if (watch_is_idle(w)) {
-		atomic_store(&w->since_ms, 0);
-		return true;
-	}
-	atomic_compare_exchange_strong(&w->since_ms, &since_ms, now_ms);
-	return since_ms && now_ms - since_ms > STORM_MS;
-}
-
 void watch_get_counts(const struct watch *w, struct watch_counts *out)
 {
 	out->events = atomic_load(&w->events);

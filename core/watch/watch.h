@@ -118,10 +118,6 @@ bool watch_is_late(const struct watch *w);
 /* Whether no event is left to be read, handled or resolved. */
 bool watch_is_idle(struct watch *w);
 
-/* The same; true, too, if it was asked for STORM_MS and never so: then the
- * filesystem changes all the time, perhaps not where the caller looks. */
-bool watch_has_caught_up(struct watch *w);
-
 struct watch_counts {
 	uint64_t events; /* read; without those of this process */
 	uint64_t lost;   /* how often events were lost */

@@ -26,8 +26,6 @@ enum {
 	RESOLVER_IDLE_MS = 10000,
 	/* See watch_is_late(). */
 	LATE_MS = 500,
-	/* See watch_has_caught_up(). */
-	STORM_MS = 10000,
 	/* Between two reads of the groups. */
 	REST_MS = 5,
 	/* Between two reads of the group of opens while this process opens
@@ -124,8 +122,6 @@ struct watch {
 	bool own_opens;     /* the last reads had some; the reader's own */
 	atomic_bool late;   /* see watch_is_late() */
 	atomic_bool busy;   /* events were read and not all are handled */
-	/* When watch_has_caught_up() first said that it has not; 0: it has. */
-	_Atomic int64_t since_ms;
 	atomic_ullong events, lost;
 };
 

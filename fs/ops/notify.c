@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "core/engine/engine.h"
-#include "core/watch/watch.h"
 #include "fs/fs.h"
 #include "fs/log.h"
 #include "fs/loop/loop.h"
@@ -62,10 +61,7 @@ static enum source_use get_use(void *ctx, dev_t device, ino_t number)
 
 static bool catch_up(void *ctx)
 {
-	const struct fs *fs = ctx;
-
-	return loop_caught_up(ctx, CATCH_UP_MS) &&
-	       (!fs->watch || watch_has_caught_up(fs->watch));
+	return loop_caught_up(ctx, CATCH_UP_MS);
 }
 
 static bool had_requests(void *ctx)
