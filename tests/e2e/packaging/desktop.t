@@ -30,6 +30,7 @@ open_similar() { # FILE...
 
 mkdir "$T/kin" "$T/my kin"
 mount_kinfs "$T/source" "$T/kin"
+wait_idle "$T/kin"
 ok "a file with blanks in its path" open_similar "$T/kin/a directory/a file"
 is "$(cat "$OPENED")" "$T/kin/.similar/a directory/a file" \
 	"its listing is opened"
@@ -58,6 +59,7 @@ fusermount3 -u "$T/my kin"
 
 # A file manager that walks the mount does not come to the listings.
 mount_kinfs "$T/source" "$T/kin"
+wait_idle "$T/kin"
 is "$(find "$T/kin" | grep -c similar)" 0 "the root does not list .similar"
 is "$(find "$T/kin/.similar/copy" -name '.*' | wc -l)" 0 \
 	"a listing lists no further views"

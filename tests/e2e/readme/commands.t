@@ -72,6 +72,10 @@ test_session() {
 		"find "*)
 			is "$(wc -l <"$T/output")" 10 \
 				"two names for each of five pairs" ;;
+		"kin-share --db "*)
+			ok "... which answers soon" poll 60 user \
+				timeout 60 "$KIN" similar --everywhere \
+				"$home/kin/report.txt" ;;
 		"kin similar --in "*)
 			like "$(cat "$T/output")" '100 +copy .* report.txt' \
 				"the file itself is in the export" ;;
