@@ -41,7 +41,7 @@
  *     |   scan [1] --names, files--> list of events --> committer [1]
  *     |     ^ seen files, requests              catalog (LMDB), then index
  *     |     +------------------------------------------------+ rescan
- *     +--queries--> held until committed --> 4 slots --> a thread a query
+ *     +--queries--> a thread each --> waits for the committer --> 4 slots
  *                                                 loader [1]: at the start
  *
  * The life of a change.  engine_file_closed() pushes a job for the file
@@ -54,9 +54,10 @@
  * For the life of a query see core/search/search.h.
  *
  * Threads and locks.  Any thread may call these functions.  They return at
- * once: they never wait for hashing or for a commit.  A query that takes time
- * is answered by a callback from one of the engine's threads; callbacks must be
- * quick and may call the engine again.  The engine has no lock of its own.
+ * once: they never wait for hashing or for a commit.  A request for digests that
+ * takes time is answered by a callback from one of the engine's threads; callbacks
+ * must be quick and may call the engine again.  Queries wait in a thread of their
+ * own.  The engine has no lock of its own.
  * Each module has its own, and no module calls another one with its lock held.
  *
  * The engine must never: give out a digest of a past state of a file, call a

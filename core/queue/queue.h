@@ -41,9 +41,9 @@
  * Life of a parked request.  queue_park() makes or raises the job of its file,
  * and a worker takes the job.  The worker hashes the file and calls
  * queue_done(); or the file is not to be hashed, or the catalog has the digests,
- * and the worker calls queue_finish().  That call answers each request of the job, once, with the
- * result.  A commit that fails later does not change the answer.  The timer
- * answers the requests whose deadline has passed.
+ * and the worker calls queue_finish().  That call answers each request of the
+ * job, once, with the result.  A commit that fails later does not change the
+ * answer.  The timer answers the requests whose deadline has passed.
  *
  * Kinds of workers.  Files that a request waits for are hashed by workers of
  * normal priority, the others by workers of the background.  A worker that finds
