@@ -111,7 +111,7 @@ void reader_release(struct reader *r);
  * is a regular file.  "-" is an ordinary name here. */
 int reader_open(const char *path, bool follow, int *fd_out);
 
-/* What is left to read of fd, piece by piece, until take fails. */
+/* Hands the rest of fd to take, piece by piece, until that fails. */
 int reader_each(struct reader *r, int fd,
 		int (*take)(void *arg, const void *data, size_t len),
 		void *arg);

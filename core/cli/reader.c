@@ -78,9 +78,8 @@ static int feed(struct reader *r, int fd, uint64_t most, uint64_t *got_out)
 	return err;
 }
 
-/* What is left to read of a regular file is read up to the end that it has now.
- * One that tells a size of 0 may have no end (/proc/self/pagemap).  Holes are not
- * read. */
+/* Reads the rest of a regular file up to the end that it has now.  A file that
+ * tells a size of 0 may have no end (/proc/self/pagemap).  Holes are not read. */
 int reader_digest_fd(struct reader *r, int fd, const char *name,
 		     struct digests *out)
 {

@@ -95,8 +95,8 @@ struct client_query {
  * -ENOMEM.  To be closed in any case. */
 int client_ask(struct client_query *c, const char *listings, json_t *query);
 
-/* The same where the query was sent otherwise: the answer is read from fd, which
- * it takes, also on failure. */
+/* As client_ask(), for a query that was sent otherwise: reads the answer from fd,
+ * which it takes, also on failure. */
 int client_answer(struct client_query *c, int fd);
 
 /* 1: a line, in c->line; 0: the last one, which has "end"; -EBADMSG: it is no

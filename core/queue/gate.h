@@ -45,7 +45,7 @@ void gate_set(struct gate *g, bool open);
  * thread. */
 void gate_pass(struct gate *g);
 
-/* The same before a read; afterwards its bytes are charged. */
+/* As gate_pass(), before a read; afterwards its bytes are charged. */
 void gate_pass_read(struct gate *g);
 void gate_charge_read(struct gate *g, size_t bytes);
 

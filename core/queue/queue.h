@@ -306,7 +306,7 @@ void queue_committed(struct queue *q, struct result *r);
  * queued as before. */
 void queue_pause(struct queue *q, bool on);
 
-/* What the worker of a running job is to do, which has so many bytes left. */
+/* The worker of a running job, which has so many bytes left, gets one of these. */
 enum queue_order {
 	QUEUE_GO_ON,
 	QUEUE_HAND_OVER, /* queue_hand_over() */

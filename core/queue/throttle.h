@@ -136,7 +136,7 @@ void throttle_release(struct throttle *t);
  * time in the past means now, and 0 that a user waits for the work.  *since_ns
  * belongs to the thread and is 0 at first. */
 int64_t throttle_due_ns(struct throttle *t, int64_t *since_ns);
-/* The same for the next read. */
+/* As throttle_due_ns(), for the next read of the background. */
 int64_t throttle_read_due_ns(struct throttle *t);
 void throttle_charge_read(struct throttle *t, size_t bytes);
 

@@ -79,7 +79,7 @@ static int add_content(struct groups_query *g)
 
 enum { PROGRESS_MS = 100 };
 
-/* What has been collected counts contents that others than the owner cannot
+/* The number of contents collected counts some that others than the owner cannot
  * see. */
 static void report_progress(struct groups_query *g)
 {

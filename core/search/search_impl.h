@@ -8,7 +8,7 @@
 #include "core/search/match_cache.h"
 #include "core/search/search.h"
 
-/* What a query knows of a content: the number of its visible files up to the
+/* A content as a query knows it: the number of its visible files up to the
  * cursor, and the first of these. */
 struct content_visibility {
 	size_t visible;
@@ -115,7 +115,7 @@ int query_begin(struct search_query *q);
 /* Ends a query, whatever of it has begun; returns err. */
 int query_end(struct search_query *q, int err);
 
-/* The same, and gives the hits away. */
+/* As query_end(), and gives the hits away. */
 int query_end_with_hits(struct search_query *q, int err,
 			struct search_hits *out);
 
@@ -150,8 +150,8 @@ void query_count_work(struct search_query *q, size_t work);
 
 void visibility_release(struct visibility *v);
 
-/* What is known of a content, which the caller fills in; valid until the end of
- * the query.  NULL: no memory. */
+/* The entry of a content, which the caller fills in; valid until the end of the
+ * query.  NULL: no memory. */
 struct content_visibility *visibility_of_content(struct visibility *v,
 						 uint32_t content);
 

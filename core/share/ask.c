@@ -14,7 +14,7 @@
 #include "core/share/schema.h"
 
 /*
- * What the hosts of a shared catalog have that resembles a content.
+ * The contents that resemble one, among those of all hosts of a shared catalog.
  *
  *  1. Which contents have values of its sketch: its anchors, and some below the
  *     limit.  A value of more than QUESTION_COMMON contents is boilerplate.

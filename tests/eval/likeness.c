@@ -174,7 +174,7 @@ static void release_report(struct report *r)
 #define GENERATED_LARGEST (2 * MIB)
 #define CLASSES (GENERATED_CLASSES + FOUND_CLASSES)
 
-/* What the contents of a corpus are made of; lives as long as that. */
+/* The material of the contents of a corpus; lives as long as that. */
 struct sources {
 	struct material materials[CLASSES], parts[CLASSES];
 	struct list list;

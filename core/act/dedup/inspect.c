@@ -285,7 +285,7 @@ static bool is_overlay(int fd)
 	return !fstatfs(fd, &fs) && fs.f_type == OVERLAYFS_SUPER_MAGIC;
 }
 
-/* What an overlay shows may be the other file, of a layer. */
+/* A file of an overlay may be the other file, of a layer. */
 static int check_layers(const struct dedup_pair *p, struct dedup_result *r)
 {
 	if (dedup_side_view(&p->keep)->st.st_dev ==

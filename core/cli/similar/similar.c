@@ -110,7 +110,7 @@ static int finish(struct similar_job *job)
 
 /* ---- one operand ---- */
 
-/* What resembles a directory: the mount tells scores and paths. */
+/* Directories that resemble one: the mount tells scores and paths. */
 static int list_directories(struct similar_job *job)
 {
 	struct similar_hit hit = {

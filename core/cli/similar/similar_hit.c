@@ -255,7 +255,8 @@ int similar_print(struct similar_job *job)
 
 /* ---- nothing was found ---- */
 
-/* What an option says, else the mount, else what kinfs takes by itself. */
+/* The value of an option, else that of the mount, else the one that kinfs takes by
+ * itself. */
 static uint64_t setting(const struct similar_job *job, uint64_t wish,
 			const char *key, json_int_t otherwise)
 {

@@ -343,8 +343,8 @@ enum kind {
 	KINDS,
 };
 
-/* What the file counts as; side: 0: here.  Of a pair the file here is printed,
- * but not if its content is there, too. */
+/* The kind that the file counts as; side: 0: here.  Of a pair the file here is
+ * printed, but not if its content is there, too. */
 static enum kind kind_of(const struct tree_file *f, int side)
 {
 	if (f->same)

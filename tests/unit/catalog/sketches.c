@@ -76,7 +76,7 @@ static void put_value(struct catalog_txn *txn, uint32_t content,
 	assert_int_equal(txn_put(txn, db, id, sizeof(id), bytes, len), 0);
 }
 
-/* What is not wanted is not looked at. */
+/* Digests that are not wanted are not looked at. */
 WITH_CATALOG(test_a_damaged_digest_does_not_hide_the_others)
 {
 	static struct sketch sketch;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the catalog has is in the index after the next start. */
+/* The contents of the catalog are in the index after the next start. */
 
 #include "tests/unit/engine/fixture.h"
 

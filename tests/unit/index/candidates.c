@@ -13,7 +13,7 @@ enum {
 	CAPACITY_MAX = 64,
 };
 
-/* What the index should hold, kept the simple way. */
+/* The contents that the index should hold, kept the simple way. */
 struct model {
 	struct sketch sketches[CONTENTS + 1]; /* by id */
 	struct digests digests[CONTENTS + 1]; /* size 0: none */

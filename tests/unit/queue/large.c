@@ -27,7 +27,7 @@ static struct job *take_kind(struct queue *q, enum worker_kind kind,
 	return job;
 }
 
-/* What a worker does that sees how large the file is. */
+/* A worker does this when it sees how large the file is. */
 static void find_large(struct queue *q, enum worker_kind kind, uint64_t inode)
 {
 	struct job *job = take_kind(q, kind, inode, NULL);
@@ -118,7 +118,7 @@ TEST(test_a_request_opens_the_gate)
 	queue_remove(q);
 }
 
-/* What was begun for requests that are gone is of the background, as far as that
+/* A job begun for requests that are gone is one of the background, as far as that
  * has room. */
 TEST(test_a_job_without_requests_gives_up_its_worker)
 {
