@@ -13,6 +13,7 @@
  */
 #define PIECES 2000
 #define PAIRS 20000
+#define TEXT (8 * MIB) /* at least, of which the pieces are */
 
 static size_t read_pieces(const struct input *text, struct sise_signature *out)
 {
@@ -62,11 +63,11 @@ static double time_pairs(const struct sise_signature *pieces, size_t count)
 void bench_pairs(const struct bench *b)
 {
 	struct sise_signature *pieces = allocate(PIECES * sizeof(*pieces));
-	struct input text = input_text(b->size);
+	struct input text = input_text(b->size < TEXT ? TEXT : b->size);
 	size_t run, count = read_pieces(&text, pieces);
 	double runs[MAX_RUNS], rate;
 
-	if (count < 2)
+	if (count < 100)
 		fail("too little text to compare pieces of it");
 	for (run = 0; run < b->runs; run++)
 		runs[run] = time_pairs(pieces, count);
