@@ -119,16 +119,15 @@ static int open_as_caller(fuse_req_t req, struct fs *fs, struct inode *inode,
 }
 
 /*
- * Whether the file, open as fd, has lost its last name behind the mount, and the
- * kernel found it by one that it had cached: what is written to it would be lost.
- * (A file that is open in the mount can be opened again without a name.)  After
- * ESTALE the kernel looks the name up again.
+ * Whether the file has lost its last name behind the mount, and the kernel found it
+ * by one that it had cached: what is written to it would be lost.  (A file that is
+ * open in the mount can be opened again without a name.)  After ESTALE the kernel
+ * looks the name up again.
  */
-static bool is_removed(struct fs *fs, struct inode *inode, int fd)
+static bool is_removed(struct fs *fs, struct inode *inode,
+		       const struct stat *st)
 {
-	struct stat st;
-
-	return fstat(fd, &st) == 0 && !st.st_nlink && !inode_is_open(fs, inode);
+	return !st->st_nlink && !inode_is_open(fs, inode);
 }
 
 /* Opens the file and makes the handle.  The daemon need not open a file that
@@ -137,6 +136,7 @@ static int open_counted(fuse_req_t req, struct fs *fs, struct inode *inode,
 			int id, struct fuse_file_info *fi)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+	const bool writes = flags_write(fi->flags);
 	struct stat st;
 	int fd = -1, err = 0;
 
@@ -146,17 +146,16 @@ static int open_counted(fuse_req_t req, struct fs *fs, struct inode *inode,
 		if (fd < 0)
 			return fd;
 	}
-	if (flags_write(fi->flags) && is_removed(fs, inode, fd)) {
+	if ((writes || !id) && fstat(fd, &st) != 0) {
+		err = -errno;
+	} else if (writes && is_removed(fs, inode, &st)) {
 		err = -ESTALE;
 	} else if (id) {
 		cache_forget_pages(fs, inode);
-	} else if (fstat(fd, &st) != 0) {
-		err = -errno;
 	} else {
 		fi->keep_cache = cache_keeps_pages(fs, inode, &st);
 		/* The kernel reads from its cache up to the size. */
-		if (!flags_write(fi->flags) &&
-		    told_size_may_be_wrong(fd, (uint64_t)st.st_size))
+		if (!writes && told_size_may_be_wrong(fd, (uint64_t)st.st_size))
 			fi->direct_io = 1;
 	}
 	if (!err)
