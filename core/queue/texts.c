@@ -147,10 +147,9 @@ static int make_next(struct text_reader *t)
 		return err;
 	err = catalog_text_pending(txn, t->after, t->is_again, &content);
 	catalog_abort(txn);
-	if (!err)
-		err = make_text(t, content);
-	else
+	if (err)
 		return err;
+	err = make_text(t, content);
 	if (err == -EIO || err == -ECANCELED)
 		return err;
 	t->skipped += err != 0;
