@@ -59,21 +59,4 @@ int sise_parse(const char *text, size_t len, struct sise_signature *out);
  * both orders, and the largest score counts. */
 int sise_score(const struct sise_signature *a, const struct sise_signature *b);
 
-/*
- * A part that is compared with many others: where its values are.  Numbers
- * are places in the part; UINT16_MAX is none.
- */
-struct sise_prepared {
-	const struct sise_part *part;       /* borrowed */
-	uint16_t last[SISE_PAIR_VALUES];    /* place of a value */
-	uint16_t previous[SISE_MAX_PAIRS];  /* the place before, same value */
-	uint16_t different[SISE_MAX_PAIRS]; /* ... and a different next pair */
-	uint16_t number[SISE_MAX_PAIRS];    /* how many there are by then */
-};
-
-void sise_prepare(const struct sise_part *part, struct sise_prepared *out);
-
-/* The larger score of both orders; 0 for parts that cannot be compared. */
-int sise_score_part(const struct sise_prepared *b, const struct sise_part *a);
-
 #endif
