@@ -9,7 +9,6 @@
 #include "core/base/err.h"
 #include "core/base/hole.h"
 #include "core/cli/cli.h"
-#include "core/digest/sdhash/sdhash.h"
 
 #define BUFFER_BYTES ((size_t)256 << 10) /* stays in the second cache */
 #define UNTOLD_BYTES (64 << 20) /* most that is read of a file of size 0 */
@@ -92,7 +91,7 @@ int reader_digest_fd(struct reader *r, int fd, const char *name,
 	uint64_t at = known ? (uint64_t)begin : 0, got = 0;
 	struct hole_part part;
 	int err = fingerprint_begin_file(
-		r->fp, name, known ? end - at : SDHASH_UNKNOWN, SIZE_MAX);
+		r->fp, name, known ? end - at : UINT64_MAX, SIZE_MAX);
 
 	if (!err && !known)
 		err = feed(r, fd, most, &got);

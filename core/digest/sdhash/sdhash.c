@@ -138,9 +138,7 @@ static int add_stream_feature(struct sdhash *s, const uint32_t words[HASHES])
 {
 	struct sdhash_filter *filter = last_filter(s);
 
-	if (!set_bits(filter->bits, FILTER_MASK, words))
-		return 0;
-	if (s->rules == SDHASH_4_0 && !is_new(s, words))
+	if (!set_bits(filter->bits, FILTER_MASK, words) || !is_new(s, words))
 		return 0;
 	if (++filter->count == SDHASH_STREAM_FEATURES)
 		return begin_filter(s);
@@ -331,26 +329,20 @@ static int take_bytes(struct sdhash *s, const uint8_t *bytes, size_t len)
 
 /* ---- the interface ---- */
 
-int sdhash_begin(struct sdhash *s, enum sdhash_rules rules, uint32_t block_size,
+int sdhash_begin(struct sdhash *s, uint32_t block_size, size_t max_text,
 		 struct sdhash_digest *digest_out)
 {
 	if (block_size > SDHASH_MAX_BLOCK || block_size % SDHASH_BLOCK_UNIT)
 		return -EINVAL;
-	s->rules = rules;
 	s->digest = digest_out;
 	s->digest->count = 0;
 	s->digest->block_size = block_size;
 	s->digest->size = 0;
 	s->size = 0;
-	s->max_text = SIZE_MAX;
+	s->max_text = max_text;
 	memset(s->side, 0, sizeof(s->side));
 	begin_chunk(s);
 	return block_size ? 0 : sdhash_add_filters(s->digest, 1);
-}
-
-void sdhash_limit(struct sdhash *s, size_t max_text)
-{
-	s->max_text = max_text;
 }
 
 int sdhash_update(struct sdhash *s, const void *data, size_t len)

@@ -7,15 +7,11 @@
 
 #include "core/digest/sdhash/sdhash.h"
 
-#define SDHASH_CUTOFFS 129
-
 #define SDHASH_ENTROPY_SHIFT 10
 
 /* The program's: sdhash_tables.c. */
 extern const int32_t sdhash_entropy[SDHASH_WINDOW + 1];
 extern const uint16_t sdhash_ranks[1001];
-extern const uint16_t sdhash_cutoff[SDHASH_CUTOFFS];
-extern const uint16_t sdhash_cutoff_folded[SDHASH_CUTOFFS];
 
 /*
  * Features: sdhash_features.c.  Every window of 64 bytes has a rank, the lowest

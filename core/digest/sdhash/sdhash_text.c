@@ -23,8 +23,6 @@
 #define GROUP_TEXT 1024
 #define FILTER_TEXT 344 /* of a filter by itself */
 
-#define NOT_BASE64 "a filter is not in base64"
-
 /* Of GROUP filters at most. */
 static size_t group_text(size_t filters)
 {
@@ -83,26 +81,16 @@ size_t sdhash_text_length(const struct sdhash_digest *d)
 	       digits(d->filters[d->count - 1].count) + group_text(d->count);
 }
 
-/* text_out has room for a NUL as well. */
-static void encode_group(const struct sdhash_filter *filters, size_t count,
-			 uint8_t *text_out)
+static int append_group(const struct sdhash_filter *filters, size_t count,
+			struct buf *out)
 {
-	uint8_t bytes[GROUP_BYTES];
+	uint8_t bytes[GROUP_BYTES], text[GROUP_TEXT + 1];
 	size_t i;
 
 	for (i = 0; i < count; i++)
 		memcpy(bytes + i * SDHASH_FILTER_BYTES, filters[i].bits,
 		       SDHASH_FILTER_BYTES);
-	(void)EVP_EncodeBlock(text_out, bytes,
-			      (int)(count * SDHASH_FILTER_BYTES));
-}
-
-static int append_group(const struct sdhash_filter *filters, size_t count,
-			struct buf *out)
-{
-	uint8_t text[GROUP_TEXT + 1];
-
-	encode_group(filters, count, text);
+	(void)EVP_EncodeBlock(text, bytes, (int)(count * SDHASH_FILTER_BYTES));
 	return buf_append(out, text, group_text(count));
 }
 
@@ -171,18 +159,8 @@ int sdhash_format(const struct sdhash_digest *d, struct buf *out)
 /* ---- reading ---- */
 
 struct sdhash_cursor {
-	const char *at;
-	const char *end;
-	const char *reason; /* why reading failed */
+	const char *at, *end;
 };
-
-/* Whether it is fine; the first that is not gives the reason. */
-static bool check(struct sdhash_cursor *c, bool fine, const char *reason)
-{
-	if (!fine && !c->reason)
-		c->reason = reason;
-	return fine;
-}
 
 static size_t left(const struct sdhash_cursor *c)
 {
@@ -199,162 +177,179 @@ static bool skip(struct sdhash_cursor *c, const char *wanted)
 	return true;
 }
 
-static bool read_number(struct sdhash_cursor *c, uint64_t max, uint64_t *out)
+static bool read_number(struct sdhash_cursor *c, uint64_t least, uint64_t most,
+			uint64_t *out)
 {
-	return text_number(&c->at, c->end, out) && *out <= max;
+	return text_number(&c->at, c->end, out) && *out >= least &&
+	       *out <= most;
+}
+
+static bool read_header(struct sdhash_cursor *c, bool blocks,
+			struct sdhash_digest *d, uint64_t *count_out,
+			uint64_t *last_out)
+{
+	uint64_t block = 0;
+
+	if (!read_number(c, 0, UINT64_MAX, &d->size) ||
+	    !skip(c, FIXED_FIELDS) || !skip(c, blocks ? "192:" : "160:") ||
+	    !read_number(c, 1, left(c), count_out) || !skip(c, ":"))
+		return false;
+	if (!blocks)
+		return read_number(c, 0, SDHASH_STREAM_FEATURES, last_out) &&
+		       skip(c, ":") &&
+		       left(c) == *count_out / GROUP * GROUP_TEXT +
+					  group_text(*count_out % GROUP);
+	if (!read_number(c, 1, SDHASH_MAX_BLOCK, &block) ||
+	    block % SDHASH_BLOCK_UNIT ||
+	    left(c) != *count_out * (strlen(":00:") + FILTER_TEXT))
+		return false;
+	d->block_size = (uint32_t)block;
+	return true;
 }
 
 static bool read_count(struct sdhash_cursor *c, uint16_t *out)
 {
 	uint8_t count;
 
-	if (left(c) < 2 || hex_decode(c->at, 2, &count, 1) ||
+	if (!skip(c, ":") || left(c) < 2 || hex_decode(c->at, 2, &count, 1) ||
 	    count > SDHASH_BLOCK_FEATURES)
 		return false;
 	*out = count;
 	c->at += 2;
-	return true;
+	return skip(c, ":");
 }
 
-/* The decoder forgives much: only what the encoder would write passes. */
 static bool read_group(struct sdhash_cursor *c, struct sdhash_filter *filters,
 		       size_t count)
 {
-	uint8_t bytes[GROUP_BYTES], text[GROUP_TEXT + 1];
 	size_t i, len = group_text(count);
+	uint8_t bytes[GROUP_BYTES];
 
-	if (!check(c,
-		   left(c) >= len &&
-			   EVP_DecodeBlock(bytes, (const uint8_t *)c->at,
-					   (int)len) == (int)(len / 4 * 3),
-		   NOT_BASE64))
+	if (left(c) < len || EVP_DecodeBlock(bytes, (const uint8_t *)c->at,
+					     (int)len) != (int)(len / 4 * 3))
 		return false;
 	for (i = 0; i < count; i++)
 		memcpy(filters[i].bits, bytes + i * SDHASH_FILTER_BYTES,
 		       SDHASH_FILTER_BYTES);
-	encode_group(filters, count, text);
-	if (!check(c, memcmp(text, c->at, len) == 0, NOT_BASE64))
-		return false;
 	c->at += len;
 	return true;
 }
 
-static bool read_header(struct sdhash_cursor *c, struct sdhash_digest *out,
-			const char **name_out, size_t *name_len_out)
+/* All that could be read wrong in memory is refused. */
+static int read_digest(const char *text, size_t len, struct sdhash_digest *d)
 {
-	uint64_t len;
-
-	if (!check(c,
-		   read_number(c, left(c), &len) && skip(c, ":") &&
-			   left(c) >= len,
-		   "no length of a name"))
-		return false;
-	*name_out = c->at;
-	*name_len_out = len;
-	c->at += len;
-	return check(c, skip(c, ":"), "the name has another length") &&
-	       check(c, read_number(c, UINT64_MAX, &out->size),
-		     "no size of the input") &&
-	       check(c, skip(c, FIXED_FIELDS), "not made with sha1:256:5:7ff");
-}
-
-static int read_stream(struct sdhash_cursor *c, struct sdhash_digest *out)
-{
-	uint64_t count, last;
+	struct sdhash_cursor c = { text, text + len };
+	const bool blocks = skip(&c, BLOCK_MAGIC);
+	uint64_t name, count, last = 0;
 	size_t i, part;
 	int err;
 
-	if (!check(c, skip(c, "160:"), "not 160 features to a filter") ||
-	    !check(c,
-		   read_number(c, left(c), &count) && count > 0 && skip(c, ":"),
-		   "no number of filters") ||
-	    !check(c,
-		   read_number(c, SDHASH_STREAM_FEATURES, &last) &&
-			   skip(c, ":"),
-		   "no count of the last filter") ||
-	    !check(c,
-		   left(c) == count / GROUP * GROUP_TEXT +
-				      group_text(count % GROUP),
-		   "not as long as its filters"))
+	if (!(blocks || skip(&c, STREAM_MAGIC)) ||
+	    !read_number(&c, 0, left(&c), &name) || !skip(&c, ":") ||
+	    name > left(&c))
 		return -EINVAL;
-	err = sdhash_add_filters(out, count);
+	err = buf_append(&d->name, c.at, name);
+	if (err)
+		return err;
+	c.at += name;
+	if (!skip(&c, ":") || !read_header(&c, blocks, d, &count, &last))
+		return -EINVAL;
+	err = sdhash_add_filters(d, count);
 	if (err)
 		return err;
 	for (i = 0; i < count; i += part) {
-		part = least(count - i, GROUP);
-		if (!read_group(c, &out->filters[i], part))
+		part = blocks ? 1 : least(count - i, GROUP);
+		if ((blocks && !read_count(&c, &d->filters[i].count)) ||
+		    !read_group(&c, &d->filters[i], part))
 			return -EINVAL;
 	}
-	for (i = 0; i < count; i++)
-		out->filters[i].count = SDHASH_STREAM_FEATURES;
-	out->filters[count - 1].count = (uint16_t)last;
+	for (i = 0; i < count && !blocks; i++)
+		d->filters[i].count = SDHASH_STREAM_FEATURES;
+	if (!blocks)
+		d->filters[count - 1].count = (uint16_t)last;
+	sdhash_weigh(d);
 	return 0;
 }
 
-static int read_blocks(struct sdhash_cursor *c, struct sdhash_digest *out)
+/* The decoders forgive much: only the line that the digest has passes. */
+static int read_line(const char *text, size_t len, struct sdhash_digest *d)
 {
-	uint64_t count, block;
-	size_t i;
-	int err;
+	struct buf again = { 0 };
+	int err = read_digest(text, len, d);
 
-	if (!check(c, skip(c, "192:"), "not 192 features to a filter") ||
-	    !check(c,
-		   read_number(c, left(c), &count) && count > 0 && skip(c, ":"),
-		   "no number of filters") ||
-	    !check(c,
-		   read_number(c, SDHASH_MAX_BLOCK, &block) && block > 0 &&
-			   block % SDHASH_BLOCK_UNIT == 0,
-		   "no block size that is known") ||
-	    !check(c, left(c) == count * (strlen(":00:") + FILTER_TEXT),
-		   "not as long as its filters"))
-		return -EINVAL;
-	out->block_size = (uint32_t)block;
-	err = sdhash_add_filters(out, count);
-	if (err)
-		return err;
-	for (i = 0; i < count; i++)
-		if (!check(c,
-			   skip(c, ":") &&
-				   read_count(c, &out->filters[i].count) &&
-				   skip(c, ":"),
-			   "no count of a filter") ||
-		    !read_group(c, &out->filters[i], 1))
-			return -EINVAL;
-	return 0;
-}
-
-static int read_digest(struct sdhash_cursor *c, struct sdhash_digest *out)
-{
-	bool blocks = skip(c, BLOCK_MAGIC);
-	const char *name;
-	size_t name_len;
-	int err;
-
-	if (!check(c, blocks || skip(c, STREAM_MAGIC),
-		   "neither sdbf:03 nor sdbf-dd:03") ||
-	    !read_header(c, out, &name, &name_len))
-		return -EINVAL;
-	err = blocks ? read_blocks(c, out) : read_stream(c, out);
 	if (!err)
-		err = buf_append(&out->name, name, name_len);
+		err = sdhash_format(d, &again);
+	if (!err && (again.len != len || memcmp(again.data, text, len) != 0))
+		err = -EINVAL;
+	buf_release(&again);
 	return err;
 }
 
-int sdhash_parse(const char *text, size_t len, struct sdhash_digest *d_out,
-		 const char **reason_out)
+/* ---- segments ---- */
+
+#define FIRST_SEGMENT ".0000M"
+
+/* Whether d goes on where the segments in whole end. */
+static bool continues(const struct sdhash_digest *whole,
+		      const struct sdhash_digest *d)
 {
-	struct sdhash_cursor c = { text, text + len, NULL };
-	struct sdhash_digest d = { 0 };
+	const struct buf *first = &whole->name;
+	size_t len = first->len - strlen(FIRST_SEGMENT);
+	struct buf name = { 0 };
+	bool same;
+
+	if (!whole->block_size || d->block_size != whole->block_size ||
+	    whole->size % whole->block_size ||
+	    first->len <= strlen(FIRST_SEGMENT) ||
+	    memcmp(first->data + len, FIRST_SEGMENT, strlen(FIRST_SEGMENT)) !=
+		    0)
+		return false;
+	same = !buf_append(&name, first->data, len) &&
+	       !buf_append_format(&name, ".%04" PRIu64 "M",
+				  whole->size >> 20) &&
+	       d->name.len == name.len &&
+	       !memcmp(d->name.data, name.data, name.len);
+	buf_release(&name);
+	return same;
+}
+
+static int join(struct sdhash_digest *whole, const struct sdhash_digest *d)
+{
+	size_t count = whole->count;
+	int err = continues(whole, d) ? 0 : -EINVAL;
+
+	if (!err)
+		err = sdhash_add_filters(whole, d->count);
+	if (!err) {
+		memcpy(&whole->filters[count], d->filters,
+		       d->count * sizeof(*d->filters));
+		whole->size += d->size;
+	}
+	return err;
+}
+
+int sdhash_parse(const char *text, size_t len, struct sdhash_digest *out)
+{
+	const char *end = text + len, *stop;
+	struct sdhash_digest whole = { 0 }, d = { 0 };
 	int err;
 
-	err = read_digest(&c, &d);
-	if (err) {
-		*reason_out = c.reason;
+	if (len == 0)
+		return -EINVAL;
+	stop = memchr(text, '\n', len);
+	stop = stop ? stop : end;
+	err = read_line(text, (size_t)(stop - text), &whole);
+	while (!err && stop != end) {
+		text = stop + 1;
+		stop = memchr(text, '\n', (size_t)(end - text));
+		stop = stop ? stop : end;
+		err = read_line(text, (size_t)(stop - text), &d);
+		if (!err)
+			err = join(&whole, &d);
 		sdhash_digest_release(&d);
-		return err;
 	}
-	sdhash_weigh(&d);
-	sdhash_digest_release(d_out);
-	*d_out = d;
-	return 0;
+	sdhash_digest_release(err ? &whole : out);
+	if (!err)
+		*out = whole;
+	return err;
 }

@@ -4,7 +4,6 @@
 #include "core/base/xxh3.h"
 #include "core/digest/fingerprint.h"
 #include "core/digest/rdc/rdc.h"
-#include "core/digest/sdhash/sdhash.h"
 #include "tests/support/digest_values.h"
 #include "tests/support/rdc_model.h"
 #include "tests/support/recipe.h"
@@ -183,26 +182,4 @@ TEST(more_than_4_gib)
 	digests_release(&d);
 	assert_int_equal(munmap(big.data, big.len), 0);
 	free(small.data);
-}
-
-/* sdhash does such files in segments, each far from any limit. */
-TEST(segments_of_large_files)
-{
-	const uint64_t size = (UINT64_C(5) << 40) + 12345;
-	uint64_t count = sdhash_segments(size), at;
-	struct sdhash_segment s;
-	struct buf name = { 0 };
-
-	assert_true(count == 40961);
-	for (at = 0; at < count; at += at + 1) {
-		s = sdhash_segment(size, at);
-		assert_true(s.offset == at * SDHASH_SEGMENT);
-		assert_true(s.size ==
-			    (at + 1 < count ? SDHASH_SEGMENT : 12345));
-	}
-	s = sdhash_segment(size, count - 1);
-	assert_true(s.offset == UINT64_C(5) << 40 && s.size == 12345);
-	assert_int_equal(sdhash_segment_name("x", size, count - 1, &name), 0);
-	assert_string_equal(name.data, "x.5242880M");
-	buf_release(&name);
 }

@@ -13,7 +13,7 @@ static struct buf text_of(const char *input, uint32_t block_size,
 	struct bytes b = input_named(input);
 	struct buf text = { 0 };
 
-	assert_int_equal(digest_bytes(b, SDHASH_4_0, block_size, 0, &d), 0);
+	assert_int_equal(digest_bytes(b, block_size, 0, &d), 0);
 	name_digest(&d, name);
 	assert_int_equal(sdhash_format(&d, &text), 0);
 	sdhash_digest_release(&d);
@@ -24,10 +24,9 @@ static struct buf text_of(const char *input, uint32_t block_size,
 static int parses(const char *text, size_t len)
 {
 	struct sdhash_digest d = { 0 };
-	const char *reason = NULL;
-	int err = sdhash_parse(text, len, &d, &reason);
+	int err = sdhash_parse(text, len, &d);
 
-	assert_true(err == 0 || (err == -EINVAL && reason));
+	assert_true(err == 0 || err == -EINVAL);
 	assert_true(!err || (!d.filters && !d.name.data));
 	sdhash_digest_release(&d);
 	return !err;
@@ -178,7 +177,6 @@ TEST(cut_lines_are_refused)
 static void check_damaged(const struct buf *text, uint64_t seed)
 {
 	struct numbers n = { seed };
-	const char *reason;
 	struct sdhash_digest d = { 0 };
 	struct buf changed = { 0 }, again = { 0 };
 	uint64_t range = number_draw(&n) % 2 ? 60 : text->len;
@@ -187,7 +185,7 @@ static void check_damaged(const struct buf *text, uint64_t seed)
 	changed.data[number_draw(&n) % range] =
 		number_draw(&n) % 3 ? (char)(32 + number_draw(&n) % 95) :
 				      (char)number_draw(&n);
-	if (sdhash_parse(changed.data, changed.len, &d, &reason) == 0) {
+	if (sdhash_parse(changed.data, changed.len, &d) == 0) {
 		assert_int_equal(sdhash_format(&d, &again), 0);
 		if (again.len != changed.len ||
 		    memcmp(again.data, changed.data, again.len) != 0)
@@ -214,17 +212,14 @@ TEST(damage_is_refused_or_kept)
 
 TEST(any_name_is_read_back)
 {
-	static const char *const names[] = { "",   ":", "a:b:c",   "sdbf:03:",
-					     "\n", "1", "\xff\xc3" };
-	const char *reason;
+	static const char *const names[] = { "", ":", "a:b:c", "sdbf:03:", "1", "\xff\xc3" };
 	struct sdhash_digest d = { 0 };
 	struct buf text;
 	size_t i;
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		text = text_of("text_1000", i % 2 ? 1024 : 0, names[i]);
-		assert_int_equal(sdhash_parse(text.data, text.len, &d, &reason),
-				 0);
+		assert_int_equal(sdhash_parse(text.data, text.len, &d), 0);
 		assert_int_equal(d.name.len, strlen(names[i]));
 		assert_memory_equal(d.name.data, names[i], d.name.len);
 		buf_release(&text);
@@ -235,13 +230,11 @@ TEST(any_name_is_read_back)
 TEST(a_failed_read_leaves_the_digest)
 {
 	struct buf text = text_of("text_1000", 0, "x");
-	const char *reason;
 	struct sdhash_digest d = { 0 };
 	struct buf again = { 0 };
 
-	assert_int_equal(sdhash_parse(text.data, text.len, &d, &reason), 0);
-	assert_int_equal(sdhash_parse(text.data, text.len - 1, &d, &reason),
-			 -EINVAL);
+	assert_int_equal(sdhash_parse(text.data, text.len, &d), 0);
+	assert_int_equal(sdhash_parse(text.data, text.len - 1, &d), -EINVAL);
 	assert_int_equal(sdhash_format(&d, &again), 0);
 	assert_string_equal(again.data, text.data);
 	sdhash_digest_release(&d);
@@ -287,8 +280,7 @@ static size_t taken(struct bytes b, uint32_t block_size, size_t max_text,
 	int err = 0;
 
 	assert_int_equal(sdhash_set_name(&d, "x"), 0);
-	assert_int_equal(sdhash_begin(&s, SDHASH_4_0, block_size, &d), 0);
-	sdhash_limit(&s, max_text);
+	assert_int_equal(sdhash_begin(&s, block_size, max_text, &d), 0);
 	for (i = 0; i < b.len && !err; i += part) {
 		part = b.len - i < 1000 ? b.len - i : 1000;
 		err = sdhash_update(&s, b.data + i, part);
@@ -323,4 +315,107 @@ TEST(texts_stop_at_their_limit)
 	check_limit("text_b69000", 0);
 	check_limit("text_b69000", 2048);
 	check_limit("mixed_300007", 16384);
+}
+
+/* ---- segments ---- */
+
+#define MIB (1 << 20)
+#define TAIL 5000
+
+struct parts {
+	struct sdhash_digest digests[3];
+	struct sdhash_digest whole;
+};
+
+static void make_parts(struct parts *p, uint32_t block_size)
+{
+	struct bytes b = bytes_new(2 * MIB + TAIL), part;
+	char name[16];
+	size_t i;
+
+	memset(p, 0, sizeof(*p));
+	put_random(b.data, b.len, 1);
+	assert_int_equal(digest_bytes(b, block_size, 0, &p->whole), 0);
+	for (i = 0; i < 3; i++) {
+		part = (struct bytes){ b.data + i * MIB, i < 2 ? MIB : TAIL };
+		assert_int_equal(
+			digest_bytes(part, block_size, 0, &p->digests[i]), 0);
+		(void)snprintf(name, sizeof(name), "x.000%zuM", i);
+		name_digest(&p->digests[i], name);
+	}
+	free(b.data);
+}
+
+static void release_parts(struct parts *p)
+{
+	size_t i;
+
+	for (i = 0; i < 3; i++)
+		sdhash_digest_release(&p->digests[i]);
+	sdhash_digest_release(&p->whole);
+}
+
+/* Of their lines. */
+static int parse_parts(const struct parts *p, const char *between,
+		       struct sdhash_digest *out)
+{
+	struct buf text = { 0 };
+	size_t i;
+	int err;
+
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(buf_append_text(&text, i ? between : ""), 0);
+		assert_int_equal(sdhash_format(&p->digests[i], &text), 0);
+	}
+	err = sdhash_parse(text.data, text.len, out);
+	buf_release(&text);
+	return err;
+}
+
+TEST(segments_join_to_the_whole)
+{
+	struct sdhash_digest d = { 0 };
+	struct parts p;
+
+	make_parts(&p, 16384);
+	assert_int_equal(parse_parts(&p, "\n", &d), 0);
+	assert_true(same_digest(&d, &p.whole));
+	sdhash_digest_release(&d);
+	assert_int_equal(parse_parts(&p, "\r\n", &d), -EINVAL);
+	assert_int_equal(parse_parts(&p, "\n\n", &d), -EINVAL);
+	release_parts(&p);
+}
+
+static void check_no_segments(struct parts *p)
+{
+	struct sdhash_digest d = { 0 };
+
+	assert_int_equal(parse_parts(p, "\n", &d), -EINVAL);
+	assert_null(d.filters);
+}
+
+TEST(others_are_not_joined)
+{
+	static const char *const names[] = { "x.0002M", "y.0001M", "x.0001",
+					     "x",       ".0001M",  "xx.0001M" };
+	struct parts p;
+	size_t i;
+
+	make_parts(&p, 0);
+	check_no_segments(&p);
+	release_parts(&p);
+	make_parts(&p, 16384);
+	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		name_digest(&p.digests[1], names[i]);
+		check_no_segments(&p);
+	}
+	name_digest(&p.digests[1], "x.0001M");
+	p.digests[0].size++;
+	check_no_segments(&p);
+	p.digests[0].size -= 2;
+	check_no_segments(&p);
+	p.digests[0].size++;
+	p.digests[1].block_size /= 2;
+	check_no_segments(&p);
+	release_parts(&p);
 }
