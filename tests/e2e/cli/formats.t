@@ -73,9 +73,12 @@ is "$("$KIN" digest -a sdhash "$T/a" | sed 's/  .*//')" \
 		sed -n 's/^user.sdhash="\(.*\)"$/\1/p')" \
 	'--sdhash adds what -a sdhash prints'
 unlike "$("$KIN" digest "$T/a")" sdhash 'it is not in the default set'
-is "$("$KIN" digest -a sdhash - <"$T/a" | cut -d: -f6-)" \
-	"$(head -n 400 "$T/a" | "$KIN" digest -a sdhash - | cut -d: -f6-)" \
-	'a pipe gives what a file gives'
+is "$("$KIN" digest -a sdhash - <"$T/a" | cut -d: -f5-9)" \
+	"$("$KIN" digest -a sdhash "$T/a" | cut -d: -f5-9)" \
+	'a file on standard input is a file'
+like "$(head -n 400 "$T/a" | "$KIN" digest -a sdhash -)" \
+	"^sdbf-dd:03:11:stdin.0000M:$(head -n 400 "$T/a" | wc -c):" \
+	'a pipe comes in blocks, as from sdhash'
 printf 'x%.0s' {1..511} >"$T/tiny"
 is "$(code "$KIN" digest -a sdhash "$T/tiny")" 1 \
 	'a file of 511 bytes has none, and that is said'
