@@ -8,8 +8,7 @@
 
 /*
  * An inverted index: a multimap from keys of 31 bits to content ids, for tens
- * of millions of entries of little more than 6 bytes.  Private to core/index
- * and its tests.
+ * of millions of entries of 6 bytes.  Private to core/index and its tests.
  *
  * A content adds the keys of its sketch, the first few of them as anchors.
  * Anchors are always kept.  Other entries are kept while their key is below the
@@ -23,15 +22,15 @@
  *
  * No locks: either many callers of functions that take a const pointer, or one
  * caller of another function.  Changes are made in place because they are
- * short: the keys are spread over POSTINGS_PARTS parts, and one part is
- * rewritten at a time.  One change touches all parts: an addition that halves
- * the limit (20 ms with 16 million entries).
+ * short: an addition moves half of a bucket for each key, and there are 65,536
+ * buckets.  One change touches all of them: an addition that halves the limit.
  */
 struct postings;
 
 #define POSTINGS_KEYS (UINT32_C(1) << 31) /* every key is below */
-#define POSTINGS_MAX_ADD 4096
-#define POSTINGS_PARTS 256
+#define POSTINGS_PARTS \
+	256 /* of the buckets, for a caller that
+					   * releases its lock in between */
 
 /* budget: the number of entries. */
 int postings_new(size_t budget, struct postings **out);
@@ -40,18 +39,17 @@ void postings_free(struct postings *p);
 /*
  * Adds a content under its keys, the first ones (at most `anchors`) as anchors.
  * A content may be added several times, also with the same keys.  Ascending ids
- * are fastest.  -EINVAL: more than POSTINGS_MAX_ADD keys; -ENOMEM.  Nothing has
- * changed after an error.
+ * are fastest.  -ENOMEM: it may be found under some of the keys.
  */
 int postings_add(struct postings *p, uint32_t content, const uint32_t *keys,
 		 size_t count, size_t anchors);
 
 /*
- * Around very many additions, of contents that are not there yet and whose ids
- * do not descend: several times as fast.  They are found only after
- * postings_load_end(), and nothing may be swept before.  -EINVAL: it has begun
- * already; -ENOMEM, of which postings_load_end() says that some entries are
- * missing.
+ * Around very many additions, each of another content under different keys,
+ * whose ids do not descend (-EINVAL): several times as fast.  They are found
+ * only after postings_load_end(), and nothing may be swept before.  -EINVAL: it
+ * has begun already; -ENOMEM, of which postings_load_end() says that some
+ * entries are missing.
  *
  * postings_load_end_part() does the work of postings_load_end() for a part
  * 0..POSTINGS_PARTS-1; what it did for all of them is still to be ended.
@@ -60,16 +58,15 @@ int postings_load_begin(struct postings *p);
 int postings_load_end_part(struct postings *p, unsigned part);
 int postings_load_end(struct postings *p);
 
-/*
- * Writes the contents of a key, at most capacity of them, in an order that is
- * stable until the next change.  Returns the number of all contents of the key,
- * in a time that does not depend on it.
- */
+/* Writes the contents of a key, ascending, at most capacity of them.  Returns
+ * the number of all contents of the key, in a time that hardly depends on it. */
 size_t postings_find(const struct postings *p, uint32_t key, uint32_t *out,
 		     size_t capacity);
 
 /* Keys from the limit on have anchors only, 0..POSTINGS_KEYS. */
 uint32_t postings_limit(const struct postings *p);
+
+size_t postings_count(const struct postings *p);
 
 /* Drops those entries of a part, 0..POSTINGS_PARTS-1, whose contents
  * is_alive() denies. */

@@ -6,34 +6,6 @@
 
 #include "core/index/judge_rules.h"
 
-static int by_id(const void *a, const void *b)
-{
-	const uint32_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
-/* postings_find() mostly returns an ascending run and then a descending run of
- * newer contents; reversing the second run is enough then. */
-static void sort_ids(uint32_t *ids, size_t count)
-{
-	size_t rise = 1, i, k;
-
-	while (rise < count && ids[rise - 1] < ids[rise])
-		rise++;
-	for (i = rise, k = count; i + 1 < k; i++) {
-		uint32_t id = ids[--k];
-
-		ids[k] = ids[i];
-		ids[i] = id;
-	}
-	for (i = rise; i < count; i++)
-		if (ids[i - 1] > ids[i]) {
-			qsort(ids, count, sizeof(*ids), by_id);
-			return;
-		}
-}
-
 /* All contents of a key; the caller frees the array. */
 static int copy_list(struct index *ix, uint32_t key, uint32_t **out,
 		     size_t *count_out)
@@ -64,8 +36,6 @@ int visible_find(struct index *ix, const struct index_visibility *v,
 
 	if (err)
 		return err;
-	if (count)
-		sort_ids(ids, count);
 	for (i = 0; i < count && kept <= most; i++)
 		if (v->is_visible(v->arg, ids[i]))
 			out[kept++] = ids[i];

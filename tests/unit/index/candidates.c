@@ -2,7 +2,7 @@
 #include "tests/unit/index/fixture.h"
 
 #include "core/index/index_impl.h"
-#include "core/index/postings_impl.h"
+#include "core/index/postings.h"
 
 /* Candidates by values that they have in common, by SimHash and by traits, against
  * a model that looks at all contents. */
@@ -464,6 +464,6 @@ TEST(test_postings_of_removed_contents_are_reclaimed)
 	}
 	for (id = 1; id <= 19000; id++)
 		index_remove(ix, id);
-	assert_true(ix->postings->count < 4000);
+	assert_true(postings_count(ix->postings) < 4000);
 	index_free(ix);
 }

@@ -1,59 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-
-#include "core/index/postings_impl.h"
 
 /*
- * Memory fails, one allocation after the other.  The parts of the postings
- * are compiled in here, with allocations that may be told to fail; what the
- * library has of them is not linked then.
+ * Memory fails, one allocation after the other.  The postings are compiled in
+ * here, with allocations that may be told to fail; what the library has of them
+ * is not linked then.
  */
 static unsigned allocations;
 static unsigned failing; /* the one that fails, from 1; 0: none */
 
-static int fails(void)
-{
-	allocations++;
-	return allocations == failing;
-}
-
 static void *try_malloc(size_t size)
 {
-	return fails() ? NULL : malloc(size);
-}
-
-static void *try_mmap(size_t size)
-{
-	return fails() ? MAP_FAILED :
-			 mmap(NULL, size, PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-}
-
-/* Less room is always granted. */
-static void *try_mremap(void *at, size_t from, size_t to)
-{
-	return to > from && fails() ? MAP_FAILED :
-				      mremap(at, from, to, MREMAP_MAYMOVE);
+	return ++allocations == failing ? NULL : malloc(size);
 }
 
 #define malloc(size) try_malloc(size)
-#define mmap(at, size, protection, flags, fd, offset) try_mmap(size)
-#define mremap(at, from, to, flags) try_mremap(at, from, to)
 /* NOLINTNEXTLINE(bugprone-suspicious-include) */
-#include "core/index/postings_part.c"
+#include "core/index/postings.c"
 #include "tests/support/test.h"
 #undef malloc
-#undef mmap
-#undef mremap
 
-/* One part has them all, so that there is a merge every now and then. */
-enum { CONTENTS = 200000, KEYS = 3 };
+/* In few buckets, so that each grows often. */
+enum { CONTENTS = 20000, KEYS = 3 };
 
 static uint32_t key(uint32_t content, uint32_t i)
 {
-	return (content * 40503 + i * 8191) % (1u << 23) * POSTINGS_PARTS;
+	return (content * 40503 + i * 8191) % (1u << 15) * BUCKETS +
+	       content % 3;
 }
 
 static int add(struct postings *p, uint32_t content)
@@ -87,6 +61,7 @@ static void check_all(const struct postings *p, uint32_t contents)
 			assert_int_equal(times(p, content, i), 1);
 }
 
+/* What is added again after a failure is there once. */
 static void fail_at(unsigned which)
 {
 	struct postings *p;
@@ -102,8 +77,6 @@ static void fail_at(unsigned which)
 			continue;
 		assert_int_equal(err, -ENOMEM);
 		failed++;
-		assert_int_equal(times(p, content, 0), 0);
-		check_all(p, content);
 		assert_int_equal(add(p, content), 0);
 	}
 	assert_int_equal(failed, which > 0);
@@ -111,7 +84,7 @@ static void fail_at(unsigned which)
 	postings_free(p);
 }
 
-TEST(test_a_failure_changes_nothing)
+TEST(test_after_a_failure_all_can_be_added)
 {
 	unsigned which, most;
 
