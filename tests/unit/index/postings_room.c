@@ -22,7 +22,7 @@ static void *try_malloc(size_t size)
 #undef malloc
 
 /* In few buckets, so that each grows often. */
-enum { CONTENTS = 20000, KEYS = 3 };
+enum { CONTENTS = 3000, KEYS = 3 };
 
 static uint32_t key(uint32_t content, uint32_t i)
 {
