@@ -42,8 +42,8 @@ struct groups_query {
 	struct group_rules rules;
 	struct grouping *grouping;    /* owned */
 	struct group_content content; /* that is being counted */
-	bool collected;               /* all contents are */
-	int64_t progress_ms;          /* of the last report */
+	unsigned grouped;    /* thousandths; 0 while contents are collected */
+	int64_t progress_ms; /* of the last report */
 };
 
 /* ---- collecting ---- */
@@ -92,8 +92,8 @@ static void report_progress(struct groups_query *g)
 	if (now - g->progress_ms < PROGRESS_MS)
 		return;
 	g->progress_ms = now;
-	if (g->collected)
-		done += (1000 - part) * grouping_progress(g->grouping) / 1000;
+	if (g->grouped)
+		done += (1000 - part) * g->grouped / 1000;
 	else if (end && g->content.content < end)
 		done = (unsigned)((uint64_t)part * g->content.content / end);
 	asked->progress(asked->arg, done);
@@ -262,11 +262,23 @@ static int find_failed(struct search_query *q)
 	return err;
 }
 
+static int count_work(void *arg, size_t work, unsigned done)
+{
+	struct groups_query *g = arg;
+
+	query_count_work(&g->q, work);
+	g->grouped = done;
+	return g->q.work_left ? 0 : yield(g);
+}
+
 static int groups_answer(struct groups_query *g, struct file_groups *groups)
 {
 	struct search_query *q = &g->q;
-	const struct index_store store = { .sketch = query_fetch_sketch,
-					   .arg = q };
+	const struct group_source source = {
+		.store = { .sketch = query_fetch_sketch, .arg = q },
+		.spent = count_work,
+		.arg = g,
+	};
 	int err;
 
 	g->rules = g->asked->rules;
@@ -278,15 +290,11 @@ static int groups_answer(struct groups_query *g, struct file_groups *groups)
 		err = query_begin_read(q);
 	if (!err)
 		err = sees_all(q) ? collect_records(g) : collect_files(g);
-	g->collected = true;
-	while (!err && !(err = yield(g)) &&
-	       (err = grouping_step(g->grouping, &store, q->work_left)) == 1) {
-		q->work_left = 0;
-		err = 0;
-	}
+	if (!err)
+		err = yield(g) ?:
+				 grouping_run(g->grouping, &source, &groups->set);
 	if (err)
 		return err;
-	groups->set = grouping_take(g->grouping);
 	drop_ignored(q, groups->set);
 	err = find_failed(q) ?: q->err ?: hits_settle_incomplete(q);
 	atomic_store(&groups->incomplete, q->hits.incomplete || q->missed);

@@ -67,28 +67,41 @@ static double heap_mib(void)
 	return (double)(m.uordblks + m.hblkhd) / (double)MIB;
 }
 
+/* Looks at the memory that is taken now and then. */
+static int look_at_memory(void *arg, size_t work, unsigned done)
+{
+	static size_t sum;
+	double *most = arg;
+
+	(void)done;
+	sum += work;
+	if (sum < 4096)
+		return 0;
+	sum = 0;
+	if (heap_mib() > *most)
+		*most = heap_mib();
+	return 0;
+}
+
 static struct group_set *find_groups(struct catalog_txn *txn, bool exact)
 {
 	const struct group_rules rules = { .threshold = THRESHOLD,
 					   .exact = exact };
-	const struct index_store store = { .sketch = fetch_sketch, .arg = txn };
-	struct collecting c = { .txn = txn, .exact = exact };
 	double start = scale_clock(), before = heap_mib(), most = 0;
+	const struct group_source source = {
+		.store = { .sketch = fetch_sketch, .arg = txn },
+		.spent = look_at_memory,
+		.arg = &most,
+	};
+	struct collecting c = { .txn = txn, .exact = exact };
 	double cpu = cpu_seconds();
 	struct group_set *set;
-	int err;
 
 	fail_errno("grouping", grouping_new(&rules, &c.grouping));
 	take_files(&c);
 	scale_figure(exact ? "exact.collect" : "groups.collect", "s",
 		     scale_clock() - start);
-	do {
-		err = grouping_step(c.grouping, &store, 4096);
-		if (heap_mib() > most)
-			most = heap_mib();
-	} while (err == 1);
-	fail_errno("grouping", err);
-	set = grouping_take(c.grouping);
+	fail_errno("grouping", grouping_run(c.grouping, &source, &set));
 	grouping_free(c.grouping);
 	scale_figure(exact ? "exact.time" : "groups.time", "s",
 		     scale_clock() - start);

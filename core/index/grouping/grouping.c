@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/index/grouping/grouping.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/index/grouping/grouping_impl.h"
 
-/* The steps before contents are compared, and the order of all steps. */
+/* What is done before contents are compared, and the order of all. */
 
 int grouping_new(const struct group_rules *rules, struct grouping **out)
 {
@@ -38,7 +37,6 @@ void grouping_free(struct grouping *g)
 		return;
 	free_search(g);
 	star_release(&g->star);
-	group_set_free(g->set);
 	free(g->contents);
 	free(g);
 }
@@ -118,154 +116,108 @@ static int rank_contents(struct grouping *g)
 
 /* ---- keys ---- */
 
-int grouping_read(const struct grouping *g, const struct index_store *store,
-		  uint32_t rank, int which, struct sketch *out)
+int grouping_read(const struct grouping *g, uint32_t rank, int which,
+		  struct sketch *out)
 {
+	const struct index_store *store = &g->source->store;
 	const struct group_content *c = &g->contents[rank];
 	const uint32_t id = which ? c->text : c->content;
 
 	return id ? store->sketch(store->arg, id, out) : -ENOENT;
 }
 
-/* One of the passes over all sketches. */
-static int pass_sketch(struct grouping *g, uint32_t rank, int which)
+/* Tells that a part is done, which is step number i of count of those from the
+ * thousandth `from` to `to`. */
+static int spent(const struct grouping *g, size_t work, unsigned from,
+		 unsigned to, size_t i, size_t count)
+{
+	const unsigned done = from + (unsigned)((to - from) * i / count);
+
+	return g->source->spent(g->source->arg, work, done);
+}
+
+/* The passes over all sketches, in the order in which they are stored. */
+enum pass { COUNT_VALUES, COUNT_KEYS, ADD_KEYS };
+
+static void take_sketch(struct grouping *g, enum pass pass, uint32_t rank,
+			int which)
 {
 	const struct sketch_keys *keys = &g->sketch_keys;
 	size_t i;
 
-	if (g->phase == GROUPING_COUNT_VALUES) {
+	if (pass == COUNT_VALUES) {
 		frequency_add(g->frequency, &g->sketch);
-		return 0;
+		return;
 	}
 	sketch_keys_of(&g->sketch, g->frequency, g->key_rules.plain,
 		       &g->sketch_keys);
 	if (!which || keys->plain < g->star.plain[rank])
 		g->star.plain[rank] = (uint8_t)keys->plain;
 	for (i = 0; i < keys->plain + keys->bands; i++)
-		if (g->phase == GROUPING_COUNT_KEYS)
+		if (pass == COUNT_KEYS)
 			key_table_count(&g->keys, keys->keys[i]);
 		else
 			key_table_add(&g->keys, keys->keys[i], rank);
-	return 0;
 }
 
-/* ---- steps ---- */
-
-/* A sketch in its turn costs less than one anywhere that is compared. */
+/* Sketches in their turn cost less than one anywhere that is compared. */
 enum { PASSES_PER_WORK = 4, BUCKETS_PER_WORK = 64 };
 
-static size_t phase_end(const struct grouping *g)
+static int pass_all(struct grouping *g, enum pass pass, unsigned from,
+		    unsigned to)
 {
-	switch (g->phase) {
-	case GROUPING_COUNT_VALUES:
-	case GROUPING_COUNT_KEYS:
-	case GROUPING_ADD_KEYS:
-	case GROUPING_FIND_MEMBERS:
-		return g->count;
-	case GROUPING_SORT_KEYS:
-		return g->keys.bucket_count;
-	default:
-		return 1;
-	}
-}
-
-static int pass_next(struct grouping *g, const struct index_store *store)
-{
-	uint32_t rank;
+	size_t i;
 	int which, err = 0;
 
-	assert(g->by_id);
-	rank = g->by_id[g->next];
-	for (which = 0; which < GROUPING_SKETCHES && !err; which++) {
-		err = grouping_read(g, store, rank, which, &g->sketch);
-		if (!err)
-			err = pass_sketch(g, rank, which);
-		if (err == -ENOENT)
-			err = 0;
-	}
-	return err;
-}
-
-static int do_next(struct grouping *g, const struct index_store *store,
-		   size_t *work)
-{
-	switch (g->phase) {
-	case GROUPING_RANK:
-		return rank_contents(g);
-	case GROUPING_COUNT_VALUES:
-	case GROUPING_COUNT_KEYS:
-	case GROUPING_ADD_KEYS:
-		*work += g->next % PASSES_PER_WORK == 0;
-		return pass_next(g, store);
-	case GROUPING_SORT_KEYS:
-		*work += g->next % BUCKETS_PER_WORK == 0;
-		*work += key_table_sort(&g->keys, g->next) / BUCKETS_PER_WORK;
-		return 0;
-	case GROUPING_FIND_MEMBERS:
-		return star_add_head(g, store, (uint32_t)g->next, work);
-	case GROUPING_COLLECT:
-		return grouping_collect(g);
-	case GROUPING_DONE:
-		break;
-	}
-	return 0;
-}
-
-static int next_phase(struct grouping *g)
-{
-	g->next = 0;
-	g->phase++;
-	if (!group_rules_compare(&g->rules) &&
-	    g->phase == GROUPING_COUNT_VALUES)
-		g->phase = GROUPING_COLLECT;
-	if (g->phase == GROUPING_ADD_KEYS)
-		return key_table_allocate(&g->keys);
-	if (g->phase == GROUPING_COLLECT)
-		free_search(g);
-	return 0;
-}
-
-int grouping_step(struct grouping *g, const struct index_store *store,
-		  size_t work)
-{
-	size_t done = 0;
-	int err = 0;
-
-	while (!err && g->phase != GROUPING_DONE) {
-		if (done > work)
-			return 1;
-		if (g->next < phase_end(g)) {
-			err = do_next(g, store, &done);
-			g->next++;
-		} else {
-			err = next_phase(g);
+	for (i = 0; i < g->count && !err; i++) {
+		for (which = 0; which < GROUPING_SKETCHES && !err; which++) {
+			err = grouping_read(g, g->by_id[i], which, &g->sketch);
+			if (!err)
+				take_sketch(g, pass, g->by_id[i], which);
+			if (err == -ENOENT)
+				err = 0;
 		}
+		if (!err)
+			err = spent(g, i % PASSES_PER_WORK == 0, from, to, i,
+				    g->count);
 	}
 	return err;
 }
 
-/* In thousandths: what has been done before a phase. */
-static const unsigned before_phase[GROUPING_DONE + 2] = {
-	[GROUPING_RANK] = 0,         [GROUPING_COUNT_VALUES] = 20,
-	[GROUPING_COUNT_KEYS] = 100, [GROUPING_ADD_KEYS] = 200,
-	[GROUPING_SORT_KEYS] = 320,  [GROUPING_FIND_MEMBERS] = 360,
-	[GROUPING_COLLECT] = 980,    [GROUPING_DONE] = 1000,
-	[GROUPING_DONE + 1] = 1000,
-};
-
-unsigned grouping_progress(const struct grouping *g)
+static int compare_all(struct grouping *g)
 {
-	unsigned before = before_phase[g->phase];
-	unsigned all = before_phase[g->phase + 1] - before;
-	size_t end = phase_end(g);
+	size_t i, work;
+	int err = pass_all(g, COUNT_VALUES, 20, 100);
 
-	return before + (unsigned)(end ? all * g->next / end : 0);
+	if (!err)
+		err = pass_all(g, COUNT_KEYS, 100, 200);
+	if (!err)
+		err = key_table_allocate(&g->keys);
+	if (!err)
+		err = pass_all(g, ADD_KEYS, 200, 320);
+	for (i = 0; i < g->keys.bucket_count && !err; i++) {
+		work = key_table_sort(&g->keys, i) / BUCKETS_PER_WORK;
+		err = spent(g, work + (i % BUCKETS_PER_WORK == 0), 320, 360, i,
+			    g->keys.bucket_count);
+	}
+	for (i = 0; i < g->count && !err; i++) {
+		work = 0;
+		err = star_add_head(g, (uint32_t)i, &work);
+		if (!err)
+			err = spent(g, work, 360, 980, i, g->count);
+	}
+	return err;
 }
 
-struct group_set *grouping_take(struct grouping *g)
+int grouping_run(struct grouping *g, const struct group_source *source,
+		 struct group_set **out)
 {
-	struct group_set *set = g->set;
+	int err;
 
-	g->set = NULL;
-	return set;
+	g->source = source;
+	err = rank_contents(g);
+	if (!err && group_rules_compare(&g->rules))
+		err = compare_all(g);
+	free_search(g);
+	return err ? err : grouping_collect(g, out);
 }

@@ -95,23 +95,23 @@ struct grouping;
 int grouping_new(const struct group_rules *rules, struct grouping **out);
 void grouping_free(struct grouping *g);
 
-/* Each content once, all before the first grouping_step().  But with
- * rules.every empty contents and, with rules.exact, contents of one file are
- * passed over.  -ENOMEM. */
+/* Each content once.  But with rules.every empty contents and, with rules.exact,
+ * contents of one file are passed over.  -ENOMEM. */
 int grouping_add(struct grouping *g, const struct group_content *content);
 
-/*
- * Goes on for about so much work, where the comparison of two contents is 1.
- * 1: there is more to do; 0: done; -ENOMEM, or an error of the store.  A
- * content of which the store has no sketch is alike with nothing.
- */
-int grouping_step(struct grouping *g, const struct index_store *store,
-		  size_t work);
+/* Where the sketches are, and what is told after some work, where the comparison
+ * of two contents is 1: spent() may wait, and an error ends the grouping.  It is
+ * done to so many thousandths. */
+struct group_source {
+	struct index_store store;
+	int (*spent)(void *arg, size_t work, unsigned done);
+	void *arg;
+};
 
-/* How far it is, 0..1000. */
-unsigned grouping_progress(const struct grouping *g);
-
-/* After grouping_step() returned 0, once; the caller has a reference. */
-struct group_set *grouping_take(struct grouping *g);
+/* Once, when all contents are added; the caller frees the set.  -ENOMEM, or an
+ * error of the source.  A content of which the store has no sketch is alike with
+ * nothing. */
+int grouping_run(struct grouping *g, const struct group_source *source,
+		 struct group_set **out);
 
 #endif

@@ -27,21 +27,8 @@ struct grouping {
 	struct group_rules rules;
 	struct group_content *contents; /* by rank after the first step */
 	size_t count, room;
-	uint32_t *
-		by_id; /* ranks in ascending order of ids, as they are stored */
-	/* What is done for each content, or bucket, in turn; next is the first
-	 * that is not done. */
-	enum grouping_phase {
-		GROUPING_RANK,
-		GROUPING_COUNT_VALUES,
-		GROUPING_COUNT_KEYS,
-		GROUPING_ADD_KEYS,
-		GROUPING_SORT_KEYS,
-		GROUPING_FIND_MEMBERS,
-		GROUPING_COLLECT,
-		GROUPING_DONE,
-	} phase;
-	size_t next;
+	uint32_t *by_id; /* ranks by ascending ids, as they are stored */
+	const struct group_source *source; /* while it runs */
 	struct key_rules key_rules;
 	struct frequency *frequency;
 	struct key_table keys;
@@ -51,13 +38,12 @@ struct grouping {
 	bool is_weighed;
 	int which; /* of the head's sketches g->sketch is */
 	struct sketch_keys sketch_keys;
-	struct group_set *set; /* owned until taken */
 };
 
 /* One of the sketches of a content, 0 or 1.  -ENOENT: it has none. */
 enum { GROUPING_SKETCHES = 2 };
-int grouping_read(const struct grouping *g, const struct index_store *store,
-		  uint32_t rank, int which, struct sketch *out);
+int grouping_read(const struct grouping *g, uint32_t rank, int which,
+		  struct sketch *out);
 
 /* ---- grouping_star.c ---- */
 
@@ -66,12 +52,11 @@ void star_release(struct star *s);
 
 /* Makes the content of that rank a head, if it has none, and finds members for
  * it.  Adds the work. */
-int star_add_head(struct grouping *g, const struct index_store *store,
-		  uint32_t rank, size_t *work);
+int star_add_head(struct grouping *g, uint32_t rank, size_t *work);
 
 /* ---- grouping_set.c ---- */
 
-/* Makes g->set of the heads. */
-int grouping_collect(struct grouping *g);
+/* Makes the set of the heads. */
+int grouping_collect(struct grouping *g, struct group_set **out);
 
 #endif

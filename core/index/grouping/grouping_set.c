@@ -125,7 +125,7 @@ static void sort(const struct grouping *g, struct group_set *set)
 			g->contents[set->members[i].content].content;
 }
 
-int grouping_collect(struct grouping *g)
+int grouping_collect(struct grouping *g, struct group_set **out)
 {
 	struct group_set *set = calloc(1, sizeof(*set));
 	size_t groups, members;
@@ -133,18 +133,16 @@ int grouping_collect(struct grouping *g)
 	if (!set)
 		return -ENOMEM;
 	set->rules = g->rules;
-	g->set = set;
 	count_members(g, &groups, &members);
 	set->groups = calloc(groups + 1, sizeof(*set->groups));
 	set->members = calloc(members + 1, sizeof(*set->members));
-	if (!set->groups || !set->members)
+	if (!set->groups || !set->members) {
+		group_set_free(set);
 		return -ENOMEM;
+	}
 	add_groups(g, set);
 	add_members(g, set);
 	sort(g, set);
-	star_release(&g->star);
-	free(g->contents);
-	g->contents = NULL;
-	g->count = g->room = 0;
+	*out = set;
 	return 0;
 }

@@ -47,8 +47,7 @@ static void weigh_head(struct grouping *g)
 }
 
 /* 1 when they are alike enough. */
-static int try_member(struct grouping *g, const struct index_store *store,
-		      uint32_t head, uint32_t rank)
+static int try_member(struct grouping *g, uint32_t head, uint32_t rank)
 {
 	const bool texts = g->contents[head].text && g->contents[rank].text;
 	const struct weigher w = { .frequency = g->frequency };
@@ -64,7 +63,7 @@ static int try_member(struct grouping *g, const struct index_store *store,
 		/* Two documents are as alike as their texts are. */
 		if (texts && !(g->which && which))
 			continue;
-		err = grouping_read(g, store, rank, which, &g->other);
+		err = grouping_read(g, rank, which, &g->other);
 		if (err == -ENOENT) /* it is gone, or has none */
 			continue;
 		if (err)
@@ -122,8 +121,7 @@ static int meet_by_plain_keys(struct grouping *g)
 	return err;
 }
 
-static int try_met(struct grouping *g, const struct index_store *store,
-		   uint32_t head, size_t *work)
+static int try_met(struct grouping *g, uint32_t head, size_t *work)
 {
 	const struct star *s = &g->star;
 	size_t i;
@@ -137,7 +135,7 @@ static int try_met(struct grouping *g, const struct index_store *store,
 			least = 1;
 		if (s->head[rank] == rank || s->matches[rank] < least)
 			continue;
-		err = try_member(g, store, head, rank);
+		err = try_member(g, head, rank);
 		++*work;
 	}
 	return err < 0 ? err : 0;
@@ -150,8 +148,7 @@ static int try_met(struct grouping *g, const struct index_store *store,
  */
 enum { BAND_FAILURES = 64, BAND_PASSED = 4096 };
 
-static int try_bands(struct grouping *g, const struct index_store *store,
-		     uint32_t head, size_t *work)
+static int try_bands(struct grouping *g, uint32_t head, size_t *work)
 {
 	const struct sketch_keys *keys = &g->sketch_keys;
 	const struct star *s = &g->star;
@@ -173,7 +170,7 @@ static int try_bands(struct grouping *g, const struct index_store *store,
 			    (s->seen[rank] == s->mark &&
 			     s->matches[rank] >= g->key_rules.least))
 				continue;
-			result = try_member(g, store, head, rank);
+			result = try_member(g, head, rank);
 			if (result < 0)
 				return result;
 			++*work;
@@ -185,10 +182,10 @@ static int try_bands(struct grouping *g, const struct index_store *store,
 }
 
 /* By one of its sketches. */
-static int find_members(struct grouping *g, const struct index_store *store,
-			uint32_t rank, int which, size_t *work)
+static int find_members(struct grouping *g, uint32_t rank, int which,
+			size_t *work)
 {
-	int err = grouping_read(g, store, rank, which, &g->sketch);
+	int err = grouping_read(g, rank, which, &g->sketch);
 
 	if (err)
 		return err == -ENOENT ? 0 : err;
@@ -199,14 +196,13 @@ static int find_members(struct grouping *g, const struct index_store *store,
 	g->is_weighed = false;
 	err = meet_by_plain_keys(g);
 	if (!err)
-		err = try_met(g, store, rank, work);
+		err = try_met(g, rank, work);
 	if (!err)
-		err = try_bands(g, store, rank, work);
+		err = try_bands(g, rank, work);
 	return err;
 }
 
-int star_add_head(struct grouping *g, const struct index_store *store,
-		  uint32_t rank, size_t *work)
+int star_add_head(struct grouping *g, uint32_t rank, size_t *work)
 {
 	int which, err = 0;
 
@@ -215,7 +211,7 @@ int star_add_head(struct grouping *g, const struct index_store *store,
 	g->star.head[rank] = rank;
 	for (which = 0; which < GROUPING_SKETCHES && !err; which++) {
 		++*work;
-		err = find_members(g, store, rank, which, work);
+		err = find_members(g, rank, which, work);
 	}
 	return err;
 }

@@ -48,7 +48,22 @@ static int fetch(void *arg, uint32_t content, struct sketch *out)
 	return 0;
 }
 
-static const struct index_store store = { .sketch = fetch, .arg = NULL };
+static int spent(void *last, size_t work, unsigned done)
+{
+	(void)work;
+	assert_in_range(done, *(unsigned *)last, 1000);
+	*(unsigned *)last = done;
+	return 0;
+}
+
+/* last: how far it was. */
+static struct group_source source_of(unsigned *last)
+{
+	*last = 0;
+	return (struct group_source){ .store = { .sketch = fetch },
+				      .spent = spent,
+				      .arg = last };
+}
 
 /* Sorted, which sketch_add() would do for each value. */
 static struct sketch *add_content(uint64_t size, uint32_t files)
@@ -99,12 +114,13 @@ static void add_varied(struct random *r, uint64_t family, size_t values,
 }
 
 static struct group_set *group(const struct group_rules *rules,
-			       const size_t *order, size_t work)
+			       const size_t *order)
 {
+	unsigned last;
+	const struct group_source source = source_of(&last);
 	struct grouping *g;
 	struct group_set *set;
 	size_t i;
-	int err;
 
 	assert_int_equal(grouping_new(rules, &g), 0);
 	for (i = 0; i < tree.count; i++) {
@@ -113,11 +129,7 @@ static struct group_set *group(const struct group_rules *rules,
 		tree.contents[k].content = (uint32_t)(k + 1) * tree.id_step;
 		assert_int_equal(grouping_add(g, &tree.contents[k]), 0);
 	}
-	while ((err = grouping_step(g, &store, work)) == 1)
-		assert_in_range(grouping_progress(g), 0, 1000);
-	assert_int_equal(err, 0);
-	assert_int_equal(grouping_progress(g), 1000);
-	set = grouping_take(g);
+	assert_int_equal(grouping_run(g, &source, &set), 0);
 	grouping_free(g);
 	assert_non_null(set);
 	return set;
@@ -314,7 +326,7 @@ TEST(test_model)
 			struct group_set *set;
 
 			random_tree(seed);
-			set = group(&rules, NULL, 1000);
+			set = group(&rules, NULL);
 			model_group(rules.threshold);
 			assert_same_as_model(set);
 			assert_in_order(set);
@@ -332,7 +344,7 @@ TEST(test_order)
 
 	for (seed = 20; seed < 30; seed++) {
 		random_tree(seed);
-		set = group(&rules, NULL, 1000);
+		set = group(&rules, NULL);
 		for (i = 0; i < tree.count; i++)
 			order[i] = i;
 		for (i = tree.count; i > 1; i--) {
@@ -342,7 +354,7 @@ TEST(test_order)
 			order[k] = last;
 		}
 		tree.id_step = 7;
-		other = group(&rules, order, 0);
+		other = group(&rules, order);
 		assert_equal_sets(set, 1, other, 7);
 		group_set_free(set);
 		group_set_free(other);
@@ -364,7 +376,7 @@ TEST(test_chain)
 			s->values[s->count++] = value_of(30 * link + i + 1);
 		finish_sketch(s);
 	}
-	set = group(&rules, NULL, 1000);
+	set = group(&rules, NULL);
 	model_group(60);
 	assert_same_as_model(set);
 	assert_true(set->count > 1);
@@ -378,7 +390,7 @@ TEST(test_exact)
 
 	random_tree(5);
 	tree.fail_after = 0; /* no sketch is read */
-	set = group(&rules, NULL, 1000);
+	set = group(&rules, NULL);
 	for (size_t g = 0; g < set->count; g++) {
 		assert_int_equal(set->groups[g].count, 1);
 		assert_int_equal(set->groups[g].saved_near, 0);
@@ -404,7 +416,7 @@ TEST(test_boilerplate)
 				value_of(i < 40 ? i + 1 : k * 1000 + 5000 + i);
 		finish_sketch(s);
 	}
-	set = group(&rules, NULL, 1000);
+	set = group(&rules, NULL);
 	assert_int_equal(set->count, 0);
 	group_set_free(set);
 }
@@ -421,7 +433,7 @@ TEST(test_large_family)
 		add_member(3, 128, 1 + k % 4, 1);
 	for (k = 0; k < 100; k++)
 		add_member(4 + k, 128, 0, 1);
-	set = group(&rules, NULL, 1000);
+	set = group(&rules, NULL);
 	assert_int_equal(set->count, 1);
 	assert_int_equal(set->groups[0].count, 2500);
 	group_set_free(set);
@@ -440,7 +452,7 @@ TEST(test_without_sketch)
 	add_content(0, 5);
 	add_content(3, 2);
 	tree.without = 3;
-	set = group(&rules, NULL, 1000);
+	set = group(&rules, NULL);
 	assert_int_equal(set->count, 3);
 	assert_int_equal(set->groups[0].files, 2);
 	assert_int_equal(set->groups[1].files, 2);
@@ -448,7 +460,7 @@ TEST(test_without_sketch)
 	assert_int_equal(set->groups[2].saved_exact, 3);
 	group_set_free(set);
 	tree_clear();
-	set = group(&rules, NULL, 1000);
+	set = group(&rules, NULL);
 	assert_int_equal(set->count, 0);
 	group_set_free(set);
 }
@@ -456,7 +468,10 @@ TEST(test_without_sketch)
 TEST(test_errors)
 {
 	const struct group_rules rules = { .threshold = 60 };
+	struct group_source source;
+	struct group_set *set;
 	struct grouping *g;
+	unsigned last;
 	int after, err = -EIO;
 	size_t i;
 
@@ -468,8 +483,10 @@ TEST(test_errors)
 			tree.contents[i].content = (uint32_t)i + 1;
 			assert_int_equal(grouping_add(g, &tree.contents[i]), 0);
 		}
-		while ((err = grouping_step(g, &store, 10)) == 1)
-			;
+		source = source_of(&last);
+		err = grouping_run(g, &source, &set);
+		if (!err)
+			group_set_free(set);
 		grouping_free(g);
 	}
 	assert_int_equal(err, 0);
