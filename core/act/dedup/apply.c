@@ -99,17 +99,8 @@ static int sync_kept(const struct dedup_pair *p)
 
 /* ---- one step ---- */
 
-static int share(struct dedup_plan *p, const struct dedup_file *f,
-		 const struct dedup_rules *rules, const struct dedup_pair *pair,
-		 bool apply, struct dedup_result *r)
-{
-	return dedup_share(pair,
-			   rules->method == DEDUP_BLOCKS ? &p->blocks : NULL,
-			   f->keep, apply, &r->sharing);
-}
-
 /* Writes down what undo needs, then does it. */
-static int carry_out(struct dedup_plan *p, const struct dedup_file *f,
+static int carry_out(const struct dedup_plan *p, const struct dedup_file *f,
 		     const struct dedup_rules *rules,
 		     const struct dedup_pair *pair, struct dedup_journal *j,
 		     struct dedup_result *r)
@@ -151,7 +142,8 @@ static int carry_out(struct dedup_plan *p, const struct dedup_file *f,
 					 "the journal cannot be written: %s",
 					 err_text(err));
 		else if (sharing)
-			err = share(p, f, rules, pair, true, r);
+			err = dedup_share(pair, rules->method == DEDUP_REFLINK,
+					  true, &r->sharing);
 		else
 			err = sync_kept(pair);
 		if (!err && !sharing)
@@ -164,7 +156,7 @@ static int carry_out(struct dedup_plan *p, const struct dedup_file *f,
 	return err;
 }
 
-void dedup_apply(struct dedup_plan *p, size_t replace,
+void dedup_apply(const struct dedup_plan *p, size_t replace,
 		 const struct dedup_rules *rules, struct dedup_journal *j,
 		 struct dedup_result *out)
 {
@@ -176,7 +168,8 @@ void dedup_apply(struct dedup_plan *p, size_t replace,
 	if (!err && j)
 		err = carry_out(p, f, rules, &pair, j, out);
 	else if (!err && dedup_is_sharing(rules->method))
-		err = share(p, f, rules, &pair, false, out);
+		err = dedup_share(&pair, rules->method == DEDUP_REFLINK, false,
+				  &out->sharing);
 	if (!dedup_explain(out,
 			   dedup_is_sharing(rules->method) ?
 				   "blocks cannot be shared" :

@@ -15,6 +15,36 @@ enum { CHUNK = 1 << 20 };
 
 /* ---- content ---- */
 
+int64_t dedup_read(int fd, void *buffer, size_t len, uint64_t at)
+{
+	size_t done = 0;
+	ssize_t n = 1;
+
+	while (done < len && n) {
+		n = pread(fd, (char *)buffer + done, len - done,
+			  (off_t)(at + done));
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return (int64_t)done;
+}
+
+int dedup_write(int fd, const void *buffer, size_t len, uint64_t at)
+{
+	size_t done = 0;
+	ssize_t n;
+
+	while (done < len) {
+		n = pwrite(fd, (const char *)buffer + done, len - done,
+			   (off_t)(at + done));
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}
+
 static int hashes_begin(bool sha256, struct fingerprint **out)
 {
 	int err = fingerprint_new(sha256 ? DIGEST_BIT(DIGEST_SHA256) : 0, out);
@@ -50,8 +80,8 @@ int dedup_compare_content(struct dedup_pair *p, bool sha256)
 	int err = a && b ? hashes_begin(sha256, &fp) : -ENOMEM;
 
 	for (at = 0; !err && n == CHUNK; at += CHUNK) {
-		n = block_read(keep, a, CHUNK, at);
-		m = block_read(replace, b, CHUNK, at);
+		n = dedup_read(keep, a, CHUNK, at);
+		m = dedup_read(replace, b, CHUNK, at);
 		if (n < 0 || m < 0)
 			err = (int)(n < 0 ? n : m);
 		else if (dedup_pair_is_broken(p))
@@ -78,11 +108,11 @@ int dedup_copy(int from, int to, const char sha256[65])
 	int err = buffer ? hashes_begin(true, &fp) : -ENOMEM;
 
 	for (; !err && n; at += (uint64_t)n) {
-		n = block_read(from, buffer, CHUNK, at);
+		n = dedup_read(from, buffer, CHUNK, at);
 		err = n < 0 ? (int)n :
 			      fingerprint_update(fp, buffer, (size_t)n);
 		if (!err)
-			err = block_write(to, buffer, (size_t)n, at);
+			err = dedup_write(to, buffer, (size_t)n, at);
 	}
 	if (!err)
 		err = hashes_end(fp, xxh128, found);

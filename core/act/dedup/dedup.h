@@ -23,7 +23,7 @@
  *                  not be done: asked for a plan and the deed
  *   compare.c      are the bytes of two files equal?  attributes
  *   apply.c        one step: asks, then replaces all names of one file
- *   blocks.c       shares equal blocks; dedup_impl.h has its parts
+ *   blocks.c       shares equal blocks
  *   journal.c      what was done, written and synced before it is done; taken
  *                  back; the step that a run was killed in is ended
  *
@@ -110,8 +110,7 @@ struct dedup_plan {
 	size_t file_count;
 	size_t linked_count; /* paths that are links of the kept file already */
 	void *known;         /* owned; the files by inode: tsearch(3) */
-	struct dedup_blocks *blocks; /* owned; of a file that was kept */
-	const char *refused;         /* after -EXDEV: the path, of the group */
+	const char *refused; /* after -EXDEV: the path, of the group */
 	/* A path that is left alone, and why; may be NULL. */
 	void (*skip)(void *arg, const char *path, const char *reason);
 	void *arg;
@@ -156,9 +155,8 @@ enum dedup_outcome {
 struct dedup_sharing {
 	uint64_t shared; /* with the first file before */
 	/* Of those that are equal and not shared yet the ones that no third
-	 * file refers to: what sharing them frees at least. */
+	 * file refers to: what sharing them frees, or did free. */
 	uint64_t gain;
-	uint64_t freed; /* when it was done: what is not used any more */
 };
 
 struct dedup_result {
@@ -171,7 +169,7 @@ struct dedup_result {
  * there is a reason not to.  The steps are taken in the order of the files.
  * Without a journal nothing is changed: the reasons
  * are the same, and out->sharing has what would be. */
-void dedup_apply(struct dedup_plan *p, size_t replace,
+void dedup_apply(const struct dedup_plan *p, size_t replace,
 		 const struct dedup_rules *rules, struct dedup_journal *j,
 		 struct dedup_result *out);
 

@@ -93,6 +93,10 @@ int dedup_pair_check(const struct dedup_pair *p, bool renamed);
 
 /* ---- compare.c ---- */
 
+/* pread() of all there is: less than len only at the end of the file. */
+int64_t dedup_read(int fd, void *buffer, size_t len, uint64_t at);
+int dedup_write(int fd, const void *buffer, size_t len, uint64_t at);
+
 /* 0 when the contents are equal; -EILSEQ when not; -ETXTBSY when another
  * program opened one for writing; -ESTALE when one changed meanwhile.  sha256:
  * work that out, too. */
@@ -138,93 +142,13 @@ int dedup_journal_end(struct dedup_journal *j, const struct dedup_record *r,
 
 /* ---- blocks.c ---- */
 
-/* Shares the equal blocks of two files; keep: the number of the kept one.
- * blocks_io: what is known of its blocks, made when it is NULL; blocks_io NULL:
- * the files are equal, and -EILSEQ when they are not.  apply: else it is only
- * counted. */
-int dedup_share(const struct dedup_pair *pair, struct dedup_blocks **blocks_io,
-		size_t keep, bool apply, struct dedup_sharing *counts);
-void dedup_blocks_free(struct dedup_blocks *b);
-
-/*
- * The parts of blocks.c.
- *
- *   extent.c       where the bytes of a file are on the disk; sharing them
- *   block_table.c  fingerprints of the blocks of one file
- *
- * A block is what the filesystem can share: BLOCK_BYTES bytes at a multiple of
- * it.  The last block of a file may be shorter, and is shared only with the
- * last one of a file of the same size.
- */
-enum { BLOCK_BYTES = 4096 };
-
-/* ---- extent.c ---- */
-
-struct extent {
-	uint64_t start, end; /* in the file, and not behind its end */
-	uint64_t place;      /* of start, on the disk */
-	bool shared; /* with another file, or another part of this one */
-};
-
-/* Those of a file, in order of start; holes are between them. */
-struct extent_map {
-	struct extent *extents; /* owned */
-	size_t count;
-};
-
-/* Writes the file out first.  Replaces what out has.  -EOPNOTSUPP. */
-int extent_map_read(int fd, uint64_t size, struct extent_map *out);
-void extent_map_release(struct extent_map *m);
-
-/* The place of a byte on the disk; 0: it is in a hole. */
-uint64_t extent_map_place(const struct extent_map *m, uint64_t at);
-
-/* Bytes from start to end that no other file refers to. */
-uint64_t extent_map_unshared(const struct extent_map *m, uint64_t start,
-			     uint64_t end);
-
-/* Bytes that are unshared in a and have no place in b.  Sorts both by place:
- * extent_map_place() is of no use then. */
-uint64_t extent_map_missing(struct extent_map *a, struct extent_map *b);
-
-/* Makes a range of the second file refer to the blocks of the first one
- * (FIDEDUPERANGE).  -EILSEQ: the kernel found them different; -EOPNOTSUPP: not
- * on this filesystem.  done_out: bytes that are shared, also after an error. */
-int extent_share(int keep_fd, uint64_t from, int replace_fd, uint64_t to,
-		 uint64_t len, uint64_t *done_out);
+/* Shares the equal blocks of two files.  equal: the contents are, else
+ * -EILSEQ.  Without apply it is only counted. */
+int dedup_share(const struct dedup_pair *pair, bool equal, bool apply,
+		struct dedup_sharing *out);
 
 /* Whether blocks of two files could be shared: 0, -EOPNOTSUPP, -EXDEV, -EPERM.
  * Asks for a range that no filesystem can share. */
 int dedup_share_probe(int keep_fd, int replace_fd);
-
-/* pread() of all there is: less than len only at the end of the file. */
-int64_t block_read(int fd, void *buffer, size_t len, uint64_t at);
-int block_write(int fd, const void *buffer, size_t len, uint64_t at);
-
-/* ---- block_table.c ---- */
-
-/*
- * The first block of each fingerprint (XXH3, 64 bits) of a file.  Blocks of
- * zeros are left out.  Of a file with more blocks than there is room for, those
- * stay whose fingerprints end in so many zero bits: a run of equal blocks is
- * then found from one of them on.
- */
-struct block_table {
-	uint64_t *slots; /* owned; part of a fingerprint, and the number */
-	size_t slot_count;
-	unsigned sample_bits;
-};
-
-/* The most memory a table takes: 64 MiB for 16 GiB without sampling. */
-enum { BLOCK_TABLE_SLOTS = 1 << 23 };
-
-/* For a file of so many bytes; fd: it is read once. */
-int block_table_fill(struct block_table *t, int fd, uint64_t size,
-		     size_t slots_most);
-void block_table_release(struct block_table *t);
-
-/* A block that may be equal; only a comparison tells. */
-bool block_table_find(const struct block_table *t, const void *block,
-		      uint64_t *number_out);
 
 #endif

@@ -371,6 +371,5 @@ void dedup_plan_release(struct dedup_plan *p)
 	}
 	free(p->files);
 	tdestroy(p->known, free);
-	dedup_blocks_free(p->blocks);
 	*p = (struct dedup_plan){ .skip = p->skip, .arg = p->arg };
 }

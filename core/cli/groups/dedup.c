@@ -94,7 +94,7 @@ static int do_step(struct dedup_job *job, size_t file, struct dedup_journal *j,
 	dedup_apply(&job->plan, file, &job->rules, j, &r);
 	*stop_out = r.outcome == DEDUP_STOP;
 	if (dedup_is_sharing(job->rules.method))
-		bytes = j ? r.sharing.freed : r.sharing.gain;
+		bytes = r.sharing.gain;
 	else if (r.outcome == DEDUP_DONE)
 		bytes = (uint64_t)f->st.st_blocks * 512;
 	job->done += r.outcome == DEDUP_DONE;
