@@ -100,53 +100,47 @@ static int sync_kept(const struct dedup_pair *p)
 /* ---- one step ---- */
 
 /* Writes down what undo needs, then does it. */
-static int carry_out(const struct dedup_plan *p, const struct dedup_file *f,
-		     const struct dedup_rules *rules,
-		     const struct dedup_pair *pair, struct dedup_journal *j,
-		     struct dedup_result *r)
+static int replace_file(const struct dedup_file *f, const char *keep,
+			enum dedup_method method, const struct dedup_pair *pair,
+			struct dedup_journal *j, struct dedup_result *r)
 {
-	bool sharing = dedup_is_sharing(rules->method);
+	char temporary[40];
 	struct dedup_record record = {
-		.method = rules->method,
+		.method = method,
 		.paths = f->paths,
-		.path_count = sharing ? 1 : f->path_count,
-		.keep = p->files[f->keep].paths[0],
+		.path_count = f->path_count,
+		.keep = (char *)keep,
+		.temporary = temporary,
 		.st = dedup_side_view(&pair->replace)->st,
 		.keep_inode = pair->keep.view[0].st.st_ino,
 	};
 	struct replacing w = { .pair = pair,
 			       .count = record.path_count,
-			       .links = rules->method == DEDUP_HARDLINK };
-	char temporary[40];
+			       .links = method == DEDUP_HARDLINK };
 	uint64_t random;
 	int err = dedup_read_attributes(pair->replace.view[0].fd,
 					&record.attributes);
 
 	record.st.st_ino = pair->replace.view[0].st.st_ino;
 	memcpy(record.sha256, pair->sha256, sizeof(record.sha256));
-	if (!err && !sharing) {
-		if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-			err = -EIO;
+	if (!err && getrandom(&random, sizeof(random), 0) != sizeof(random))
+		err = -EIO;
+	if (!err) {
 		(void)snprintf(temporary, sizeof(temporary),
 			       DEDUP_TEMPORARY "%016llx",
 			       (unsigned long long)random);
-		record.temporary = temporary;
-	}
-	if (!err && !sharing)
 		err = dedup_spots_open(record.paths, record.path_count,
 				       temporary, false, &w.spots);
+	}
 	if (!err) {
 		err = dedup_journal_begin(j, &record);
 		if (err)
 			err = dedup_stop(r, DEDUP_STOP,
 					 "the journal cannot be written: %s",
 					 err_text(err));
-		else if (sharing)
-			err = dedup_share(pair, rules->method == DEDUP_REFLINK,
-					  true, &r->sharing);
 		else
 			err = sync_kept(pair);
-		if (!err && !sharing)
+		if (!err)
 			err = replace_names(&w);
 		if (r->outcome != DEDUP_STOP)
 			(void)dedup_journal_end(j, &record, !err);
@@ -160,20 +154,21 @@ void dedup_apply(const struct dedup_plan *p, size_t replace,
 		 const struct dedup_rules *rules, struct dedup_journal *j,
 		 struct dedup_result *out)
 {
-	const struct dedup_file *f = &p->files[replace];
+	const struct dedup_file *f = &p->files[replace],
+				*keep = &p->files[f->keep];
+	const bool sharing = dedup_is_sharing(rules->method);
 	struct dedup_pair pair;
-	int err = dedup_inspect(&p->files[f->keep], f, rules, j != NULL, &pair,
-				out);
+	int err = dedup_inspect(keep, f, rules, j != NULL, &pair, out);
 
-	if (!err && j)
-		err = carry_out(p, f, rules, &pair, j, out);
-	else if (!err && dedup_is_sharing(rules->method))
-		err = dedup_share(&pair, rules->method == DEDUP_REFLINK, false,
+	if (!err && sharing)
+		err = dedup_share(&pair, rules->method == DEDUP_REFLINK, j,
 				  &out->sharing);
+	else if (!err && j)
+		err = replace_file(f, keep->paths[0], rules->method, &pair, j,
+				   out);
 	if (!dedup_explain(out,
-			   dedup_is_sharing(rules->method) ?
-				   "blocks cannot be shared" :
-				   "cannot be replaced",
+			   sharing ? "blocks cannot be shared" :
+				     "cannot be replaced",
 			   err))
 		out->outcome = DEDUP_DONE;
 	dedup_pair_close(&pair);

@@ -78,6 +78,9 @@ struct dedup_mount {
 
 void dedup_mount_release(struct dedup_mount *m);
 
+/* Of a path that is left alone, the reason. */
+typedef void dedup_tell(void *arg, const char *path, const char *reason);
+
 struct dedup_rules {
 	enum dedup_method method;
 	enum keep_order keep; /* which of the equal files stays as it is */
@@ -111,8 +114,7 @@ struct dedup_plan {
 	size_t linked_count; /* paths that are links of the kept file already */
 	void *known;         /* owned; the files by inode: tsearch(3) */
 	const char *refused; /* after -EXDEV: the path, of the group */
-	/* A path that is left alone, and why; may be NULL. */
-	void (*skip)(void *arg, const char *path, const char *reason);
+	dedup_tell *skip;    /* may be NULL */
 	void *arg;
 };
 
@@ -177,7 +179,6 @@ struct dedup_undo_counts {
 	size_t restored; /* files, with all their names */
 	size_t failed;   /* paths; told through tell */
 	size_t nothing;  /* steps that changed nothing, or nothing any more */
-	size_t sharing;  /* shared blocks, which stay: no content changed */
 };
 
 /* Takes the steps of a journal back, the last one first, whichever of them were
@@ -186,13 +187,11 @@ struct dedup_undo_counts {
  * -EINVAL: it is no such journal; -EPERM: another user could have written it;
  * -EBUSY: a run is writing it.  A journal that was cut in the middle of its
  * last line is read up to there. */
-int dedup_undo(const char *journal, bool force_metadata,
-	       void (*tell)(void *arg, const char *path, const char *reason),
+int dedup_undo(const char *journal, bool force_metadata, dedup_tell *tell,
 	       void *arg, struct dedup_undo_counts *out);
 
-/* Finishes or takes back the last step of a journal if a run was killed in it,
- * so that no temporary name is left.  Never fails on account of what it finds;
- * settled_out: whether there was such a name.  Errors as dedup_undo(). */
-int dedup_settle(const char *journal, bool *settled_out);
+/* Takes back the last step of a journal if a run was killed in it and left a
+ * temporary name: 1, else 0.  Errors as dedup_undo(). */
+int dedup_settle(const char *journal);
 
 #endif

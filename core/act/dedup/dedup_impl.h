@@ -120,20 +120,19 @@ int dedup_copy(int from, int to, const char sha256[65]);
 
 struct dedup_record {
 	json_int_t step;
-	enum dedup_method method;
-	char **paths;      /* owned; absolute: all names of the file */
-	size_t path_count; /* 1 or more */
-	char *keep;        /* owned; absolute */
-	char *temporary;   /* owned; a name beside a path; NULL: none */
-	struct stat st;    /* of what was replaced: mode, owner, times, inode */
+	enum dedup_method method; /* DEDUP_HARDLINK or DEDUP_REMOVE */
+	char **paths;             /* owned; absolute: all names of the file */
+	size_t path_count;        /* 1 or more */
+	char *keep;               /* owned; absolute */
+	char *temporary;          /* owned; a name beside a path */
+	struct stat st; /* of what was replaced: mode, owner, times, inode */
 	ino_t keep_inode;
-	char sha256[65];    /* "": not known */
+	char sha256[65];
 	json_t *attributes; /* owned */
 	bool ended, done;   /* the journal says so */
 };
 
-/* Writes that the step begins, and syncs it if there is anything to undo; sets
- * r->step. */
+/* Writes that the step begins, and syncs it; sets r->step. */
 int dedup_journal_begin(struct dedup_journal *j, struct dedup_record *r);
 
 /* That it has ended.  Not synced: undo finds out by itself. */

@@ -13,13 +13,14 @@
 #include "core/base/inode_number.h"
 #include "core/base/json.h"
 #include "core/base/lease.h"
+#include "core/client/client.h"
 #include "core/source/file.h"
 #include "core/act/dedup/dedup_impl.h"
 
 /*
  * A journal is lines of JSON.  The first one is {"kin_dedup_journal": 3}; a
  * step has one line before it begins, with all that undo needs, and one after
- * it ended.  Numbers and times, as [seconds, nanoseconds], are those of stat(2).
+ * it ended.  A step that shares blocks has none: no content changes.  Numbers and times, as [seconds, nanoseconds], are those of stat(2).
  */
 #define FORMAT_KEY "kin_dedup_journal"
 enum { FORMAT = 3 };
@@ -109,42 +110,32 @@ void dedup_journal_free(struct dedup_journal *j)
 
 /* ---- writing steps ---- */
 
-static json_t *record_to_json(const struct dedup_record *r)
+int dedup_journal_begin(struct dedup_journal *j, struct dedup_record *r)
 {
 	const struct stat *st = &r->st;
 	json_t *o = json_pack(
 		"{s:I, s:s, s:I, s:I, s:I, s:[I,I], s:[I,I], s:i, s:I, s:I, "
 		"s:s, s:O, s:o}",
-		"step", r->step, "method", dedup_method_names[r->method],
-		"inode", (json_int_t)st->st_ino, "keep_inode",
-		(json_int_t)r->keep_inode, "size", (json_int_t)st->st_size,
-		"mtime", (json_int_t)st->st_mtim.tv_sec,
-		(json_int_t)st->st_mtim.tv_nsec, "atime",
-		(json_int_t)st->st_atim.tv_sec, (json_int_t)st->st_atim.tv_nsec,
-		"mode", (int)(st->st_mode & 07777), "uid",
-		(json_int_t)st->st_uid, "gid", (json_int_t)st->st_gid, "sha256",
-		r->sha256, "attributes", r->attributes, "names",
+		"step", r->step = ++j->steps, "method",
+		dedup_method_names[r->method], "inode", (json_int_t)st->st_ino,
+		"keep_inode", (json_int_t)r->keep_inode, "size",
+		(json_int_t)st->st_size, "mtime",
+		(json_int_t)st->st_mtim.tv_sec, (json_int_t)st->st_mtim.tv_nsec,
+		"atime", (json_int_t)st->st_atim.tv_sec,
+		(json_int_t)st->st_atim.tv_nsec, "mode",
+		(int)(st->st_mode & 07777), "uid", (json_int_t)st->st_uid,
+		"gid", (json_int_t)st->st_gid, "sha256", r->sha256,
+		"attributes", r->attributes, "names",
 		json_paths((const char *const *)r->paths, r->path_count));
-
-	if (o &&
-	    (json_set_path(o, "keep", r->keep) ||
-	     (r->temporary && json_set_path(o, "temporary", r->temporary)))) {
-		json_decref(o);
-		return NULL;
-	}
-	return o;
-}
-
-int dedup_journal_begin(struct dedup_journal *j, struct dedup_record *r)
-{
 	int err;
 
-	r->step = ++j->steps;
-	err = write_line(j, record_to_json(r));
-	/* To share blocks changes nothing that could be lost. */
-	if (!err && r->temporary && fdatasync(fileno(j->file)))
-		err = -errno;
-	return err;
+	if (!o || json_set_path(o, "keep", r->keep) ||
+	    json_set_path(o, "temporary", r->temporary)) {
+		json_decref(o);
+		return -ENOMEM;
+	}
+	err = write_line(j, o);
+	return !err && fdatasync(fileno(j->file)) ? -errno : err;
 }
 
 int dedup_journal_end(struct dedup_journal *j, const struct dedup_record *r,
@@ -166,26 +157,19 @@ static void record_release(struct dedup_record *r)
 	json_decref(r->attributes);
 }
 
-/* A name that a run makes: undo removes nothing else. */
-static bool is_temporary(const char *name)
-{
-	return !strncmp(name, DEDUP_TEMPORARY, strlen(DEDUP_TEMPORARY)) &&
-	       !strchr(name, '/');
-}
-
+/* temporary: a name that a run makes: undo removes nothing else. */
 static bool is_record(const struct dedup_record *r)
 {
+	const char *t = r->temporary;
 	size_t i;
 
 	for (i = 0; i < r->path_count; i++)
 		if (!dedup_is_plain_path(r->paths[i]))
 			return false;
-	if (!r->path_count || !r->keep || !dedup_is_plain_path(r->keep) ||
-	    !json_is_object(r->attributes))
-		return false;
-	return dedup_is_sharing(r->method) ||
-	       (r->temporary && is_temporary(r->temporary) &&
-		strlen(r->sha256) == 64);
+	return r->path_count && r->keep && dedup_is_plain_path(r->keep) &&
+	       json_is_object(r->attributes) && strlen(r->sha256) == 64 && t &&
+	       !strncmp(t, DEDUP_TEMPORARY, strlen(DEDUP_TEMPORARY)) &&
+	       !strchr(t, '/');
 }
 
 static int parse_record(json_t *o, struct dedup_record *r)
@@ -193,7 +177,8 @@ static int parse_record(json_t *o, struct dedup_record *r)
 	json_int_t inode, keep_inode, size, mode, uid, gid, mtime[2], atime[2];
 	const char *method, *sha256;
 	json_t *names, *attributes;
-	size_t count, how = 0;
+	size_t count;
+	bool links;
 
 	*r = (struct dedup_record){ .path_count = 0 };
 	if (json_unpack(o,
@@ -217,33 +202,19 @@ static int parse_record(json_t *o, struct dedup_record *r)
 	r->attributes = json_incref(attributes);
 	r->keep = json_get_path(o, "keep");
 	r->temporary = json_get_path(o, "temporary");
+	links = !strcmp(method, dedup_method_names[DEDUP_HARDLINK]);
+	r->method = links ? DEDUP_HARDLINK : DEDUP_REMOVE;
 	count = json_array_size(names);
 	r->paths = calloc(count + 1, sizeof(*r->paths));
 	while (r->paths && r->path_count < count &&
 	       (r->paths[r->path_count] = json_get_path(
 			json_array_get(names, r->path_count), "path")))
 		r->path_count++;
-	while (how < DEDUP_METHODS &&
-	       strcmp(method, dedup_method_names[how]) != 0)
-		how++;
-	r->method = (enum dedup_method)how;
-	if (r->path_count == count && how < DEDUP_METHODS && is_record(r))
+	if (r->path_count == count && is_record(r) &&
+	    (links || !strcmp(method, dedup_method_names[DEDUP_REMOVE])))
 		return 0;
 	record_release(r);
 	return -EINVAL;
-}
-
-static void mark_ended(struct dedup_record *records, size_t count,
-		       const json_t *o)
-{
-	json_int_t step = json_integer_value(json_object_get(o, "end"));
-
-	while (count && records[count - 1].step != step)
-		count--;
-	if (!count)
-		return;
-	records[count - 1].ended = true;
-	records[count - 1].done = json_is_true(json_object_get(o, "done"));
 }
 
 /* Root must not do what another user wrote. */
@@ -275,52 +246,68 @@ static int open_journal(const char *path, FILE **out)
 	return err;
 }
 
-/* All steps, in order; free each with record_release(), and the array. */
-static int read_journal(const char *path, struct dedup_record **out,
-			size_t *count_out)
+struct records {
+	struct dedup_record *all; /* owned; in the order of the journal */
+	size_t count;
+};
+
+static void records_release(struct records *r)
 {
-	struct dedup_record *records = NULL, *more;
-	char *line = NULL;
-	size_t room = 0, lines = 0, count = 0;
-	ssize_t len;
-	FILE *file = NULL;
-	int err = open_journal(path, &file);
+	while (r->count)
+		record_release(&r->all[--r->count]);
+	free(r->all);
+}
 
-	/* A last line that is cut was never acted upon: the step begins after
-	 * it is synced. */
-	while (!err && (len = getline(&line, &room, file)) > 0 &&
-	       line[len - 1] == '\n') {
-		json_t *o = json_loadb(line, (size_t)len, 0, NULL);
+static int take_line(struct records *r, json_t *o)
+{
+	struct dedup_record *all = r->all, *end = all + r->count;
+	const json_t *step = json_object_get(o, "end");
+	int err;
 
-		if (!lines++) {
-			if (json_integer_value(
-				    json_object_get(o, FORMAT_KEY)) != FORMAT)
-				err = -EINVAL;
-		} else if (json_object_get(o, "end")) {
-			mark_ended(records, count, o);
-		} else {
-			more = array_with_room(records, count, sizeof(*more));
-			records = more ? more : records;
-			err = more ? parse_record(o, &more[count]) : -ENOMEM;
-			count += !err;
-		}
-		json_decref(o);
-	}
-	if (!err && ferror(file))
-		err = -EIO;
-	if (!err && !lines)
-		err = -EINVAL;
-	free(line);
-	if (file)
-		fclose(file);
-	if (!err) {
-		*out = records;
-		*count_out = count;
+	if (step) {
+		while (end-- > all)
+			if (end->step == json_integer_value(step)) {
+				end->ended = true;
+				end->done = json_is_true(
+					json_object_get(o, "done"));
+				break;
+			}
 		return 0;
 	}
-	while (count)
-		record_release(&records[--count]);
-	free(records);
+	all = array_with_room(all, r->count, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	r->all = all;
+	err = parse_record(o, &all[r->count]);
+	r->count += !err;
+	return err;
+}
+
+/* To be released in any case.  A last line that is cut was never acted upon: the
+ * step begins after it is synced. */
+static int read_journal(const char *path, struct records *out)
+{
+	struct lines lines = { 0 };
+	json_t *o;
+	int err = open_journal(path, &lines.in), more = 0;
+
+	*out = (struct records){ 0 };
+	while (!err && (more = lines_next(&lines, CLIENT_LINE_MAX)) > 0) {
+		o = json_loadb(lines.text, lines.len, 0, NULL);
+		if (!o && feof(lines.in) && lines.number > 1)
+			break;
+		if (lines.number > 1)
+			err = take_line(out, o);
+		else if (json_integer_value(json_object_get(o, FORMAT_KEY)) !=
+			 FORMAT)
+			err = -EINVAL;
+		json_decref(o);
+	}
+	if (!err)
+		err = more < 0 ? more : lines.number ? 0 : -EINVAL;
+	if (lines.in)
+		fclose(lines.in);
+	lines_release(&lines);
 	return err;
 }
 
@@ -344,10 +331,8 @@ static int read_journal(const char *path, struct dedup_record **out,
  * The kept file may be another user's by now.  So what is copied is hashed as it
  * is written, and compared before the copy gets its owner, mode and name.
  */
-struct undo_names {
-	struct stat at, beside; /* st_nlink 0: there is none */
-};
 
+/* st_nlink 0: there is none. */
 static struct stat look(int directory, const char *name)
 {
 	struct stat st;
@@ -355,12 +340,6 @@ static struct stat look(int directory, const char *name)
 	if (directory < 0 || fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW))
 		return (struct stat){ 0 };
 	return st;
-}
-
-static struct undo_names find_place(const struct dedup_spot *s)
-{
-	return (struct undo_names){ look(s->directory, s->name),
-				    look(s->directory, s->beside) };
 }
 
 static bool is_kept(const struct dedup_record *r, const struct stat *st)
@@ -375,19 +354,6 @@ static bool is_old(const struct dedup_record *r, const struct stat *st)
 	       st->st_size == r->st.st_size && st->st_uid == r->st.st_uid &&
 	       st->st_gid == r->st.st_gid &&
 	       timespec_to_ns(&st->st_mtim) == timespec_to_ns(&r->st.st_mtim);
-}
-
-static bool is_replaced(const struct dedup_record *r,
-			const struct undo_names *p)
-{
-	return r->method == DEDUP_HARDLINK ? is_kept(r, &p->at) :
-					     !p->at.st_nlink;
-}
-
-/* A link to the kept file that is not needed, and not its last name. */
-static bool is_spare(const struct dedup_record *r, const struct stat *st)
-{
-	return is_kept(r, st) && st->st_nlink > 1;
 }
 
 /* ---- a copy ---- */
@@ -422,39 +388,10 @@ static bool crosses_users(const struct dedup_record *r, const struct stat *kept)
 			   (kept->st_mode & 07777) != r->st.st_mode));
 }
 
-/* In place of the path's link to the kept file, or of nothing.  If another
- * program put something else there, or beside, meanwhile, that stays. */
-static int put_back(const struct dedup_record *r, const struct dedup_spot *s,
-		    const char *beside, int fd)
-{
-	bool links = r->method == DEDUP_HARDLINK;
-	struct stat st, kept;
-
-	if (fstat(fd, &st))
-		return -errno;
-	if (renameat2(s->directory, beside, s->directory, s->name,
-		      links ? RENAME_EXCHANGE : RENAME_NOREPLACE))
-		return -errno;
-	kept = look(s->directory, beside);
-	if (dedup_has_inode(s->directory, s->name, st.st_ino) &&
-	    (!links || is_kept(r, &kept)))
-		return links && unlinkat(s->directory, beside, 0) ? -errno : 0;
-	(void)renameat2(s->directory, s->name, s->directory, beside,
-			links ? RENAME_EXCHANGE : RENAME_NOREPLACE);
-	return -ESTALE;
-}
-
-/* Half a copy, of an undo that was killed, has a name of its own: its inode may
- * have the number of the old file. */
-static void name_copy(const struct dedup_spot *s, char out[NAME_MAX + 1])
-{
-	(void)snprintf(out, NAME_MAX + 1, "%.240s.copy", s->beside);
-}
-
 /* Where the path is a link to it, that is the kept file, wherever it is by now.
- * Nobody writes to it while the lease is held. */
+ * Nobody writes to it while the lease is held.  The copy, or an error. */
 static int make_copy(const struct dedup_record *r, const struct dedup_spot *s,
-		     const char *name, bool force, int *fd_out)
+		     const char *name, bool force)
 {
 	enum { FLAGS = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC };
 	int from = r->method == DEDUP_HARDLINK ?
@@ -477,180 +414,173 @@ static int make_copy(const struct dedup_record *r, const struct dedup_spot *s,
 		err = set_metadata(to, r);
 	if (from >= 0)
 		close(from);
-	if (!err)
-		*fd_out = to;
-	else if (to >= 0)
+	if (err && to >= 0)
 		close(to);
-	return err;
-}
-
-/* fd_io: the file that the names are to have again; -1: a copy is to be made. */
-static int restore(const struct dedup_record *r, const struct dedup_spot *s,
-		   bool force, int *fd_io)
-{
-	char name[NAME_MAX + 1];
-	int err;
-
-	name_copy(s, name);
-	err = *fd_io < 0 ? make_copy(r, s, name, force, fd_io) :
-			   file_link(*fd_io, s->directory, name);
-	if (!err)
-		err = put_back(r, s, name, *fd_io);
-	if (err)
-		(void)unlinkat(s->directory, name, 0);
-	return err;
+	return err ? err : to;
 }
 
 /* ---- one step ---- */
 
-struct undoing {
-	const struct dedup_record *r;
-	struct dedup_spot *spots;
-	bool force;
-	int fd; /* of the old file, or of its copy; -1: there is none yet */
-	bool restored;
-};
-
-/* Where one of its names still has it, it need not be copied. */
-static void find_old(struct undoing *u)
+/* In place of the path's link to the kept file, or of nothing.  If another
+ * program put something else there, or beside, meanwhile, that stays. */
+static int put_back(const struct dedup_record *r, const struct dedup_spot *s,
+		    const char *beside, int fd)
 {
-	enum { FLAGS = O_PATH | O_NOFOLLOW | O_CLOEXEC };
-	const struct dedup_record *r = u->r;
-	size_t i;
+	bool links = r->method == DEDUP_HARDLINK;
+	unsigned flags = links ? RENAME_EXCHANGE : RENAME_NOREPLACE;
+	struct stat st, kept;
 
-	for (i = 0; i < r->path_count && u->fd < 0; i++) {
-		const struct dedup_spot *s = &u->spots[i];
-		struct undo_names p = find_place(s);
-
-		if (is_old(r, &p.beside))
-			u->fd = openat(s->directory, s->beside, FLAGS);
-		else if (is_old(r, &p.at))
-			u->fd = openat(s->directory, s->name, FLAGS);
-	}
+	if (fstat(fd, &st) ||
+	    renameat2(s->directory, beside, s->directory, s->name, flags))
+		return -errno;
+	kept = look(s->directory, beside);
+	if (dedup_has_inode(s->directory, s->name, st.st_ino) &&
+	    (!links || is_kept(r, &kept)))
+		return links && unlinkat(s->directory, beside, 0) ? -errno : 0;
+	(void)renameat2(s->directory, s->name, s->directory, beside, flags);
+	return -ESTALE;
 }
 
-static int undo_name(struct undoing *u, const struct dedup_spot *s)
+/* Where one of its names still has it, the old file need not be copied: its
+ * descriptor, or -1. */
+static int find_old(const struct dedup_record *r,
+		    const struct dedup_spot *spots)
 {
-	const struct dedup_record *r = u->r;
-	struct undo_names p = find_place(s);
+	const struct dedup_spot *s;
+	const char *name;
+	struct stat st;
+	size_t i;
+
+	for (i = 0; i < 2 * r->path_count; i++) {
+		s = &spots[i / 2];
+		name = i % 2 ? s->name : s->beside;
+		st = look(s->directory, name);
+		if (is_old(r, &st))
+			return openat(s->directory, name,
+				      O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	}
+	return -1;
+}
+
+/* fd_io: of the old file; -1: a copy is to be made.  1: it is back; 0: it was
+ * not gone. */
+static int undo_name(const struct dedup_record *r, const struct dedup_spot *s,
+		     bool force, int *fd_io)
+{
+	const struct stat at = look(s->directory, s->name),
+			  beside = look(s->directory, s->beside);
+	bool links = r->method == DEDUP_HARDLINK;
 	char copy[NAME_MAX + 1];
-	int err;
+	int err = 0;
 
 	if (s->directory < 0)
 		return s->directory;
-	name_copy(s, copy);
+	/* Half a copy, of an undo that was killed, has a name of its own: its
+	 * inode may have the number of the old file. */
+	(void)snprintf(copy, sizeof(copy), "%.240s.copy", s->beside);
 	(void)unlinkat(s->directory, copy, 0);
-	if (!is_replaced(r, &p)) {
-		if (is_spare(r, &p.beside))
+	if (links ? !is_kept(r, &at) : at.st_nlink) {
+		/* A link to the kept file that is not its last name. */
+		if (is_kept(r, &beside) && beside.st_nlink > 1)
 			(void)unlinkat(s->directory, s->beside, 0);
 		/* The step was not done: the old file may have been changed
 		 * since.  Else its number may be that of a new one. */
-		return is_old(r, &p.at) || (!r->done && p.at.st_nlink &&
-					    p.at.st_ino == r->st.st_ino) ?
+		return is_old(r, &at) || (!r->done && at.st_nlink &&
+					  at.st_ino == r->st.st_ino) ?
 			       0 :
 			       -ESTALE;
 	}
-	if (u->fd >= 0 && is_old(r, &p.beside))
-		err = put_back(r, s, s->beside, u->fd);
+	if (*fd_io >= 0 && is_old(r, &beside)) {
+		err = put_back(r, s, s->beside, *fd_io);
+		return err ? err : 1;
+	}
+	if (*fd_io >= 0)
+		err = file_link(*fd_io, s->directory, copy);
 	else
-		err = restore(r, s, u->force, &u->fd);
-	u->restored |= !err;
-	return err;
-}
-
-/* Shared extents are nothing that a reader could see. */
-static int undo_step(const struct dedup_record *r, bool force,
-		     void (*tell)(void *arg, const char *path,
-				  const char *reason),
-		     void *arg, struct dedup_undo_counts *counts)
-{
-	struct undoing u = { .r = r, .force = force, .fd = -1 };
-	struct dedup_result result;
-	size_t i, failed = counts->failed;
-	int err;
-
-	if (dedup_is_sharing(r->method)) {
-		counts->nothing += r->ended && !r->done;
-		counts->sharing += !r->ended || r->done;
-		return 0;
-	}
-	err = dedup_spots_open(r->paths, r->path_count, r->temporary, true,
-			       &u.spots);
+		*fd_io = err = make_copy(r, s, copy, force);
+	if (err >= 0)
+		err = put_back(r, s, copy, *fd_io);
 	if (err)
-		return err;
-	find_old(&u);
-	for (i = 0; i < r->path_count; i++) {
-		err = undo_name(&u, &u.spots[i]);
-		if (dedup_explain(&result, "it cannot be restored", err))
-			tell(arg, r->paths[i], result.reason);
-		counts->failed += err != 0;
-	}
-	counts->restored += u.restored;
-	counts->nothing += !u.restored && counts->failed == failed;
-	if (u.fd >= 0)
-		close(u.fd);
-	dedup_spots_close(u.spots, r->path_count);
-	return 0;
+		(void)unlinkat(s->directory, copy, 0);
+	return err ? err : 1;
 }
 
-int dedup_undo(const char *journal, bool force_metadata,
-	       void (*tell)(void *arg, const char *path, const char *reason),
-	       void *arg, struct dedup_undo_counts *out)
+static bool has_temporary(const struct dedup_record *r,
+			  const struct dedup_spot *spots)
 {
-	struct dedup_record *records = NULL;
-	size_t count = 0, i;
-	int err = read_journal(journal, &records, &count);
+	size_t i;
 
-	*out = (struct dedup_undo_counts){ 0 };
-	for (i = count; i-- > 0;) {
-		if (!err)
-			err = undo_step(&records[i], force_metadata, tell, arg,
-					out);
-		record_release(&records[i]);
-	}
-	free(records);
-	return err;
-}
-
-/* ---- a run that was killed ---- */
-
-/* A name beside is removed when the path has its content; else it is the only
- * name of the old file and gets the path back. */
-static bool settle_name(const struct dedup_record *r,
-			const struct dedup_spot *s)
-{
-	struct undo_names p = find_place(s);
-
-	if (!p.at.st_nlink && is_old(r, &p.beside))
-		return !renameat2(s->directory, s->beside, s->directory,
-				  s->name, RENAME_NOREPLACE);
-	if (is_spare(r, &p.beside) ||
-	    (r->method == DEDUP_HARDLINK && is_kept(r, &p.at) &&
-	     is_old(r, &p.beside)))
-		return !unlinkat(s->directory, s->beside, 0);
+	for (i = 0; i < r->path_count; i++)
+		if (look(spots[i].directory, spots[i].beside).st_nlink)
+			return true;
 	return false;
 }
 
-int dedup_settle(const char *journal, bool *settled_out)
+/* killed: only if it left a temporary name.  1: it was taken back. */
+static int undo_step(const struct dedup_record *r, bool force, bool killed,
+		     dedup_tell *tell, void *arg,
+		     struct dedup_undo_counts *counts)
 {
-	struct dedup_record *records = NULL, *last;
 	struct dedup_spot *spots = NULL;
-	size_t count = 0, i;
-	int err = read_journal(journal, &records, &count);
+	struct dedup_result result;
+	bool failed = false, restored = false;
+	size_t i;
+	int fd, err = dedup_spots_open(r->paths, r->path_count, r->temporary,
+				       true, &spots);
 
 	if (err)
 		return err;
-	*settled_out = false;
-	last = count ? &records[count - 1] : NULL;
-	if (last && !last->ended && last->temporary &&
-	    !dedup_spots_open(last->paths, last->path_count, last->temporary,
-			      true, &spots)) {
-		for (i = 0; i < last->path_count; i++)
-			*settled_out |= settle_name(last, &spots[i]);
-		dedup_spots_close(spots, last->path_count);
+	if (killed && !has_temporary(r, spots)) {
+		dedup_spots_close(spots, r->path_count);
+		return 0;
 	}
-	while (count)
-		record_release(&records[--count]);
-	free(records);
-	return 0;
+	fd = find_old(r, spots);
+	for (i = 0; i < r->path_count; i++) {
+		err = undo_name(r, &spots[i], force, &fd);
+		restored |= err > 0;
+		failed |= err < 0;
+		counts->failed += err < 0;
+		if (err < 0 && tell) {
+			(void)dedup_explain(&result, "it cannot be restored",
+					    err);
+			tell(arg, r->paths[i], result.reason);
+		}
+	}
+	counts->restored += restored;
+	counts->nothing += !restored && !failed;
+	if (fd >= 0)
+		close(fd);
+	dedup_spots_close(spots, r->path_count);
+	return 1;
+}
+
+int dedup_undo(const char *journal, bool force_metadata, dedup_tell *tell,
+	       void *arg, struct dedup_undo_counts *out)
+{
+	struct records records;
+	size_t i;
+	int err = read_journal(journal, &records);
+
+	*out = (struct dedup_undo_counts){ 0 };
+	for (i = records.count; i-- > 0 && err >= 0;)
+		err = undo_step(&records.all[i], force_metadata, false, tell,
+				arg, out);
+	records_release(&records);
+	return err < 0 ? err : 0;
+}
+
+int dedup_settle(const char *journal)
+{
+	struct dedup_undo_counts counts = { 0 };
+	const struct dedup_record *last;
+	struct records records;
+	int err = read_journal(journal, &records);
+
+	if (!err && records.count) {
+		last = &records.all[records.count - 1];
+		if (!last->ended)
+			err = undo_step(last, false, true, NULL, NULL, &counts);
+	}
+	records_release(&records);
+	return err;
 }

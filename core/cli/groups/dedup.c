@@ -130,30 +130,30 @@ static int default_journal(struct buf *path)
 	return err;
 }
 
+static int is_journal(const struct dirent *entry)
+{
+	const char *end = strrchr(entry->d_name, '.');
+
+	return end && !strcmp(end, ".journal");
+}
+
 /* Runs that were killed may have left a temporary name each. */
 static void settle_journals(const char *journal)
 {
-	static const char end[] = ".journal";
 	const int len = (int)(cli_base_name(journal) - journal);
 	struct dirent **all = NULL;
 	char *directory = NULL, *path;
-	bool settled;
-	int i, count;
+	int i, count = -1;
 
-	if (asprintf(&directory, "%.*s", len ? len : 2, len ? journal : "./") <
+	if (asprintf(&directory, "%.*s", len ? len : 2, len ? journal : "./") >=
 	    0)
-		return;
-	count = scandir(directory, &all, NULL, alphasort);
+		count = scandir(directory, &all, is_journal, alphasort);
 	for (i = 0; i < count; i++) {
-		const size_t name = strlen(all[i]->d_name);
-
-		if (name >= sizeof(end) - 1 &&
-		    !strcmp(all[i]->d_name + name - (sizeof(end) - 1), end) &&
-		    asprintf(&path, "%s%s", directory, all[i]->d_name) >= 0) {
-			if (!dedup_settle(path, &settled) && settled)
-				cli_complain(path, "this run was stopped in a "
-						   "step: the temporary file "
-						   "it left was removed");
+		if (asprintf(&path, "%s%s", directory, all[i]->d_name) >= 0) {
+			if (dedup_settle(path) > 0)
+				cli_complain(path,
+					     "this run was stopped in a "
+					     "step, which was taken back");
 			free(path);
 		}
 		free(all[i]);
@@ -311,21 +311,16 @@ static int take_back(const struct dedup_job *job)
 	if (err)
 		return cli_complain_errno(job->undo, err);
 	if (job->table.output.json) {
-		code = table_totals(
-			json_pack("{s:I, s:I, s:I, s:I}", "restored",
-				  (json_int_t)n.restored, "failed",
-				  (json_int_t)n.failed, "nothing_to_do",
-				  (json_int_t)n.nothing, "keep_sharing",
-				  (json_int_t)n.sharing),
-			!n.failed, NULL);
+		code = table_totals(json_pack("{s:I, s:I, s:I}", "restored",
+					      (json_int_t)n.restored, "failed",
+					      (json_int_t)n.failed,
+					      "nothing_to_do",
+					      (json_int_t)n.nothing),
+				    !n.failed, NULL);
 		return code || n.failed ? EXIT_FAILED : EXIT_OK;
 	}
 	printf("%zu %s restored, %zu not, %zu needed nothing\n", n.restored,
 	       text_plural(n.restored, "file", "files"), n.failed, n.nothing);
-	if (n.sharing)
-		printf("%zu %s sharing blocks, which changed no content\n",
-		       n.sharing,
-		       text_plural(n.sharing, "file keeps", "files keep"));
 	return n.failed ? EXIT_FAILED : EXIT_OK;
 }
 
