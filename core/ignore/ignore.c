@@ -44,20 +44,19 @@ static struct ignore_pair pair_of(const struct ignore_content *a,
 }
 
 /* Of equal pairs the first in the file comes first. */
-static int compare_lines(const void *a, const void *b)
+static int compare_known(const void *a, const void *b)
 {
-	const struct ignore_line *x = a, *y = b;
+	const struct ignore_known *x = a, *y = b;
 	int order = compare_pairs(&x->pair, &y->pair);
 
-	return order ? order :
-		       (x->number > y->number) - (x->number < y->number);
+	return order ? order : (x->line > y->line) - (x->line < y->line);
 }
 
 /* Where the pair is, or would be. */
 static size_t find_place(const struct ignore_set *set,
 			 const struct ignore_pair *pair, bool *found_out)
 {
-	size_t low = 0, high = set->pair_count;
+	size_t low = 0, high = set->count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -67,8 +66,8 @@ static size_t find_place(const struct ignore_set *set,
 		else
 			high = middle;
 	}
-	*found_out = low < set->pair_count &&
-		     !compare_pairs(&set->pairs[low].pair, pair);
+	*found_out =
+		low < set->count && !compare_pairs(&set->pairs[low].pair, pair);
 	return low;
 }
 
@@ -119,80 +118,72 @@ static bool parse_pair(const char *p, size_t len, struct ignore_pair *out)
 	return true;
 }
 
-/* Copies the text. */
-static int append_line(struct ignore_line **lines, size_t *count,
-		       const struct ignore_line *line)
+bool ignore_next_line(const struct buf *text, struct ignore_line *l)
 {
-	struct ignore_line *all = array_with_room(*lines, *count, sizeof(*all));
-	char *text = malloc(line->len + 1);
+	const char *stop;
 
-	*lines = all ? all : *lines;
-	if (!all || !text) {
-		free(text);
-		return -ENOMEM;
-	}
-	memcpy(text, line->text, line->len);
-	text[line->len] = '\0';
-	all[*count] = *line;
-	all[(*count)++].text = text;
-	return 0;
+	l->at += l->number ? l->len + 1 : 0;
+	if (l->at >= text->len)
+		return false;
+	l->number++;
+	l->text = text->data + l->at;
+	stop = memchr(l->text, '\n', text->len - l->at);
+	l->len = stop ? (size_t)(stop - l->text) : text->len - l->at;
+	l->is_pair = parse_pair(l->text, l->len, &l->pair);
+	l->damaged = !l->is_pair && l->len && *l->text != '#';
+	return true;
 }
 
-/* Puts the pairs in order, each once. */
-static void sort_pairs(struct ignore_set *set)
+static int insert(struct ignore_set *set, size_t place,
+		  const struct ignore_known *known)
 {
-	size_t i, kept = 0;
+	struct ignore_known *pairs =
+		array_with_room(set->pairs, set->count, sizeof(*pairs));
 
-	if (set->pair_count)
-		qsort(set->pairs, set->pair_count, sizeof(*set->pairs),
-		      compare_lines);
-	for (i = 0; i < set->pair_count; i++)
-		if (kept && !compare_pairs(&set->pairs[kept - 1].pair,
-					   &set->pairs[i].pair))
-			free(set->pairs[i].text);
-		else
-			set->pairs[kept++] = set->pairs[i];
-	set->pair_count = kept;
+	if (!pairs)
+		return -ENOMEM;
+	set->pairs = pairs;
+	memmove(&pairs[place + 1], &pairs[place],
+		(set->count++ - place) * sizeof(*pairs));
+	pairs[place] = *known;
+	return 0;
 }
 
 int ignore_set_parse(const char *data, size_t len, struct ignore_set *out)
 {
-	const char *end = len ? data + len : data, *stop;
 	struct ignore_set set = { 0 };
 	struct ignore_line line = { 0 };
-	int err = 0;
+	size_t i, kept = 0;
+	int err = buf_append(&set.text, data, len);
 
-	for (; data < end && !err; data = stop + (stop < end)) {
-		stop = memchr(data, '\n', (size_t)(end - data)) ?: end;
-		line.text = (char *)data;
-		line.len = (size_t)(stop - data);
-		line.number++;
-		line.damaged = false;
-		if (parse_pair(data, line.len, &line.pair)) {
-			err = append_line(&set.pairs, &set.pair_count, &line);
-			continue;
-		}
-		line.damaged = line.len && *data != '#';
-		set.damaged_count += line.damaged;
-		err = append_line(&set.others, &set.other_count, &line);
+	while (!err && ignore_next_line(&set.text, &line)) {
+		set.damaged += line.damaged;
+		if (line.is_pair)
+			err = insert(
+				&set, set.count,
+				&(struct ignore_known){ line.pair, line.at });
 	}
+	if (!err && len && data[len - 1] != '\n')
+		err = buf_append_text(&set.text, "\n");
 	if (err) {
 		ignore_set_release(&set);
 		return err;
 	}
-	sort_pairs(&set);
+	if (set.count)
+		qsort(set.pairs, set.count, sizeof(*set.pairs), compare_known);
+	for (i = 0; i < set.count; i++)
+		if (!kept || compare_pairs(&set.pairs[kept - 1].pair,
+					   &set.pairs[i].pair) != 0)
+			set.pairs[kept++] = set.pairs[i];
+	set.count = kept;
 	*out = set;
 	return 0;
 }
 
 void ignore_set_release(struct ignore_set *set)
 {
-	while (set->pair_count)
-		free(set->pairs[--set->pair_count].text);
-	while (set->other_count)
-		free(set->others[--set->other_count].text);
+	buf_release(&set->text);
 	free(set->pairs);
-	free(set->others);
 	*set = (struct ignore_set){ 0 };
 }
 
@@ -212,30 +203,20 @@ bool ignore_set_has(const struct ignore_set *set,
 int ignore_set_add(struct ignore_set *set, const struct ignore_content *a,
 		   const struct ignore_content *b, const char *remark)
 {
-	struct ignore_line line = { .pair = pair_of(a, b) };
+	const struct ignore_known known = { pair_of(a, b), set->text.len };
 	char a_text[IGNORE_TEXT_ROOM], b_text[IGNORE_TEXT_ROOM];
-	struct buf text = { 0 };
 	bool found;
-	size_t place = find_place(set, &line.pair, &found);
+	size_t place = find_place(set, &known.pair, &found);
 	int err;
 
 	if (found)
 		return 0;
-	err = buf_append_format(&text, "%s %s # %s",
-				ignore_format(&line.pair.a, a_text),
-				ignore_format(&line.pair.b, b_text), remark);
-	line.text = text.data;
-	line.len = text.len;
+	err = buf_append_format(&set->text, "%s %s # %s\n",
+				ignore_format(&known.pair.a, a_text),
+				ignore_format(&known.pair.b, b_text), remark);
 	if (!err)
-		err = append_line(&set->pairs, &set->pair_count, &line);
-	buf_release(&text);
-	if (err)
-		return err;
-	line = set->pairs[set->pair_count - 1];
-	memmove(&set->pairs[place + 1], &set->pairs[place],
-		(set->pair_count - 1 - place) * sizeof(line));
-	set->pairs[place] = line;
-	return 1;
+		err = insert(set, place, &known);
+	return err ? err : 1;
 }
 
 bool ignore_set_remove(struct ignore_set *set, const struct ignore_content *a,
@@ -245,29 +226,24 @@ bool ignore_set_remove(struct ignore_set *set, const struct ignore_content *a,
 	bool found;
 	size_t place = find_place(set, &pair, &found);
 
-	if (!found)
-		return false;
-	free(set->pairs[place].text);
-	set->pair_count--;
-	memmove(&set->pairs[place], &set->pairs[place + 1],
-		(set->pair_count - place) * sizeof(*set->pairs));
-	return true;
+	if (found)
+		memmove(&set->pairs[place], &set->pairs[place + 1],
+			(--set->count - place) * sizeof(*set->pairs));
+	return found;
 }
 
 int ignore_set_format(const struct ignore_set *set, struct buf *out)
 {
-	size_t i;
+	struct ignore_line line = { 0 };
+	bool found;
 	int err = 0;
 
-	for (i = 0; i < set->other_count + set->pair_count && !err; i++) {
-		const struct ignore_line *line =
-			i < set->other_count ?
-				&set->others[i] :
-				&set->pairs[i - set->other_count];
-
-		err = buf_append(out, line->text, line->len);
-		if (!err)
-			err = buf_append(out, "\n", 1);
+	while (!err && ignore_next_line(&set->text, &line)) {
+		found = true;
+		if (line.is_pair)
+			(void)find_place(set, &line.pair, &found);
+		if (found)
+			err = buf_append(out, line.text, line.len + 1);
 	}
 	return err;
 }

@@ -53,25 +53,32 @@ struct ignore_pair {
 	struct ignore_content a, b;
 };
 
+/* The lines of a file one after the other; zeroed at first. */
 struct ignore_line {
+	size_t at, number; /* of it in the text; from 1 */
+	const char *text;  /* len bytes, which may be NUL */
+	size_t len;
+	bool is_pair; /* pair has it */
+	bool damaged; /* not a remark either */
 	struct ignore_pair pair;
-	char *text;    /* owned: the whole line without its end, len bytes */
-	size_t len;    /* it may have NUL bytes in it */
-	size_t number; /* in the file that was read, from 1; else 0 */
-	bool damaged;  /* of others: not a remark either */
+};
+bool ignore_next_line(const struct buf *text, struct ignore_line *l);
+
+struct ignore_known {
+	struct ignore_pair pair;
+	size_t line; /* where it begins in the text */
 };
 
 struct ignore_set {
-	struct ignore_line *pairs; /* in order, each pair once */
-	size_t pair_count;
-	struct ignore_line *others; /* remarks and damaged lines, as read */
-	size_t other_count;
-	size_t damaged_count;
+	struct buf text; /* of the file that was read, and of pairs since */
+	struct ignore_known *pairs; /* owned; in order, each pair once */
+	size_t count;
+	size_t damaged; /* lines */
 };
 
 void ignore_set_release(struct ignore_set *set);
 
-/* Reads the bytes of a file.  -ENOMEM; the set is empty then. */
+/* Reads the bytes of a file.  -ENOMEM; out is as before then. */
 int ignore_set_parse(const char *data, size_t len, struct ignore_set *out);
 
 bool ignore_set_has(const struct ignore_set *set,
@@ -87,7 +94,7 @@ int ignore_set_add(struct ignore_set *set, const struct ignore_content *a,
 bool ignore_set_remove(struct ignore_set *set, const struct ignore_content *a,
 		       const struct ignore_content *b);
 
-/* Appends the bytes of a file. */
+/* Appends the bytes of a file: the text without the pairs that were removed. */
 int ignore_set_format(const struct ignore_set *set, struct buf *out);
 
 /* ---- the file ---- */

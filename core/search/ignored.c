@@ -61,7 +61,7 @@ static void load_pairs(struct ignored *i)
 	i->error = err;
 	if (err)
 		return;
-	if (set.damaged_count)
+	if (set.damaged)
 		log_problem(
 			i,
 			"has damaged lines, which are passed over; kin ignore "
@@ -112,7 +112,7 @@ bool ignored_any(struct ignored *i)
 	bool any;
 
 	pthread_mutex_lock(&i->lock);
-	any = i->set.pair_count != 0;
+	any = i->set.count != 0;
 	pthread_mutex_unlock(&i->lock);
 	return any;
 }

@@ -147,16 +147,16 @@ static int change_groups(struct ignore_job *job)
 
 static int report_damage(const struct ignore_job *job)
 {
-	size_t i;
+	struct ignore_line line = { 0 };
 
-	for (i = 0; i < job->set.other_count; i++)
-		if (job->set.others[i].damaged)
+	while (ignore_next_line(&job->set.text, &line))
+		if (line.damaged)
 			cli_complain(
 				job->file,
 				"line %zu is not a pair of contents; it is "
 				"kept and decides nothing",
-				job->set.others[i].number);
-	return job->set.damaged_count ? EXIT_FAILED : EXIT_OK;
+				line.number);
+	return job->set.damaged ? EXIT_FAILED : EXIT_OK;
 }
 
 static const struct column columns[] = {
@@ -166,30 +166,34 @@ static const struct column columns[] = {
 	{ 0 },
 };
 
+static int print_pair(struct ignore_job *job, const struct ignore_known *known)
+{
+	const char *line = job->set.text.data + known->line;
+	char a[IGNORE_TEXT_ROOM], b[IGNORE_TEXT_ROOM],
+		*text = strndup(line, strcspn(line, "\n"));
+	const char *remark = text ? strstr(text, " # ") : NULL;
+	const struct cell cells[] = {
+		cell_word(ignore_format(&known->pair.a, a)),
+		cell_word(ignore_format(&known->pair.b, b)),
+		cell_path(remark ? remark + strlen(" # ") : "", NULL),
+	};
+	int code = table_row(&job->table, cells);
+
+	free(text);
+	return code;
+}
+
 static int print_pairs(struct ignore_job *job)
 {
-	const struct ignore_line *l = job->set.pairs;
-	char a[IGNORE_TEXT_ROOM], b[IGNORE_TEXT_ROOM];
-	const char *remark;
 	int code = EXIT_OK;
+	size_t i;
 
-	for (; l < job->set.pairs + job->set.pair_count && !code; l++) {
-		remark = strstr(l->text, " # ");
-		{
-			const struct cell cells[] = {
-				cell_word(ignore_format(&l->pair.a, a)),
-				cell_word(ignore_format(&l->pair.b, b)),
-				cell_path(remark ? remark + strlen(" # ") : "",
-					  NULL),
-			};
-
-			code = table_row(&job->table, cells);
-		}
-	}
+	for (i = 0; i < job->set.count && !code; i++)
+		code = print_pair(job, &job->set.pairs[i]);
 	if (!code && job->table.output.json)
-		code = table_totals(json_pack("{s:I}", "pairs",
-					      (json_int_t)job->set.pair_count),
-				    !job->set.damaged_count, NULL);
+		code = table_totals(
+			json_pack("{s:I}", "pairs", (json_int_t)job->set.count),
+			!job->set.damaged, NULL);
 	return code ? code : report_damage(job);
 }
 

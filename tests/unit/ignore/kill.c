@@ -134,10 +134,10 @@ static void assert_old_or_new(const char *directory, bool ended)
 	uint64_t i;
 
 	assert_int_equal(ignore_load(directory, &set, NULL), 0);
-	assert_int_equal(set.damaged_count, 0);
+	assert_int_equal(set.damaged, 0);
 	for (i = 1; i <= OLD_PAIRS; i++)
 		assert_true(has(&set, i));
-	assert_int_equal(set.pair_count,
+	assert_int_equal(set.count,
 			 OLD_PAIRS + (has(&set, OLD_PAIRS + 1) ? 1 : 0));
 	if (ended)
 		assert_true(has(&set, OLD_PAIRS + 1));
