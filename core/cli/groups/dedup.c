@@ -382,65 +382,49 @@ static int parse_dedup(struct dedup_job *job, int argc, char **argv)
 
 /* ---- the plan ---- */
 
-/* A negative errno, or the end. */
-static int take_groups(struct dedup_job *job, struct groups *from)
+/* The groups of a mount, or of a file. */
+static int read_groups(struct dedup_job *job, char **operands)
 {
-	int event;
+	struct groups_asking asking = { .wish = { .exact = !job->blocks,
+						  .vcs = job->rules.internal },
+					.best.threshold = job->threshold };
+	struct groups *from = &asking.groups;
+	struct stat st;
+	int code = EXIT_OK, event = 0;
 
-	while ((event = progress_groups_next(from, "searching for copies",
-					     false)) > 0) {
+	if (strcmp(operands[0], "-") && !stat(operands[0], &st) &&
+	    S_ISDIR(st.st_mode)) {
+		code = groups_asking_operands(&asking, &command_dedup,
+					      operands);
+		job->table.base = path_base_of(operands[0]);
+	} else {
+		asking.file = operands[0];
+	}
+	if (!code)
+		code = groups_asking_begin(&asking);
+	while (!code && (event = progress_groups_next(
+				 from, "searching for copies", false)) > 0) {
 		event = dedup_plan_add(&job->plan, &job->rules, from->root,
 				       &from->group);
 		if (event)
 			break;
 	}
 	progress_clear();
-	return event;
-}
-
-static int read_file(struct dedup_job *job, const char *path)
-{
-	struct groups from;
-	FILE *file;
-	int err = groups_file_open(path, &from, &file);
-
-	if (!err)
-		err = take_groups(job, &from);
-	if (err == -EXDEV)
-		cli_complain(job->plan.refused,
-			     from.root ? "line %zu of %s: the path leads "
-					 "outside of %s; nothing was changed" :
-					 "line %zu of %s: not a plain path; "
-					 "nothing was changed",
-			     from.file.number, path, from.root);
-	else if (err)
-		(void)groups_file_failed(path, &from, err,
-					 "nothing was changed");
-	groups_file_close(&from, file);
-	return err ? EXIT_FAILED : EXIT_OK;
-}
-
-static int read_mount(struct dedup_job *job, char **operands)
-{
-	struct groups_asking asking = { .wish = { .exact = !job->blocks,
-						  .vcs = job->rules.internal },
-					.best.threshold = job->threshold };
-	struct groups from = { 0 };
-	int code = groups_asking_operands(&asking, &command_dedup, operands),
-	    err = 0;
-
-	job->table.base = path_base_of(operands[0]);
-	if (!code)
-		code = groups_asking_begin(&asking, &from);
-	if (!code)
-		err = take_groups(job, &from);
-	if (err)
-		code = groups_asking_failed(&asking, err);
-	else if (!code && from.totals.incomplete)
+	if (event == -EXDEV)
+		code = cli_complain(
+			job->plan.refused,
+			from->root ? "line %zu of %s: the path leads outside "
+				     "of %s; nothing was changed" :
+				     "line %zu of %s: not a plain path; "
+				     "nothing was changed",
+			from->file.number, asking.file, from->root);
+	else if (event)
+		code = groups_asking_failed(&asking, event,
+					    "nothing was changed");
+	else if (!code && !asking.file && from->totals.incomplete)
 		/* Files that are not hashed yet are no error here. */
-		cli_complain(from.root, "not all files are hashed: there may "
-					"be more copies");
-	groups_close(&from);
+		cli_complain(from->root, "not all files are hashed: there may "
+					 "be more copies");
 	groups_asking_release(&asking);
 	return code;
 }
@@ -472,7 +456,6 @@ static int check_directories(const struct dedup_job *job)
 
 static int make_plan(struct dedup_job *job, char **operands)
 {
-	struct stat st;
 	int code;
 
 	job->plan.skip = tell_skipped;
@@ -480,10 +463,7 @@ static int make_plan(struct dedup_job *job, char **operands)
 	job->rules.mount = &job->mount;
 	job->rules.directories = job->keep.names;
 	job->rules.directory_count = job->keep.count;
-	code = strcmp(operands[0], "-") && !stat(operands[0], &st) &&
-			       S_ISDIR(st.st_mode) ?
-		       read_mount(job, operands) :
-		       read_file(job, operands[0]);
+	code = read_groups(job, operands);
 	if (!code)
 		code = check_directories(job);
 	if (code || job->plan.file_count || !job->left)

@@ -46,11 +46,12 @@ static int parse(struct groups_job *job, int argc, char **argv)
 					     argv + optind);
 }
 
-static int list(struct groups_job *job, struct groups *g)
+static int list(struct groups_job *job)
 {
+	struct groups *g = &job->asking.groups;
 	struct groups_printer *p = &job->printer;
 	const uint64_t limit = job->asking.best.limit;
-	int code = groups_asking_begin(&job->asking, g), event = 0;
+	int code = groups_asking_begin(&job->asking), event = 0;
 
 	if (code)
 		return code;
@@ -70,7 +71,7 @@ static int list(struct groups_job *job, struct groups *g)
 	if (!event)
 		event = groups_print_totals(p, &g->totals);
 	if (event)
-		return groups_asking_failed(&job->asking, event);
+		return groups_asking_failed(&job->asking, event, "");
 	if (!g->totals.incomplete)
 		return EXIT_OK;
 	return cli_complain_incomplete(job->asking.mount.root);
@@ -89,7 +90,6 @@ static int run_everywhere(struct groups_job *job, const char *path)
 static int run(int argc, char **argv)
 {
 	struct groups_job job = { 0 };
-	struct groups g = { 0 };
 	char *base = NULL;
 	int code = parse(&job, argc, argv);
 
@@ -97,8 +97,7 @@ static int run(int argc, char **argv)
 		job.printer.table.base = base = path_base_of(argv[optind]);
 	if (!code)
 		code = job.everywhere ? run_everywhere(&job, argv[optind]) :
-					list(&job, &g);
-	groups_close(&g);
+					list(&job);
 	free(base);
 	groups_asking_release(&job.asking);
 	return code;

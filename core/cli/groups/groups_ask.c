@@ -95,7 +95,7 @@ int name_list_find(struct name_list *l, struct mount *out)
 	return EXIT_OK;
 }
 
-int groups_asking_begin(struct groups_asking *a, struct groups *g)
+static int ask_mount(struct groups_asking *a)
 {
 	int code = name_list_find(&a->within, &a->mount), err;
 
@@ -114,52 +114,43 @@ int groups_asking_begin(struct groups_asking *a, struct groups *g)
 	a->wish.across_count = a->across.count;
 	a->wish.keep = a->keep.names;
 	a->wish.keep_count = a->keep.count;
-	err = groups_ask(g, &a->wish, a->mount.root, a->mount.listings);
-	return err ? groups_asking_failed(a, err) : EXIT_OK;
+	err = groups_ask(&a->groups, &a->wish, a->mount.root,
+			 a->mount.listings);
+	return err ? groups_asking_failed(a, err, "") : EXIT_OK;
 }
 
-int groups_asking_failed(const struct groups_asking *a, int err)
+int groups_asking_begin(struct groups_asking *a)
 {
-	return err == -EINVAL ?
-		       cli_complain(
-			       a->mount.root,
-			       "its kinfs is too old to search for groups") :
-		       cli_complain_errno(a->mount.root, err);
+	if (!a->file)
+		return ask_mount(a);
+	a->in = strcmp(a->file, "-") ? fopen(a->file, "re") : stdin;
+	if (!a->in)
+		return cli_complain_errno(a->file, -errno);
+	groups_read(&a->groups, a->in);
+	return EXIT_OK;
 }
 
-int groups_file_open(const char *path, struct groups *g, FILE **file_out)
+int groups_asking_failed(const struct groups_asking *a, int err,
+			 const char *then)
 {
-	FILE *file = strcmp(path, "-") ? fopen(path, "re") : stdin;
-
-	*g = (struct groups){ 0 };
-	*file_out = file;
-	if (!file)
-		return -errno;
-	groups_read(g, file);
-	return 0;
-}
-
-void groups_file_close(struct groups *g, FILE *file)
-{
-	groups_close(g);
-	if (file && file != stdin)
-		(void)fclose(file);
-}
-
-int groups_file_failed(const char *path, const struct groups *g, int err,
-		       const char *then)
-{
-	return err == -EINVAL ?
-		       cli_complain(
-			       path,
-			       "line %zu is not a group as kin groups --json "
-			       "prints it; %s",
-			       g->file.number, then) :
-		       cli_complain_errno(path, err);
+	if (err == -EINVAL && a->file)
+		return cli_complain(
+			a->file,
+			"line %zu is not a group as kin groups --json prints "
+			"it; %s",
+			a->groups.file.number, then);
+	if (err == -EINVAL)
+		return cli_complain(
+			a->mount.root,
+			"its kinfs is too old to search for groups");
+	return cli_complain_errno(a->file ? a->file : a->mount.root, err);
 }
 
 void groups_asking_release(struct groups_asking *a)
 {
+	groups_close(&a->groups);
+	if (a->in && a->in != stdin)
+		(void)fclose(a->in);
 	filter_release(&a->wish.filter);
 	name_list_release(&a->within);
 	name_list_release(&a->across);

@@ -5,7 +5,8 @@
 #include "core/cli/cli.h"
 #include "core/act/groups/groups.h"
 
-/* Which groups a command asks a mount for: kin groups, kin report. */
+/* Where the groups of a command come from, and which ones: those of a mount, or
+ * of a file that kin groups --json printed. */
 
 /* Owned strings. */
 struct name_list {
@@ -29,7 +30,10 @@ struct groups_asking {
 	struct best best; /* limit: of groups */
 	/* As given, then relative to the root of the mount. */
 	struct name_list within, across, keep;
+	const char *file;   /* instead of a mount; "-": standard input */
 	struct mount mount; /* of the first operand */
+	FILE *in;           /* of file */
+	struct groups groups;
 };
 
 #define GROUPS_ASKING_OPTIONS                                                \
@@ -57,22 +61,14 @@ int groups_asking_keep(void *asking, const char *text);
 int groups_asking_operands(struct groups_asking *a,
 			   const struct command *command, char **operands);
 
-/* Finds the mount and asks it.  g is to be closed in any case, and zeroed
- * before. */
-int groups_asking_begin(struct groups_asking *a, struct groups *g);
+/* Opens the file, or finds the mount and asks it; then progress_groups_next()
+ * has a->groups one after the other.  An exit code, after a message; to be
+ * released in any case. */
+int groups_asking_begin(struct groups_asking *a);
 
-/* What kin groups --json printed, in a file or on standard input ("-").  0 or a
- * negative errno; to be closed in any case. */
-int groups_file_open(const char *path, struct groups *g, FILE **file_out);
-void groups_file_close(struct groups *g, FILE *file);
-
-/* A message for an error of groups_next(), and what did not happen then.
- * EXIT_FAILED. */
-int groups_file_failed(const char *path, const struct groups *g, int err,
-		       const char *then);
-
-/* The same of a mount. */
-int groups_asking_failed(const struct groups_asking *a, int err);
+/* A message for an error of that, and what did not happen then.  EXIT_FAILED. */
+int groups_asking_failed(const struct groups_asking *a, int err,
+			 const char *then);
 void groups_asking_release(struct groups_asking *a);
 
 #endif

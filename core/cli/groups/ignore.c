@@ -127,20 +127,19 @@ static int change_group(struct ignore_job *job, const struct found_group *group)
 
 static int change_groups(struct ignore_job *job)
 {
-	struct groups g;
-	int err;
+	struct groups_asking asking = { .file = "-" };
+	int code = groups_asking_begin(&asking), err = 0;
 
-	groups_read(&g, stdin);
-	while ((err = groups_next(&g)) > 0) {
-		err = change_group(job, &g.group);
+	while (!code && (err = groups_next(&asking.groups)) > 0) {
+		err = change_group(job, &asking.groups.group);
 		if (err)
 			break;
 	}
 	if (err)
-		(void)groups_file_failed("standard input", &g, err,
-					 "nothing was changed");
-	groups_close(&g);
-	return err ? EXIT_FAILED : EXIT_OK;
+		code = groups_asking_failed(&asking, err,
+					    "nothing was changed");
+	groups_asking_release(&asking);
+	return code;
 }
 
 /* ---- the file ---- */

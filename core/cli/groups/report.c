@@ -15,8 +15,6 @@
 struct report_job {
 	struct groups_asking asking; /* first */
 	const char *out;             /* as given; "-": standard output */
-	const char *from;            /* --from, or NULL */
-	struct groups groups;
 	struct report *report;
 };
 
@@ -41,14 +39,15 @@ static int parse(struct report_job *job, int argc, char **argv)
 	if (!job->out)
 		return cli_usage_error(&command_report,
 				       "-o FILE: where is it to be written?");
-	if (job->from && (optind < argc || has_wishes(&job->asking)))
+	if (job->asking.file && (optind < argc || has_wishes(&job->asking)))
 		return cli_usage_error(
 			&command_report,
 			"--from has the groups already: it takes "
 			"neither a mount nor other options");
-	return job->from ? EXIT_OK :
-			   groups_asking_operands(&job->asking, &command_report,
-						  argv + optind);
+	return job->asking.file ?
+		       EXIT_OK :
+		       groups_asking_operands(&job->asking, &command_report,
+					      argv + optind);
 }
 
 enum { ASKED = 128 }; /* directories */
@@ -129,56 +128,33 @@ static int ask_mount(struct report_job *job)
 
 /* ---- groups ---- */
 
-/* A negative errno, or the end. */
-static int take_groups(struct report_job *job)
+static int read_groups(struct report_job *job)
 {
-	int event;
+	struct groups_asking *a = &job->asking;
+	struct groups *g = &a->groups;
+	int code = groups_asking_begin(a), event = 0;
 
-	while ((event = progress_groups_next(
-			&job->groups, "searching for groups", false)) > 0) {
-		if (job->asking.best.limit &&
-		    job->groups.totals.groups > job->asking.best.limit)
+	while (!code && (event = progress_groups_next(g, "searching for groups",
+						      false)) > 0) {
+		if (a->best.limit && g->totals.groups > a->best.limit)
 			continue;
-		event = report_take(job->report, &job->groups);
+		event = report_take(job->report, g);
 		if (event)
 			break;
 	}
 	progress_clear();
-	return event;
-}
-
-static int read_file(struct report_job *job)
-{
-	FILE *in;
-	int err = groups_file_open(job->from, &job->groups, &in);
-
-	if (!err)
-		err = take_groups(job);
-	if (err == -ENODEV)
-		cli_complain(
-			job->from,
+	if (event == -ENODEV)
+		return cli_complain(
+			a->file,
 			"line %zu: its groups are of another mount than %s; "
 			"no report was written",
-			job->groups.file.number, report_root(job->report));
-	else if (err)
-		(void)groups_file_failed(job->from, &job->groups, err,
-					 "no report was written");
-	if (in && in != stdin)
-		(void)fclose(in);
-	return err ? EXIT_FAILED : EXIT_OK;
-}
-
-static int read_mount(struct report_job *job)
-{
-	int code = groups_asking_begin(&job->asking, &job->groups), err;
-
-	if (code)
+			g->file.number, report_root(job->report));
+	if (event)
+		return groups_asking_failed(a, event, "no report was written");
+	if (code || a->file)
 		return code;
-	err = take_groups(job);
-	if (err)
-		return groups_asking_failed(&job->asking, err);
-	if (job->groups.totals.incomplete)
-		cli_complain_incomplete(job->asking.mount.root);
+	if (g->totals.incomplete)
+		cli_complain_incomplete(a->mount.root);
 	return ask_mount(job);
 }
 
@@ -191,15 +167,15 @@ static const char incomplete[] =
 
 static int write_page(struct report_job *job)
 {
-	const struct groups_totals *t = &job->groups.totals;
+	const struct groups_totals *t = &job->asking.groups.totals;
 	const struct report_about about = {
-		.root = job->from ? report_root(job->report) :
-				    job->asking.mount.root,
+		.root = job->asking.file ? report_root(job->report) :
+					   job->asking.mount.root,
 		.notice = t->incomplete ? incomplete : NULL,
 		.threshold = t->threshold,
-		.wish = job->from ? NULL : &job->asking.wish,
+		.wish = job->asking.file ? NULL : &job->asking.wish,
 		.made = time(NULL),
-		.from_mount = !job->from,
+		.from_mount = !job->asking.file,
 	};
 	int err;
 
@@ -217,14 +193,14 @@ static int make(struct report_job *job)
 	if (!err && !(job->report = report_new()))
 		err = -ENOMEM;
 	if (!err)
-		code = job->from ? read_file(job) : read_mount(job);
+		code = read_groups(job);
 	if (!err && !code)
 		err = write_page(job);
 	if (err)
 		cli_complain_errno(job->out, err);
-	return err || code                   ? EXIT_FAILED :
-	       job->groups.totals.incomplete ? EXIT_INCOMPLETE :
-					       EXIT_OK;
+	return err || code                          ? EXIT_FAILED :
+	       job->asking.groups.totals.incomplete ? EXIT_INCOMPLETE :
+						      EXIT_OK;
 }
 
 static int run(int argc, char **argv)
@@ -235,7 +211,6 @@ static int run(int argc, char **argv)
 	if (!code)
 		code = make(&job);
 	report_free(job.report);
-	groups_close(&job.groups);
 	groups_asking_release(&job.asking);
 	return code;
 }
@@ -245,7 +220,7 @@ static const struct option_row options[] = {
 	  OPTION_TEXT(struct report_job, out) },
 	{ "from", 0, "GROUPS",
 	  "what kin groups --json printed, instead of a mount",
-	  OPTION_TEXT(struct report_job, from) },
+	  OPTION_TEXT(struct report_job, asking.file) },
 	GROUPS_ASKING_OPTIONS,
 	{ 0 },
 };
