@@ -516,20 +516,18 @@ static int share_runs(struct matcher *m, int directory, uint64_t *gain_out)
 	return err;
 }
 
-int dedup_share(const struct dedup_pair *pair, bool equal, bool apply,
+int dedup_share(int keep, int replace, int directory, bool equal, bool apply,
 		struct dedup_sharing *out)
 {
-	const struct dedup_view *keep = &pair->keep.view[0],
-				*replace = &pair->replace.view[0];
-	struct matcher m = {
-		.keep = keep->fd,
-		.replace = replace->fd,
-		.keep_size = (uint64_t)keep->st.st_size,
-		.replace_size = (uint64_t)replace->st.st_size,
-		.equal = equal,
-	};
-	int err = read_extents(m.keep, m.keep_size, &m.keep_map);
+	struct matcher m = { .keep = keep, .replace = replace, .equal = equal };
+	struct stat a, b;
+	int err = fstat(keep, &a) || fstat(replace, &b) ? -errno : 0;
 
+	if (err)
+		return err;
+	m.keep_size = (uint64_t)a.st_size;
+	m.replace_size = (uint64_t)b.st_size;
+	err = read_extents(m.keep, m.keep_size, &m.keep_map);
 	if (!err)
 		err = read_extents(m.replace, m.replace_size, &m.replace_map);
 	if (!err)
@@ -537,7 +535,7 @@ int dedup_share(const struct dedup_pair *pair, bool equal, bool apply,
 	if (!err)
 		out->gain = drop_short_runs(&m);
 	if (!err && apply)
-		err = share_runs(&m, pair->replace.directory, &out->gain);
+		err = share_runs(&m, directory, &out->gain);
 	free(m.keep_map.extents);
 	free(m.replace_map.extents);
 	free(m.slots);

@@ -19,13 +19,12 @@
  *                  each file that is to be made of another one
  *   open.c         opens files without following symbolic links; finds the
  *                  file below a kinfs mount
- *   inspect.c      the two files of a step, open and watched, and why it must
- *                  not be done: asked for a plan and the deed
- *   compare.c      are the bytes of two files equal?  attributes
- *   apply.c        one step: asks, then replaces all names of one file
+ *   step.c         one step: opens both files, says why it must not be done,
+ *                  asked for a plan and the deed, and replaces all names of one
+ *   content.c      hashes, copies, attributes
  *   blocks.c       shares equal blocks
  *   journal.c      what was done, written and synced before it is done; taken
- *                  back; the step that a run was killed in is ended
+ *                  back, also the step that a run was killed in
  *
  * All names (hard links) of a file go in one step: a file that keeps a name
  * keeps its blocks.  A file with a name that no group lists is left alone.
@@ -67,17 +66,6 @@ static inline bool dedup_is_sharing(enum dedup_method method)
 /* "hardlink", ... */
 extern const char *const dedup_method_names[DEDUP_METHODS];
 
-/* The kinfs mount that the last path was in, remembered for the next one.  The
- * kernel shares blocks below a mount, and knows there which processes have a
- * file open. */
-struct dedup_mount {
-	char *root, *source; /* owned */
-	dev_t none;          /* a device that is no kinfs mount */
-	bool has_none;
-};
-
-void dedup_mount_release(struct dedup_mount *m);
-
 /* Of a path that is left alone, the reason. */
 typedef void dedup_tell(void *arg, const char *path, const char *reason);
 
@@ -89,9 +77,8 @@ struct dedup_rules {
 	const char *const *directories;
 	size_t directory_count;
 	struct filter filter;
-	bool internal;             /* also files for which keep_is_internal() */
-	bool force_metadata;       /* also if owners or metadata differ */
-	struct dedup_mount *mount; /* borrowed; NULL: no path is in one */
+	bool internal;       /* also files for which keep_is_internal() */
+	bool force_metadata; /* also if owners or metadata differ */
 };
 
 /* ---- plan.c ---- */
@@ -108,11 +95,20 @@ struct dedup_file {
 	size_t keep; /* the file that it is to be made of; SIZE_MAX: it stays */
 };
 
+/* The kinfs mount that the last path was in, remembered for the next one.  The
+ * kernel shares blocks below a mount, and knows there which processes have a
+ * file open. */
+struct dedup_mount {
+	char *root, *source; /* owned; source NULL: it is not told */
+};
+
 struct dedup_plan {
+	struct dedup_rules rules;
 	struct dedup_file *files; /* owned */
 	size_t file_count;
 	size_t linked_count; /* paths that are links of the kept file already */
 	void *known;         /* owned; the files by inode: tsearch(3) */
+	struct dedup_mount mount;
 	const char *refused; /* after -EXDEV: the path, of the group */
 	dedup_tell *skip;    /* may be NULL */
 	void *arg;
@@ -127,8 +123,8 @@ struct dedup_plan {
  * they are relative to the current directory, and absolute ones may be anywhere.
  * -EXDEV, -ENOMEM.
  */
-int dedup_plan_add(struct dedup_plan *p, const struct dedup_rules *rules,
-		   const char *root, const struct found_group *group);
+int dedup_plan_add(struct dedup_plan *p, const char *root,
+		   const struct found_group *group);
 
 /* Whether a path is below a directory, by their text. */
 bool dedup_is_below(const char *path, const char *directory);
@@ -145,7 +141,7 @@ struct dedup_journal;
 int dedup_journal_create(const char *path, struct dedup_journal **out);
 void dedup_journal_free(struct dedup_journal *j);
 
-/* ---- apply.c ---- */
+/* ---- step.c ---- */
 
 enum dedup_outcome {
 	DEDUP_DONE,
@@ -171,8 +167,7 @@ struct dedup_result {
  * there is a reason not to.  The steps are taken in the order of the files.
  * Without a journal nothing is changed: the reasons
  * are the same, and out->sharing has what would be. */
-void dedup_apply(const struct dedup_plan *p, size_t replace,
-		 const struct dedup_rules *rules, struct dedup_journal *j,
+void dedup_apply(struct dedup_plan *p, size_t replace, struct dedup_journal *j,
 		 struct dedup_result *out);
 
 struct dedup_undo_counts {

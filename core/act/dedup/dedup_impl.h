@@ -6,11 +6,14 @@
 #include <limits.h>
 
 #include "core/act/dedup/dedup.h"
+#include "core/digest/fingerprint.h"
 
 /* ---- open.c ---- */
 
-/* The path of the file below the mount, to be freed; NULL: it is in none. */
+/* The path of the file below the mount that it is in, to be freed; NULL: it is
+ * in none, or not to be reached there. */
 char *dedup_real_path(struct dedup_mount *m, const char *path);
+void dedup_mount_release(struct dedup_mount *m);
 
 /* Absolute, without "", "." or ".." between the slashes. */
 bool dedup_is_plain_path(const char *path);
@@ -32,75 +35,31 @@ struct dedup_spot {
 	char beside[NAME_MAX + 1];
 };
 
-/* The spots of count paths; close them.  Fails when a directory cannot be
- * opened, unless lenient. */
-int dedup_spots_open(char *const *paths, size_t count, const char *temporary,
-		     bool lenient, struct dedup_spot **out);
+/* The spots of all paths of a step; close them.  Fails when a directory cannot
+ * be opened, unless lenient. */
+struct dedup_record;
+int dedup_spots_open(const struct dedup_record *r, bool lenient,
+		     struct dedup_spot **out);
 void dedup_spots_close(struct dedup_spot *spots, size_t count);
 
 bool dedup_has_inode(int directory, const char *name, ino_t inode);
 
-/* ---- inspect.c ---- */
+/* ---- step.c ---- */
 
-struct dedup_view {
-	int fd;         /* for reading; negative: there is none */
-	struct stat st; /* before the files were compared */
-	bool leased;
-};
-
-struct dedup_side {
-	int directory;    /* that the first name is in */
-	const char *name; /* in it; borrowed from the plan */
-	/* The file by its path; and if that is in a kinfs mount, the one below,
-	 * where the tree below can be reached. */
-	struct dedup_view view[2];
-};
-
-/* Two open files that may be equal. */
-struct dedup_pair {
-	struct dedup_side keep, replace;
-	char xxh128[33]; /* of the content, in hex, once compared */
-	char sha256[65]; /* the same, if that was wanted */
-};
-
-/* Opens both files of a step and says why it must not be done; 0 when nothing
- * is against it.  sha256: work that out, too.  The pair is to be closed in any
- * case. */
-int dedup_inspect(const struct dedup_file *keep,
-		  const struct dedup_file *replace,
-		  const struct dedup_rules *rules, bool sha256,
-		  struct dedup_pair *pair, struct dedup_result *r);
-
-/* Says why a step was not done.  Always -ECANCELED, for callers to return. */
-int dedup_stop(struct dedup_result *r, enum dedup_outcome outcome,
-	       const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-/* Says by an errno why a step was not done; 0 for 0.  action: "cannot be
- * opened", ... */
+/* Says by an errno why a step was not done; 0 for 0, else -ECANCELED, which has
+ * been explained.  action: "cannot be opened", ... */
 int dedup_explain(struct dedup_result *r, const char *action, int err);
 
-void dedup_pair_close(struct dedup_pair *pair);
-
-/* Where content and metadata are, not where the kernel remembers them. */
-const struct dedup_view *dedup_side_view(const struct dedup_side *s);
-
-/* Another program opened one of them for writing, or waits for that. */
-bool dedup_pair_is_broken(const struct dedup_pair *p);
-
-/* Whether neither has changed since: -ESTALE, -ETXTBSY.  renamed: the second
- * was, which moves its ctime. */
-int dedup_pair_check(const struct dedup_pair *p, bool renamed);
-
-/* ---- compare.c ---- */
+/* ---- content.c ---- */
 
 /* pread() of all there is: less than len only at the end of the file. */
 int64_t dedup_read(int fd, void *buffer, size_t len, uint64_t at);
 int dedup_write(int fd, const void *buffer, size_t len, uint64_t at);
 
-/* 0 when the contents are equal; -EILSEQ when not; -ETXTBSY when another
- * program opened one for writing; -ESTALE when one changed meanwhile.  sha256:
- * work that out, too. */
-int dedup_compare_content(struct dedup_pair *p, bool sha256);
+/* XXH128 is what the groups have; SHA-256 is what another user cannot forge.  In
+ * hex; "" for a SHA-256 that was not wanted. */
+int dedup_hash_begin(bool sha256, struct fingerprint **out);
+int dedup_hash_end(struct fingerprint *fp, char xxh128[33], char sha256[65]);
 
 #define DEDUP_CAPABILITY "security.capability"
 
@@ -141,9 +100,10 @@ int dedup_journal_end(struct dedup_journal *j, const struct dedup_record *r,
 
 /* ---- blocks.c ---- */
 
-/* Shares the equal blocks of two files.  equal: the contents are, else
- * -EILSEQ.  Without apply it is only counted. */
-int dedup_share(const struct dedup_pair *pair, bool equal, bool apply,
+/* Shares the equal blocks of two open files.  directory: on the filesystem of
+ * the second one.  equal: the contents are, else -EILSEQ.  Without apply it is
+ * only counted. */
+int dedup_share(int keep, int replace, int directory, bool equal, bool apply,
 		struct dedup_sharing *out);
 
 /* Whether blocks of two files could be shared: 0, -EOPNOTSUPP, -EXDEV, -EPERM.

@@ -525,8 +525,7 @@ static int undo_step(const struct dedup_record *r, bool force, bool killed,
 	struct dedup_result result;
 	bool failed = false, restored = false;
 	size_t i;
-	int fd, err = dedup_spots_open(r->paths, r->path_count, r->temporary,
-				       true, &spots);
+	int fd, err = dedup_spots_open(r, true, &spots);
 
 	if (err)
 		return err;

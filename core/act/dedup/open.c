@@ -78,22 +78,21 @@ int dedup_open_file(const char *path)
 
 /* ---- all names of a file ---- */
 
-int dedup_spots_open(char *const *paths, size_t count, const char *temporary,
-		     bool lenient, struct dedup_spot **out)
+int dedup_spots_open(const struct dedup_record *r, bool lenient,
+		     struct dedup_spot **out)
 {
-	struct dedup_spot *spots = calloc(count, sizeof(*spots)), *s;
+	struct dedup_spot *spots = calloc(r->path_count, sizeof(*spots)), *s;
 	size_t i;
 	int err = spots ? 0 : -ENOMEM;
 
-	for (i = 0; i < count && !err; i++) {
+	for (i = 0; i < r->path_count && !err; i++) {
 		s = &spots[i];
-		s->directory = dedup_open_parent(paths[i], &s->name);
+		s->directory = dedup_open_parent(r->paths[i], &s->name);
 		if (s->directory < 0)
 			err = lenient ? 0 : s->directory;
 		/* Several names in one directory. */
 		(void)snprintf(s->beside, sizeof(s->beside),
-			       i ? "%.200s-%zu" : "%.200s",
-			       temporary ? temporary : "", i);
+			       i ? "%.200s-%zu" : "%.200s", r->temporary, i);
 	}
 	if (err) {
 		dedup_spots_close(spots, i);
@@ -130,40 +129,21 @@ void dedup_mount_release(struct dedup_mount *m)
 	*m = (struct dedup_mount){ 0 };
 }
 
-/* Finds the mount of a path; false when it is in none. */
-static bool find(struct dedup_mount *m, const char *path)
-{
-	struct mount mount = { 0 };
-	struct stat st;
-
-	if (lstat(path, &st) || (m->has_none && m->none == st.st_dev))
-		return false;
-	if (!mount_find(path, &mount)) {
-		free(m->root);
-		free(m->source);
-		m->root = strdup(mount.root);
-		m->source = mount_get_place(&mount, NULL, "source");
-	} else {
-		m->has_none = true;
-		m->none = st.st_dev;
-	}
-	mount_release(&mount);
-	return !m->has_none || m->none != st.st_dev;
-}
-
 char *dedup_real_path(struct dedup_mount *m, const char *path)
 {
-	size_t len = m && m->root ? strlen(m->root) : 0;
+	struct mount mount = { 0 };
 	char *real = NULL;
 
-	if (!m)
-		return NULL;
-	if (!len || strncmp(path, m->root, len) || path[len] != '/') {
-		if (!find(m, path) || !m->root || !m->source)
+	if (!m->root || !dedup_is_below(path, m->root)) {
+		if (mount_find(path, &mount))
 			return NULL;
-		len = strlen(m->root);
+		dedup_mount_release(m);
+		m->root = strdup(mount.root);
+		m->source = mount_get_place(&mount, NULL, "source");
+		mount_release(&mount);
 	}
-	if (asprintf(&real, "%s%s", m->source, path + len) < 0)
+	if (!m->root || !m->source ||
+	    asprintf(&real, "%s%s", m->source, path + strlen(m->root)) < 0)
 		return NULL;
 	return real;
 }

@@ -60,20 +60,6 @@ static struct known *find_known(struct dedup_plan *p, const struct stat *st)
 	return found ? *found : NULL;
 }
 
-static int add_name(struct dedup_file *f, const char *path)
-{
-	char **paths = array_with_room(f->paths, f->path_count, sizeof(*paths));
-
-	if (!paths)
-		return -ENOMEM;
-	f->paths = paths;
-	paths[f->path_count] = strdup(path);
-	if (!paths[f->path_count])
-		return -ENOMEM;
-	f->path_count++;
-	return 0;
-}
-
 /* Without following symbolic links; 0 or a negative errno. */
 static int stat_file(const char *path, struct stat *out)
 {
@@ -98,10 +84,10 @@ struct btrfs_info {
 
 /* A mount shows one device, whatever is below.  The subvolumes of btrfs have a
  * device number each, and share blocks. */
-static uint64_t find_filesystem(const struct dedup_rules *rules,
-				const char *path, const struct stat *st)
+static uint64_t find_filesystem(struct dedup_plan *p, const char *path,
+				const struct stat *st)
 {
-	char *real = dedup_real_path(rules->mount, path);
+	char *real = dedup_real_path(&p->mount, path);
 	const char *at = real ? real : path;
 	uint64_t device = st->st_dev;
 	struct btrfs_info info = { 0 };
@@ -111,7 +97,7 @@ static uint64_t find_filesystem(const struct dedup_rules *rules,
 
 	if (real && !lstat(real, &below))
 		device = below.st_dev;
-	if (dedup_is_sharing(rules->method) && !statfs(at, &fs) &&
+	if (dedup_is_sharing(p->rules.method) && !statfs(at, &fs) &&
 	    fs.f_type == BTRFS_SUPER_MAGIC) {
 		fd = dedup_open_file(at);
 		if (fd >= 0 && !ioctl(fd, BTRFS_INFO, &info))
@@ -137,68 +123,56 @@ static const char *why_not(const struct dedup_plan *p,
 	return NULL;
 }
 
-static int add_file(struct dedup_plan *p, const struct dedup_rules *rules,
-		    const struct found_member *m, const struct stat *st,
-		    const char *path)
+/* Adds the absolute path of a file, which it takes. */
+static int add_path(struct dedup_plan *p, const struct found_member *m,
+		    size_t first, const struct stat *st, char *path)
 {
-	struct dedup_file *files =
-		array_with_room(p->files, p->file_count, sizeof(*files));
+	struct known *known = find_known(p, st);
+	struct dedup_file *files = p->files;
+	char **paths = NULL;
 
-	if (!files)
+	if (known && known->file == SIZE_MAX &&
+	    (files = array_with_room(files, p->file_count, sizeof(*files)))) {
+		p->files = files;
+		known->file = p->file_count++;
+		files += known->file;
+		*files = (struct dedup_file){
+			.st = *st,
+			.filesystem = p->rules.method == DEDUP_REMOVE ?
+					      0 :
+					      find_filesystem(p, path, st),
+			.keep = SIZE_MAX,
+		};
+		memcpy(files->xxh128, m->xxh128, sizeof(files->xxh128));
+	} else if (known && known->file < first) {
+		/* An earlier member has it: the list has a group twice. */
+		free(path);
+		return 0;
+	} else if (known && files) {
+		files += known->file;
+	}
+	if (known && files)
+		paths = array_with_room(files->paths, files->path_count,
+					sizeof(*paths));
+	if (!paths) {
+		free(path);
 		return -ENOMEM;
-	p->files = files;
-	files += p->file_count++;
-	*files = (struct dedup_file){
-		.st = *st,
-		.filesystem = rules->method == DEDUP_REMOVE ?
-				      0 :
-				      find_filesystem(rules, path, st),
-		.keep = SIZE_MAX,
-	};
-	memcpy(files->xxh128, m->xxh128, sizeof(files->xxh128));
-	return add_name(files, path);
+	}
+	files->paths = paths;
+	paths[files->path_count++] = path;
+	return 0;
 }
 
-/* Adds the absolute path of a file that may be used. */
-static int add_path(struct dedup_plan *p, const struct dedup_rules *rules,
-		    const struct found_member *m, size_t first,
-		    const char *path)
+/* Adds a name as a group has it, if the file may be used.  base: what it is
+ * relative to; root: what it must not lead out of, or NULL. */
+static int add_listed(struct dedup_plan *p, const struct found_member *m,
+		      size_t first, const char *base, const char *root,
+		      const char *name)
 {
 	const char *reason;
-	struct known *known;
 	struct stat st;
-	int err = stat_file(path, &st);
-
-	if (err)
-		reason = err == -ELOOP ? "a directory of its path is a "
-					 "symbolic link" :
-					 err_text(err);
-	else
-		reason = why_not(p, m, first, &st);
-	if (reason) {
-		skip(p, path, reason);
-		return 0;
-	}
-	if (!st.st_size || (uint64_t)st.st_size < rules->filter.min_size)
-		return 0;
-	known = find_known(p, &st);
-	if (!known)
-		return -ENOMEM;
-	if (known->file == SIZE_MAX) {
-		known->file = p->file_count;
-		return add_file(p, rules, m, &st, path);
-	}
-	/* Else an earlier member has it: the list has a group twice. */
-	return known->file < first ? 0 : add_name(&p->files[known->file], path);
-}
-
-/* Adds a name as a group has it. */
-static int add_listed(struct dedup_plan *p, const struct dedup_rules *rules,
-		      const char *root, const struct found_member *m,
-		      size_t first, const char *name)
-{
-	char *directory = NULL, *absolute = NULL;
-	int err = 0;
+	char *path;
+	int err;
 
 	if (!text_is_plain_path(*name == '/' ? name + 1 : name) ||
 	    (root && *name == '/' && !dedup_is_below(name, root))) {
@@ -206,17 +180,24 @@ static int add_listed(struct dedup_plan *p, const struct dedup_rules *rules,
 		return -EXDEV;
 	}
 	if (*name == '/')
-		return add_path(p, rules, m, first, name);
-	directory = root ? strdup(root) : getcwd(NULL, 0);
-	if (!directory ||
-	    asprintf(&absolute, "%s/%s",
-		     strcmp(directory, "/") ? directory : "", name) < 0)
-		err = -ENOMEM;
-	if (!err)
-		err = add_path(p, rules, m, first, absolute);
-	free(directory);
-	free(absolute);
-	return err;
+		base = "";
+	if (asprintf(&path, "%s%s%s", strcmp(base, "/") ? base : "",
+		     *name == '/' ? "" : "/", name) < 0)
+		return -ENOMEM;
+	err = stat_file(path, &st);
+	if (err)
+		reason = err == -ELOOP ? "a directory of its path is a "
+					 "symbolic link" :
+					 err_text(err);
+	else
+		reason = why_not(p, m, first, &st);
+	if (!reason && st.st_size &&
+	    (uint64_t)st.st_size >= p->rules.filter.min_size)
+		return add_path(p, m, first, &st, path);
+	if (reason)
+		skip(p, path, reason);
+	free(path);
+	return 0;
 }
 
 bool dedup_is_below(const char *path, const char *directory)
@@ -270,9 +251,10 @@ static int compare_files(const void *a, const void *b, void *order)
 }
 
 /* Adds those of the files that are regular files of one size, in order. */
-static int add_files(struct dedup_plan *p, const struct dedup_rules *rules,
-		     const char *root, const struct found_member *m)
+static int add_files(struct dedup_plan *p, const char *base, const char *root,
+		     const struct found_member *m)
 {
+	const struct dedup_rules *rules = &p->rules;
 	enum keep_order order = rules->keep;
 	size_t first = p->file_count, i, k;
 	const char *name;
@@ -285,7 +267,7 @@ static int add_files(struct dedup_plan *p, const struct dedup_rules *rules,
 		    !filter_takes(&rules->filter, f->path, UINT64_MAX))
 			continue;
 		for (k = 0; !err && (name = found_file_name(f, k)); k++)
-			err = add_listed(p, rules, root, m, first, name);
+			err = add_listed(p, m, first, base, root, name);
 	}
 	for (i = first; i < p->file_count; i++)
 		finish_file(&p->files[i], rules);
@@ -314,8 +296,7 @@ static void share_alike(struct dedup_plan *p, size_t head, size_t other)
 /* Extents and links are shared within one filesystem only: the first file of
  * each stays for the others to be made of.  *head_io: of the group, to share
  * blocks with; SIZE_MAX: none yet. */
-static void choose(struct dedup_plan *p, const struct dedup_rules *rules,
-		   size_t first, size_t *head_io)
+static void choose(struct dedup_plan *p, size_t first, size_t *head_io)
 {
 	const size_t end = p->file_count;
 	size_t i, keep = first;
@@ -329,7 +310,7 @@ static void choose(struct dedup_plan *p, const struct dedup_rules *rules,
 		}
 		keep = i;
 		p->linked_count += f->path_count - 1;
-		if (rules->method == DEDUP_BLOCKS && *head_io != SIZE_MAX)
+		if (p->rules.method == DEDUP_BLOCKS && *head_io != SIZE_MAX)
 			share_alike(p, *head_io, i);
 		else if (end - first > 1 &&
 			 (i + 1 == end || f[1].filesystem != f->filesystem))
@@ -339,23 +320,24 @@ static void choose(struct dedup_plan *p, const struct dedup_rules *rules,
 	}
 }
 
-int dedup_plan_add(struct dedup_plan *p, const struct dedup_rules *rules,
-		   const char *root, const struct found_group *group)
+int dedup_plan_add(struct dedup_plan *p, const char *root,
+		   const struct found_group *group)
 {
-	size_t head = SIZE_MAX, first, i;
-	int err = 0;
+	char *base = root ? strdup(root) : getcwd(NULL, 0);
+	const struct found_member *m = group->members;
+	size_t head = SIZE_MAX, first;
+	int err = base ? 0 : -ENOMEM;
 
-	for (i = 0; i < group->count && !err; i++) {
-		const struct found_member *m = &group->members[i];
-
-		if (rules->method != DEDUP_BLOCKS && m->file_count == 1 &&
+	for (; m < group->members + group->count && !err; m++) {
+		if (p->rules.method != DEDUP_BLOCKS && m->file_count == 1 &&
 		    !m->files->link_count)
 			continue;
 		first = p->file_count;
-		err = add_files(p, rules, root, m);
+		err = add_files(p, base, root, m);
 		if (!err)
-			choose(p, rules, first, &head);
+			choose(p, first, &head);
 	}
+	free(base);
 	return err;
 }
 
@@ -371,5 +353,6 @@ void dedup_plan_release(struct dedup_plan *p)
 	}
 	free(p->files);
 	tdestroy(p->known, free);
+	dedup_mount_release(&p->mount);
 	*p = (struct dedup_plan){ .skip = p->skip, .arg = p->arg };
 }

@@ -21,7 +21,6 @@
 #include "core/cli/table.h"
 
 struct dedup_job {
-	struct dedup_rules rules;
 	struct name_list keep; /* directories */
 	const char *undo;      /* a journal */
 	const char *wanted_journal;
@@ -30,7 +29,6 @@ struct dedup_job {
 	int threshold;      /* of --blocks; 0: the mount's */
 	bool apply, blocks, has_method;
 	struct dedup_plan plan;
-	struct dedup_mount mount;
 	size_t done, left;
 	uint64_t bytes; /* set free by what was done, or what would be */
 };
@@ -66,10 +64,10 @@ static int print_step(struct dedup_job *job, const struct dedup_file *f,
 		      const struct dedup_result *r, uint64_t bytes)
 {
 	const char *root = job->table.output.json ? NULL : "/";
-	const bool sharing = dedup_is_sharing(job->rules.method),
+	const bool sharing = dedup_is_sharing(job->plan.rules.method),
 		   done = r->outcome == DEDUP_DONE;
 	const struct cell cells[] = {
-		cell_word(dedup_method_names[job->rules.method]),
+		cell_word(dedup_method_names[job->plan.rules.method]),
 		cell_flag(job->apply && done),
 		cell_number((int64_t)bytes),
 		cell_number(sharing ? (int64_t)r->sharing.shared : -1),
@@ -91,9 +89,9 @@ static int do_step(struct dedup_job *job, size_t file, struct dedup_journal *j,
 	struct dedup_result r = { 0 };
 	uint64_t bytes = 0;
 
-	dedup_apply(&job->plan, file, &job->rules, j, &r);
+	dedup_apply(&job->plan, file, j, &r);
 	*stop_out = r.outcome == DEDUP_STOP;
-	if (dedup_is_sharing(job->rules.method))
+	if (dedup_is_sharing(job->plan.rules.method))
 		bytes = r.sharing.gain;
 	else if (r.outcome == DEDUP_DONE)
 		bytes = (uint64_t)f->st.st_blocks * 512;
@@ -206,8 +204,8 @@ static void catch_interrupts(void)
 
 static int print_end(const struct dedup_job *job)
 {
-	const char *method = dedup_method_names[job->rules.method];
-	const bool sharing = dedup_is_sharing(job->rules.method);
+	const char *method = dedup_method_names[job->plan.rules.method];
+	const bool sharing = dedup_is_sharing(job->plan.rules.method);
 	char size[TEXT_SIZE_ROOM];
 	json_t *totals;
 
@@ -265,7 +263,7 @@ static int run_plan(struct dedup_job *job)
 	if (code)
 		return code;
 	job->table.columns = columns;
-	job->table.output.verbose = dedup_is_sharing(job->rules.method);
+	job->table.output.verbose = dedup_is_sharing(job->plan.rules.method);
 	if (job->apply)
 		catch_interrupts();
 	for (i = 0; i < job->plan.file_count && !code && !stopped; i++) {
@@ -295,7 +293,7 @@ static void tell_undo(void *arg, const char *path, const char *reason)
 static int take_back(const struct dedup_job *job)
 {
 	struct dedup_undo_counts n;
-	int code, err = dedup_undo(job->undo, job->rules.force_metadata,
+	int code, err = dedup_undo(job->undo, job->plan.rules.force_metadata,
 				   tell_undo, NULL, &n);
 
 	if (err == -EINVAL)
@@ -334,7 +332,7 @@ static int take_how(void *arg, const char *text)
 	for (i = 0; i <= DEDUP_REMOVE; i++)
 		if (!strcmp(text, dedup_method_names[i])) {
 			job->has_method = true;
-			job->rules.method = (enum dedup_method)i;
+			job->plan.rules.method = (enum dedup_method)i;
 			return EXIT_OK;
 		}
 	return cli_usage_error(&command_dedup,
@@ -347,7 +345,7 @@ static int take_keep(void *arg, const char *text)
 	struct dedup_job *job = arg;
 	char *path;
 
-	if (keep_order_parse(text, &job->rules.keep))
+	if (keep_order_parse(text, &job->plan.rules.keep))
 		return EXIT_OK;
 	path = realpath(text, NULL);
 	return path ? name_list_add(&job->keep, path) :
@@ -365,7 +363,7 @@ static int parse_dedup(struct dedup_job *job, int argc, char **argv)
 				       "--undo takes a journal and "
 				       "no groups");
 	if (job->blocks && job->has_method &&
-	    job->rules.method != DEDUP_REFLINK)
+	    job->plan.rules.method != DEDUP_REFLINK)
 		return cli_usage_error(
 			&command_dedup,
 			"--blocks shares blocks: it goes with --how "
@@ -376,7 +374,7 @@ static int parse_dedup(struct dedup_job *job, int argc, char **argv)
 			"a mount or one file of groups is needed: "
 			"what kin groups --json printed, or -");
 	if (job->blocks)
-		job->rules.method = DEDUP_BLOCKS;
+		job->plan.rules.method = DEDUP_BLOCKS;
 	return EXIT_OK;
 }
 
@@ -385,9 +383,11 @@ static int parse_dedup(struct dedup_job *job, int argc, char **argv)
 /* The groups of a mount, or of a file. */
 static int read_groups(struct dedup_job *job, char **operands)
 {
-	struct groups_asking asking = { .wish = { .exact = !job->blocks,
-						  .vcs = job->rules.internal },
-					.best.threshold = job->threshold };
+	struct groups_asking asking = {
+		.wish = { .exact = !job->blocks,
+			  .vcs = job->plan.rules.internal },
+		.best.threshold = job->threshold
+	};
 	struct groups *from = &asking.groups;
 	struct stat st;
 	int code = EXIT_OK, event = 0;
@@ -404,8 +404,7 @@ static int read_groups(struct dedup_job *job, char **operands)
 		code = groups_asking_begin(&asking);
 	while (!code && (event = progress_groups_next(
 				 from, "searching for copies", false)) > 0) {
-		event = dedup_plan_add(&job->plan, &job->rules, from->root,
-				       &from->group);
+		event = dedup_plan_add(&job->plan, from->root, &from->group);
 		if (event)
 			break;
 	}
@@ -438,7 +437,7 @@ static int check_directories(const struct dedup_job *job)
 	size_t i, k;
 	bool used;
 
-	for (i = 0; i < job->rules.directory_count; i++) {
+	for (i = 0; i < job->plan.rules.directory_count; i++) {
 		used = !job->plan.file_count;
 		for (f = job->plan.files; f < end && !used; f++)
 			for (k = 0; k < f->path_count && !used; k++)
@@ -460,9 +459,8 @@ static int make_plan(struct dedup_job *job, char **operands)
 
 	job->plan.skip = tell_skipped;
 	job->plan.arg = job;
-	job->rules.mount = &job->mount;
-	job->rules.directories = job->keep.names;
-	job->rules.directory_count = job->keep.count;
+	job->plan.rules.directories = job->keep.names;
+	job->plan.rules.directory_count = job->keep.count;
 	code = read_groups(job, operands);
 	if (!code)
 		code = check_directories(job);
@@ -488,12 +486,11 @@ static int run_dedup(int argc, char **argv)
 		code = take_back(&job);
 	else if (!code && !(code = make_plan(&job, argv + optind)))
 		code = run_plan(&job);
-	dedup_plan_release(&job.plan);
 	name_list_release(&job.keep);
 	free((char *)job.table.base);
 	free(job.journal);
-	filter_release(&job.rules.filter);
-	dedup_mount_release(&job.mount);
+	filter_release(&job.plan.rules.filter);
+	dedup_plan_release(&job.plan);
 	return !code && job.left ? EXIT_FAILED : code;
 }
 
@@ -508,13 +505,13 @@ static const struct option_row options[] = {
 	  "which one stays (oldest); all below a DIR stay",
 	  OPTION_TAKE(take_keep) },
 	{ "vcs", 0, NULL, "also below .git and the like, and in caches",
-	  OPTION_FLAG(struct dedup_job, rules.internal) },
+	  OPTION_FLAG(struct dedup_job, plan.rules.internal) },
 	{ "threshold", 0, "N",
 	  "with --blocks, least score with the head of a group",
 	  OPTION_THRESHOLD(struct dedup_job, threshold) },
-	FILTER_OPTIONS(struct dedup_job, rules.filter),
+	FILTER_OPTIONS(struct dedup_job, plan.rules.filter),
 	{ "force-metadata", 0, NULL, "even if owner, mode or attributes differ",
-	  OPTION_FLAG(struct dedup_job, rules.force_metadata) },
+	  OPTION_FLAG(struct dedup_job, plan.rules.force_metadata) },
 	{ "apply", 0, NULL, "do it; exit status 1 if something was left alone",
 	  OPTION_FLAG(struct dedup_job, apply) },
 	{ "journal", 0, "FILE",

@@ -232,9 +232,10 @@ static inline void plan_names(struct dedup_plan *p,
 
 	skipped[0] = '\0';
 	p->skip = note_skip;
+	p->rules = *by;
 	for (i = 0; i < count; i++)
 		files[i].path = (char *)names[i];
-	assert_int_equal(dedup_plan_add(p, by, top, &group), 0);
+	assert_int_equal(dedup_plan_add(p, top, &group), 0);
 }
 
 /* Of the files that are to be made of others, the one of that number. */
@@ -259,10 +260,9 @@ static inline size_t step_count(const struct dedup_plan *p)
 }
 
 static inline void take_step(struct dedup_plan *p, size_t number,
-			     const struct dedup_rules *by,
 			     struct dedup_journal *j, struct dedup_result *out)
 {
-	dedup_apply(p, (size_t)(step_of(p, number) - p->files), by, j, out);
+	dedup_apply(p, (size_t)(step_of(p, number) - p->files), j, out);
 }
 
 static const char *const all[] = { "bb", "a", "c/d" };
@@ -279,9 +279,10 @@ static inline void apply_plan(struct dedup_plan *p)
 
 	(void)unlink(journal_path);
 	assert_int_equal(dedup_journal_create(journal_path, &j), 0);
+	p->rules = step_rules;
 	for (i = 0; i < step_count(p); i++) {
 		last = (struct dedup_result){ 0 };
-		take_step(p, i, &step_rules, j, &last);
+		take_step(p, i, j, &last);
 	}
 	dedup_journal_free(j);
 	dedup_plan_release(p);

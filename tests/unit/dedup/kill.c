@@ -234,9 +234,8 @@ static enum dedup_method method;
 
 static void apply(void)
 {
-	const struct dedup_rules rules = { .method = method,
-					   .force_metadata = true };
-	struct dedup_plan p = { 0 };
+	struct dedup_plan p = { .rules = { .method = method,
+					   .force_metadata = true } };
 	struct dedup_journal *j = NULL;
 	struct dedup_result r;
 	struct found_file files[COPIES + LINKS] = { 0 };
@@ -255,14 +254,14 @@ static void apply(void)
 					       link_of(set, copy - COPIES));
 			files[copy].path = paths[copy];
 		}
-		(void)dedup_plan_add(&p, &rules, NULL, &group);
+		(void)dedup_plan_add(&p, NULL, &group);
 	}
 	if (dedup_journal_create(journal_path, &j))
 		_exit(2);
 	for (i = 0; i < p.file_count; i++) {
 		if (p.files[i].keep == SIZE_MAX)
 			continue;
-		dedup_apply(&p, i, &rules, j, &r);
+		dedup_apply(&p, i, j, &r);
 		if (r.outcome != DEDUP_DONE)
 			_exit(3);
 	}

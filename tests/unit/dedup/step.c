@@ -195,7 +195,7 @@ IN_TREE(test_the_plan_has_the_reasons_of_the_deed)
 		make[i]();
 		make_plan(&p, DEDUP_HARDLINK);
 		planned = (struct dedup_result){ 0 };
-		take_step(&p, 0, &step_rules, NULL, &planned);
+		take_step(&p, 0, NULL, &planned);
 		assert_int_equal(planned.outcome, DEDUP_SKIPPED);
 		apply_plan(&p);
 		assert_string_equal(planned.reason, last.reason);
@@ -203,7 +203,7 @@ IN_TREE(test_the_plan_has_the_reasons_of_the_deed)
 		assert_int_equal(set_up(state), 0);
 	}
 	make_plan(&p, DEDUP_HARDLINK);
-	take_step(&p, 0, &step_rules, NULL, &planned);
+	take_step(&p, 0, NULL, &planned);
 	assert_int_equal(planned.outcome, DEDUP_DONE);
 	dedup_plan_release(&p);
 	expect_entries(3);

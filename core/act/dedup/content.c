@@ -11,8 +11,6 @@
 #include "core/digest/fingerprint.h"
 #include "core/act/dedup/dedup_impl.h"
 
-enum { CHUNK = 1 << 20 };
-
 /* ---- content ---- */
 
 int64_t dedup_read(int fd, void *buffer, size_t len, uint64_t at)
@@ -45,15 +43,14 @@ int dedup_write(int fd, const void *buffer, size_t len, uint64_t at)
 	return 0;
 }
 
-static int hashes_begin(bool sha256, struct fingerprint **out)
+int dedup_hash_begin(bool sha256, struct fingerprint **out)
 {
 	int err = fingerprint_new(sha256 ? DIGEST_BIT(DIGEST_SHA256) : 0, out);
 
 	return err ? err : fingerprint_begin(*out);
 }
 
-/* In hex; "" for a SHA-256 that was not wanted. */
-static int hashes_end(struct fingerprint *fp, char xxh128[33], char sha256[65])
+int dedup_hash_end(struct fingerprint *fp, char xxh128[33], char sha256[65])
 {
 	struct digest_value sha;
 	struct digests d;
@@ -68,44 +65,14 @@ static int hashes_end(struct fingerprint *fp, char xxh128[33], char sha256[65])
 	return 0;
 }
 
-/* XXH128 is what the groups have; SHA-256 is what another user cannot forge. */
-int dedup_compare_content(struct dedup_pair *p, bool sha256)
-{
-	const int keep = dedup_side_view(&p->keep)->fd;
-	const int replace = dedup_side_view(&p->replace)->fd;
-	struct fingerprint *fp = NULL;
-	char *a = malloc(CHUNK), *b = malloc(CHUNK);
-	int64_t n = CHUNK, m;
-	uint64_t at;
-	int err = a && b ? hashes_begin(sha256, &fp) : -ENOMEM;
-
-	for (at = 0; !err && n == CHUNK; at += CHUNK) {
-		n = dedup_read(keep, a, CHUNK, at);
-		m = dedup_read(replace, b, CHUNK, at);
-		if (n < 0 || m < 0)
-			err = (int)(n < 0 ? n : m);
-		else if (dedup_pair_is_broken(p))
-			err = -ETXTBSY;
-		else if (n != m || memcmp(a, b, (size_t)n) != 0)
-			err = -EILSEQ;
-		else
-			err = fingerprint_update(fp, a, (size_t)n);
-	}
-	if (!err)
-		err = hashes_end(fp, p->xxh128, p->sha256);
-	free(a);
-	free(b);
-	fingerprint_free(fp);
-	return err ? err : dedup_pair_check(p, false);
-}
-
 int dedup_copy(int from, int to, const char sha256[65])
 {
+	enum { CHUNK = 1 << 20 };
 	struct fingerprint *fp = NULL;
 	char *buffer = malloc(CHUNK), xxh128[33], found[65];
 	uint64_t at = 0;
 	int64_t n = 1;
-	int err = buffer ? hashes_begin(true, &fp) : -ENOMEM;
+	int err = buffer ? dedup_hash_begin(true, &fp) : -ENOMEM;
 
 	for (; !err && n; at += (uint64_t)n) {
 		n = dedup_read(from, buffer, CHUNK, at);
@@ -115,7 +82,7 @@ int dedup_copy(int from, int to, const char sha256[65])
 			err = dedup_write(to, buffer, (size_t)n, at);
 	}
 	if (!err)
-		err = hashes_end(fp, xxh128, found);
+		err = dedup_hash_end(fp, xxh128, found);
 	free(buffer);
 	fingerprint_free(fp);
 	return !err && strcmp(found, sha256) != 0 ? -ESTALE : err;
