@@ -97,8 +97,10 @@ static inline const struct found_member *export_member(
 
 /* An export that can be read again. */
 struct export_source {
-	const char *path;
-	FILE *copy; /* in place of a file at that path, or NULL */
+	const char *path; /* of a file, or of a tree in a mount */
+	FILE *copy;       /* owned; of that tree; NULL: path is a file */
+	char *root;       /* owned; of the mount */
+	bool seeds;       /* what seeds_read() needs of a mount is enough */
 };
 
 /* Opens it from its begin, as export_open(); to be closed in any case. */
@@ -120,13 +122,14 @@ struct missing_file {
 struct missing {
 	struct missing_file *files; /* owned, and the strings */
 	size_t count;
-	bool incomplete;      /* one of the exports is not complete */
-	bool failed_in_other; /* the error is of the other export, */
-	size_t other_line;    /* at that line */
+	char *root;      /* owned; of the one tree; NULL: not told */
+	bool incomplete; /* one of the exports is not complete */
+	const struct export_source *failed; /* which the error is of, */
+	size_t failed_line;                 /* at that line */
 };
 
 /*
- * All files of the tree of `one`, and what the other has of them.  threshold:
+ * All files of the one tree, and what the other has of them.  threshold:
  * of near-duplicates, 1..100; 0: none are looked for.
  *
  * The digests of contents without an equal one are collected, MISSING_BATCH at
@@ -136,7 +139,7 @@ struct missing {
  * errno, see export_next().  To be released in any case.
  */
 #define MISSING_BATCH 50000
-int missing_find(struct missing *m, struct export_reader *one,
+int missing_find(struct missing *m, const struct export_source *one,
 		 const struct export_source *other, int threshold);
 void missing_release(struct missing *m);
 

@@ -38,6 +38,15 @@ void missing_release(struct missing *m)
 	}
 	free(m->files);
 	m->files = NULL;
+	free(m->root);
+}
+
+static int fail(struct missing *m, const struct export_source *source,
+		const struct export_reader *r, int err)
+{
+	m->failed = source;
+	m->failed_line = r->lines.number;
+	return err;
 }
 
 /* ---- near-duplicates ---- */
@@ -88,9 +97,7 @@ static int finish_batch(struct batch *b)
 		err = export_source_open(b->other, &r);
 		while (!err && (more = export_next(&r)) > 0)
 			err = search_content(b, &r);
-		err = err ? err : more;
-		m->failed_in_other = err != 0;
-		m->other_line = r.lines.number;
+		err = fail(m, b->other, &r, err ? err : more);
 	}
 	export_close(&r);
 	near_release(&b->near);
@@ -140,9 +147,10 @@ static int batch_add(struct batch *b, const struct export_reader *r)
 	return digests_copy(&r->digests, &c->digests);
 }
 
-static int compare(struct batch *b, struct export_reader *one,
-		   struct export_reader *other)
+static int compare(struct batch *b, const struct export_source *source,
+		   struct export_reader *one, struct export_reader *other)
 {
+	struct missing *m = b->m;
 	int more = export_next(other), next = 1, err = 0;
 	bool is_there;
 
@@ -152,45 +160,49 @@ static int compare(struct batch *b, struct export_reader *one,
 			more = export_next(other);
 		is_there = more > 0 &&
 			   !export_order(&other->digests, &one->digests);
-		err = add_files(b->m, one, is_there);
+		err = add_files(m, one, is_there);
 		if (!err && more >= 0 && !is_there && b->threshold)
 			err = batch_add(b, one);
 		if (!err && b->count >= MISSING_BATCH)
 			err = finish_batch(b);
 	}
-	if (!err)
-		err = next < 0 ? next : 0;
+	if (err)
+		return err;
+	if (next < 0)
+		return fail(m, source, one, next);
 	/* The end of other is read, too: it may be damaged or not complete. */
-	while (!err && more > 0)
+	while (more > 0)
 		more = export_next(other);
-	if (!err && more < 0) {
-		b->m->failed_in_other = true;
-		b->m->other_line = other->lines.number;
-		return more;
-	}
-	b->m->incomplete = !one->is_complete || !other->is_complete;
-	return err ? err : finish_batch(b);
+	if (more < 0)
+		return fail(m, b->other, other, more);
+	m->incomplete = !one->is_complete || !other->is_complete;
+	return finish_batch(b);
 }
 
-int missing_find(struct missing *m, struct export_reader *one,
+int missing_find(struct missing *m, const struct export_source *one,
 		 const struct export_source *other, int threshold)
 {
 	struct batch *b = calloc(1, sizeof(*b));
-	struct export_reader r;
+	struct export_reader of_one, of_other = { 0 };
 	int err;
 
-	*m = (struct missing){ 0 };
+	*m = (struct missing){ .failed = one };
 	if (!b)
 		return -ENOMEM;
 	b->m = m;
 	b->other = other;
 	b->threshold = threshold;
-	err = export_source_open(other, &r);
-	m->failed_in_other = err != 0;
-	m->other_line = r.lines.number;
+	err = fail(m, one, &of_one, export_source_open(one, &of_one));
+	if (!err && of_one.content.root &&
+	    !(m->root = strdup(of_one.content.root)))
+		err = -ENOMEM;
 	if (!err)
-		err = compare(b, one, &r);
-	export_close(&r);
+		err = fail(m, other, &of_other,
+			   export_source_open(other, &of_other));
+	if (!err)
+		err = compare(b, one, &of_one, &of_other);
+	export_close(&of_one);
+	export_close(&of_other);
 	batch_clear(b);
 	free(b);
 	return err;

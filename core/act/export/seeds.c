@@ -52,9 +52,9 @@ static int by_value(const void *a, const void *b)
 
 static int by_path(const void *a, const void *b)
 {
-	const struct seed_file *const *x = a, *const *y = b;
+	const struct found_file *x = a, *y = b;
 
-	return strcmp((*x)->path, (*y)->path);
+	return strcmp(x->path, y->path);
 }
 
 static int by_number(const void *a, const void *b)
@@ -66,36 +66,29 @@ static int by_number(const void *a, const void *b)
 
 /* ---- reading a tree ---- */
 
-static int add_content(struct seeds *s, const struct export_reader *r)
+/* Takes the files of the content at hand. */
+static int add_content(struct seeds *s, struct export_reader *r)
 {
-	const struct found_member *m = export_member(r);
+	struct found_member *m = &r->content.group.members[0];
 	const uint32_t number = (uint32_t)s->content_count;
-	struct seed_content *contents = array_with_room(
-		s->contents, s->content_count, sizeof(*contents));
-	struct seed_content *c = contents ? &contents[number] : NULL;
+	struct seed_content *c =
+		array_with_room(s->contents, number, sizeof(*c));
 	struct seed_posting *postings;
-	struct seed_file *files;
 	size_t i;
 	int err;
 
-	if (!contents)
+	if (!c)
 		return -ENOMEM;
-	s->contents = contents;
+	s->contents = c;
+	c += number;
 	err = seed_content_of(&r->digests, c);
 	if (err)
 		return err;
-	c->first_file = (uint32_t)s->file_count;
-	c->file_count = (uint32_t)m->file_count;
+	json_decref(m->digests);
+	m->digests = NULL;
+	c->member = *m;
+	*m = (struct found_member){ 0 };
 	s->content_count++;
-	for (i = 0; i < m->file_count; i++) {
-		files = array_with_room(s->files, s->file_count,
-					sizeof(*files));
-		s->files = files ? files : s->files;
-		if (!files ||
-		    !(files[s->file_count].path = strdup(m->files[i].path)))
-			return -ENOMEM;
-		files[s->file_count++].mtime_ns = m->files[i].mtime_ns;
-	}
 	for (i = 0; i < c->count; i++) {
 		postings = array_with_room(s->postings, s->posting_count,
 					   sizeof(*postings));
@@ -110,7 +103,6 @@ static int add_content(struct seeds *s, const struct export_reader *r)
 
 int seeds_read(struct seeds *s, struct export_reader *r)
 {
-	size_t i;
 	int err;
 
 	while ((err = export_next(r)) == 1) {
@@ -118,27 +110,17 @@ int seeds_read(struct seeds *s, struct export_reader *r)
 		if (err)
 			return err;
 	}
-	if (err)
-		return err;
-	s->by_path = calloc(s->file_count + 1, sizeof(*s->by_path));
-	if (!s->by_path)
-		return -ENOMEM;
-	for (i = 0; i < s->file_count; i++)
-		s->by_path[i] = &s->files[i];
-	qsort(s->by_path, s->file_count, sizeof(*s->by_path), by_path);
-	if (s->posting_count)
+	if (!err && s->posting_count)
 		qsort(s->postings, s->posting_count, sizeof(*s->postings),
 		      by_value);
-	return 0;
+	return err;
 }
 
 void seeds_release(struct seeds *s)
 {
-	while (s->file_count)
-		free(s->files[--s->file_count].path);
-	free(s->files);
+	while (s->content_count)
+		found_member_release(&s->contents[--s->content_count].member);
 	free(s->contents);
-	free(s->by_path);
 	free(s->postings);
 	*s = (struct seeds){ 0 };
 }
@@ -169,30 +151,27 @@ static size_t find_candidates(struct seeds *s,
 	return count;
 }
 
-/* For rsync. */
-static bool is_same_time(const struct seed_file *file, int64_t mtime_ns)
-{
-	return file->mtime_ns / 1000000000 == mtime_ns / 1000000000;
-}
-
 /* The file at that path if it has the content, else its first one; but none that
- * could be taken for the one that is to come.  NULL: there is no such file. */
-static const struct seed_file *choose_file(const struct seeds *s,
-					   const struct seed_content *content,
-					   const struct seed_content *wanted,
-					   const struct seed_file *same_path,
-					   int64_t mtime_ns)
+ * rsync could take for the one that is to come.  NULL: there is no such file. */
+static const struct found_file *choose_file(const struct seed_content *content,
+					    const struct seed_content *wanted,
+					    const char *path, int64_t mtime_ns,
+					    bool *at_path_out)
 {
-	const struct seed_file *first = &s->files[content->first_file], *file;
-	const struct seed_file *end = first + content->file_count;
+	const struct found_member *m = &content->member;
+	const struct found_file key = { .path = (char *)path };
+	const struct found_file *file =
+		bsearch(&key, m->files, m->file_count, sizeof(key), by_path);
+	const int64_t second = mtime_ns / 1000000000;
 	bool is_safe =
 		content->size != wanted->size || !by_content(content, wanted);
 
-	if (same_path && same_path >= first && same_path < end &&
-	    (is_safe || !is_same_time(same_path, mtime_ns)))
-		return same_path;
-	for (file = first; file < end; file++)
-		if (is_safe || !is_same_time(file, mtime_ns))
+	*at_path_out =
+		file && (is_safe || file->mtime_ns / 1000000000 != second);
+	if (*at_path_out)
+		return file;
+	for (file = m->files; file < m->files + m->file_count; file++)
+		if (is_safe || file->mtime_ns / 1000000000 != second)
 			return file;
 	return NULL;
 }
@@ -217,24 +196,19 @@ static int score_of(const struct seed_content *wanted,
 int seeds_find(struct seeds *s, const struct seed_content *wanted,
 	       const char *path, int64_t mtime_ns, struct seed_base *out)
 {
-	const struct seed_file at_path = { .path = (char *)path };
-	const struct seed_file *key = &at_path, *same_path, *file;
-	const struct seed_file **found = NULL;
+	const struct found_file *file;
 	const struct seed_content *c = NULL;
 	uint64_t distance, least = 0;
 	size_t count, i, end, shared, most = 0;
-	bool better;
+	bool better, at_path, best_at_path = false;
 
 	*out = (struct seed_base){ 0 };
 	if (!s->content_count)
 		return 0;
-	found = bsearch(&key, s->by_path, s->file_count, sizeof(*s->by_path),
-			by_path);
-	same_path = found ? *found : NULL;
 	c = bsearch(wanted, s->contents, s->content_count, sizeof(*c),
 		    by_content);
 	if (c) {
-		out->file = choose_file(s, c, wanted, same_path, mtime_ns);
+		out->file = choose_file(c, wanted, path, mtime_ns, &at_path);
 		out->score = 100;
 		return 1;
 	}
@@ -245,21 +219,22 @@ int seeds_find(struct seeds *s, const struct seed_content *wanted,
 			end++;
 		shared = end - i;
 		c = &s->contents[s->candidates[i]];
-		file = choose_file(s, c, wanted, same_path, mtime_ns);
+		file = choose_file(c, wanted, path, mtime_ns, &at_path);
 		distance = c->size > wanted->size ? c->size - wanted->size :
 						    wanted->size - c->size;
 		if (!file || score_of(wanted, c, shared) < SEED_LEAST)
 			continue;
 		if (shared != most)
 			better = shared > most;
-		else if ((file == same_path) != (out->file == same_path))
-			better = file == same_path;
+		else if (at_path != best_at_path)
+			better = at_path;
 		else
 			better = distance < least;
 		if (!better)
 			continue;
 		out->file = file;
 		out->score = score_of(wanted, c, shared);
+		best_at_path = at_path;
 		most = shared;
 		least = distance;
 	}

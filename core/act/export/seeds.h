@@ -27,18 +27,13 @@
 /* A value that more contents have tells little: so many of them are looked at. */
 #define SEED_COMMON 512
 
-struct seed_file {
-	char *path; /* owned; relative to the root of the tree */
-	int64_t mtime_ns;
-};
-
 struct seed_content {
 	uint8_t xxh128[16];
 	uint64_t size;
 	unsigned level;
 	uint8_t count;                /* values */
 	uint64_t values[SEED_VALUES]; /* ascending */
-	uint32_t first_file, file_count;
+	struct found_member member;   /* owned: its files, by path */
 };
 
 struct seed_posting {
@@ -46,28 +41,25 @@ struct seed_posting {
 	uint32_t content;
 };
 
-/* The files of a tree; all zero: none.  Some 200 bytes a content, and its
- * paths. */
+/* The files of a tree; all zero: none.  Some 300 bytes a content, and its
+ * files. */
 struct seeds {
 	struct seed_content *contents; /* by XXH128, then size */
 	size_t content_count;
-	struct seed_file *files; /* by content */
-	size_t file_count;
-	const struct seed_file **by_path;
 	struct seed_posting *postings;
 	size_t posting_count;
 	uint32_t candidates[SEED_VALUES * SEED_COMMON]; /* for seeds_find() */
 };
 
 struct seed_base {
-	const struct seed_file *file;
+	const struct found_file *file;
 	int score; /* 1..100; 100: an equal content */
 };
 
 /* Reads an export to its end.  0, or as export_next(). */
 int seeds_read(struct seeds *s, struct export_reader *r);
 
-/* The content that is to come.  size and xxh128 of d are set. */
+/* The content that is to come, without files.  size and xxh128 of d are set. */
 int seed_content_of(const struct digests *d, struct seed_content *out);
 
 /* 1: there is a base for that content at that path; 0: there is none.

@@ -61,15 +61,15 @@ int export_complain(const char *path, size_t line, int err)
 /* ---- a file, or a mount as a file ---- */
 
 /* Exports a mount to a file without a name. */
-static int copy_mount(struct export_side *s, const struct mount *mount)
+static int copy_mount(struct export_source *s, const struct mount *mount)
 {
 	const struct filter all = { 0 };
 	bool incomplete;
 	FILE *stream;
 	int code;
 
-	s->source.copy = tmpfile();
-	stream = s->source.copy ? export_compress(s->source.copy) : NULL;
+	s->copy = tmpfile();
+	stream = s->copy ? export_compress(s->copy) : NULL;
 	if (!stream)
 		return cli_complain_errno("temporary file", -errno);
 	code = export_mount(mount, &all, stream, s->seeds, &incomplete);
@@ -78,17 +78,17 @@ static int copy_mount(struct export_side *s, const struct mount *mount)
 	return code;
 }
 
-int export_side_prepare(struct export_side *s)
+int export_source_prepare(struct export_source *s)
 {
 	struct mount mount = { 0 };
 	struct stat st;
 	int code;
 
-	if (stat(s->source.path, &st))
-		return cli_complain_errno(s->source.path, -errno);
+	if (stat(s->path, &st))
+		return cli_complain_errno(s->path, -errno);
 	if (!S_ISDIR(st.st_mode))
 		return EXIT_OK;
-	code = mount_find_or_complain(s->source.path, &mount);
+	code = mount_find_or_complain(s->path, &mount);
 	if (!code)
 		code = copy_mount(s, &mount);
 	s->root = mount.root;
@@ -97,10 +97,10 @@ int export_side_prepare(struct export_side *s)
 	return code;
 }
 
-void export_side_release(struct export_side *s)
+void export_source_release(struct export_source *s)
 {
-	if (s->source.copy)
-		(void)fclose(s->source.copy);
+	if (s->copy)
+		(void)fclose(s->copy);
 	free(s->root);
 }
 

@@ -14,17 +14,10 @@
 int export_mount(const struct mount *mount, const struct filter *filter,
 		 FILE *out, bool seeds, bool *incomplete_out);
 
-/* An operand that is an export, a mount or a directory of one. */
-struct export_side {
-	struct export_source source; /* its path as given; copy: owned */
-	bool seeds; /* what seeds_read() needs of a mount is enough */
-	char *root; /* owned; of the mount */
-};
-
-/* Of a mount, exports it to a file without a name.  EXIT_OK, or EXIT_FAILED and a
- * message. */
-int export_side_prepare(struct export_side *s);
-void export_side_release(struct export_side *s);
+/* Of an operand that is a mount or in one, exports it to a file without a name.
+ * EXIT_OK, or EXIT_FAILED and a message. */
+int export_source_prepare(struct export_source *s);
+void export_source_release(struct export_source *s);
 
 /* Says what an error of a reader means, at that line.  EXIT_FAILED. */
 int export_complain(const char *path, size_t line, int err);

@@ -12,12 +12,11 @@
 enum { DEFAULT_THRESHOLD = 60 };
 
 struct missing_command {
-	struct export_side one, other;
+	struct export_source one, other;
 	struct filter filter;
 	struct best best;
 	bool exact;
 	struct missing found;
-	char *root; /* of the one tree; owned */
 	struct table table;
 	uint64_t missing, bytes;
 };
@@ -79,8 +78,8 @@ static int print_row(struct missing_command *c, const struct missing_file *f,
 		cell_number(size),
 		files ? cell_none() : cell_time(f->mtime_ns),
 		/* Paths of an export lead nowhere here. */
-		cell_path(path, c->one.source.copy || c->table.output.json ?
-					c->root :
+		cell_path(path, c->one.copy || c->table.output.json ?
+					c->found.root :
 					NULL),
 		cell_path(f->near, c->other.root),
 	};
@@ -101,7 +100,7 @@ static int print_totals(const struct missing_command *c)
 		(unsigned long long)c->missing,
 		text_plural(c->missing, "file", "files"),
 		text_format_size((double)c->bytes, TEXT_UNITS_BRIEF, size),
-		c->other.source.path);
+		c->other.path);
 	return EXIT_OK;
 }
 
@@ -146,25 +145,15 @@ static int compare(struct missing_command *c)
 	const int threshold = c->exact          ? 0 :
 			      c->best.threshold ? c->best.threshold :
 						  DEFAULT_THRESHOLD;
-	const char *other = c->other.source.path, *path = c->one.source.path;
-	struct export_reader one;
-	int err = export_source_open(&c->one.source, &one), code = EXIT_OK;
+	struct missing *found = &c->found;
+	int err = missing_find(found, &c->one, &c->other, threshold), code;
 
-	if (!err)
-		err = missing_find(&c->found, &one, &c->other.source,
-				   threshold);
-	if (err && c->found.failed_in_other)
-		code = export_complain(other, c->found.other_line, err);
-	else if (err)
-		code = export_complain(path, one.lines.number, err);
-	else if (one.content.root && !(c->root = strdup(one.content.root)))
-		code = export_complain(path, 0, -ENOMEM);
-	export_close(&one);
-	if (!code)
-		code = print_all(c);
-	if (code || !c->found.incomplete)
-		return code;
-	return cli_complain_incomplete(other);
+	code = err ? export_complain(found->failed->path, found->failed_line,
+				     err) :
+		     print_all(c);
+	return code || !found->incomplete ?
+		       code :
+		       cli_complain_incomplete(c->other.path);
 }
 
 static int parse(struct missing_command *c, int argc, char **argv)
@@ -175,8 +164,8 @@ static int parse(struct missing_command *c, int argc, char **argv)
 		code = output_check(&command_missing, &c->table.output);
 	if (code)
 		return code;
-	c->one.source.path = argv[optind];
-	c->other.source.path = argv[optind + 1];
+	c->one.path = argv[optind];
+	c->other.path = argv[optind + 1];
 	return EXIT_OK;
 }
 
@@ -186,18 +175,17 @@ static int run(int argc, char **argv)
 	int code = parse(&c, argc, argv);
 
 	if (!code)
-		c.table.base = path_base_of(c.one.source.path);
+		c.table.base = path_base_of(c.one.path);
 	if (!code)
-		code = export_side_prepare(&c.one);
+		code = export_source_prepare(&c.one);
 	if (!code)
-		code = export_side_prepare(&c.other);
+		code = export_source_prepare(&c.other);
 	if (!code)
 		code = compare(&c);
-	export_side_release(&c.one);
-	export_side_release(&c.other);
+	export_source_release(&c.one);
+	export_source_release(&c.other);
 	missing_release(&c.found);
 	filter_release(&c.filter);
-	free(c.root);
 	free((char *)c.table.base);
 	return code;
 }

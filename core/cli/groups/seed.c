@@ -22,7 +22,7 @@
  * base for each.
  */
 struct seed_command {
-	struct export_side sender, here;
+	struct export_source sender, here;
 	const char *into; /* NULL: the map is printed */
 	const char *base_of;
 	bool reflink;
@@ -82,7 +82,7 @@ static int clone_file(int from, int directory, const char *name)
 /* A hard link to the base, or a copy that shares blocks, at a path of another
  * machine, which must stay below the directory. */
 static int make_seed(const struct seed_command *c, const char *path,
-		     const struct seed_file *base)
+		     const struct found_file *base)
 {
 	int from = -1, directory = -1, err = -EINVAL;
 	struct stat st;
@@ -207,7 +207,7 @@ static int print_base(struct seed_command *c)
 		return cli_complain_errno(c->base_of, err);
 	if (!base.file)
 		return EXIT_FAILED;
-	printf("%s/%s%c", c->here.source.path, base.file->path,
+	printf("%s/%s%c", c->here.path, base.file->path,
 	       c->table.output.nul ? '\0' : '\n');
 	return EXIT_OK;
 }
@@ -219,7 +219,7 @@ static int print_base(struct seed_command *c)
 static int make_into(struct seed_command *c)
 {
 	struct mount mount = { 0 };
-	int code = mount_find_or_complain(c->here.source.path, &mount);
+	int code = mount_find_or_complain(c->here.path, &mount);
 
 	if (!code)
 		c->source = mount_get_place(&mount, NULL, "source");
@@ -228,7 +228,7 @@ static int make_into(struct seed_command *c)
 		return code;
 	if (!c->source)
 		return cli_complain(
-			c->here.source.path,
+			c->here.path,
 			"the mount of another user: its files are not "
 			"linked; --json prints the bases");
 	c->source_fd = open(c->source, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -298,15 +298,15 @@ static int match(struct seed_command *c)
 {
 	struct export_reader r;
 	bool complete;
-	int err = export_source_open(&c->sender.source, &r), code = EXIT_OK;
+	int err = export_source_open(&c->sender, &r), code = EXIT_OK;
 
 	if (!err)
 		err = take_all(c, &r);
 	complete = r.is_complete;
 	if (err)
 		code = err > 0 ? EXIT_FAILED :
-				 export_complain(c->sender.source.path,
-						 r.lines.number, err);
+				 export_complain(c->sender.path, r.lines.number,
+						 err);
 	else
 		print_totals(c, r.content.root);
 	export_close(&r);
@@ -316,19 +316,18 @@ static int match(struct seed_command *c)
 			complete, NULL);
 	if (code || complete)
 		return code;
-	return cli_complain_incomplete(c->sender.source.path);
+	return cli_complain_incomplete(c->sender.path);
 }
 
 static int read_here(struct seed_command *c)
 {
 	struct export_reader r;
-	int err = export_source_open(&c->here.source, &r), code = EXIT_OK;
+	int err = export_source_open(&c->here, &r), code = EXIT_OK;
 
 	if (!err)
 		err = seeds_read(&c->seeds, &r);
 	if (err)
-		code = export_complain(c->here.source.path, r.lines.number,
-				       err);
+		code = export_complain(c->here.path, r.lines.number, err);
 	export_close(&r);
 	return code;
 }
@@ -355,8 +354,8 @@ static int parse(struct seed_command *c, int argc, char **argv)
 					       "which file of kin export "
 					       "--seeds, and which mount?");
 	if (!c->base_of)
-		c->sender.source.path = argv[optind];
-	c->here.source.path = argv[argc - 1];
+		c->sender.path = argv[optind];
+	c->here.path = argv[argc - 1];
 	return EXIT_OK;
 }
 
@@ -370,17 +369,17 @@ static int run(int argc, char **argv)
 	int code = parse(&c, argc, argv);
 
 	if (!code && !c.base_of)
-		code = export_side_prepare(&c.sender);
+		code = export_source_prepare(&c.sender);
 	if (!code)
-		code = export_side_prepare(&c.here);
+		code = export_source_prepare(&c.here);
 	if (!code)
 		code = read_here(&c);
 	if (!code && c.into)
 		code = make_into(&c);
 	if (!code)
 		code = c.base_of ? print_base(&c) : match(&c);
-	export_side_release(&c.sender);
-	export_side_release(&c.here);
+	export_source_release(&c.sender);
+	export_source_release(&c.here);
 	seeds_release(&c.seeds);
 	free(c.source);
 	if (c.source_fd >= 0)
