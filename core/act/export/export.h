@@ -21,7 +21,7 @@
  * compression):
  *
  *   {"kinfs_export":2,"root":"/data","made":1790000000}
- *   {"members":[{"size":N,"xxh128":"...","score":100,
+ *   {"members":[{"score":100,"size":N,"xxh128":"...",
  *                "files":[{"path":"a","mtime":S}],
  *                "digests":{"sif":"...","simhash":"..."}}]}
  *   ...
@@ -39,11 +39,10 @@
  *   seeds.c    which file here has most in common with one of another machine
  *
  * A file comes from elsewhere: every line is checked, and a line is at most
- * EXPORT_LINE_MAX long.  Nothing here prints; memory does not grow with the
+ * CLIENT_LINE_MAX long.  Nothing here prints; memory does not grow with the
  * number of contents.
  */
 #define EXPORT_VERSION 3
-#define EXPORT_LINE_MAX ((size_t)64 << 20)
 
 /* A stream that compresses what is written to it, or decompresses what is read;
  * fclose() ends it and leaves the other stream open.  NULL: errno says why.
@@ -62,8 +61,7 @@ int export_write(FILE *out, struct groups *g, bool seeds);
 
 struct export_reader {
 	FILE *file, *text; /* owned, or NULL; text: decompressed */
-	struct lines lines;
-	bool is_complete; /* once the end was read */
+	bool is_complete;  /* once the end was read */
 	bool ended;
 	uint64_t contents, files; /* read so far */
 	struct groups content;    /* a group of the content at hand; the root */

@@ -45,7 +45,7 @@ static int fail(struct missing *m, const struct export_source *source,
 		const struct export_reader *r, int err)
 {
 	m->failed = source;
-	m->failed_line = r->lines.number;
+	m->failed_line = r->content.file.number;
 	return err;
 }
 

@@ -9,25 +9,20 @@
 #include "core/digest/sketch/sketch.h"
 #include "core/act/export/export.h"
 
-/* 1: there is one; 0: the end of the file. */
-static int read_line(struct export_reader *r)
-{
-	int more = lines_next(&r->lines, EXPORT_LINE_MAX);
-
-	return more == -EIO ? -ENODATA : more;
-}
-
 /* ---- the first line ---- */
 
 static int read_head(struct export_reader *r)
 {
+	struct lines *lines = &r->content.file;
 	const json_t *version;
 	json_t *object;
-	int err = read_line(r);
+	int err = lines_next(lines, CLIENT_LINE_MAX);
 
 	if (err < 0)
-		return err == -EFBIG ? -EMEDIUMTYPE : err;
-	object = err ? json_loadb(r->lines.text, r->lines.len, 0, NULL) : NULL;
+		return err == -EIO   ? -ENODATA :
+		       err == -EFBIG ? -EMEDIUMTYPE :
+				       err;
+	object = err ? json_loadb(lines->text, lines->len, 0, NULL) : NULL;
 	version = json_object_get(object, "kinfs_export");
 	if (!json_is_integer(version))
 		err = -EMEDIUMTYPE;
@@ -45,9 +40,10 @@ int export_open(struct export_reader *r, FILE *in)
 {
 	int first = ungetc(getc(in), in);
 
-	*r = (struct export_reader){ .lines.in = in };
+	*r = (struct export_reader){ 0 };
+	groups_read(&r->content, in);
 	if (first != '{' && first != EOF) {
-		r->text = r->lines.in = export_decompress(in);
+		r->text = r->content.file.in = export_decompress(in);
 		if (!r->text)
 			return -errno;
 	}
@@ -76,7 +72,6 @@ void export_close(struct export_reader *r)
 		(void)fclose(r->text);
 	if (r->file)
 		(void)fclose(r->file);
-	lines_release(&r->lines);
 	*r = (struct export_reader){ 0 };
 }
 
@@ -107,34 +102,22 @@ static int take_content(struct export_reader *r)
 	return err ? err : 1;
 }
 
-static int take_end(struct export_reader *r)
-{
-	const struct groups_totals *t = &r->content.totals;
-	int err;
-
-	if (t->groups != r->contents || t->files != r->files)
-		return -EBADMSG;
-	r->is_complete = !t->incomplete;
-	r->ended = true;
-	err = read_line(r);
-	return err > 0 ? -EBADMSG : err;
-}
-
 int export_next(struct export_reader *r)
 {
-	json_t *object;
-	int err;
+	const struct groups *g = &r->content;
+	int event = r->ended ? GROUPS_END : groups_next(&r->content);
 
-	if (r->ended)
-		return 0;
-	err = read_line(r);
-	if (err <= 0)
-		return err ? err : -ENODATA;
-	found_group_release(&r->content.group);
-	object = json_loadb(r->lines.text, r->lines.len, 0, NULL);
-	err = groups_take_line(&r->content, object);
-	json_decref(object);
-	if (err < 0)
-		return err == -EINVAL ? -EBADMSG : err;
-	return err == GROUPS_GROUP ? take_content(r) : take_end(r);
+	if (event == GROUPS_GROUP)
+		return g->has_totals ? -EBADMSG : take_content(r);
+	if (event < 0)
+		return event == -EINVAL ? -EBADMSG :
+		       event == -EIO    ? -ENODATA :
+					  event;
+	if (!g->has_totals)
+		return -ENODATA;
+	if (g->totals.groups != r->contents || g->totals.files != r->files)
+		return -EBADMSG;
+	r->is_complete = !g->totals.incomplete;
+	r->ended = true;
+	return 0;
 }

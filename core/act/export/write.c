@@ -10,33 +10,6 @@
 #include "core/act/export/export.h"
 #include "core/act/export/seeds.h"
 
-static int write_content(FILE *out, const struct found_member *m)
-{
-	json_t *files = json_array(), *file;
-	size_t i;
-	int err = files ? 0 : -ENOMEM;
-
-	for (i = 0; i < m->file_count && !err; i++) {
-		file = json_object();
-		if (json_set_path(file, "path", m->files[i].path) ||
-		    json_object_set_new(
-			    file, "mtime",
-			    json_real((double)m->files[i].mtime_ns / 1e9)) ||
-		    json_array_append(files, file))
-			err = -ENOMEM;
-		json_decref(file);
-	}
-	if (err) {
-		json_decref(files);
-		return err;
-	}
-	return json_write_line(
-		out,
-		json_pack("{s:[{s:I, s:s, s:i, s:o, s:O*}]}", "members", "size",
-			  (json_int_t)m->size, "xxh128", m->xxh128, "score",
-			  100, "files", files, "digests", m->digests));
-}
-
 /* In place of all digests, the sketch cut to a few values. */
 static int keep_seed(struct found_member *m)
 {
@@ -80,7 +53,11 @@ int export_write(FILE *out, struct groups *g, bool seeds)
 		if (event == GROUPS_GROUP && seeds)
 			err = keep_seed(&g->group.members[0]);
 		if (!err && event == GROUPS_GROUP)
-			err = write_content(out, &g->group.members[0]);
+			err = json_write_line(
+				out,
+				json_pack("{s:[o]}", "members",
+					  found_member_json(g->group.members,
+							    true)));
 	}
 	return err ? err :
 		     json_write_line(

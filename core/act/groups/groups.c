@@ -247,8 +247,52 @@ int groups_take_line(struct groups *g, const json_t *object)
 
 	if (json_is_array(json_object_get(object, "members")))
 		return take_group(g, object);
+	g->has_totals |= json_is_object(totals);
 	return json_is_object(totals) ? take_totals(totals, &g->totals) :
 					-EINVAL;
+}
+
+static json_t *file_json(const struct found_file *f, bool brief)
+{
+	const double mtime = (double)f->mtime_ns / 1e9;
+	json_t *file =
+		brief ? json_pack("{s:f}", "mtime", mtime) :
+			json_pack("{s:f, s:I, s:o*, s:o*, s:o*}", "mtime",
+				  mtime, "on_disk", (json_int_t)f->disk,
+				  "removable", f->goes ? json_true() : NULL,
+				  "keep", f->keep ? json_true() : NULL, "nlink",
+				  f->nlink > 1 ?
+					  json_integer((json_int_t)f->nlink) :
+					  NULL);
+
+	if (!json_set_path(file, "path", f->path) &&
+	    (brief || !f->link_count ||
+	     !json_object_set_new(
+		     file, "links",
+		     json_paths((const char *const *)f->links, f->link_count))))
+		return file;
+	json_decref(file);
+	return NULL;
+}
+
+json_t *found_member_json(const struct found_member *m, bool brief)
+{
+	json_t *files = json_array();
+	size_t i;
+
+	for (i = 0; i < m->file_count; i++)
+		if (json_array_append_new(files,
+					  file_json(&m->files[i], brief))) {
+			json_decref(files);
+			return NULL;
+		}
+	return json_pack(
+		"{s:i, s:o*, s:I, s:s, s:o*, s:o, s:O*}", "score", m->score,
+		"head", m->score == 100 && !brief ? json_true() : NULL, "size",
+		(json_int_t)m->size, "xxh128", m->xxh128, "document_date",
+		m->document_date && !brief ? json_integer(m->document_date) :
+					     NULL,
+		"files", files, "digests", m->digests);
 }
 
 /* ---- a group of a mount ---- */

@@ -116,7 +116,8 @@ struct groups {
 	struct groups_totals totals; /* up to here; of a file: of its end */
 	bool is_listing;             /* all were found, and are handed over */
 	double done;       /* of 1: of the search, or of the listing */
-	struct lines file; /* what kin groups --json printed */
+	struct lines file; /* what kin groups --json printed, or kin export */
+	bool has_totals;   /* of that file */
 	/* Of a mount, and what was read of its answer. */
 	struct client_query client;
 	struct found_group whole;
@@ -131,7 +132,8 @@ struct groups {
 int groups_ask(struct groups *g, const struct groups_wish *wish,
 	       const char *root, const char *listings);
 
-/* Reads what kin groups --json printed; in stays open. */
+/* Reads what kin groups --json printed, or kin export behind its first line; in
+ * stays open. */
 void groups_read(struct groups *g, FILE *in);
 
 /* An event, or a negative errno.  -EBADMSG: the answer of a mount is not
@@ -146,6 +148,10 @@ void groups_close(struct groups *g);
  * -EINVAL: it is neither.  -ENOMEM.  g->group is empty before.
  */
 int groups_take_line(struct groups *g, const struct json_t *object);
+
+/* The member as such a line has it; brief: without what concerns removal.  NULL
+ * without memory. */
+struct json_t *found_member_json(const struct found_member *m, bool brief);
 
 /* ---- found.c: one group ---- */
 

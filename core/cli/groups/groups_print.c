@@ -110,43 +110,6 @@ static int print_text(struct groups_printer *p, const struct found_group *group,
 
 /* ---- JSON ---- */
 
-static json_t *file_json(const struct found_file *f)
-{
-	json_t *file = json_pack(
-		"{s:f, s:I, s:o*, s:o*, s:o*}", "mtime",
-		(double)f->mtime_ns / 1e9, "on_disk", (json_int_t)f->disk,
-		"removable", f->goes ? json_true() : NULL, "keep",
-		f->keep ? json_true() : NULL, "nlink",
-		f->nlink > 1 ? json_integer((json_int_t)f->nlink) : NULL);
-
-	if (!json_set_path(file, "path", f->path) &&
-	    (!f->link_count ||
-	     !json_object_set_new(
-		     file, "links",
-		     json_paths((const char *const *)f->links, f->link_count))))
-		return file;
-	json_decref(file);
-	return NULL;
-}
-
-static json_t *member_json(const struct found_member *m)
-{
-	json_t *files = json_array();
-	size_t i;
-
-	for (i = 0; i < m->file_count; i++)
-		if (json_array_append_new(files, file_json(&m->files[i]))) {
-			json_decref(files);
-			return NULL;
-		}
-	return json_pack(
-		"{s:i, s:o*, s:I, s:s, s:o*, s:o}", "score", m->score, "head",
-		m->score == 100 ? json_true() : NULL, "size",
-		(json_int_t)m->size, "xxh128", m->xxh128, "document_date",
-		m->document_date ? json_integer(m->document_date) : NULL,
-		"files", files);
-}
-
 static int print_group_json(const struct groups_printer *p,
 			    const struct found_group *group, int threshold,
 			    enum found_order order)
@@ -156,8 +119,8 @@ static int print_group_json(const struct groups_printer *p,
 	int err = 0;
 
 	for (i = 0; i < group->count && !err; i++)
-		err = json_array_append_new(members,
-					    member_json(&group->members[i]));
+		err = json_array_append_new(
+			members, found_member_json(&group->members[i], false));
 	line = json_pack("{s:I, s:i, s:I, s:I, s:s*, s:o}", "group",
 			 (json_int_t)p->printed, "threshold", threshold,
 			 "saved_exact", (json_int_t)group->saved_exact,

@@ -305,8 +305,8 @@ static int match(struct seed_command *c)
 	complete = r.is_complete;
 	if (err)
 		code = err > 0 ? EXIT_FAILED :
-				 export_complain(c->sender.path, r.lines.number,
-						 err);
+				 export_complain(c->sender.path,
+						 r.content.file.number, err);
 	else
 		print_totals(c, r.content.root);
 	export_close(&r);
@@ -327,7 +327,8 @@ static int read_here(struct seed_command *c)
 	if (!err)
 		err = seeds_read(&c->seeds, &r);
 	if (err)
-		code = export_complain(c->here.path, r.lines.number, err);
+		code = export_complain(c->here.path, r.content.file.number,
+				       err);
 	export_close(&r);
 	return code;
 }

@@ -106,7 +106,7 @@ int similar_in(struct similar_job *job)
 	if (!err)
 		err = more;
 	if (err)
-		(void)export_complain(job->in, r.lines.number, err);
+		(void)export_complain(job->in, r.content.file.number, err);
 	else if (!r.is_complete)
 		(void)snprintf(job->reason, sizeof(job->reason), "incomplete");
 	if (!err)
