@@ -12,7 +12,7 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/cli/cli.h"
-#include "core/cli/groups/groups_ask.h"
+#include "core/cli/groups/groups.h"
 #include "core/cli/similar/link_list.h"
 #include "core/cli/table.h"
 

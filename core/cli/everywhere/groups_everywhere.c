@@ -6,7 +6,7 @@
 #include "core/base/json.h"
 #include "core/cli/cli.h"
 #include "core/cli/everywhere/everywhere.h"
-#include "core/cli/groups/groups_print.h"
+#include "core/cli/groups/groups.h"
 
 /* A file is HOST:PATH in text. */
 static int name_files(json_t *line)

@@ -15,10 +15,8 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/catalog/catalog.h"
-#include "core/cli/cli.h"
-#include "core/cli/groups/groups_ask.h"
+#include "core/cli/groups/groups.h"
 #include "core/cli/progress.h"
-#include "core/cli/table.h"
 
 struct dedup_job {
 	struct name_list keep; /* directories */

@@ -5,8 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/cli/cli.h"
-#include "core/cli/groups/export_mount.h"
+#include "core/cli/groups/groups.h"
 
 struct export_job {
 	struct mount mount;

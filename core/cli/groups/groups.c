@@ -1,12 +1,182 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cli/groups/groups.h"
+
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "core/cli/cli.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
 #include "core/cli/everywhere/everywhere.h"
-#include "core/cli/groups/groups_ask.h"
-#include "core/cli/groups/groups_print.h"
 #include "core/cli/progress.h"
+
+static const char *size_of(uint64_t bytes, char out[TEXT_SIZE_ROOM])
+{
+	return text_format_size((double)bytes, TEXT_UNITS_BRIEF, out);
+}
+
+/* ---- text ---- */
+
+enum { KEEP = 5 };
+
+static struct column columns[] = {
+	{ "score", "SCORE", COLUMN_NUMBER, COLUMN_SHOWN },
+	{ "size", "SIZE", COLUMN_SIZE, COLUMN_SHOWN },
+	{ "on_disk", "ON DISK", COLUMN_SIZE, COLUMN_VERBOSE },
+	{ "mtime", "DATE", COLUMN_DATE, COLUMN_SHOWN },
+	{ "xxh128", "XXH128", COLUMN_WORD, COLUMN_VERBOSE },
+	{ "keep", "KEEP", COLUMN_WORD, COLUMN_VERBOSE },
+	{ "path", "PATH", COLUMN_PATH, COLUMN_SHOWN },
+	{ 0 },
+};
+
+void groups_printer_init(struct groups_printer *p, const struct output *output,
+			 bool keeps)
+{
+	if (keeps)
+		columns[KEEP].place = COLUMN_SHOWN;
+	p->table.columns = columns;
+	p->table.output = *output;
+}
+
+static const struct {
+	const char *key, *text;
+} orders[] = {
+	[FOUND_BY_DOCUMENT_DATE] = { "document_date", "date in the document" },
+	[FOUND_BY_NAME] = { "name", "name" },
+	[FOUND_BY_MTIME] = { "mtime", "time of change" },
+};
+
+static void print_title(const struct groups_printer *p,
+			const struct found_group *group, enum found_order order)
+{
+	char exact[TEXT_SIZE_ROOM], near[TEXT_SIZE_ROOM];
+
+	fputs(p->terminal ? "\n\033[1m" : "\n", stdout);
+	printf("%zu  %zu %s", p->printed, group->files,
+	       text_plural(group->files, "file", "files"));
+	if (group->saved_exact)
+		printf(", %s in exact copies",
+		       size_of(group->saved_exact, exact));
+	if (group->saved_near)
+		printf(", %s in near copies", size_of(group->saved_near, near));
+	if (order)
+		printf("; newest first, by %s", orders[order].text);
+	puts(p->terminal ? "\033[0m" : "");
+}
+
+/* "=" in place of the score: another copy of the file above. */
+static int print_file(struct groups_printer *p, const struct found_member *m,
+		      size_t i, enum found_order order)
+{
+	const struct found_file *f = &m->files[i];
+	const int64_t date_ns = order == FOUND_BY_DOCUMENT_DATE ?
+					m->document_date * 1000000000 :
+					f->mtime_ns;
+	struct cell cells[] = {
+		cell_number(m->score),
+		cell_number((int64_t)m->size),
+		cell_number((int64_t)f->disk),
+		date_ns ? cell_time(date_ns) : cell_none(),
+		cell_word(m->xxh128),
+		cell_word(f->keep ? "keep" : NULL),
+		cell_names(f->path, p->root, f->links, f->link_count),
+	};
+
+	if (i)
+		cells[0] = cell_word("=");
+	return table_row(&p->table, cells);
+}
+
+/* With -0 all names of the exact copies that could go. */
+static int print_text(struct groups_printer *p, const struct found_group *group,
+		      enum found_order order)
+{
+	const bool nul = p->table.output.nul;
+	size_t i, k;
+	int code = EXIT_OK;
+
+	table_titles(&p->table);
+	if (!nul)
+		print_title(p, group, order);
+	for (i = 0; i < group->count; i++)
+		for (k = 0; k < group->members[i].file_count && !code; k++)
+			if (!nul || group->members[i].files[k].goes)
+				code = print_file(p, &group->members[i], k,
+						  order);
+	return code ? -EIO : 0;
+}
+
+/* ---- JSON ---- */
+
+static int print_group_json(const struct groups_printer *p,
+			    const struct found_group *group, int threshold,
+			    enum found_order order)
+{
+	json_t *members = json_array(), *line;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < group->count && !err; i++)
+		err = json_array_append_new(
+			members, found_member_json(&group->members[i], false));
+	line = json_pack("{s:I, s:i, s:I, s:I, s:s*, s:o}", "group",
+			 (json_int_t)p->printed, "threshold", threshold,
+			 "saved_exact", (json_int_t)group->saved_exact,
+			 "saved_near", (json_int_t)group->saved_near, "order",
+			 orders[order].key, "members", members);
+	if (!err && !json_set_path(line, "root", p->root))
+		return cli_print_json(line) ? -EIO : 0;
+	json_decref(line);
+	return -ENOMEM;
+}
+
+static int print_totals_json(const struct groups_totals *t)
+{
+	return table_totals(json_pack("{s:I, s:I, s:I, s:I}", "groups",
+				      (json_int_t)t->groups, "files",
+				      (json_int_t)t->files, "exact_bytes",
+				      (json_int_t)t->exact_bytes, "near_bytes",
+				      (json_int_t)t->near_bytes),
+			    !t->incomplete, "incomplete") ?
+		       -EIO :
+		       0;
+}
+
+/* ---- a group ---- */
+
+int groups_print(struct groups_printer *p, struct found_group *group,
+		 int threshold)
+{
+	enum found_order order = FOUND_BY_NOTHING;
+	int err = p->table.output.nul ? 0 : found_group_order(group, &order);
+
+	if (err)
+		return err;
+	p->printed++;
+	return p->table.output.json ?
+		       print_group_json(p, group, threshold, order) :
+		       print_text(p, group, order);
+}
+
+int groups_print_totals(struct groups_printer *p, const struct groups_totals *t)
+{
+	char exact[TEXT_SIZE_ROOM], near[TEXT_SIZE_ROOM];
+
+	if (p->table.output.json)
+		return print_totals_json(t);
+	if (p->table.output.nul)
+		return 0;
+	printf("%s%llu %s, %llu %s: %s in exact copies, %s in near copies\n",
+	       p->printed ? "\n" : "", (unsigned long long)t->groups,
+	       text_plural(t->groups, "group", "groups"),
+	       (unsigned long long)t->files,
+	       text_plural(t->files, "file", "files"),
+	       size_of(t->exact_bytes, exact), size_of(t->near_bytes, near));
+	return 0;
+}
+
+/* ---- the command ---- */
 
 struct groups_job {
 	struct groups_asking asking; /* first */

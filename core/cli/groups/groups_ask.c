@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/cli/groups/groups_ask.h"
+#include "core/cli/groups/groups.h"
 
 #include <errno.h>
 #include <stdlib.h>

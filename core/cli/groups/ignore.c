@@ -7,9 +7,7 @@
 
 #include "core/base/hex.h"
 #include "core/base/json.h"
-#include "core/cli/cli.h"
-#include "core/cli/groups/groups_ask.h"
-#include "core/cli/table.h"
+#include "core/cli/groups/groups.h"
 #include "core/ignore/ignore.h"
 
 struct ignore_job {

@@ -6,8 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/cli/cli.h"
-#include "core/cli/groups/groups_ask.h"
+#include "core/cli/groups/groups.h"
 #include "core/cli/progress.h"
 #include "core/cli/status_list.h"
 #include "core/cli/similar/link_list.h"

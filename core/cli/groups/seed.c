@@ -9,9 +9,7 @@
 #include <unistd.h>
 
 #include "core/base/text.h"
-#include "core/cli/cli.h"
-#include "core/cli/groups/export_mount.h"
-#include "core/cli/table.h"
+#include "core/cli/groups/groups.h"
 #include "core/act/export/seeds.h"
 #include "core/source/file.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cli/groups/export_mount.h"
+#include "core/cli/groups/groups.h"
 #include "core/cli/similar/similar.h"
 #include "core/index/judge.h"
 

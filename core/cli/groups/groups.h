@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CORE_CLI_GROUPS_GROUPS_ASK_H
-#define CORE_CLI_GROUPS_GROUPS_ASK_H
+#ifndef CORE_CLI_GROUPS_GROUPS_H
+#define CORE_CLI_GROUPS_GROUPS_H
 
-#include "core/cli/cli.h"
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "core/act/export/export.h"
 #include "core/act/groups/groups.h"
+#include "core/cli/cli.h"
+#include "core/cli/table.h"
+
+/* What the commands of this folder share. */
+
+/* ---- groups_ask.c ---- */
 
 /* Where the groups of a command come from, and which ones: those of a mount, or
  * of a file that kin groups --json printed. */
@@ -70,5 +79,40 @@ int groups_asking_begin(struct groups_asking *a);
 int groups_asking_failed(const struct groups_asking *a, int err,
 			 const char *then);
 void groups_asking_release(struct groups_asking *a);
+
+/* ---- groups.c ---- */
+
+struct groups_printer {
+	struct table table;
+	const char *root; /* of the mount */
+	bool terminal;    /* titles in bold */
+	size_t printed;   /* groups */
+};
+
+/* keeps: which files are to be kept is told of each. */
+void groups_printer_init(struct groups_printer *p, const struct output *output,
+			 bool keeps);
+
+/* 0, or a negative errno.  Puts the members in order from new to old. */
+int groups_print(struct groups_printer *p, struct found_group *group,
+		 int threshold);
+int groups_print_totals(struct groups_printer *p,
+			const struct groups_totals *totals);
+
+/* ---- export.c ---- */
+
+/* Writes the export of a mount, or of what is below the path in it, as far as
+ * the filter takes it; seeds: see export_write().  EXIT_OK, or EXIT_FAILED and a
+ * message. */
+int export_mount(const struct mount *mount, const struct filter *filter,
+		 FILE *out, bool seeds, bool *incomplete_out);
+
+/* Of an operand that is a mount or in one, exports it to a file without a name.
+ * EXIT_OK, or EXIT_FAILED and a message. */
+int export_source_prepare(struct export_source *s);
+void export_source_release(struct export_source *s);
+
+/* Says what an error of a reader means, at that line.  EXIT_FAILED. */
+int export_complain(const char *path, size_t line, int err);
 
 #endif
