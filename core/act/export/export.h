@@ -11,6 +11,7 @@
 
 #include "core/base/buf.h"
 #include "core/digest/digest.h"
+#include "core/index/index.h"
 #include "core/act/groups/groups.h"
 
 /*
@@ -140,5 +141,93 @@ struct missing {
 int missing_find(struct missing *m, const struct export_source *one,
 		 const struct export_source *other, int threshold);
 void missing_release(struct missing *m);
+
+/* ---- near.c ---- */
+
+/*
+ * Near-duplicates among contents of which the digests alone are known: an index
+ * that is made once and searched as often as needed, by one thread.  A zeroed
+ * one is empty and valid.  The digests are borrowed.
+ */
+struct near_index {
+	const struct digests **all; /* content i + 1 of a match is all[i] */
+	size_t count;
+	struct index *index;
+	struct sketch sketch; /* of the query */
+	struct index_match matches[2 * INDEX_MATCHES];
+};
+
+/* Before near_begin().  -ENOMEM. */
+int near_add(struct near_index *n, const struct digests *d);
+int near_begin(struct near_index *n);
+
+/* Sets n->matches to those with a score of least and more, best first; an empty
+ * content has none. */
+int near_search(struct near_index *n, const struct digests *d, int least,
+		size_t *count_out);
+void near_release(struct near_index *n);
+
+/* ---- seeds.c ---- */
+
+/*
+ * Bases for a transfer: which file of a tree here has most in common with one
+ * that another machine is to send, so that only the difference travels.  RDC
+ * keeps its similarity traits for that ([MS-RDC] 3.1.5.4); here it is the sketch,
+ * cut to SEED_VALUES values, some 30 bytes.
+ *
+ * The best base is, in this order: an equal content; the content with most
+ * values in common; the one at the same path; the one of the nearest size.  A
+ * base with less than SEED_LEAST per cent of the values is none.
+ *
+ * A file of other content but the size and the time of the one that is to come
+ * is never a base: rsync takes such a file for the one itself.
+ */
+#define SEED_VALUES 12
+#define SEED_LEAST 5
+
+/* A value that more contents have tells little: so many of them are looked at. */
+#define SEED_COMMON 512
+
+struct seed_content {
+	uint8_t xxh128[16];
+	uint64_t size;
+	unsigned level;
+	uint8_t count;                /* values */
+	uint64_t values[SEED_VALUES]; /* ascending */
+	struct found_member member;   /* owned: its files, by path */
+};
+
+struct seed_posting {
+	uint64_t value;
+	uint32_t content;
+};
+
+/* The files of a tree; all zero: none.  Some 300 bytes a content, and its
+ * files. */
+struct seeds {
+	struct seed_content *contents; /* by XXH128, then size */
+	size_t content_count;
+	struct seed_posting *postings;
+	size_t posting_count;
+	uint32_t candidates[SEED_VALUES * SEED_COMMON]; /* for seeds_find() */
+};
+
+struct seed_base {
+	const struct found_file *file;
+	int score; /* 1..100; 100: an equal content */
+};
+
+/* Reads an export to its end.  0, or as export_next(). */
+int seeds_read(struct seeds *s, struct export_reader *r);
+
+/* The content that is to come, without files.  size and xxh128 of d are set. */
+int seed_content_of(const struct digests *d, struct seed_content *out);
+
+/* 1: there is a base for that content at that path; 0: there is none.
+ * One thread at a time. */
+int seeds_find(struct seeds *s, const struct seed_content *wanted,
+	       const char *path, int64_t mtime_ns, struct seed_base *out);
+
+void seeds_release(struct seeds *s);
 
 #endif

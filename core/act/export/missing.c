@@ -5,7 +5,6 @@
 
 #include "core/base/array.h"
 #include "core/act/export/export.h"
-#include "core/act/export/near.h"
 
 /* A content of the one tree that the other has not. */
 struct candidate {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/act/export/seeds.h"
+#include "core/act/export/export.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -8,7 +8,6 @@
 #include "core/base/json.h"
 #include "core/digest/sketch/sketch.h"
 #include "core/act/export/export.h"
-#include "core/act/export/seeds.h"
 
 /* In place of all digests, the sketch cut to a few values. */
 static int keep_seed(struct found_member *m)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/act/export/near.h"
+#include "core/act/export/export.h"
 #include "core/act/groups/groups.h"
 #include "core/base/array.h"
 #include "core/cli/progress.h"
