@@ -12,12 +12,9 @@
  * and one of them with a third by their names, can go in a circle.
  */
 
-/* How old a member is: by document_date or version, which are equal in all if
- * they are not the criterion, then by the time of change. */
 struct aged {
 	struct found_member member;
-	int64_t document_date;
-	struct version version;
+	struct version version; /* if the names are the criterion */
 	int64_t mtime_ns;
 };
 
@@ -90,6 +87,16 @@ static bool tells_age(const struct aged *all, size_t count)
 	return differs && (has_plain || !has_part);
 }
 
+static void release_versions(struct aged *all, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		version_release(&all[i].version);
+		all[i].version = (struct version){ 0 };
+	}
+}
+
 /* 1: the names tell it, 0: they do not; whole: together with the directories.
  * -ENOMEM. */
 static int take_names(struct aged *all, size_t count, bool whole)
@@ -97,55 +104,39 @@ static int take_names(struct aged *all, size_t count, bool whole)
 	size_t i;
 	int err = 0;
 
+	release_versions(all, count);
 	for (i = 0; i < count && !err; i++) {
 		err = read_names(&all[i].member, whole, &all[i].version);
 		if (!err && !are_versions(&all[0].version, &all[i].version))
 			err = 1;
 	}
-	if (!err && tells_age(all, count))
-		return 1;
-	for (i = 0; i < count; i++) {
-		version_release(&all[i].version);
-		all[i].version = (struct version){ 0 };
-	}
-	return err < 0 ? err : 0;
+	return err ? err < 0 ? err : 0 : tells_age(all, count);
 }
 
-static bool take_document_dates(struct aged *all, size_t count)
+static bool have_document_dates(const struct aged *all, size_t count)
 {
-	const int64_t first = all[0].member.document_date;
 	bool differs = false;
 	size_t i;
 
 	for (i = 0; i < count; i++) {
 		if (!all[i].member.document_date)
 			return false;
-		differs |= all[i].member.document_date != first;
-	}
-	for (i = 0; i < count && differs; i++)
-		all[i].document_date = all[i].member.document_date;
-	return differs;
-}
-
-static bool take_times(struct aged *all, size_t count)
-{
-	bool differs = false;
-	size_t i;
-
-	for (i = 0; i < count; i++) {
-		all[i].mtime_ns = first_change(&all[i].member);
-		differs |= all[i].mtime_ns != all[0].mtime_ns;
+		differs |= all[i].member.document_date !=
+			   all[0].member.document_date;
 	}
 	return differs;
 }
 
 /* The newest is the first. */
-static int by_age(const void *a, const void *b)
+static int by_age(const void *a, const void *b, void *order)
 {
 	const struct aged *x = a, *y = b;
-	int result = compare_numbers(y->document_date, x->document_date);
+	int result = 0;
 
-	if (!result && x->version.marks.data)
+	if (*(enum found_order *)order == FOUND_BY_DOCUMENT_DATE)
+		result = compare_numbers(y->member.document_date,
+					 x->member.document_date);
+	else if (*(enum found_order *)order == FOUND_BY_NAME)
 		result = version_compare(&y->version, &x->version);
 	if (!result)
 		result = compare_numbers(y->mtime_ns, x->mtime_ns);
@@ -157,29 +148,28 @@ int found_group_order(struct found_group *group, enum found_order *out)
 {
 	const size_t count = group->count;
 	struct aged *all = calloc(count + 1, sizeof(*all));
-	bool has_times;
+	bool has_times = false;
 	size_t i;
 	int named = 0;
 
 	if (!all)
 		return -ENOMEM;
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count; i++) {
 		all[i].member = group->members[i];
-	has_times = take_times(all, count);
-	*out = FOUND_BY_NOTHING;
-	if (count && take_document_dates(all, count))
+		all[i].mtime_ns = first_change(&all[i].member);
+		has_times |= all[i].mtime_ns != all[0].mtime_ns;
+	}
+	*out = has_times ? FOUND_BY_MTIME : FOUND_BY_NOTHING;
+	if (have_document_dates(all, count))
 		*out = FOUND_BY_DOCUMENT_DATE;
 	else if ((named = take_names(all, count, false)) == 1 ||
 		 (!named && (named = take_names(all, count, true)) == 1))
 		*out = FOUND_BY_NAME;
-	else if (has_times)
-		*out = FOUND_BY_MTIME;
 	if (*out != FOUND_BY_NOTHING && named >= 0)
-		qsort(all, count, sizeof(*all), by_age);
-	for (i = 0; i < count; i++) {
+		qsort_r(all, count, sizeof(*all), by_age, out);
+	for (i = 0; i < count; i++)
 		group->members[i] = all[i].member;
-		version_release(&all[i].version);
-	}
+	release_versions(all, count);
 	free(all);
 	return named < 0 ? named : 0;
 }

@@ -41,11 +41,6 @@ static void tell_skipped(void *arg, const char *path, const char *reason)
 	job->left++;
 }
 
-static const char *size_of(uint64_t bytes, char room[TEXT_SIZE_ROOM])
-{
-	return text_format_size((double)bytes, TEXT_UNITS_BRIEF, room);
-}
-
 /* -v: of a method that shares blocks. */
 static const struct column columns[] = {
 	{ "method", "METHOD", COLUMN_WORD, COLUMN_SHOWN },
@@ -58,51 +53,45 @@ static const struct column columns[] = {
 	{ 0 },
 };
 
-static int print_step(struct dedup_job *job, const struct dedup_file *f,
-		      const struct dedup_result *r, uint64_t bytes)
-{
-	const char *root = job->table.output.json ? NULL : "/";
-	const bool sharing = dedup_is_sharing(job->plan.rules.method),
-		   done = r->outcome == DEDUP_DONE;
-	const struct cell cells[] = {
-		cell_word(dedup_method_names[job->plan.rules.method]),
-		cell_flag(job->apply && done),
-		cell_number((int64_t)bytes),
-		cell_number(sharing ? (int64_t)r->sharing.shared : -1),
-		cell_word(done ? NULL : r->reason),
-		cell_names(f->paths[0], root, f->paths + 1, f->path_count - 1),
-		cell_path(job->plan.files[f->keep].paths[0], root),
-	};
-
-	return table_row(&job->table, cells);
-}
-
-/* ---- the plan ---- */
+/* ---- a step ---- */
 
 /* Does one step, or without a journal says what it would come to. */
 static int do_step(struct dedup_job *job, size_t file, struct dedup_journal *j,
 		   bool *stop_out)
 {
-	const struct dedup_file *f = &job->plan.files[file];
+	const struct dedup_plan *p = &job->plan;
+	const struct dedup_file *f = &p->files[file];
+	const char *root = job->table.output.json ? NULL : "/";
+	const bool sharing = dedup_is_sharing(p->rules.method);
 	struct dedup_result r = { 0 };
-	uint64_t bytes = 0;
+	uint64_t bytes;
+	bool done;
 
 	dedup_apply(&job->plan, file, j, &r);
 	*stop_out = r.outcome == DEDUP_STOP;
-	if (dedup_is_sharing(job->plan.rules.method))
-		bytes = r.sharing.gain;
-	else if (r.outcome == DEDUP_DONE)
-		bytes = (uint64_t)f->st.st_blocks * 512;
-	job->done += r.outcome == DEDUP_DONE;
+	done = r.outcome == DEDUP_DONE;
+	bytes = sharing ? r.sharing.gain :
+		done    ? (uint64_t)f->st.st_blocks * 512 :
+			  0;
+	job->done += done;
+	job->left += !done;
 	job->bytes += bytes;
-	job->left += r.outcome != DEDUP_DONE;
-	if (job->table.output.json)
-		return print_step(job, f, &r, bytes);
-	if (r.outcome != DEDUP_DONE)
+	if (!job->table.output.json && !done)
 		cli_complain(f->paths[0], "left alone: %s", r.reason);
-	else if (!j)
-		return print_step(job, f, &r, bytes);
-	return EXIT_OK;
+	if (!job->table.output.json && (j || !done))
+		return EXIT_OK;
+	return table_row(
+		&job->table,
+		(struct cell[]){
+			cell_word(dedup_method_names[p->rules.method]),
+			cell_flag(j && done),
+			cell_number((int64_t)bytes),
+			cell_number(sharing ? (int64_t)r.sharing.shared : -1),
+			cell_word(done ? NULL : r.reason),
+			cell_names(f->paths[0], root, f->paths + 1,
+				   f->path_count - 1),
+			cell_path(p->files[f->keep].paths[0], root),
+		});
 }
 
 /* ---- carrying it out ---- */
@@ -202,37 +191,39 @@ static void catch_interrupts(void)
 
 static int print_end(const struct dedup_job *job)
 {
-	const char *method = dedup_method_names[job->plan.rules.method];
-	const bool sharing = dedup_is_sharing(job->plan.rules.method);
+	const enum dedup_method method = job->plan.rules.method;
+	const bool sharing = dedup_is_sharing(method);
+	const char *files = text_plural(job->done, "file", "files");
 	char size[TEXT_SIZE_ROOM];
 	json_t *totals;
 
 	if (job->table.output.json) {
-		totals = json_pack("{s:s, s:b, s:I, s:I, s:I, s:I}", "method",
-				   method, "applied", job->apply, "files",
-				   (json_int_t)job->done, "bytes",
-				   (json_int_t)job->bytes, "left_alone",
-				   (json_int_t)job->left, "linked_before",
-				   (json_int_t)job->plan.linked_count);
+		totals =
+			json_pack("{s:s, s:b, s:I, s:I, s:I, s:I}", "method",
+				  dedup_method_names[method], "applied",
+				  job->apply, "files", (json_int_t)job->done,
+				  "bytes", (json_int_t)job->bytes, "left_alone",
+				  (json_int_t)job->left, "linked_before",
+				  (json_int_t)job->plan.linked_count);
 		if (job->apply)
 			(void)json_set_path(totals, "journal", job->journal);
 		return table_totals(totals, !job->left, NULL);
 	}
-	printf("%zu %s %s, %s%s", job->done,
-	       text_plural(job->done, "file", "files"),
-	       !job->apply ?
-		       sharing ? "would share blocks" : "would be replaced" :
-	       !sharing       ? "replaced" :
-	       job->done == 1 ? "shares blocks" :
-				"share blocks",
-	       job->apply ? "" :
-	       sharing    ? "which frees at least " :
-			    "which frees ",
-	       size_of(job->bytes, size));
+	(void)text_format_size((double)job->bytes, TEXT_UNITS_BRIEF, size);
 	if (job->apply)
-		printf(" freed, %zu left alone.\n", job->left);
+		printf("%zu %s %s, %s freed, %zu left alone.\n", job->done,
+		       files,
+		       !sharing       ? "replaced" :
+		       job->done == 1 ? "shares blocks" :
+					"share blocks",
+		       size, job->left);
 	else
-		puts(".  Nothing was changed; --apply does it.");
+		printf("%zu %s would %s %s.  Nothing was changed; --apply does "
+		       "it.\n",
+		       job->done, files,
+		       sharing ? "share blocks, which frees at least" :
+				 "be replaced, which frees",
+		       size);
 	if (job->plan.linked_count)
 		printf("%zu %s of a kept file already.\n",
 		       job->plan.linked_count,
@@ -294,16 +285,12 @@ static int take_back(const struct dedup_job *job)
 	int code, err = dedup_undo(job->undo, job->plan.rules.force_metadata,
 				   tell_undo, NULL, &n);
 
-	if (err == -EINVAL)
-		return cli_complain(job->undo, "is not a journal of kin dedup; "
-					       "nothing was changed");
-	if (err == -EPERM)
-		return cli_complain(job->undo,
-				    "another user may have written it; "
-				    "nothing was changed");
-	if (err == -EBUSY)
-		return cli_complain(job->undo, "kin dedup is still writing it; "
-					       "nothing was changed");
+	if (err == -EINVAL || err == -EPERM || err == -EBUSY)
+		return cli_complain(
+			job->undo, "%s; nothing was changed",
+			err == -EINVAL ? "is not a journal of kin dedup" :
+			err == -EPERM  ? "another user may have written it" :
+					 "kin dedup is still writing it");
 	if (err)
 		return cli_complain_errno(job->undo, err);
 	if (job->table.output.json) {
