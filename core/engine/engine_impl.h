@@ -13,7 +13,7 @@
 #include "core/commit/commit.h"
 #include "core/queue/hash.h"
 #include "core/engine/engine.h"
-#include "core/search/ignored.h"
+#include "core/ignore/ignore.h"
 #include "core/queue/crew.h"
 #include "core/queue/gate.h"
 #include "core/queue/throttle.h"

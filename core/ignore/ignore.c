@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/array.h"
+#include "core/base/clock.h"
 #include "core/base/hex.h"
 #include "core/base/text.h"
 
@@ -349,4 +350,88 @@ int ignore_save(const char *directory, const struct ignore_set *set)
 		close(top);
 	buf_release(&data);
 	return err;
+}
+
+/* ---- the daemon's copy ---- */
+
+int ignored_init(struct ignored *i, const char *directory,
+		 const struct logger *log)
+{
+	*i = (struct ignored){ .log = log, .directory = strdup(directory) };
+	i->made = i->directory && !pthread_mutex_init(&i->lock, NULL);
+	return i->made ? 0 : -ENOMEM;
+}
+
+void ignored_release(struct ignored *i)
+{
+	ignore_set_release(&i->set);
+	free(i->directory);
+	if (i->made)
+		pthread_mutex_destroy(&i->lock);
+	*i = (struct ignored){ 0 };
+}
+
+/* Keeps the present pairs when the file cannot be read. */
+static void load_pairs(struct ignored *i)
+{
+	struct ignore_set set;
+	int err = ignore_load(i->directory, &set, &i->seen);
+
+	if (err && err != i->error)
+		logger_print(i->log,
+			     "%s/" IGNORE_FILE ": cannot be read; the pairs to "
+			     "ignore stay what they were",
+			     i->directory);
+	i->error = err;
+	i->read = !err;
+	if (err)
+		return;
+	if (set.damaged)
+		logger_print(i->log,
+			     "%s/" IGNORE_FILE ": has damaged lines, which are "
+			     "passed over; kin ignore --list names them",
+			     i->directory);
+	ignore_set_release(&i->set);
+	i->set = set;
+}
+
+/* A program that writes the file makes a new one; an editor may not. */
+bool ignored_refresh(struct ignored *i)
+{
+	struct buf path = { 0 };
+	struct stat st = { 0 };
+	bool any;
+
+	if (!buf_append_format(&path, "%s/" IGNORE_FILE, i->directory) &&
+	    lstat(path.data, &st))
+		st = (struct stat){ 0 };
+	buf_release(&path);
+	pthread_mutex_lock(&i->lock);
+	if (!i->read || st.st_ino != i->seen.st_ino ||
+	    st.st_dev != i->seen.st_dev || st.st_size != i->seen.st_size ||
+	    timespec_to_ns(&st.st_ctim) != timespec_to_ns(&i->seen.st_ctim))
+		load_pairs(i);
+	any = i->set.count != 0;
+	pthread_mutex_unlock(&i->lock);
+	return any;
+}
+
+static struct ignore_content content_of(const struct digests *d)
+{
+	struct ignore_content c = { .size = d->size };
+
+	memcpy(c.xxh128, d->xxh128, sizeof(c.xxh128));
+	return c;
+}
+
+bool ignored_has(struct ignored *i, const struct digests *a,
+		 const struct digests *b)
+{
+	const struct ignore_content x = content_of(a), y = content_of(b);
+	bool has;
+
+	pthread_mutex_lock(&i->lock);
+	has = ignore_set_has(&i->set, &x, &y);
+	pthread_mutex_unlock(&i->lock);
+	return has;
 }

@@ -2,12 +2,15 @@
 #ifndef CORE_IGNORE_IGNORE_H
 #define CORE_IGNORE_IGNORE_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
 
 #include "core/base/buf.h"
+#include "core/base/logger.h"
+#include "core/digest/digest.h"
 
 /*
  * Pairs of contents that the user knows to be alike.
@@ -109,5 +112,34 @@ int ignore_lock(const char *directory, int *fd_out);
 
 /* Replaces the file; the caller has the lock. */
 int ignore_save(const char *directory, const struct ignore_set *set);
+
+/* ---- the daemon's copy ---- */
+
+/*
+ * Read again when the file has changed.  Any thread may call these functions.
+ * The lock is a leaf and guards all fields below it; it is held while the file
+ * is read.
+ */
+struct ignored {
+	char *directory; /* owned */
+	const struct logger *log;
+	pthread_mutex_t lock;
+	bool made;        /* the lock was initialised */
+	bool read;        /* the file was read, or there was none */
+	int error;        /* of the last attempt to read the file */
+	struct stat seen; /* of the file that set was read from */
+	struct ignore_set set;
+};
+
+int ignored_init(struct ignored *i, const char *directory,
+		 const struct logger *log);
+void ignored_release(struct ignored *i);
+
+/* Reads the file again if it has changed, with the process's credentials.
+ * Whether there are pairs. */
+bool ignored_refresh(struct ignored *i);
+
+bool ignored_has(struct ignored *i, const struct digests *a,
+		 const struct digests *b);
 
 #endif

@@ -20,7 +20,7 @@
 #include "core/queue/queue.h"
 #include "core/queue/texts.h"
 #include "core/scan/scan.h"
-#include "core/search/ignored.h"
+#include "core/ignore/ignore.h"
 #include "core/source/file_digests.h"
 #include "core/source/source.h"
 

@@ -103,10 +103,7 @@ static bool has_ignores(const struct search_query *q)
 {
 	struct ignored *ignored = q->context->ignored;
 
-	if (!q->ignore || !ignored)
-		return false;
-	ignored_refresh(ignored);
-	return ignored_any(ignored);
+	return q->ignore && ignored && ignored_refresh(ignored);
 }
 
 /* -ECANCELED: the module stops. */
