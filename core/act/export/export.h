@@ -60,18 +60,27 @@ int export_write(FILE *out, struct groups *g, bool seeds);
 
 /* ---- reading ---- */
 
+/* A tree whose contents can be read, more than once. */
+struct export_source {
+	const char *path;   /* of a file that kin export wrote */
+	struct mount mount; /* owned; root not NULL: it is asked instead */
+};
+
 struct export_reader {
 	FILE *file, *text; /* owned, or NULL; text: decompressed */
-	bool is_complete;  /* once the end was read */
+	const char *within;
+	struct groups_wish wish; /* of a mount */
+	bool is_complete;        /* once the end was read */
 	bool ended;
 	uint64_t contents, files; /* read so far */
 	struct groups content;    /* a group of the content at hand; the root */
 	struct digests digests;   /* of it, with size and XXH128 */
 };
 
-/* in stays open.  -EMEDIUMTYPE: it is no export; -EPROTONOSUPPORT: of another
- * version; -ENOMEM, or an error of reading.  To be closed in any case. */
-int export_open(struct export_reader *r, FILE *in);
+/* Begins with the first content.  -EMEDIUMTYPE: it is no export; -EPROTONOSUPPORT:
+ * of another version; -ENOMEM, or an error of reading.  To be closed in any
+ * case. */
+int export_open(struct export_reader *r, const struct export_source *s);
 
 /* 1: there is a content; 0: the end; -EBADMSG: the line is damaged; -ENODATA:
  * it was cut; -EFBIG: a line is too long. */
@@ -91,20 +100,6 @@ static inline const struct found_member *export_member(
 {
 	return &r->content.group.members[0];
 }
-
-/* ---- sources ---- */
-
-/* An export that can be read again. */
-struct export_source {
-	const char *path; /* of a file, or of a tree in a mount */
-	FILE *copy;       /* owned; of that tree; NULL: path is a file */
-	char *root;       /* owned; of the mount */
-	bool seeds;       /* what seeds_read() needs of a mount is enough */
-};
-
-/* Opens it from its begin, as export_open(); to be closed in any case. */
-int export_source_open(const struct export_source *s,
-		       struct export_reader *out);
 
 /* ---- comparing ---- */
 

@@ -93,7 +93,7 @@ static int finish_batch(struct batch *b)
 	if (!err && b->count)
 		err = near_begin(&b->near);
 	if (!err && b->count) {
-		err = export_source_open(b->other, &r);
+		err = export_open(&r, b->other);
 		while (!err && (more = export_next(&r)) > 0)
 			err = search_content(b, &r);
 		err = fail(m, b->other, &r, err ? err : more);
@@ -191,13 +191,12 @@ int missing_find(struct missing *m, const struct export_source *one,
 	b->m = m;
 	b->other = other;
 	b->threshold = threshold;
-	err = fail(m, one, &of_one, export_source_open(one, &of_one));
+	err = fail(m, one, &of_one, export_open(&of_one, one));
 	if (!err && of_one.content.root &&
 	    !(m->root = strdup(of_one.content.root)))
 		err = -ENOMEM;
 	if (!err)
-		err = fail(m, other, &of_other,
-			   export_source_open(other, &of_other));
+		err = fail(m, other, &of_other, export_open(&of_other, other));
 	if (!err)
 		err = compare(b, one, &of_one, &of_other);
 	export_close(&of_one);

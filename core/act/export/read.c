@@ -36,32 +36,33 @@ static int read_head(struct export_reader *r)
 	return err;
 }
 
-int export_open(struct export_reader *r, FILE *in)
+static int open_file(struct export_reader *r, const char *path)
 {
-	int first = ungetc(getc(in), in);
+	int first;
 
-	*r = (struct export_reader){ 0 };
-	groups_read(&r->content, in);
+	r->file = fopen(path, "re");
+	if (!r->file)
+		return -errno;
+	groups_read(&r->content, r->file);
+	first = ungetc(getc(r->file), r->file);
 	if (first != '{' && first != EOF) {
-		r->text = r->content.file.in = export_decompress(in);
+		r->text = r->content.file.in = export_decompress(r->file);
 		if (!r->text)
 			return -errno;
 	}
 	return read_head(r);
 }
 
-int export_source_open(const struct export_source *s, struct export_reader *out)
+int export_open(struct export_reader *r, const struct export_source *s)
 {
-	FILE *file = s->copy ? s->copy : fopen(s->path, "re");
-	int err;
-
-	*out = (struct export_reader){ 0 };
-	if (!file)
-		return -errno;
-	rewind(file);
-	err = export_open(out, file);
-	out->file = s->copy ? NULL : file;
-	return err;
+	*r = (struct export_reader){ .within = s->mount.rel,
+				     .wish.every = true };
+	if (!s->mount.root)
+		return open_file(r, s->path);
+	r->wish.within = &r->within;
+	r->wish.within_count = *r->within != '\0';
+	return groups_ask(&r->content, &r->wish, s->mount.root,
+			  s->mount.listings);
 }
 
 void export_close(struct export_reader *r)
@@ -105,15 +106,18 @@ static int take_content(struct export_reader *r)
 int export_next(struct export_reader *r)
 {
 	const struct groups *g = &r->content;
-	int event = r->ended ? GROUPS_END : groups_next(&r->content);
+	int event = GROUPS_END;
 
+	while (!r->ended &&
+	       (event = groups_next(&r->content)) == GROUPS_PROGRESS)
+		;
 	if (event == GROUPS_GROUP)
 		return g->has_totals ? -EBADMSG : take_content(r);
 	if (event < 0)
-		return event == -EINVAL ? -EBADMSG :
-		       event == -EIO    ? -ENODATA :
-					  event;
-	if (!g->has_totals)
+		return event == -EINVAL          ? -EBADMSG :
+		       event == -EIO && !g->wish ? -ENODATA :
+						   event;
+	if (!g->wish && !g->has_totals)
 		return -ENODATA;
 	if (g->totals.groups != r->contents || g->totals.files != r->files)
 		return -EBADMSG;

@@ -13,34 +13,29 @@ struct export_job {
 	bool plain, seeds;
 };
 
-int export_mount(const struct mount *mount, const struct filter *filter,
-		 FILE *out, bool seeds, bool *incomplete_out)
-{
-	const char *root = mount->root, *within = mount->rel;
-	const struct groups_wish wish = { .every = true,
-					  .filter = *filter,
-					  .within = &within,
-					  .within_count = *within != '\0' };
-	const char *listings = mount_listings_or_complain(mount);
-	struct groups g;
-	int err;
+/* ---- trees ---- */
 
-	if (!listings)
-		return EXIT_FAILED;
-	err = groups_ask(&g, &wish, root, listings);
-	if (!err)
-		err = export_write(out, &g, seeds);
-	*incomplete_out = g.totals.incomplete;
-	groups_close(&g);
-	if (err == -EINVAL)
-		return cli_complain(root, "its kinfs is too old to export");
-	return err ? cli_complain_errno(root, err) : EXIT_OK;
+int export_source_find(struct export_source *s)
+{
+	struct stat st;
+	int code;
+
+	if (stat(s->path, &st))
+		return cli_complain_errno(s->path, -errno);
+	if (!S_ISDIR(st.st_mode))
+		return EXIT_OK;
+	code = mount_find_or_complain(s->path, &s->mount);
+	if (!code && !mount_listings_or_complain(&s->mount))
+		code = EXIT_FAILED;
+	return code;
 }
 
-/* ---- files ---- */
-
-int export_complain(const char *path, size_t line, int err)
+int export_complain(const struct export_source *s, size_t line, int err)
 {
+	const char *path = s->path;
+
+	if (s->mount.root)
+		return cli_complain_errno(path, err);
 	if (err == -EMEDIUMTYPE)
 		return cli_complain(path, "not a file as kin export writes it");
 	if (err == -EPROTONOSUPPORT)
@@ -57,53 +52,31 @@ int export_complain(const char *path, size_t line, int err)
 		       cli_complain_errno(path, err);
 }
 
-/* ---- a file, or a mount as a file ---- */
-
-/* Exports a mount to a file without a name. */
-static int copy_mount(struct export_source *s, const struct mount *mount)
-{
-	const struct filter all = { 0 };
-	bool incomplete;
-	FILE *stream;
-	int code;
-
-	s->copy = tmpfile();
-	stream = s->copy ? export_compress(s->copy) : NULL;
-	if (!stream)
-		return cli_complain_errno("temporary file", -errno);
-	code = export_mount(mount, &all, stream, s->seeds, &incomplete);
-	if (fclose(stream) && !code)
-		code = cli_complain_errno("temporary file", -errno);
-	return code;
-}
-
-int export_source_prepare(struct export_source *s)
-{
-	struct mount mount = { 0 };
-	struct stat st;
-	int code;
-
-	if (stat(s->path, &st))
-		return cli_complain_errno(s->path, -errno);
-	if (!S_ISDIR(st.st_mode))
-		return EXIT_OK;
-	code = mount_find_or_complain(s->path, &mount);
-	if (!code)
-		code = copy_mount(s, &mount);
-	s->root = mount.root;
-	mount.root = NULL;
-	mount_release(&mount);
-	return code;
-}
-
-void export_source_release(struct export_source *s)
-{
-	if (s->copy)
-		(void)fclose(s->copy);
-	free(s->root);
-}
-
 /* ---- the command ---- */
+
+/* What is below the path in the mount, as far as the filter takes it. */
+static int write_tree(const struct export_job *job, FILE *out,
+		      bool *incomplete_out)
+{
+	const char *root = job->mount.root, *within = job->mount.rel;
+	const struct groups_wish wish = { .every = true,
+					  .filter = job->filter,
+					  .within = &within,
+					  .within_count = *within != '\0' };
+	struct groups g;
+	int err;
+
+	if (!mount_listings_or_complain(&job->mount))
+		return EXIT_FAILED;
+	err = groups_ask(&g, &wish, root, job->mount.listings);
+	if (!err)
+		err = export_write(out, &g, job->seeds);
+	*incomplete_out = g.totals.incomplete;
+	groups_close(&g);
+	if (err == -EINVAL)
+		return cli_complain(root, "its kinfs is too old to export");
+	return err ? cli_complain_errno(root, err) : EXIT_OK;
+}
 
 static int run(int argc, char **argv)
 {
@@ -122,8 +95,7 @@ static int run(int argc, char **argv)
 	if (!code && !(out = job.plain ? stdout : export_compress(stdout)))
 		code = cli_complain_errno(NULL, -ENOMEM);
 	if (!code)
-		code = export_mount(&job.mount, &job.filter, out, job.seeds,
-				    &incomplete);
+		code = write_tree(&job, out, &incomplete);
 	/* An unfinished export has no last line, so it is not taken for one. */
 	if (out && (job.plain ? fflush(out) : fclose(out)) && !code)
 		code = cli_complain_errno("standard output",

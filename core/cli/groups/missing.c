@@ -76,10 +76,10 @@ static int print_row(struct missing_command *c, const struct missing_file *f,
 		cell_number(size),
 		files ? cell_none() : cell_time(f->mtime_ns),
 		/* Paths of an export lead nowhere here. */
-		cell_path(path, c->one.copy || c->table.output.json ?
+		cell_path(path, c->one.mount.root || c->table.output.json ?
 					c->found.root :
 					NULL),
-		cell_path(f->near, c->other.root),
+		cell_path(f->near, c->other.mount.root),
 	};
 
 	return table_row(&c->table, cells);
@@ -146,8 +146,7 @@ static int compare(struct missing_command *c)
 	struct missing *found = &c->found;
 	int err = missing_find(found, &c->one, &c->other, threshold), code;
 
-	code = err ? export_complain(found->failed->path, found->failed_line,
-				     err) :
+	code = err ? export_complain(found->failed, found->failed_line, err) :
 		     print_all(c);
 	return code || !found->incomplete ?
 		       code :
@@ -175,13 +174,13 @@ static int run(int argc, char **argv)
 	if (!code)
 		c.table.base = path_base_of(c.one.path);
 	if (!code)
-		code = export_source_prepare(&c.one);
+		code = export_source_find(&c.one);
 	if (!code)
-		code = export_source_prepare(&c.other);
+		code = export_source_find(&c.other);
 	if (!code)
 		code = compare(&c);
-	export_source_release(&c.one);
-	export_source_release(&c.other);
+	mount_release(&c.one.mount);
+	mount_release(&c.other.mount);
 	missing_release(&c.found);
 	filter_release(&c.filter);
 	free((char *)c.table.base);

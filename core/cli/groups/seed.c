@@ -216,14 +216,9 @@ static int print_base(struct seed_command *c)
  * cannot lead from one filesystem into another. */
 static int make_into(struct seed_command *c)
 {
-	struct mount mount = { 0 };
-	int code = mount_find_or_complain(c->here.path, &mount);
-
-	if (!code)
-		c->source = mount_get_place(&mount, NULL, "source");
-	mount_release(&mount);
-	if (code)
-		return code;
+	if (!c->here.mount.root)
+		return cli_complain_errno(c->here.path, -ENODEV);
+	c->source = mount_get_place(&c->here.mount, NULL, "source");
 	if (!c->source)
 		return cli_complain(
 			c->here.path,
@@ -296,14 +291,14 @@ static int match(struct seed_command *c)
 {
 	struct export_reader r;
 	bool complete;
-	int err = export_source_open(&c->sender, &r), code = EXIT_OK;
+	int err = export_open(&r, &c->sender), code = EXIT_OK;
 
 	if (!err)
 		err = take_all(c, &r);
 	complete = r.is_complete;
 	if (err)
 		code = err > 0 ? EXIT_FAILED :
-				 export_complain(c->sender.path,
+				 export_complain(&c->sender,
 						 r.content.file.number, err);
 	else
 		print_totals(c, r.content.root);
@@ -320,13 +315,12 @@ static int match(struct seed_command *c)
 static int read_here(struct seed_command *c)
 {
 	struct export_reader r;
-	int err = export_source_open(&c->here, &r), code = EXIT_OK;
+	int err = export_open(&r, &c->here), code = EXIT_OK;
 
 	if (!err)
 		err = seeds_read(&c->seeds, &r);
 	if (err)
-		code = export_complain(c->here.path, r.content.file.number,
-				       err);
+		code = export_complain(&c->here, r.content.file.number, err);
 	export_close(&r);
 	return code;
 }
@@ -360,25 +354,23 @@ static int parse(struct seed_command *c, int argc, char **argv)
 
 static int run(int argc, char **argv)
 {
-	struct seed_command c = { .sender.seeds = true,
-				  .here.seeds = true,
-				  .source_fd = -1,
+	struct seed_command c = { .source_fd = -1,
 				  .into_fd = -1,
 				  .table.columns = columns };
 	int code = parse(&c, argc, argv);
 
 	if (!code && !c.base_of)
-		code = export_source_prepare(&c.sender);
+		code = export_source_find(&c.sender);
 	if (!code)
-		code = export_source_prepare(&c.here);
+		code = export_source_find(&c.here);
 	if (!code)
 		code = read_here(&c);
 	if (!code && c.into)
 		code = make_into(&c);
 	if (!code)
 		code = c.base_of ? print_base(&c) : match(&c);
-	export_source_release(&c.sender);
-	export_source_release(&c.here);
+	mount_release(&c.sender.mount);
+	mount_release(&c.here.mount);
 	seeds_release(&c.seeds);
 	free(c.source);
 	if (c.source_fd >= 0)

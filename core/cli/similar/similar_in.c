@@ -93,7 +93,7 @@ int similar_in(struct similar_job *job)
 	struct in_search in = { .job = job };
 	const struct export_source source = { .path = job->in };
 	struct export_reader r;
-	int more = 0, err = export_source_open(&source, &r);
+	int more = 0, err = export_open(&r, &source);
 
 	if (!err && similar_digest(job, job->path)) {
 		export_close(&r);
@@ -106,7 +106,7 @@ int similar_in(struct similar_job *job)
 	if (!err)
 		err = more;
 	if (err)
-		(void)export_complain(job->in, r.content.file.number, err);
+		(void)export_complain(&source, r.content.file.number, err);
 	else if (!r.is_complete)
 		(void)snprintf(job->reason, sizeof(job->reason), "incomplete");
 	if (!err)
