@@ -127,40 +127,34 @@ static const char *why_not(const struct dedup_plan *p,
 static int add_path(struct dedup_plan *p, const struct found_member *m,
 		    size_t first, const struct stat *st, char *path)
 {
-	struct known *known = find_known(p, st);
-	struct dedup_file *files = p->files;
+	struct dedup_file *files =
+		array_with_room(p->files, p->file_count, sizeof(*files));
+	struct known *known = files ? find_known(p, st) : NULL;
+	struct dedup_file *f;
 	char **paths = NULL;
 
-	if (known && known->file == SIZE_MAX &&
-	    (files = array_with_room(files, p->file_count, sizeof(*files)))) {
-		p->files = files;
+	p->files = files ? files : p->files;
+	if (known && known->file == SIZE_MAX) {
 		known->file = p->file_count++;
-		files += known->file;
-		*files = (struct dedup_file){
-			.st = *st,
-			.filesystem = p->rules.method == DEDUP_REMOVE ?
-					      0 :
-					      find_filesystem(p, path, st),
-			.keep = SIZE_MAX,
-		};
-		memcpy(files->xxh128, m->xxh128, sizeof(files->xxh128));
-	} else if (known && known->file < first) {
-		/* An earlier member has it: the list has a group twice. */
-		free(path);
-		return 0;
-	} else if (known && files) {
-		files += known->file;
+		f = &files[known->file];
+		*f = (struct dedup_file){ .st = *st, .keep = SIZE_MAX };
+		if (p->rules.method != DEDUP_REMOVE)
+			f->filesystem = find_filesystem(p, path, st);
+		memcpy(f->xxh128, m->xxh128, sizeof(f->xxh128));
 	}
-	if (known && files)
-		paths = array_with_room(files->paths, files->path_count,
+	/* Else an earlier member has it: the list has a group twice. */
+	if (known && known->file >= first) {
+		f = &files[known->file];
+		paths = array_with_room(f->paths, f->path_count,
 					sizeof(*paths));
-	if (!paths) {
-		free(path);
-		return -ENOMEM;
+		if (paths) {
+			f->paths = paths;
+			paths[f->path_count++] = path;
+			return 0;
+		}
 	}
-	files->paths = paths;
-	paths[files->path_count++] = path;
-	return 0;
+	free(path);
+	return known && known->file < first ? 0 : -ENOMEM;
 }
 
 /* Adds a name as a group has it, if the file may be used.  base: what it is
@@ -269,9 +263,9 @@ static int add_files(struct dedup_plan *p, const char *base, const char *root,
 		for (k = 0; !err && (name = found_file_name(f, k)); k++)
 			err = add_listed(p, m, first, base, root, name);
 	}
-	for (i = first; i < p->file_count; i++)
+	for (i = first; i < p->file_count && !err; i++)
 		finish_file(&p->files[i], rules);
-	if (p->file_count > first)
+	if (!err && p->file_count > first)
 		qsort_r(p->files + first, p->file_count - first,
 			sizeof(*p->files), compare_files, &order);
 	return err;
