@@ -113,7 +113,7 @@ static void attempted(void *engine, uint64_t number)
 	struct engine *e = engine;
 
 	search_committed(&e->search, number);
-	text_reader_wake(&e->texts);
+	hash_want_texts(&e->hash);
 }
 
 static void catalog_damaged(void *engine, bool waits)
@@ -158,6 +158,7 @@ static int init_parts(struct engine *e)
 		.stopping = &e->stopping,
 		.digest_set = o->digest_set,
 		.workers = o->workers,
+		.extract = o->texts,
 		.up = &e->listener,
 	};
 	const struct scan_context scan = {
@@ -193,7 +194,7 @@ static int init_parts(struct engine *e)
 		.share_min = o->share_min ? o->share_min : INDEX_SHARE_MIN,
 		.limit = o->limit,
 		.measure = o->measure,
-		.texts = o->texts ? &e->texts : NULL,
+		.texts = o->texts != NULL,
 		.up = &e->listener,
 	};
 
@@ -215,7 +216,6 @@ static int init_parts(struct engine *e)
 	return queue_init(&e->queue, o->workers)                          ?:
 		       throttle_init(&e->throttle, &throttle)             ?:
 		       hash_init(&e->hash, &hash)                         ?:
-		       text_reader_init(&e->texts, &e->hash, o->texts)    ?:
 		       scan_init(&e->scan, &scan)                         ?:
 		       changes_init(&e->changes, &e->source, e->catalog)  ?:
 		       commit_init(&e->commit, &commit)                   ?:
@@ -252,7 +252,6 @@ int engine_start(struct engine *e)
 	int err = engine_start_loading(e);
 
 	search_start(&e->search, &e->queue);
-	text_reader_start(&e->texts);
 	if (!err)
 		err = queue_start(&e->queue);
 	if (!err)
@@ -261,6 +260,7 @@ int engine_start(struct engine *e)
 		return err;
 	hash_want_feed(&e->hash);
 	hash_feed(&e->hash);
+	hash_want_texts(&e->hash);
 	scan_request_tree(&e->scan);
 	return scan_start(&e->scan);
 }
@@ -276,7 +276,6 @@ void engine_free(struct engine *e)
 	commit_unblock(&e->commit);
 	scan_stop(&e->scan);
 	hash_stop(&e->hash);
-	text_reader_stop(&e->texts);
 	commit_stop(&e->commit);
 	changes_stop(&e->changes);
 	search_stop(&e->search);
@@ -287,7 +286,6 @@ void engine_free(struct engine *e)
 	search_release(&e->search);
 	ignored_release(&e->ignored);
 	throttle_release(&e->throttle);
-	text_reader_release(&e->texts);
 	hash_release(&e->hash);
 	index_free(e->index);
 	catalog_free(e->catalog);

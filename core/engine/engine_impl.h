@@ -18,7 +18,6 @@
 #include "core/queue/gate.h"
 #include "core/queue/throttle.h"
 #include "core/queue/queue.h"
-#include "core/queue/texts.h"
 #include "core/scan/scan.h"
 #include "core/source/times.h"
 #include "core/index/index.h"
@@ -30,8 +29,7 @@
  *   commit   events to be written to the catalog; its only writer
  *   scan     the walk over SOURCE, and the files whose stat the host has read
  *   search   queries for near-duplicates, on threads of its own
- *   hash     the workers, which read and digest files
- *   texts    the texts of documents, on a thread of their own
+ *   hash     the workers, which read and digest files, and make texts
  *   changes  those who watch what is committed
  *   ignored  the pairs of contents that the user ignores
  *
@@ -54,7 +52,6 @@ struct engine {
 	struct scanner scan;
 	struct searcher search;
 	struct hasher hash;
-	struct text_reader texts;
 	struct ignored ignored;
 	struct changes changes;
 	struct engine_listener listener; /* of all parts */

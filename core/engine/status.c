@@ -39,7 +39,7 @@ static int take_snapshot(struct engine *e, struct snapshot *s)
 	/* An event that was applied may have sent a request to the scan. */
 	s->scan_idle = scan_is_idle(&e->scan) && s->scan_idle;
 	meter_read(&e->hash.meter, clock_now_ms(), &s->reading);
-	s->texts_busy = text_reader_is_busy(&e->texts);
+	s->texts_busy = hash_has_texts_to_make(&e->hash);
 	commit_counts(&e->commit, &s->commit);
 	s->quiet = s->quiet && s->commit.posted == before.posted;
 	s->catalog_error = catalog_failure(e->catalog);

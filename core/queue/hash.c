@@ -7,6 +7,7 @@
 #include "core/base/err.h"
 #include "core/base/thread.h"
 #include "core/digest/fingerprint.h"
+#include "core/extract/client.h"
 #include "core/queue/hash_impl.h"
 
 /* ---- feeding the queue ---- */
@@ -117,7 +118,9 @@ static void *worker_run(void *arg)
 			gate_pass(&w->gate);
 		}
 		job = queue_take(c->queue, w->kind, &w->gate, &feed);
-		if (job)
+		if (job && job->demanded == QUEUE_TEXT)
+			worker_make_text(w, job);
+		else if (job)
 			worker_do_job(w, job);
 		else if (feed)
 			feed_queue(w->h);
@@ -166,6 +169,8 @@ int hash_init(struct hasher *h, const struct hash_context *context)
 	struct queue *q = context->queue;
 
 	h->context = *context;
+	if (context->extract)
+		extract_stop_when(context->extract, context->stopping);
 	if (!err)
 		err = meter_init(&h->meter);
 	for (kind = 0; kind < WORKER_KINDS; kind++) {

@@ -59,6 +59,8 @@
  * A worker never writes to SOURCE or the catalog, never reads special files,
  * and never posts digests of a file that may have changed while it was read.
  */
+struct extract_client;
+
 struct hash_context {
 	const struct source *source;
 	struct catalog *catalog;
@@ -68,6 +70,8 @@ struct hash_context {
 	const atomic_bool *stopping;
 	uint32_t digest_set; /* DIGEST_BIT()s that are computed */
 	unsigned workers;    /* of each kind, but for the spare ones */
+	/* Makes the texts of documents; NULL: none are made. */
+	struct extract_client *extract;
 	const struct engine_listener *up;
 };
 
@@ -80,6 +84,18 @@ struct hash_feeder {
 	atomic_bool running;   /* a pass over the list is not finished */
 };
 
+/* The pass over the contents whose text is pending; see texts.c. */
+struct hash_texts {
+	/* Contents of the last pass that could not be read. */
+	atomic_uint_least64_t passed_over;
+	/* The worker's that is at a text: there is one at a time. */
+	uint32_t after; /* the pass has come to this content */
+	bool passed;    /* the first pass has ended */
+	uint64_t skipped;
+	unsigned passes; /* that ended with texts still pending */
+	bool is_broken;  /* kin-extract could not be started */
+};
+
 /* The workers of one kind. */
 struct hash_crew {
 	struct crew crew;
@@ -89,6 +105,7 @@ struct hash_crew {
 struct hasher {
 	struct hash_context context; /* constant */
 	struct hash_feeder feeder;
+	struct hash_texts texts;
 	struct meter meter;
 	struct hash_crew crews[WORKER_KINDS];
 	atomic_ullong files; /* hashed since the start */
@@ -109,6 +126,13 @@ void hash_want_feed(struct hasher *h);
 void hash_feed(struct hasher *h);
 /* Whether the pending list may have files that are not in the queue. */
 bool hash_is_feeding(struct hasher *h);
+
+/* ---- texts of documents ---- */
+
+/* A commit may have added contents whose text is pending. */
+void hash_want_texts(struct hasher *h);
+/* Whether texts are still to be made, but for what was passed over. */
+bool hash_has_texts_to_make(struct hasher *h);
 
 /* ---- digests of files; see the functions of the engine ---- */
 

@@ -20,6 +20,9 @@ struct hash_worker {
 /* Does the job and ends it (queue_finish() and the functions after it). */
 void worker_do_job(struct hash_worker *w, struct job *job);
 
+/* The same of a job for a text: texts.c. */
+void worker_make_text(struct hash_worker *w, struct job *job);
+
 /* Whether the file behind fd is in that state. */
 bool worker_has_identity(int fd, const struct file_identity *identity);
 

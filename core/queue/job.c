@@ -140,11 +140,13 @@ void job_wake_background(struct queue *q)
 void job_enqueue(struct queue *q, struct job *job)
 {
 	bool waited = job->level == JOB_WAITED;
-	struct job_list *list =
-		job->large ? &q->large[!waited] : &q->levels[job->level];
+	bool is_text = job->demanded == QUEUE_TEXT;
+	struct job_list *list = is_text    ? &q->texts :
+				job->large ? &q->large[!waited] :
+					     &q->levels[job->level];
 
 	job->state = JOB_QUEUED;
-	if (waited)
+	if (waited || is_text)
 		insert_by_turn(list, job);
 	else
 		job_list_append(list, job);

@@ -197,18 +197,45 @@ void queue_finish(struct queue *q, struct job *job)
 	waiters_answer(waiters, 0, NULL);
 }
 
-void queue_delay(struct queue *q, struct job *job, int64_t delay_ms,
-		 bool unsteady)
+static void delay_locked(struct queue *q, struct job *job, int64_t delay_ms)
 {
-	pthread_mutex_lock(&q->lock);
 	job_leave(job);
-	job->again = false;
-	if (unsteady)
-		job->tries++;
 	job->state = JOB_DELAYED;
 	job->ready_ms = clock_now_ms() + delay_ms;
 	job_list_insert_by_time(&q->delayed, job);
 	queue_wake_timer(q);
+}
+
+void queue_delay(struct queue *q, struct job *job, int64_t delay_ms,
+		 bool unsteady)
+{
+	pthread_mutex_lock(&q->lock);
+	if (job->again && job->demanded == QUEUE_TEXT)
+		delay_ms = 0;
+	job->again = false;
+	if (unsteady)
+		job->tries++;
+	delay_locked(q, job, delay_ms);
+	pthread_mutex_unlock(&q->lock);
+}
+
+void queue_want_texts(struct queue *q, int64_t delay_ms)
+{
+	static const struct file_key none;
+	int64_t ready_ms = clock_now_ms() + delay_ms;
+	struct job *job;
+
+	pthread_mutex_lock(&q->lock);
+	job = job_find(q, &none, QUEUE_TEXT);
+	if (!job && !q->stopped) {
+		job = job_add(q, &none, QUEUE_TEXT);
+		if (job)
+			job->turn = UINT64_MAX; /* after those with requests */
+	}
+	if (job && job->state == JOB_RUNNING)
+		job->again = true;
+	else if (job && (!job->list || job->ready_ms > ready_ms))
+		delay_locked(q, job, delay_ms);
 	pthread_mutex_unlock(&q->lock);
 }
 
@@ -455,15 +482,17 @@ void queue_counts(struct queue *q, struct queue_counts *out)
 	pthread_mutex_lock(&q->lock);
 	*out = (struct queue_counts){
 		.queued = q->large[0].count + q->large[1].count,
-		.delayed = q->delayed.count + q->coalescing.count,
+		.delayed = q->coalescing.count,
 		.waiting = q->waiting,
 		.scanned = q->levels[JOB_SCAN].count + q->large[1].count,
 		.paused = q->paused,
 	};
 	for (i = 0; i < JOB_LEVELS; i++)
 		out->queued += q->levels[i].count;
-	for (job = q->delayed.first; job; job = job->next)
+	for (job = q->delayed.first; job; job = job->next) {
+		out->delayed += job->demanded != QUEUE_TEXT;
 		out->unsteady += job->tries >= 3;
+	}
 	for (i = 0; i < WORKER_KINDS; i++)
 		for (job = q->running[i].first; job; job = job->next) {
 			out->running += !job->suspended && !job->demanded;

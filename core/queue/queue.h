@@ -69,6 +69,10 @@
  * The last QUEUE_DEMANDED_KEPT results are kept, because a reader of an
  * attribute first asks for the length.
  *
+ * Texts of documents (texts.c).  A query that waits for one parks a request that
+ * demands it.  One more job, of no file, is for all other texts; it is taken
+ * when no file is left to be hashed.  One text is made at a time.
+ *
  * Memory is bounded by QUEUE_MAX jobs and WAITERS_MAX requests; a file that
  * does not fit is put on the catalog's pending list by the caller, and fed back
  * when the lists run low (queue_feed()).
@@ -99,6 +103,8 @@ enum worker_kind {
 enum { QUEUE_MAX = 65536, QUEUE_BUCKETS = 16384, WAITERS_MAX = 16384 };
 
 enum {
+	/* Demanded in place of a digest: the text of a document. */
+	QUEUE_TEXT = 1 << 30,
 	/* Workers for users that no other worker serves. */
 	QUEUE_SPARE = 2,
 	QUEUE_LARGE_USERS = 8,
@@ -175,7 +181,8 @@ struct crew;
 
 struct job {
 	struct file_key key;
-	/* DIGEST_BIT() of a digest that is not stored; 0: of all that are. */
+	/* DIGEST_BIT() of a digest that is not stored, or QUEUE_TEXT; 0: all
+	 * digests that are stored. */
 	uint32_t demanded;
 	enum job_state state;
 	enum job_level level;
@@ -217,6 +224,7 @@ struct queue {
 	struct job_list levels[JOB_LEVELS];
 	struct job_list large[2]; /* [0] JOB_WAITED, [1] other levels */
 	struct job_list running[WORKER_KINDS];
+	struct job_list texts;      /* queued, QUEUE_TEXT, by turn */
 	struct job_list coalescing; /* delayed; both by ready_ms */
 	struct job_list delayed;
 	struct job_list demanded; /* done; the last ones */
@@ -274,6 +282,9 @@ void queue_hurry(struct queue *q, int64_t until_ms);
 
 /* The catalog's pending list has files that are not in the queue. */
 void queue_feed(struct queue *q);
+
+/* Texts may be pending: the job for them is ready in delay_ms at the latest. */
+void queue_want_texts(struct queue *q, int64_t delay_ms);
 
 /* The worker is about to hash the file in that state.  Returns the present
  * level of the job. */

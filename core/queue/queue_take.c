@@ -76,15 +76,45 @@ static bool is_for_background(const struct queue *q, enum worker_kind kind)
 	       is_hurried(q) == (kind == WORKER_SERVING);
 }
 
+static bool is_making_text(const struct queue *q)
+{
+	const struct job *job;
+	int kind;
+
+	for (kind = 0; kind < WORKER_KINDS; kind++)
+		for (job = q->running[kind].first; job; job = job->next)
+			if (job->demanded == QUEUE_TEXT)
+				return true;
+	return false;
+}
+
+static struct job *first_text(const struct queue *q, enum worker_kind kind)
+{
+	bool hashed = !q->feed && !q->large[0].first && !q->large[1].first;
+	struct job *job = kind == WORKER_LARGE ? NULL : q->texts.first;
+	int i;
+
+	for (i = 0; i < JOB_LEVELS; i++)
+		hashed = hashed && !q->levels[i].first;
+	return job && (hashed || job->level == JOB_WAITED) &&
+			       !is_making_text(q) ?
+		       job :
+		       NULL;
+}
+
 static struct job *find_next(const struct queue *q, enum worker_kind kind)
 {
-	struct job *job =
-		kind == WORKER_BACKGROUND ? NULL : first_waited(q, kind);
+	struct job *text = first_text(q, kind), *job = NULL;
 
+	if (kind != WORKER_BACKGROUND)
+		job = first_waited(q, kind);
+	if (!job && text && text->level == JOB_WAITED)
+		job = text;
 	if (job || q->paused || !is_for_background(q, kind) ||
 	    count_running(q, kind, false) >= q->serve_most)
 		return job;
-	return first_of_background(q, kind);
+	job = first_of_background(q, kind);
+	return job ? job : text;
 }
 
 /* ---- taking ---- */
@@ -99,12 +129,26 @@ static bool wants_feed(const struct queue *q, enum worker_kind kind)
 /* Whether there is work for the kind, now or later. */
 static bool has_queued(const struct queue *q, enum worker_kind kind)
 {
+	const struct job *text = q->texts.first;
+
 	if (kind == WORKER_LARGE)
 		return q->large[0].first || q->large[1].first;
-	if (kind == WORKER_SERVING && q->levels[JOB_WAITED].first)
+	if (kind == WORKER_SERVING && (q->levels[JOB_WAITED].first ||
+				       (text && text->level == JOB_WAITED)))
 		return true;
 	return (kind == WORKER_BACKGROUND || is_hurried(q)) &&
-	       (first_of_background(q, kind) || q->feed);
+	       (first_of_background(q, kind) || text || q->feed);
+}
+
+/* A worker of this kind has nothing to do any more; so a text may be made now, by
+ * one of another kind. */
+static void wake_for_text(struct queue *q, enum worker_kind kind)
+{
+	enum worker_kind other =
+		is_hurried(q) ? WORKER_SERVING : WORKER_BACKGROUND;
+
+	if (kind != other && q->texts.first && find_next(q, other))
+		job_wake(q, other);
 }
 
 /* Waits for a job; false: the worker is to end. */
@@ -131,7 +175,7 @@ static void begin_job(struct queue *q, struct job *job, enum worker_kind kind,
 	job->gate = gate;
 	job->joined = false;
 	job->served = job->level == JOB_WAITED;
-	job->scanned = job->level == JOB_SCAN;
+	job->scanned = job->level == JOB_SCAN && !job->demanded;
 	job->identity = (struct file_identity){ 0 };
 	job_list_append(&q->running[kind], job);
 	if (job->served)
@@ -149,10 +193,13 @@ struct job *queue_take(struct queue *q, enum worker_kind kind,
 
 	*feed_out = false;
 	pthread_mutex_lock(&q->lock);
-	while (!job && !*feed_out && !q->stopped) {
+	while (!q->stopped) {
 		*feed_out = wants_feed(q, kind);
 		job = *feed_out ? NULL : find_next(q, kind);
-		if (!job && !*feed_out && !wait_for_job(q, kind, idle_ms))
+		if (job || *feed_out)
+			break;
+		wake_for_text(q, kind);
+		if (!wait_for_job(q, kind, idle_ms))
 			break;
 	}
 	if (*feed_out)

@@ -1,17 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/queue/texts.h"
-
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "core/base/clock.h"
 #include "core/base/err.h"
-#include "core/base/thread.h"
 #include "core/extract/sketch.h"
 #include "core/queue/event.h"
 #include "core/queue/hash_impl.h"
+
+/*
+ * The texts of documents, and sketches of them.
+ *
+ * A worker takes a content whose text is pending in the catalog, finds a file
+ * with that content, and gives its descriptor to kin-extract
+ * (core/extract/client.h), which is a process of its own that can do nothing but
+ * compute.  What comes back through a pipe goes into a sketch, and the sketch to
+ * the committer.  The descriptor is the only thing that leaves this process, and
+ * a sketch of the text the only thing that is kept.  A content that changes
+ * meanwhile has another id, so nothing is lost but the work.
+ *
+ * A job for a text is of a file with that content, which a query waits for; or
+ * of no file.  That one makes the next text, in the order of the contents' ids,
+ * and is delayed until the one after it.  A content that cannot be read now (its
+ * file is open for writing, or gone) is passed over, and tried again in the next
+ * pass.
+ */
 
 enum {
 	BUSY_MS = 200,     /* until it is looked again whether all is hashed */
@@ -41,11 +54,11 @@ static enum text_state state_of(const struct extract_result *r, bool has_text)
 }
 
 /* Has the committer write what became of it. */
-static int post(struct text_reader *t, const struct file_key *key,
+static int post(struct hasher *h, const struct file_key *key,
 		const struct file_identity *identity,
 		const struct extract_result *r, const struct sketch *sketch)
 {
-	const struct engine_listener *up = t->hasher->context.up;
+	const struct engine_listener *up = h->context.up;
 	struct event *ev = event_new(EVENT_TEXT);
 	uint8_t packed[SKETCH_PACKED_MAX];
 	int err = 0;
@@ -72,38 +85,40 @@ static int post(struct text_reader *t, const struct file_key *key,
 }
 
 /* -EAGAIN: the file is not what the catalog knows, or is being written. */
-static int read_file(struct text_reader *t, const struct file_key *key,
+static int read_file(struct hasher *h, const struct file_key *key,
 		     const struct file_identity *identity)
 {
-	const struct hash_context *c = &t->hasher->context;
+	const struct hash_context *c = &h->context;
+	struct extract_sketch *maker = extract_sketch_new();
 	const struct sketch *sketch = NULL;
 	struct extract_result result;
-	struct source_found found;
-	int err = worker_open_same(c, key, identity, &found);
+	struct source_found found = { .fd = -1 };
+	int err = maker ? worker_open_same(c, key, identity, &found) : -ENOMEM;
 
-	if (err)
-		return err;
-	err = extract_sketch_read(t->sketch, t->client, found.fd,
-				  found.st.st_uid, &sketch, &result);
+	if (!err)
+		err = extract_sketch_read(maker, c->extract, found.fd,
+					  found.st.st_uid, &sketch, &result);
 	if (!err && (atomic_load(c->stopping) ||
 		     !worker_has_identity(found.fd, identity)))
 		err = -EAGAIN;
 	if (!err)
-		err = post(t, key, identity, &result, sketch);
-	close(found.fd);
+		err = post(h, key, identity, &result, sketch);
+	if (found.fd >= 0)
+		close(found.fd);
+	extract_sketch_free(maker);
 	return err;
 }
 
 /* ---- one content ---- */
 
 /* The files with the content, and their identities: how many. */
-static int find_copies(struct text_reader *t, uint32_t content,
+static int find_copies(struct hasher *h, uint32_t content,
 		       struct file_key keys[COPIES_TRIED],
 		       struct file_identity identities[COPIES_TRIED])
 {
 	struct catalog_txn *txn;
 	struct file_record rec;
-	int count = 0, err = catalog_read(t->hasher->context.catalog, &txn);
+	int count = 0, err = catalog_read(h->context.catalog, &txn);
 
 	if (err)
 		return err;
@@ -119,263 +134,127 @@ static int find_copies(struct text_reader *t, uint32_t content,
 }
 
 /* -EAGAIN: none of its files can be read now. */
-static int make_text(struct text_reader *t, uint32_t content)
+static int make_text(struct hasher *h, uint32_t content)
 {
 	struct file_identity identities[COPIES_TRIED];
 	struct file_key keys[COPIES_TRIED];
-	int count = find_copies(t, content, keys, identities), i, err = -EAGAIN;
+	int count = find_copies(h, content, keys, identities), i, err = -EAGAIN;
 
 	for (i = 0; i < count && err == -EAGAIN; i++)
-		err = read_file(t, &keys[i], &identities[i]);
-	if (err == -EIO && !t->is_broken)
-		logger_print(t->hasher->context.log,
+		err = read_file(h, &keys[i], &identities[i]);
+	if (err == -EIO && !h->texts.is_broken)
+		logger_print(h->context.log,
 			     "kin-extract cannot be started; texts of "
 			     "documents have to wait");
-	t->is_broken = err == -EIO;
+	h->texts.is_broken = err == -EIO;
 	return count < 0 ? count : err;
 }
 
-/* Makes the next text.  0, -ENOENT: there is no other one; or why none can be
- * made. */
-static int make_next(struct text_reader *t)
+/* ---- jobs ---- */
+
+/* The content of the file, whose text is pending. */
+static int find_content(struct hasher *h, const struct file_key *key,
+			uint32_t *content_out)
 {
+	struct content_text text;
 	struct catalog_txn *txn;
-	uint32_t content;
-	int err = catalog_read(t->hasher->context.catalog, &txn);
+	struct file_record rec;
+	int err = catalog_read(h->context.catalog, &txn);
 
 	if (err)
 		return err;
-	err = catalog_text_pending(txn, t->after, t->is_again, &content);
+	err = catalog_file_get(txn, key, &rec);
+	if (!err && rec.state != FILE_FRESH)
+		err = -ENOENT;
+	if (!err)
+		err = catalog_text_get(txn, rec.content, &text);
 	catalog_abort(txn);
+	*content_out = rec.content;
+	return err || text.state == TEXT_PENDING ? err : -ENOENT;
+}
+
+/* The next content whose text is to be made. */
+static int find_next(struct hasher *h, uint32_t *content_out)
+{
+	struct catalog_txn *txn;
+	int err = catalog_read(h->context.catalog, &txn);
+
 	if (err)
 		return err;
-	err = make_text(t, content);
-	if (err == -EIO || err == -ECANCELED)
-		return err;
+	err = catalog_text_pending(txn, h->texts.after, !h->texts.passed,
+				   content_out);
+	catalog_abort(txn);
+	return err;
+}
+
+/* The end of a pass.  Returns in how many milliseconds there is to be another
+ * one; negative: when contents have come. */
+static int64_t end_pass(struct hasher *h)
+{
+	struct hash_texts *t = &h->texts;
+	unsigned passes = t->passes;
+
+	t->passed = true;
+	t->after = 0;
+	atomic_store(&t->passed_over, t->skipped);
+	t->skipped = 0;
+	t->passes = catalog_pending_texts(h->context.catalog) ? passes + 1 : 0;
+	return t->passes ? (int64_t)AGAIN_MS
+				   << (passes < AGAIN_DOUBLED ? passes :
+								AGAIN_DOUBLED) :
+			   -1;
+}
+
+/* Makes the next text.  Returns when to go on, as end_pass(). */
+static int64_t make_next(struct hasher *h)
+{
+	struct hash_texts *t = &h->texts;
+	uint32_t content;
+	int err;
+
+	if (hash_is_feeding(h))
+		return BUSY_MS;
+	err = find_next(h, &content);
+	if (err)
+		return err == -ENOENT ? end_pass(h) : BROKEN_MS;
+	err = make_text(h, content);
+	/* Nobody shall wait for them. */
+	if (t->is_broken)
+		atomic_store(&t->passed_over,
+			     catalog_pending_texts(h->context.catalog));
+	if (t->is_broken || err == -ECANCELED)
+		return BROKEN_MS;
 	t->skipped += err != 0;
 	t->after = content;
 	return 0;
 }
 
-/* ---- those who wait ---- */
-
-enum { GIVEN_UP_MS = 100 }; /* how often it is looked whether one has */
-
-struct text_waiter {
-	struct text_waiter *next;
-	uint32_t content;
-	bool is_done;
-};
-
-void text_reader_wait(struct text_reader *t, uint32_t content,
-		      int64_t deadline_ms, const struct queue_ticket *ticket)
+void worker_make_text(struct hash_worker *w, struct job *job)
 {
-	struct text_waiter w = { .content = content }, **at;
-	int64_t now;
-
-	pthread_mutex_lock(&t->lock);
-	w.next = t->waiters;
-	t->waiters = &w;
-	pthread_cond_signal(&t->work);
-	crew_want(&t->crew);
-	while (!w.is_done && !t->stopped &&
-	       (now = clock_now_ms()) < deadline_ms &&
-	       !(ticket && atomic_load(&ticket->given_up)))
-		cond_wait_until(&t->made, &t->lock,
-				now + GIVEN_UP_MS < deadline_ms ?
-					now + GIVEN_UP_MS :
-					deadline_ms);
-	for (at = &t->waiters; *at != &w; at = &(*at)->next)
-		;
-	*at = w.next;
-	pthread_mutex_unlock(&t->lock);
-	if (w.is_done)
-		(void)t->hasher->context.up->settle(t->hasher->context.up->ctx);
-}
-
-/* Makes the text that somebody waits for.  False: nobody does. */
-static bool serve_waiter(struct text_reader *t)
-{
-	struct text_waiter *w = t->waiters;
+	const struct hash_context *c = w->context;
+	int64_t delay_ms = -1;
 	uint32_t content;
 
-	while (w && w->is_done)
-		w = w->next;
-	if (!w)
-		return false;
-	content = w->content;
-	pthread_mutex_unlock(&t->lock);
-	(void)make_text(t, content);
-	pthread_mutex_lock(&t->lock);
-	for (w = t->waiters; w; w = w->next)
-		w->is_done |= w->content == content;
-	pthread_cond_broadcast(&t->made);
-	return true;
+	if (!job->key.inode)
+		delay_ms = make_next(w->h);
+	else if (!find_content(w->h, &job->key, &content) &&
+		 !make_text(w->h, content))
+		(void)c->up->settle(c->up->ctx);
+	if (delay_ms < 0)
+		queue_finish(c->queue, job);
+	else
+		queue_delay(c->queue, job, delay_ms, false);
 }
 
-/* ---- the thread ---- */
-
-static bool all_is_hashed(struct text_reader *t)
+void hash_want_texts(struct hasher *h)
 {
-	struct queue_counts counts;
-
-	queue_counts(t->hasher->context.queue, &counts);
-	return !counts.paused && !counts.queued && !counts.running &&
-	       !hash_is_feeding(t->hasher);
+	if (h->context.extract &&
+	    (!h->texts.passed || catalog_pending_texts(h->context.catalog)))
+		queue_want_texts(h->context.queue, BUSY_MS);
 }
 
-/* Whether there may be a text to be made. */
-static bool has_work(const struct text_reader *t)
+bool hash_has_texts_to_make(struct hasher *h)
 {
-	return t->is_again || catalog_pending_texts(t->hasher->context.catalog);
-}
-
-/* The end of a pass.  Returns when there is to be another one. */
-static int64_t end_pass(struct text_reader *t)
-{
-	const unsigned doubled =
-		t->passes < AGAIN_DOUBLED ? t->passes : AGAIN_DOUBLED;
-
-	t->is_again = false;
-	t->after = 0;
-	atomic_store(&t->passed_over, t->skipped);
-	t->skipped = 0;
-	if (!catalog_pending_texts(t->hasher->context.catalog)) {
-		t->passes = 0;
-		return INT64_MAX;
-	}
-	t->passes++;
-	return clock_now_ms() + ((int64_t)AGAIN_MS << doubled);
-}
-
-/* Does a piece of work.  Returns when to go on. */
-static int64_t work(struct text_reader *t)
-{
-	int err;
-
-	if (!has_work(t))
-		return INT64_MAX;
-	if (!all_is_hashed(t))
-		return clock_now_ms() + BUSY_MS;
-	gate_pass(&t->gate);
-	err = make_next(t);
-	if (err == -ENOENT)
-		return end_pass(t);
-	/* Nobody shall wait for them. */
-	if (t->is_broken)
-		atomic_store(&t->passed_over,
-			     catalog_pending_texts(t->hasher->context.catalog));
-	return err ? clock_now_ms() + BROKEN_MS : 0;
-}
-
-static void *reader_run(void *arg)
-{
-	struct text_reader *t = arg;
-	int64_t due_ms = 0, idle_ms = 0;
-
-	thread_set_name("kinfs-text");
-	thread_enter_background();
-	t->sketch = extract_sketch_new();
-	pthread_mutex_lock(&t->lock);
-	while (!t->stopped && t->sketch) {
-		if (serve_waiter(t)) {
-			idle_ms = clock_now_ms();
-			continue;
-		}
-		if (t->wanted && due_ms > clock_now_ms() + BUSY_MS)
-			due_ms = clock_now_ms() + BUSY_MS;
-		t->wanted = false;
-		if (due_ms <= clock_now_ms()) {
-			pthread_mutex_unlock(&t->lock);
-			due_ms = work(t);
-			idle_ms = clock_now_ms();
-			pthread_mutex_lock(&t->lock);
-		} else if (due_ms < INT64_MAX) {
-			cond_wait_until(&t->work, &t->lock, due_ms);
-		} else if (!crew_wait(&t->crew, &t->work, due_ms, idle_ms)) {
-			break;
-		}
-	}
-	extract_sketch_free(t->sketch);
-	t->sketch = NULL;
-	crew_leave(&t->crew);
-	pthread_mutex_unlock(&t->lock);
-	return NULL;
-}
-
-void text_reader_wake(struct text_reader *t)
-{
-	if (!t->client || !catalog_pending_texts(t->hasher->context.catalog))
-		return;
-	pthread_mutex_lock(&t->lock);
-	t->wanted = true;
-	pthread_cond_signal(&t->work);
-	crew_want(&t->crew);
-	pthread_mutex_unlock(&t->lock);
-}
-
-bool text_reader_is_busy(struct text_reader *t)
-{
-	return t->client && catalog_pending_texts(t->hasher->context.catalog) >
-				    atomic_load(&t->passed_over);
-}
-
-/* ---- life ---- */
-
-int text_reader_init(struct text_reader *t, struct hasher *hasher,
-		     struct extract_client *client)
-{
-	int err = -pthread_mutex_init(&t->lock, NULL);
-
-	t->hasher = hasher;
-	t->client = client;
-	t->gate.throttle = hasher->context.throttle;
-	t->gate.is_idle = true;
-	t->is_again = true;
-	if (!err)
-		err = cond_init_monotonic(&t->work);
-	if (!err)
-		err = cond_init_monotonic(&t->made);
-	return err;
-}
-
-static int start_reader(void *reader)
-{
-	return crew_thread(reader_run, reader);
-}
-
-void text_reader_start(struct text_reader *t)
-{
-	t->crew = (struct crew){ .queue = t->hasher->context.queue,
-				 .lock = &t->lock,
-				 .start = start_reader,
-				 .arg = t,
-				 .most = 1 };
-	crew_init(&t->crew);
-	if (!t->client)
-		return;
-	extract_stop_when(t->client, t->hasher->context.stopping);
-	pthread_mutex_lock(&t->lock);
-	t->wanted = true;
-	crew_want(&t->crew);
-	pthread_mutex_unlock(&t->lock);
-}
-
-void text_reader_stop(struct text_reader *t)
-{
-	pthread_mutex_lock(&t->lock);
-	t->stopped = true;
-	pthread_cond_signal(&t->work);
-	pthread_cond_broadcast(&t->made);
-	pthread_mutex_unlock(&t->lock);
-	if (t->crew.lock)
-		crew_stop(&t->crew);
-}
-
-void text_reader_release(struct text_reader *t)
-{
-	crew_release(&t->crew);
-	pthread_cond_destroy(&t->made);
-	pthread_cond_destroy(&t->work);
-	pthread_mutex_destroy(&t->lock);
+	return h->context.extract && catalog_pending_texts(h->context.catalog) >
+					     atomic_load(&h->texts.passed_over);
 }

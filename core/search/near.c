@@ -337,6 +337,54 @@ static int add_near(struct search_query *q, const struct digests *d)
 	return added < 0 ? added : 0;
 }
 
+/* ---- waiting ---- */
+
+static void tell(struct search_query *q)
+{
+	pthread_mutex_lock(&q->searcher->lock);
+	q->told = true;
+	pthread_cond_signal(&q->job->resume);
+	pthread_mutex_unlock(&q->searcher->lock);
+}
+
+static void wait_until_told(struct search_query *q)
+{
+	pthread_mutex_lock(&q->searcher->lock);
+	while (!q->told)
+		pthread_cond_wait(&q->job->resume, &q->searcher->lock);
+	q->told = false;
+	pthread_mutex_unlock(&q->searcher->lock);
+}
+
+static void on_text(void *query, int err, const struct result *found)
+{
+	(void)err;
+	(void)found;
+	tell(query);
+}
+
+/* Without a slot; has another turn then, as query_yield(). */
+static int wait_for_text(struct search_query *q)
+{
+	struct queue *queue = q->context->hasher->context.queue;
+	struct parked_request request = { .demanded = QUEUE_TEXT,
+					  .uid = q->job->uid,
+					  .deadline_ms = q->deadline_ms,
+					  .ticket = q->ticket,
+					  .done = on_text,
+					  .arg = q };
+	struct file_key key;
+	int err = catalog_copy_after(q->txn, q->self_content, NULL, &key);
+
+	query_end_turn(q);
+	query_give_slot(q);
+	if (!err && !queue_park(queue, &key, &request))
+		wait_until_told(q);
+	q->hits.incomplete = search_is_incomplete(q->context, &q->only_pending);
+	err = query_take_turn(q);
+	return err ? err : query_begin_read(q);
+}
+
 /* As for the digests of a file, a query waits for the text of a document. */
 static int settle_text(struct search_query *q)
 {
@@ -348,7 +396,7 @@ static int settle_text(struct search_query *q)
 	if (err || text.state != TEXT_PENDING)
 		return err == -ENOENT ? 0 : err;
 	if (q->deadline_ms > clock_now_ms())
-		err = query_wait_for_text(q, q->self_content);
+		err = wait_for_text(q);
 	if (!err)
 		err = catalog_text_get(q->txn, q->self_content, &text);
 	if (!err && text.state == TEXT_PENDING)
@@ -382,13 +430,10 @@ static void on_digests(void *query, int err, struct file_digests *answer)
 {
 	struct search_query *q = query;
 
-	pthread_mutex_lock(&q->searcher->lock);
 	q->err = err;
 	if (!err)
 		q->hits.file = *answer;
-	q->told = true;
-	pthread_cond_signal(&q->job->resume);
-	pthread_mutex_unlock(&q->searcher->lock);
+	tell(q);
 }
 
 static int open_file(void *query)
@@ -417,10 +462,7 @@ static int wait_for_digests(struct search_query *q)
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&q->searcher->lock);
-	while (!q->told)
-		pthread_cond_wait(&q->job->resume, &q->searcher->lock);
-	pthread_mutex_unlock(&q->searcher->lock);
+	wait_until_told(q);
 	return q->err;
 }
 

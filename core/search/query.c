@@ -116,7 +116,7 @@ bool search_is_incomplete(const struct search_context *c,
 		return true;
 	queue_counts(c->hasher->context.queue, &counts);
 	return counts.scanned || counts.unsteady ||
-	       (c->texts && text_reader_is_busy(c->texts));
+	       hash_has_texts_to_make(c->hasher);
 }
 
 static void wait_for_committer(struct searcher *s)

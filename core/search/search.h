@@ -18,7 +18,6 @@
 #include "core/index/index.h"
 #include "core/queue/digests_wait.h"
 #include "core/queue/queue.h"
-#include "core/queue/texts.h"
 #include "core/scan/scan.h"
 #include "core/ignore/ignore.h"
 #include "core/source/file_digests.h"
@@ -229,8 +228,7 @@ struct search_context {
 	uint64_t share_min;          /* of INDEX_SHARES */
 	size_t limit;                /* of hits; identical files not counted */
 	enum digest_id measure;      /* see struct engine_options */
-	/* Contents are alike by the texts of documents, too; or NULL. */
-	struct text_reader *texts;
+	bool texts; /* contents are alike by the texts of documents, too */
 	const struct engine_listener *up;
 };
 

@@ -75,7 +75,8 @@ struct search_query {
 	/* Of waiting for digests and for a text. */
 	int64_t deadline_ms;
 	const struct queue_ticket *ticket;
-	bool told; /* the digests have come; under the lock of the searcher */
+	/* The digests have come, or a text; under the lock of the searcher. */
+	bool told;
 	/* Only paths below these become hits; NULL: all do. */
 	const struct search_paths *within;
 
@@ -138,11 +139,6 @@ void query_end_read(struct search_query *q);
  * error, -ECANCELED if the engine ends.
  */
 int query_yield(struct search_query *q);
-/*
- * Waits for the text of the content until q->deadline_ms, without a slot, and
- * has another turn then; as query_yield().
- */
-int query_wait_for_text(struct search_query *q, uint32_t content);
 /* Subtracts from work_left. */
 void query_count_work(struct search_query *q, size_t work);
 

@@ -188,18 +188,6 @@ int query_yield(struct search_query *q)
 	return err || !reads ? err : query_begin_read(q);
 }
 
-int query_wait_for_text(struct search_query *q, uint32_t content)
-{
-	int err;
-
-	query_end_turn(q);
-	query_give_slot(q);
-	text_reader_wait(q->context->texts, content, q->deadline_ms, q->ticket);
-	q->hits.incomplete = search_is_incomplete(q->context, &q->only_pending);
-	err = query_take_turn(q);
-	return err ? err : query_begin_read(q);
-}
-
 /* ---- threads ---- */
 
 /* Has a thread take a job; that one calls this for the next one. */

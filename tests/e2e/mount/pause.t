@@ -46,7 +46,7 @@ few_threads() {
 
 # Threads inherit their class from the one that starts them.
 test_threads() {
-	local rests="kinfs-hash-idle|kinfs-watch-bg|kinfs-text"
+	local rests="kinfs-hash-idle|kinfs-watch-bg"
 	gen_text 20 1 >"$mnt/first"
 	getx "$mnt/first" user.sdhash >/dev/null
 	ls "$mnt/.similar/first" >/dev/null
