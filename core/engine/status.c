@@ -13,7 +13,6 @@ struct snapshot {
 	struct catalog_counts catalog;
 	struct queue_counts queue;
 	struct commit_counts commit;
-	struct meter_figures reading;
 	uint64_t catalog_bytes;
 	int catalog_error; /* why there are no digests, or none are written */
 	unsigned walks;    /* over the whole tree, finished */
@@ -38,7 +37,6 @@ static int take_snapshot(struct engine *e, struct snapshot *s)
 	s->walks = atomic_load(&e->scan.walks);
 	/* An event that was applied may have sent a request to the scan. */
 	s->scan_idle = scan_is_idle(&e->scan) && s->scan_idle;
-	meter_read(&e->hash.meter, clock_now_ms(), &s->reading);
 	s->texts_busy = hash_has_texts_to_make(&e->hash);
 	commit_counts(&e->commit, &s->commit);
 	s->quiet = s->quiet && s->commit.posted == before.posted;
@@ -108,10 +106,10 @@ static json_t *hashed_object(struct engine *e)
 }
 
 /* The progress of the files that are being read. */
-static json_t *progress_object(const struct meter_figures *f)
+static json_t *progress_object(const struct queue_counts *q)
 {
-	return json_pack("{s:I, s:I, s:I}", "done", (json_int_t)f->done, "size",
-			 (json_int_t)f->size, "speed", (json_int_t)f->speed);
+	return json_pack("{s:I, s:I, s:I}", "done", (json_int_t)q->done, "size",
+			 (json_int_t)q->size, "speed", (json_int_t)q->speed);
 }
 
 static json_t *catalog_object(struct engine *e, const struct snapshot *s)
@@ -149,18 +147,18 @@ static void set_number(json_t *o, const char *name, uint64_t value)
 static uint64_t percent(const struct snapshot *s)
 {
 	const struct catalog_counts *c = &s->catalog;
-	const struct meter_figures *f = &s->reading;
-	double reading = (double)s->queue.running, done;
+	const struct queue_counts *q = &s->queue;
+	double reading = (double)q->running, done;
 
-	if (is_idle(s) && !s->queue.unsteady)
+	if (is_idle(s) && !q->unsteady)
 		return 100;
 	if (!c->files || c->pending > c->files || !s->walks)
 		return 0;
 	if (reading > (double)c->pending)
 		reading = (double)c->pending;
 	done = (double)(c->files - c->pending);
-	if (f->size)
-		done += reading * (double)f->done / (double)f->size;
+	if (q->size)
+		done += reading * (double)q->done / (double)q->size;
 	return (uint64_t)(99 * done / (double)c->files);
 }
 
@@ -204,7 +202,7 @@ int engine_status(struct engine *e, json_t **out)
 		      catalog_object(e, &s), "idle", is_idle(&s));
 	if (!o)
 		return -ENOMEM;
-	json_object_set_new(o, "progress", progress_object(&s.reading));
+	json_object_set_new(o, "progress", progress_object(&s.queue));
 	json_object_set_new(o, "texts", texts_object(e, &s));
 	json_object_set_new(o, "paused",
 			    s.queue.paused ? json_string("asked") :

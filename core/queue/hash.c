@@ -171,8 +171,6 @@ int hash_init(struct hasher *h, const struct hash_context *context)
 	h->context = *context;
 	if (context->extract)
 		extract_stop_when(context->extract, context->stopping);
-	if (!err)
-		err = meter_init(&h->meter);
 	for (kind = 0; kind < WORKER_KINDS; kind++) {
 		struct hash_crew *crew = &h->crews[kind];
 
@@ -203,6 +201,5 @@ void hash_release(struct hasher *h)
 
 	for (kind = 0; kind < WORKER_KINDS; kind++)
 		crew_release(&h->crews[kind].crew);
-	meter_release(&h->meter);
 	pthread_mutex_destroy(&h->feeder.lock);
 }

@@ -9,7 +9,6 @@
 
 #include "core/base/logger.h"
 #include "core/catalog/catalog.h"
-#include "core/queue/meter.h"
 #include "core/queue/crew.h"
 #include "core/queue/digests_wait.h"
 #include "core/queue/listener.h"
@@ -53,8 +52,8 @@
  * its result is committed.
  *
  * Locks.  A worker holds a lock only while it feeds the queue (struct
- * hash_feeder; it calls the catalog and the queue meanwhile) and while it adds
- * to the meter.  No function of the listener is called with a lock held.
+ * hash_feeder; it calls the catalog and the queue meanwhile).  No function of
+ * the listener is called with a lock held.
  *
  * A worker never writes to SOURCE or the catalog, never reads special files,
  * and never posts digests of a file that may have changed while it was read.
@@ -106,7 +105,6 @@ struct hasher {
 	struct hash_context context; /* constant */
 	struct hash_feeder feeder;
 	struct hash_texts texts;
-	struct meter meter;
 	struct hash_crew crews[WORKER_KINDS];
 	atomic_ullong files; /* hashed since the start */
 	atomic_ullong bytes; /* of these files */

@@ -174,6 +174,7 @@ enum job_level queue_identify(struct queue *q, struct job *job,
 		job->seen_ms = clock_now_ms();
 	}
 	job->large = identity->size >= QUEUE_LARGE;
+	job->left = identity->size;
 	job->again = false;
 	job->joined = false;
 	level = job->level;
@@ -246,6 +247,7 @@ void queue_done(struct queue *q, struct job *job, struct result *r, bool posted)
 	bool again, gone;
 
 	pthread_mutex_lock(&q->lock);
+	count_bytes(q, r->error ? 0 : job->left);
 	again = run_again_locked(q, job);
 	if (!again) {
 		waiters = waiters_take(q, job);
@@ -476,6 +478,7 @@ void queue_give_up_waiting(struct queue *q, uint64_t ticket)
 
 void queue_counts(struct queue *q, struct queue_counts *out)
 {
+	int64_t now = clock_now_ms();
 	const struct job *job;
 	int i;
 
@@ -498,6 +501,12 @@ void queue_counts(struct queue *q, struct queue_counts *out)
 			out->running += !job->suspended && !job->demanded;
 			out->queued += job->suspended;
 			out->scanned += job->scanned;
+			out->size += job->identity.size;
+			out->done += job->identity.size - job->left;
 		}
+	/* Too short a time says nothing. */
+	if (now - q->read.ms < SPEED_MS && now - q->mark.ms >= 500)
+		out->speed = (q->read.bytes - q->mark.bytes) * 1000 /
+			     (uint64_t)(now - q->mark.ms);
 	pthread_mutex_unlock(&q->lock);
 }

@@ -112,6 +112,7 @@ enum {
 	QUEUE_DEMANDED_KEPT = 4,
 	/* A worker that has less left of a small file finishes it. */
 	HAND_OVER_BYTES = 8 << 20,
+	SPEED_MS = 5000,
 };
 
 /*
@@ -201,9 +202,10 @@ struct job {
 	bool suspended;        /* running only: in queue_sit_out_pause() */
 	int64_t ready_ms;      /* delayed only */
 	struct file_identity identity; /* running only: of the file hashed */
-	struct file_identity seen;     /* at the last queue_identify() */
-	int64_t seen_ms;               /* when it was first seen */
-	struct result *result;         /* done only; a reference */
+	uint64_t left; /* running only: bytes, at the last queue_order() */
+	struct file_identity seen; /* at the last queue_identify() */
+	int64_t seen_ms;           /* when it was first seen */
+	struct result *result;     /* done only; a reference */
 	struct parked_request *waiters;
 	struct job *chain;       /* in the hash bucket */
 	struct job_list *list;   /* of its state; or NULL */
@@ -213,6 +215,12 @@ struct job {
 struct job_list {
 	struct job *first, *last;
 	size_t count;
+};
+
+/* How many bytes had been read at that time. */
+struct read_mark {
+	int64_t ms;
+	uint64_t bytes;
 };
 
 struct queue {
@@ -233,7 +241,10 @@ struct queue {
 	size_t waiting;
 	struct share share; /* of the waiters */
 	size_t jobs;        /* in all states */
-	int64_t hurry_ms;   /* see queue_hurry() */
+	/* All bytes read.  The speed is that since a mark which is SPEED_MS to
+	 * twice as old. */
+	struct read_mark read, mark, next_mark;
+	int64_t hurry_ms; /* see queue_hurry() */
 	bool stopped;
 	bool feed; /* queue_feed() was called */
 	bool paused;
@@ -356,6 +367,9 @@ struct queue_counts {
 	size_t delayed, unsteady, waiting;
 	size_t running; /* but for digests on demand */
 	size_t scanned; /* of queued and running: found by the scan */
+	/* Bytes of the files that are being read, and of these read. */
+	uint64_t size, done;
+	uint64_t speed; /* bytes a second; 0: not known, or nothing is read */
 	bool paused;
 };
 void queue_counts(struct queue *q, struct queue_counts *out);

@@ -177,6 +177,7 @@ static void begin_job(struct queue *q, struct job *job, enum worker_kind kind,
 	job->served = job->level == JOB_WAITED;
 	job->scanned = job->level == JOB_SCAN && !job->demanded;
 	job->identity = (struct file_identity){ 0 };
+	job->left = 0;
 	job_list_append(&q->running[kind], job);
 	if (job->served)
 		share_serve(&q->share, job->turn);
@@ -267,11 +268,26 @@ static enum queue_order order_locked(const struct queue *q,
 	return q->paused && !waited ? QUEUE_SUSPEND : QUEUE_GO_ON;
 }
 
+void count_bytes(struct queue *q, uint64_t bytes)
+{
+	int64_t now = clock_now_ms();
+
+	if (now - q->read.ms >= SPEED_MS)
+		q->next_mark = (struct read_mark){ now, q->read.bytes };
+	if (now - q->read.ms >= SPEED_MS || now - q->next_mark.ms >= SPEED_MS) {
+		q->mark = q->next_mark;
+		q->next_mark = (struct read_mark){ now, q->read.bytes };
+	}
+	q->read = (struct read_mark){ now, q->read.bytes + bytes };
+}
+
 enum queue_order queue_order(struct queue *q, struct job *job, uint64_t left)
 {
 	enum queue_order order;
 
 	pthread_mutex_lock(&q->lock);
+	count_bytes(q, job->left - left);
+	job->left = left;
 	order = order_locked(q, job, left);
 	if (job->gate)
 		gate_set(job->gate, job->waiters != NULL);

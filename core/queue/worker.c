@@ -42,12 +42,6 @@ enum {
  * standard input. */
 #define SDHASH_NAME "stdin"
 
-static void add_done(struct hash_task *t, uint64_t bytes)
-{
-	t->done += bytes;
-	meter_add(&t->w->h->meter, bytes, clock_now_ms());
-}
-
 /* ---- reading ---- */
 
 bool worker_has_identity(int fd, const struct file_identity *identity)
@@ -168,7 +162,7 @@ static int digest_data(struct hash_task *t)
 			t->is_document = sniff_is_document(
 				(const uint8_t *)t->w->chunk,
 				n < SNIFF_BYTES ? (size_t)n : SNIFF_BYTES);
-		add_done(t, (uint64_t)n);
+		t->done += (uint64_t)n;
 		err = fingerprint_update(t->fp, t->w->chunk, (size_t)n);
 	}
 	return err;
@@ -188,7 +182,7 @@ static int digest_hole(struct hash_task *t)
 		if (left > HOLE_BYTES)
 			left = HOLE_BYTES;
 		err = fingerprint_update_zeros(t->fp, left);
-		add_done(t, left);
+		t->done += left;
 	}
 	return err;
 }
@@ -206,13 +200,11 @@ static int task_digest(struct hash_task *t, struct digests *out)
 
 	if (err)
 		return err;
-	meter_begin(&t->w->h->meter, t->identity.size);
 	while (!err && !t->stop && t->done < t->identity.size) {
 		hole_find(t->found->fd, t->done, t->identity.size, &part);
 		t->end = part.end;
 		err = part.hole ? digest_hole(t) : digest_data(t);
 	}
-	meter_end(&t->w->h->meter, t->identity.size, t->done);
 	if (!err)
 		err = t->stop;
 	if (!err)

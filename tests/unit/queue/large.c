@@ -166,3 +166,24 @@ TEST(test_a_pause_suspends_it)
 	queue_finish(q, job);
 	queue_remove(q);
 }
+
+TEST(test_how_much_is_read_of_the_files_at_hand)
+{
+	struct queue *q = queue_make();
+	struct queue_counts counts;
+	struct job *job;
+
+	push(q, 1, JOB_SCAN);
+	job = take_kind(q, WORKER_BACKGROUND, 1, NULL);
+	(void)queue_identify(q, job, &large);
+	(void)queue_order(q, job, MUCH);
+	(void)queue_order(q, job, MUCH - 1000);
+	queue_counts(q, &counts);
+	assert_int_equal(counts.size, MUCH);
+	assert_int_equal(counts.done, 1000);
+	queue_finish(q, job);
+	queue_counts(q, &counts);
+	assert_int_equal(counts.size, 0);
+	assert_int_equal(counts.done, 0);
+	queue_remove(q);
+}
