@@ -18,7 +18,7 @@ static int write_batch(struct committer *c, const struct event *ev,
 	    c->context.up->is_watched(c->context.up->ctx))
 		catalog_watch(txn);
 	while (!err && count--) {
-		gate_pass(&c->gate);
+		gate_pass(&c->context.events->gate);
 		err = event_apply(c, txn, ev);
 		if (count) /* the last one's next is under the lock */
 			ev = ev->next;
@@ -29,8 +29,8 @@ static int write_batch(struct committer *c, const struct event *ev,
 		catalog_abort(txn);
 		return err;
 	}
-	c->gate.slice_ns = 0;
-	gate_pass(&c->gate);
+	c->context.events->gate.slice_ns = 0;
+	gate_pass(&c->context.events->gate);
 	return catalog_commit(txn, changes);
 }
 
@@ -64,7 +64,7 @@ static int index_added(struct committer *c, struct catalog_txn *txn,
 	size_t i;
 
 	for (i = 0; i < ch->added_count && !err; i++) {
-		gate_pass(&c->gate);
+		gate_pass(&c->context.events->gate);
 		err = index_add_content(c, txn, ch->added[i]);
 	}
 	return err;

@@ -13,9 +13,9 @@
 /* ---- a batch ---- */
 
 /* Takes the first count events off the list. */
-static struct event *detach_events(struct committer *c, size_t count)
+static struct event *detach_events(struct event_list *l, size_t count)
 {
-	struct event *first = c->first, *last = first;
+	struct event *first = l->first, *last = first;
 	size_t results = 0, metadata_changes = 0, listings = 0, i;
 
 	for (i = 0;; last = last->next) {
@@ -25,16 +25,16 @@ static struct event *detach_events(struct committer *c, size_t count)
 		if (++i == count)
 			break;
 	}
-	pthread_mutex_lock(&c->lock);
-	c->first = last->next;
-	if (!c->first)
-		c->last = NULL;
-	c->count -= count;
-	c->results -= results;
-	c->metadata_changes -= metadata_changes;
-	c->listings -= listings;
-	c->committed += count;
-	pthread_mutex_unlock(&c->lock);
+	pthread_mutex_lock(&l->lock);
+	l->first = last->next;
+	if (!l->first)
+		l->last = NULL;
+	l->count -= count;
+	l->results -= results;
+	l->metadata_changes -= metadata_changes;
+	l->listings -= listings;
+	l->committed += count;
+	pthread_mutex_unlock(&l->lock);
 	last->next = NULL;
 	return first;
 }
@@ -42,7 +42,8 @@ static struct event *detach_events(struct committer *c, size_t count)
 /* Frees the first count events, which are committed. */
 static void drop_events(struct committer *c, size_t count)
 {
-	struct event *ev = count ? detach_events(c, count) : NULL;
+	struct event *ev =
+		count ? detach_events(c->context.events, count) : NULL;
 
 	while (ev) {
 		struct event *next = ev->next;
@@ -54,18 +55,21 @@ static void drop_events(struct committer *c, size_t count)
 	}
 }
 
-static void note_outcome(struct committer *c, int err, uint64_t attempted)
+static void note_outcome(struct committer *c, int err)
 {
 	const struct engine_listener *up = c->context.up;
+	struct event_list *l = c->context.events;
+	bool lost;
 	int before;
 
-	pthread_mutex_lock(&c->lock);
-	before = c->error;
-	c->error = err;
-	c->attempted = attempted;
-	c->oldest_ms = clock_now_ms();
-	pthread_cond_broadcast(&c->progress);
-	pthread_mutex_unlock(&c->lock);
+	pthread_mutex_lock(&l->lock);
+	before = l->error;
+	l->error = err;
+	lost = l->lost;
+	l->lost = false;
+	l->oldest_ms = clock_now_ms();
+	pthread_cond_broadcast(&l->progress);
+	pthread_mutex_unlock(&l->lock);
 	/* -ECANCELED: the engine ends before the catalog was open. */
 	if (err && err != before && err != -ECANCELED)
 		logger_print(c->context.log,
@@ -76,12 +80,14 @@ static void note_outcome(struct committer *c, int err, uint64_t attempted)
 		logger_print(c->context.log, "catalog: works again");
 		/* Results were refused and other events dropped meanwhile. */
 		hash_want_feed(c->context.hasher);
-		scan_request_tree(c->context.scan);
+		lost = true;
 	}
+	if (lost)
+		scan_request_tree(c->context.scan);
 	/* By now the batch's results have left the queue, so there is room to
 	 * feed it. */
 	hash_feed(c->context.hasher);
-	up->attempted(up->ctx, attempted);
+	hash_want_texts(c->context.hasher);
 	up->catalog_damaged(up->ctx, false);
 }
 
@@ -99,7 +105,7 @@ static bool adds_pending(const struct event *ev, size_t count)
 }
 
 static void commit_batch(struct committer *c, const struct event *first,
-			 size_t count, uint64_t number)
+			 size_t count)
 {
 	const struct commit_context *context = &c->context;
 	int err;
@@ -107,13 +113,13 @@ static void commit_batch(struct committer *c, const struct event *first,
 	/* Directories requested meanwhile are to be compared with the catalog
 	 * after the batch. */
 	scan_defer_requests(context->scan, true);
-	err = batch_write(c, first, count);
+	err = count ? batch_write(c, first, count) : 0;
 	scan_defer_requests(context->scan, false);
 	if (!err && adds_pending(first, count))
 		hash_want_feed(context->hasher);
 	if (!err)
 		drop_events(c, count);
-	note_outcome(c, err, number);
+	note_outcome(c, err);
 }
 
 /* ---- the thread ---- */
@@ -121,18 +127,20 @@ static void commit_batch(struct committer *c, const struct event *first,
 /* When the next batch is due; a time in the past means now. */
 static int64_t due_ms(const struct committer *c)
 {
-	if (!c->count)
-		return c->stopped ? 0 : c->trim_ms;
-	if (c->stopped)
+	const struct event_list *l = c->context.events;
+
+	if (l->stopped)
 		return 0;
-	if (c->error)
-		return c->oldest_ms + RETRY_MS;
-	if (c->urgent || c->count >= BATCH_EVENTS ||
-	    c->listings >= LISTINGS_MANY)
+	if (l->error)
+		return l->oldest_ms + RETRY_MS;
+	if (l->urgent || l->lost || l->count >= BATCH_EVENTS ||
+	    l->listings >= LISTINGS_MANY)
 		return 0;
-	return c->newest_ms + QUIET_MS < c->oldest_ms + BATCH_MS ?
-		       c->newest_ms + QUIET_MS :
-		       c->oldest_ms + BATCH_MS;
+	if (!l->count)
+		return c->trim_ms;
+	return l->newest_ms + QUIET_MS < l->oldest_ms + BATCH_MS ?
+		       l->newest_ms + QUIET_MS :
+		       l->oldest_ms + BATCH_MS;
 }
 
 /* What the commits have left behind: half-empty pages of the catalog, those that
@@ -140,69 +148,54 @@ static int64_t due_ms(const struct committer *c)
 static void trim_unlocked(struct committer *c)
 {
 	c->trim_ms = INT64_MAX;
-	pthread_mutex_unlock(&c->lock);
+	pthread_mutex_unlock(&c->context.events->lock);
 	(void)catalog_pack(c->context.catalog);
 	(void)catalog_trim_rss(c->context.catalog);
 	(void)malloc_trim(0);
-	pthread_mutex_lock(&c->lock);
-}
-
-static bool is_pressing(const struct committer *c)
-{
-	return c->urgent || c->stopped || c->count >= EVENTS_MANY;
+	pthread_mutex_lock(&c->context.events->lock);
 }
 
 static void *commit_run(void *arg)
 {
 	struct committer *c = arg;
+	struct event_list *l = c->context.events;
 	bool last = false;
 
 	thread_set_name("kinfs-commit");
-	pthread_mutex_lock(&c->lock);
+	pthread_mutex_lock(&l->lock);
 	while (!last) {
 		int64_t due = due_ms(c);
-		const struct event *first;
-		uint64_t number;
-		size_t count;
+		const struct event *first = l->first;
+		size_t count = l->count < BATCH_MAX ? l->count : BATCH_MAX;
 
 		if (due > clock_now_ms()) {
-			cond_wait_until(&c->work, &c->lock, due);
+			cond_wait_until(&l->work, &l->lock, due);
 			continue;
 		}
-		if (!c->count && !c->stopped) {
+		if (!count && !l->stopped && !l->lost) {
 			trim_unlocked(c);
 			continue;
 		}
-		count = c->count < BATCH_MAX ? c->count : BATCH_MAX;
-		first = c->first;
-		number = c->committed + count;
-		last = c->stopped && (count == c->count || c->error);
-		gate_set(&c->gate, is_pressing(c));
-		if (count == c->count)
-			c->urgent = false;
-		pthread_mutex_unlock(&c->lock);
-		commit_batch(c, first, count, number);
-		pthread_mutex_lock(&c->lock);
+		last = l->stopped && (count == l->count || l->error);
+		gate_set(&l->gate,
+			 l->urgent || l->stopped || l->count >= EVENTS_MANY);
+		if (count == l->count)
+			l->urgent = false;
+		pthread_mutex_unlock(&l->lock);
+		commit_batch(c, first, count);
+		pthread_mutex_lock(&l->lock);
 		c->trim_ms = clock_now_ms() + REST_MS;
 	}
-	pthread_mutex_unlock(&c->lock);
+	pthread_mutex_unlock(&l->lock);
 	return NULL;
 }
 
 /* ---- life ---- */
 
-int commit_init(struct committer *c, const struct commit_context *context)
+void commit_init(struct committer *c, const struct commit_context *context)
 {
-	int err = -pthread_mutex_init(&c->lock, NULL);
-
 	c->context = *context;
 	c->trim_ms = INT64_MAX;
-	if (!err)
-		err = cond_init_monotonic(&c->work);
-	if (!err)
-		err = cond_init_monotonic(&c->progress);
-	c->gate.throttle = context->throttle;
-	return err;
 }
 
 int commit_start(struct committer *c)
@@ -215,25 +208,16 @@ int commit_start(struct committer *c)
 
 void commit_stop(struct committer *c)
 {
-	pthread_mutex_lock(&c->lock);
-	c->stopped = true;
-	pthread_cond_broadcast(&c->work);
-	pthread_mutex_unlock(&c->lock);
-	gate_set(&c->gate, true);
+	struct event_list *l = c->context.events;
+
+	if (!l)
+		return; /* nothing was initialised */
+	pthread_mutex_lock(&l->lock);
+	l->stopped = true;
+	pthread_cond_broadcast(&l->work);
+	pthread_mutex_unlock(&l->lock);
+	gate_set(&l->gate, true);
 	if (c->started)
 		pthread_join(c->thread, NULL);
 	c->started = false;
-}
-
-void commit_release(struct committer *c)
-{
-	while (c->first) {
-		struct event *ev = c->first;
-
-		c->first = ev->next;
-		event_free(ev);
-	}
-	pthread_cond_destroy(&c->progress);
-	pthread_cond_destroy(&c->work);
-	pthread_mutex_destroy(&c->lock);
 }

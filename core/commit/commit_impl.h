@@ -7,17 +7,11 @@
 #include "core/commit/commit.h"
 
 enum {
-	/* A batch is due with so many events, ... */
-	BATCH_EVENTS = 4096,
-	BATCH_MS = 5000,      /* ... or so long after the first, */
-	QUIET_MS = 250,       /* ... or so long after the last one. */
-	BATCH_MAX = 16384,    /* events of one transaction */
-	RETRY_MS = 2000,      /* after a failure */
-	REST_MS = 1000,       /* after the last batch, memory is returned */
-	LISTINGS_MANY = 256,  /* with so many the scan waits */
-	EVENTS_MANY = 32768,  /* ... and the gate is open */
-	EVENTS_MAX = 262144,  /* with so many all but results are dropped */
-	STUCK_RESULTS = 4096, /* results kept while commits fail */
+	BATCH_MS = 5000,   /* a batch is due so long after the first event, */
+	QUIET_MS = 250,    /* ... or so long after the last one. */
+	BATCH_MAX = 16384, /* events of one transaction */
+	RETRY_MS = 2000,   /* after a failure */
+	REST_MS = 1000,    /* after the last batch, memory is returned */
 };
 
 static inline struct catalog_name name_of(const char *text)

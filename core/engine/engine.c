@@ -50,70 +50,11 @@ static int begin_catalog(struct engine *e)
 
 /* ---- the listener: what parts tell those above them ---- */
 
-static int post(void *engine, struct event *ev)
-{
-	struct engine *e = engine;
-
-	return commit_post(&e->commit, ev);
-}
-
-static unsigned names_version(void *engine, const struct file_key *directory)
-{
-	struct engine *e = engine;
-
-	return commit_names_version(&e->commit, directory);
-}
-
-static int settle(void *engine)
-{
-	struct engine *e = engine;
-
-	return commit_settle(&e->commit);
-}
-
-static bool wait_room(void *engine)
-{
-	struct engine *e = engine;
-
-	return commit_wait_room(&e->commit);
-}
-
-static void wait_writable(void *engine)
-{
-	struct engine *e = engine;
-
-	commit_wait_writable(&e->commit);
-}
-
-static void hurry_commit(void *engine)
-{
-	struct engine *e = engine;
-
-	commit_hurry(&e->commit);
-}
-
-static bool has_metadata_changes(void *engine)
-{
-	struct engine *e = engine;
-	struct commit_counts counts;
-
-	commit_counts(&e->commit, &counts);
-	return counts.metadata_changes && !counts.error;
-}
-
 static void report_path(void *engine, int fd, const struct file_key *key)
 {
 	struct engine *e = engine;
 
 	scan_report_path(&e->scan, fd, key);
-}
-
-static void attempted(void *engine, uint64_t number)
-{
-	struct engine *e = engine;
-
-	search_committed(&e->search, number);
-	hash_want_texts(&e->hash);
 }
 
 static void catalog_damaged(void *engine, bool waits)
@@ -154,6 +95,7 @@ static int init_parts(struct engine *e)
 		.catalog = e->catalog,
 		.queue = &e->queue,
 		.throttle = &e->throttle,
+		.events = &e->events,
 		.log = &e->log,
 		.stopping = &e->stopping,
 		.digest_set = o->digest_set,
@@ -167,6 +109,7 @@ static int init_parts(struct engine *e)
 		.log = &e->log,
 		.stopping = &e->stopping,
 		.throttle = &e->throttle,
+		.events = &e->events,
 		.hasher = &e->hash,
 		.up = &e->listener,
 	};
@@ -174,7 +117,7 @@ static int init_parts(struct engine *e)
 		.source = &e->source,
 		.catalog = e->catalog,
 		.index = e->index,
-		.throttle = &e->throttle,
+		.events = &e->events,
 		.queue = &e->queue,
 		.hasher = &e->hash,
 		.scan = &e->scan,
@@ -187,7 +130,7 @@ static int init_parts(struct engine *e)
 		.index = e->index,
 		.hasher = &e->hash,
 		.scan = &e->scan,
-		.commit = &e->commit,
+		.events = &e->events,
 		.ignored = &e->ignored,
 		.stopping = &e->stopping,
 		.threshold = o->threshold,
@@ -200,25 +143,18 @@ static int init_parts(struct engine *e)
 
 	e->listener = (struct engine_listener){
 		.ctx = e,
-		.post = post,
-		.names_version = names_version,
-		.settle = settle,
-		.wait_room = wait_room,
-		.wait_writable = wait_writable,
-		.hurry_commit = hurry_commit,
-		.has_metadata_changes = has_metadata_changes,
 		.report_path = report_path,
-		.attempted = attempted,
 		.catalog_damaged = catalog_damaged,
 		.is_watched = is_watched,
 		.changed = changed,
 	};
+	commit_init(&e->commit, &commit);
 	return queue_init(&e->queue, o->workers)                          ?:
 		       throttle_init(&e->throttle, &throttle)             ?:
+		       events_init(&e->events, &e->throttle)              ?:
 		       hash_init(&e->hash, &hash)                         ?:
 		       scan_init(&e->scan, &scan)                         ?:
 		       changes_init(&e->changes, &e->source, e->catalog)  ?:
-		       commit_init(&e->commit, &commit)                   ?:
 		       ignored_init(&e->ignored, o->catalog_dir, &e->log) ?:
 		       search_init(&e->search, &search);
 }
@@ -273,14 +209,14 @@ void engine_free(struct engine *e)
 	engine_stop_loading(e);
 	throttle_stop(&e->throttle);
 	queue_stop(&e->queue);
-	commit_unblock(&e->commit);
+	events_unblock(&e->events);
 	scan_stop(&e->scan);
 	hash_stop(&e->hash);
 	commit_stop(&e->commit);
 	changes_stop(&e->changes);
 	search_stop(&e->search);
 	queue_release(&e->queue);
-	commit_release(&e->commit);
+	events_release(&e->events);
 	changes_release(&e->changes);
 	scan_release(&e->scan);
 	search_release(&e->search);

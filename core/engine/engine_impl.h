@@ -48,6 +48,7 @@ struct engine {
 	unsigned reloads;
 
 	struct queue queue;
+	struct event_list events;
 	struct committer commit;
 	struct scanner scan;
 	struct searcher search;

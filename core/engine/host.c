@@ -28,12 +28,12 @@ void engine_name_added(struct engine *e, const struct file_key *parent,
 {
 	struct event *ev = event_new_name(EVENT_NAME_ADDED, parent, name);
 
-	commit_names_changed(&e->commit, parent);
+	events_names_changed(&e->events, parent);
 	if (ev) {
 		ev->key = *key;
 		ev->directory = directory;
 	}
-	(void)commit_post(&e->commit, ev);
+	(void)events_post(&e->events, ev);
 }
 
 void engine_name_removed(struct engine *e, const struct file_key *parent,
@@ -41,16 +41,16 @@ void engine_name_removed(struct engine *e, const struct file_key *parent,
 {
 	struct event *ev = event_new_name(EVENT_NAME_REMOVED, parent, name);
 
-	commit_names_changed(&e->commit, parent);
-	(void)commit_post(&e->commit, ev);
+	events_names_changed(&e->events, parent);
+	(void)events_post(&e->events, ev);
 }
 
 void engine_name_moved(struct engine *e, const struct engine_move *m)
 {
 	struct event *ev = event_new_name(EVENT_NAME_MOVED, m->parent, m->name);
 
-	commit_names_changed(&e->commit, m->parent);
-	commit_names_changed(&e->commit, m->new_parent);
+	events_names_changed(&e->events, m->parent);
+	events_names_changed(&e->events, m->new_parent);
 	tell_scan_of_move(e, m);
 	if (ev) {
 		ev->new_name = strdup(m->new_name);
@@ -65,7 +65,7 @@ void engine_name_moved(struct engine *e, const struct engine_move *m)
 		event_free(ev);
 		ev = NULL;
 	}
-	(void)commit_post(&e->commit, ev);
+	(void)events_post(&e->events, ev);
 }
 
 /* ---- content ---- */
@@ -94,7 +94,7 @@ void engine_metadata_changed(struct engine *e, const struct file_key *key,
 	ev->key = *key;
 	ev->before = *before;
 	ev->identity = *after;
-	(void)commit_post(&e->commit, ev);
+	(void)events_post(&e->events, ev);
 }
 
 bool engine_file_seen(struct engine *e, const struct stat *st)

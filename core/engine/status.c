@@ -12,7 +12,7 @@
 struct snapshot {
 	struct catalog_counts catalog;
 	struct queue_counts queue;
-	struct commit_counts commit;
+	struct event_counts commit;
 	uint64_t catalog_bytes;
 	int catalog_error; /* why there are no digests, or none are written */
 	unsigned walks;    /* over the whole tree, finished */
@@ -21,7 +21,7 @@ struct snapshot {
 
 static int take_snapshot(struct engine *e, struct snapshot *s)
 {
-	struct commit_counts before;
+	struct event_counts before;
 	struct catalog_txn *txn;
 	int err;
 
@@ -29,16 +29,16 @@ static int take_snapshot(struct engine *e, struct snapshot *s)
 	 * events, feeder, queue, events again): a file that moves on meanwhile
 	 * is found in the next part. */
 	s->caught_up = source_catch_up(&e->source);
-	commit_counts(&e->commit, &before);
+	events_counts(&e->events, &before);
 	s->scan_idle = scan_is_idle(&e->scan);
-	commit_counts(&e->commit, &s->commit);
+	events_counts(&e->events, &s->commit);
 	s->quiet = !s->commit.events && !hash_is_feeding(&e->hash);
 	queue_counts(&e->queue, &s->queue);
 	s->walks = atomic_load(&e->scan.walks);
 	/* An event that was applied may have sent a request to the scan. */
 	s->scan_idle = scan_is_idle(&e->scan) && s->scan_idle;
 	s->texts_busy = hash_has_texts_to_make(&e->hash);
-	commit_counts(&e->commit, &s->commit);
+	events_counts(&e->events, &s->commit);
 	s->quiet = s->quiet && s->commit.posted == before.posted;
 	s->catalog_error = catalog_failure(e->catalog);
 	if (!s->catalog_error)

@@ -256,14 +256,13 @@ int hash_wait(struct hasher *h, struct digests_wait *w)
 void hash_file_pending(struct hasher *h, const struct file_key *key,
 		       const struct file_identity *identity)
 {
-	const struct engine_listener *up = h->context.up;
 	struct event *ev = event_new(EVENT_PENDING);
 
 	if (ev) {
 		ev->key = *key;
 		ev->identity = *identity;
 	}
-	(void)up->post(up->ctx, ev);
+	(void)events_post(h->context.events, ev);
 }
 
 void hash_file_closed(struct hasher *h, const struct file_key *key,

@@ -8,6 +8,7 @@
 #include "core/base/thread.h"
 #include "core/digest/fingerprint.h"
 #include "core/extract/client.h"
+#include "core/queue/event.h"
 #include "core/queue/hash_impl.h"
 
 /* ---- feeding the queue ---- */
@@ -113,7 +114,7 @@ static void *worker_run(void *arg)
 		struct job *job;
 
 		if (w->kind == WORKER_BACKGROUND) {
-			c->up->wait_writable(c->up->ctx);
+			events_wait_writable(c->events);
 			gate_set(&w->gate, false);
 			gate_pass(&w->gate);
 		}

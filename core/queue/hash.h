@@ -65,6 +65,7 @@ struct hash_context {
 	struct catalog *catalog;
 	struct queue *queue;
 	struct throttle *throttle;
+	struct event_list *events;
 	const struct logger *log;
 	const atomic_bool *stopping;
 	uint32_t digest_set; /* DIGEST_BIT()s that are computed */

@@ -18,24 +18,8 @@ struct event;
 struct engine_listener {
 	void *ctx;
 
-	/* To the committer: see commit_post(), which gets ev, and
-	 * commit_names_version(), commit_settle(), commit_wait_room(),
-	 * commit_wait_writable() and commit_hurry(). */
-	int (*post)(void *ctx, struct event *ev);
-	unsigned (*names_version)(void *ctx, const struct file_key *directory);
-	int (*settle)(void *ctx);
-	bool (*wait_room)(void *ctx);
-	void (*wait_writable)(void *ctx);
-	void (*hurry_commit)(void *ctx);
-	/* Whether metadata changes were posted and are not committed. */
-	bool (*has_metadata_changes)(void *ctx);
-
 	/* To the scan: see scan_report_path(). */
 	void (*report_path)(void *ctx, int fd, const struct file_key *key);
-
-	/* To the search: a commit of all events up to that number has been
-	 * tried. */
-	void (*attempted)(void *ctx, uint64_t number);
 
 	/* Whether anybody wants to know what changes, and what a commit has
 	 * changed, whose events the function may take. */

@@ -58,7 +58,6 @@ static int post(struct hasher *h, const struct file_key *key,
 		const struct file_identity *identity,
 		const struct extract_result *r, const struct sketch *sketch)
 {
-	const struct engine_listener *up = h->context.up;
 	struct event *ev = event_new(EVENT_TEXT);
 	uint8_t packed[SKETCH_PACKED_MAX];
 	int err = 0;
@@ -81,7 +80,7 @@ static int post(struct hasher *h, const struct file_key *key,
 							  (uint8_t)r->status,
 		.date = r->date,
 	};
-	return up->post(up->ctx, ev);
+	return events_post(h->context.events, ev);
 }
 
 /* -EAGAIN: the file is not what the catalog knows, or is being written. */
@@ -239,7 +238,7 @@ void worker_make_text(struct hash_worker *w, struct job *job)
 		delay_ms = make_next(w->h);
 	else if (!find_content(w->h, &job->key, &content) &&
 		 !make_text(w->h, content))
-		(void)c->up->settle(c->up->ctx);
+		(void)events_settle(c->events);
 	if (delay_ms < 0)
 		queue_finish(c->queue, job);
 	else

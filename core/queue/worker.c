@@ -236,14 +236,13 @@ static void post_key(const struct hash_context *c, enum event_kind kind,
 	if (!ev)
 		return;
 	ev->key = *key;
-	(void)c->up->post(c->up->ctx, ev);
+	(void)events_post(c->events, ev);
 }
 
 /* Gives the committer a reference.  It does not get the result of a file
  * without a name, nor of a digest on demand. */
 static bool post_result(const struct hash_task *t, struct result *r)
 {
-	const struct engine_listener *up = t->w->context->up;
 	struct event *ev = NULL;
 
 	if (t->found->st.st_nlink && !r->demanded)
@@ -252,7 +251,7 @@ static bool post_result(const struct hash_task *t, struct result *r)
 		return false;
 	ev->result = r;
 	atomic_fetch_add(&r->shared, 1);
-	if (!up->post(up->ctx, ev))
+	if (!events_post(t->w->context->events, ev))
 		return true;
 	result_free(r);
 	return false;
@@ -349,6 +348,15 @@ static bool get_record(const struct hash_context *c, const struct file_key *key,
 	return known;
 }
 
+/* Whether metadata changes were posted and are not committed. */
+static bool have_metadata_changes(struct event_list *events)
+{
+	struct event_counts counts;
+
+	events_counts(events, &counts);
+	return counts.metadata_changes && !counts.error;
+}
+
 static enum record_match match_record(struct hash_task *t)
 {
 	const struct hash_context *c = t->w->context;
@@ -361,7 +369,7 @@ static enum record_match match_record(struct hash_task *t)
 		return MATCH_ALL;
 	return rec.identity.size == t->identity.size &&
 			       rec.identity.mtime_ns == t->identity.mtime_ns &&
-			       c->up->has_metadata_changes(c->up->ctx) ?
+			       have_metadata_changes(c->events) ?
 		       MATCH_CONTENT :
 		       MATCH_NONE;
 }
@@ -397,7 +405,7 @@ static bool ends_early(struct hash_task *t)
 		queue_finish(c->queue, t->job);
 	} else if (match == MATCH_CONTENT) {
 		if (!t->w->gate.is_idle)
-			c->up->hurry_commit(c->up->ctx);
+			events_hurry(c->events);
 		queue_delay(c->queue, t->job,
 			    t->w->gate.is_idle ? METADATA_BACKGROUND_MS :
 						 METADATA_MS,

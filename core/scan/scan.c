@@ -17,7 +17,7 @@ static void walk_tree(struct scanner *s)
 	 * scan_directory_moved(). */
 	(void)source_catch_up(c->source);
 	(void)catalog_trim_rss(c->catalog);
-	c->up->hurry_commit(c->up->ctx);
+	events_hurry(c->events);
 	c->up->catalog_damaged(c->up->ctx, false);
 	atomic_fetch_add(&s->walks, 1);
 	pthread_mutex_lock(&s->lock);

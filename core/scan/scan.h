@@ -68,7 +68,8 @@ struct scan_context {
 	const struct logger *log;
 	const atomic_bool *stopping;
 	struct throttle *throttle; /* NULL: the host is never busy */
-	struct hasher *hasher;     /* files that differ from their records */
+	struct event_list *events;
+	struct hasher *hasher; /* files that differ from their records */
 	const struct engine_listener *up;
 };
 

@@ -8,7 +8,6 @@
 #include "core/base/array.h"
 #include "core/base/buf.h"
 #include "core/base/err.h"
-#include "core/queue/event.h"
 #include "core/scan/scan_impl.h"
 #include "core/source/file.h"
 
@@ -153,7 +152,7 @@ static int read_listing(struct scan_walk *w, int dir_fd, const char *path,
 	if (!file_key_equal(&l->directory, key))
 		request_moved(w, key);
 	l->shallow = w->shallow;
-	l->version = c->up->names_version(c->up->ctx, &l->directory);
+	l->version = events_names_version(c->events, &l->directory);
 	err = file_names_begin(dir_fd, &names);
 	if (err)
 		return err;
@@ -166,7 +165,6 @@ static int read_listing(struct scan_walk *w, int dir_fd, const char *path,
 static int post_listing(struct scan_walk *w, int dir_fd,
 			struct source_listing *l)
 {
-	const struct engine_listener *up = w->s->context.up;
 	struct event *ev = event_new(EVENT_LISTING);
 	int err;
 
@@ -175,7 +173,7 @@ static int post_listing(struct scan_walk *w, int dir_fd,
 		ev->listing = l;
 	else
 		source_listing_free(l);
-	err = up->post(up->ctx, ev);
+	err = events_post(w->s->context.events, ev);
 	if (err == -ESTALE) {
 		if (w->reports_names)
 			report_names(w, dir_fd, l);
@@ -237,11 +235,10 @@ static int scan_directory(struct scan_walk *w, const char *path,
 
 static int walk_down(struct scan_walk *w)
 {
-	const struct engine_listener *up = w->s->context.up;
 	int err = 0;
 
 	while (!err && w->count && !scan_is_stopping(w->s) &&
-	       up->wait_room(up->ctx)) {
+	       events_wait_room(w->s->context.events)) {
 		struct scan_step step = w->steps[--w->count];
 
 		err = scan_directory(w, step.path, &step.key, 0);

@@ -3,6 +3,7 @@
 #define CORE_SCAN_SCAN_IMPL_H
 
 #include "core/base/logger.h"
+#include "core/queue/event.h"
 #include "core/scan/scan.h"
 
 static inline bool scan_is_stopping(const struct scanner *s)

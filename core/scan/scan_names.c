@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/queue/event.h"
 #include "core/scan/scan_impl.h"
 #include "core/source/file.h"
 
@@ -28,8 +27,8 @@ static bool has_path(struct scanner *s, const struct file_key *key)
 static int try_report_name(struct scanner *s, int dir_fd, const char *name,
 			   const struct file_key *dir, struct file_key *key_out)
 {
-	const struct engine_listener *up = s->context.up;
-	unsigned version = up->names_version(up->ctx, dir);
+	struct event_list *events = s->context.events;
+	unsigned version = events_names_version(events, dir);
 	int fd = file_open_beneath(dir_fd, name, O_PATH), err;
 	struct event *ev;
 	struct stat st;
@@ -48,7 +47,7 @@ static int try_report_name(struct scanner *s, int dir_fd, const char *name,
 		ev->learned = true;
 		ev->version = version;
 	}
-	err = up->post(up->ctx, ev);
+	err = events_post(events, ev);
 	if (!err)
 		return fd;
 	close(fd);

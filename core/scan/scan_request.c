@@ -276,7 +276,7 @@ static int look_up_settled(struct scanner *s, const struct scan_request *r)
 	const struct scan_context *c = &s->context;
 	int err = look_up_once(s, r);
 
-	if (!is_elsewhere(err) || r->fd >= 0 || c->up->settle(c->up->ctx))
+	if (!is_elsewhere(err) || r->fd >= 0 || events_settle(c->events))
 		return err;
 	return look_up_once(s, r);
 }

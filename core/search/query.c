@@ -119,46 +119,12 @@ bool search_is_incomplete(const struct search_context *c,
 	       hash_has_texts_to_make(c->hasher);
 }
 
-static void wait_for_committer(struct searcher *s)
-{
-	struct committer *commit = s->context.commit;
-	struct commit_counts counts;
-
-	pthread_mutex_lock(&s->lock);
-	commit_counts(commit, &counts);
-	if (counts.attempted < counts.posted) {
-		s->held++;
-		if (s->wanted < counts.posted)
-			s->wanted = counts.posted;
-		pthread_mutex_unlock(&s->lock);
-		commit_hurry(commit);
-		pthread_mutex_lock(&s->lock);
-		while (s->attempted < counts.posted && !s->stopped)
-			pthread_cond_wait(&s->committed, &s->lock);
-		s->held--;
-	}
-	pthread_mutex_unlock(&s->lock);
-}
-
-void search_committed(struct searcher *s, uint64_t number)
-{
-	bool more;
-
-	pthread_mutex_lock(&s->lock);
-	s->attempted = number;
-	more = s->held && s->wanted > number;
-	pthread_cond_broadcast(&s->committed);
-	pthread_mutex_unlock(&s->lock);
-	if (more)
-		commit_hurry(s->context.commit);
-}
-
 int query_begin(struct search_query *q)
 {
-	/* Before the position is read: then all results of files that no longer
-	 * count as incomplete have been posted. */
+	/* Before the wait: all results of files that no longer count as
+	 * incomplete have been posted by then. */
 	q->hits.incomplete = search_is_incomplete(q->context, &q->only_pending);
-	wait_for_committer(q->searcher);
+	(void)events_settle(q->context->events);
 	return query_take_turn(q);
 }
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "core/search/credentials.h"
-#include "core/commit/commit.h"
+#include "core/queue/event.h"
 #include "core/queue/crew.h"
 #include "core/queue/hash.h"
 #include "core/queue/share.h"
@@ -113,10 +113,8 @@
  * Locks
  *
  * searcher.lock guards the lists of jobs and the slots.  It is held for a few
- * instructions, never while the disk is touched or a callback runs.  The
- * exception is commit_counts(): reading the position of the committer and
- * beginning to wait for it must be atomic, or search_committed() could miss the
- * query.  A query belongs to its thread, so its fields need no lock.
+ * instructions, never while the disk is touched or a callback runs.  A query
+ * belongs to its thread, so its fields need no lock.
  */
 enum {
 	SEARCH_SLOTS = 4,
@@ -221,7 +219,7 @@ struct search_context {
 	struct index *index;
 	struct hasher *hasher;
 	struct scanner *scan;
-	struct committer *commit;
+	struct event_list *events;
 	struct ignored *ignored;     /* pairs that are left out; or NULL */
 	const atomic_bool *stopping; /* queries end soon with -ECANCELED */
 	int threshold;               /* least score of a near-duplicate */
@@ -249,12 +247,7 @@ struct searcher {
 	size_t running;            /* slots with a query */
 	/* The job whose query takes much memory and has begun, or NULL. */
 	struct search_job *grouping;
-	unsigned held; /* queries that wait for the committer */
-	/* The number that the committer must reach for all of these, and the one
-	 * that it has tried. */
-	uint64_t wanted, attempted;
-	pthread_cond_t committed; /* attempted has changed */
-	int64_t trim_ms;          /* when to unmap pages of the catalog, or 0 */
+	int64_t trim_ms; /* when to unmap pages of the catalog, or 0 */
 	struct match_cache *matches; /* has a lock of its own */
 	bool stopped;
 	pthread_cond_t work; /* of threads without a job */
@@ -269,9 +262,6 @@ void search_start(struct searcher *s, struct queue *queue);
  * -ECANCELED.  The caller has set context.stopping. */
 void search_stop(struct searcher *s);
 void search_release(struct searcher *s);
-
-/* The committer has tried to commit all events up to this number. */
-void search_committed(struct searcher *s, uint64_t number);
 
 /* Has a thread call run().  Any thread may call this; it does not block.  The
  * caller of the queries is borrowed until the last of them has returned.

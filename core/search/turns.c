@@ -291,7 +291,6 @@ int search_init(struct searcher *s, const struct search_context *context)
 	s->turn_work = SEARCH_TURN_WORK;
 	s->trust_ms = SEARCH_TRUST_MS;
 	s->slot_count = SEARCH_SLOTS;
-	(void)pthread_cond_init(&s->committed, NULL);
 	if (!err)
 		err = cond_init_monotonic(&s->work);
 	if (!err)
@@ -328,7 +327,6 @@ void search_stop(struct searcher *s)
 	s->stopped = true;
 	for (job = s->ready; job; job = job->next)
 		pthread_cond_signal(&job->resume);
-	pthread_cond_broadcast(&s->committed);
 	pthread_cond_broadcast(&s->work);
 	pthread_mutex_unlock(&s->lock);
 	if (s->crew.lock)
@@ -350,7 +348,6 @@ void search_release(struct searcher *s)
 	free(s->slots);
 	match_cache_free(s->matches);
 	credentials_release(&s->own);
-	pthread_cond_destroy(&s->committed);
 	pthread_cond_destroy(&s->work);
 	pthread_mutex_destroy(&s->lock);
 }

@@ -18,7 +18,7 @@ struct source_entry {
 struct source_listing {
 	struct file_key directory;
 	bool shallow;     /* the directories in it are not read next */
-	unsigned version; /* commit_names_version() from before the reading */
+	unsigned version; /* events_names_version() from before the reading */
 	struct source_entry *entries; /* in byte order of the names */
 	size_t count;
 };

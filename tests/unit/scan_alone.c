@@ -104,31 +104,37 @@ static void post_name(struct recorder *r, const struct event *ev)
 	record(&r->t, line);
 }
 
-static int post(void *ctx, struct event *ev)
+/* In place of the list of events, and of the queue. */
+static struct recorder *current;
+
+int events_post(struct event_list *l, struct event *ev)
 {
 	int err = 0;
 
+	(void)l;
 	if (ev->listing)
-		err = post_listing(ctx, ev->listing);
+		err = post_listing(current, ev->listing);
 	else
-		post_name(ctx, ev);
+		post_name(current, ev);
 	if (err == -ESTALE)
 		ev->listing = NULL; /* stays the scan's */
 	event_free(ev);
 	return err;
 }
 
-static unsigned names_version(void *ctx, const struct file_key *directory)
+unsigned events_names_version(struct event_list *l,
+			      const struct file_key *directory)
 {
-	(void)ctx;
+	(void)l;
 	(void)directory;
 	return 0;
 }
 
-static int settle(void *ctx)
+int events_settle(struct event_list *l)
 {
-	struct recorder *r = ctx;
+	struct recorder *r = current;
 
+	(void)l;
 	if (r->news)
 		r->news(r);
 	r->news = NULL;
@@ -136,14 +142,12 @@ static int settle(void *ctx)
 	return 0;
 }
 
-static bool wait_room(void *ctx)
+bool events_wait_room(struct event_list *l)
 {
-	(void)ctx;
+	(void)l;
 	return true;
 }
 
-/* In place of the queue. */
-static struct recorder *current;
 void hash_file_closed(struct hasher *h, const struct file_key *key,
 		      const struct file_identity *identity)
 {
@@ -158,11 +162,10 @@ void hash_file_closed(struct hasher *h, const struct file_key *key,
 }
 
 /* The last thing that a walk does. */
-static void hurry_commit(void *ctx)
+void events_hurry(struct event_list *l)
 {
-	struct recorder *r = ctx;
-
-	record(&r->t, "done");
+	(void)l;
+	record(&current->t, "done");
 }
 
 static void catalog_damaged(void *ctx, bool waits)
@@ -219,11 +222,6 @@ static int set_up(void **state)
 	current = r;
 	r->listener = (struct engine_listener){
 		.ctx = r,
-		.post = post,
-		.names_version = names_version,
-		.settle = settle,
-		.wait_room = wait_room,
-		.hurry_commit = hurry_commit,
 		.catalog_damaged = catalog_damaged,
 	};
 

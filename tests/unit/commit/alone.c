@@ -61,7 +61,7 @@ WITH_FIXTURE(test_what_a_batch_asks_for_is_asked_within_it)
 	struct recorder *r = *state;
 
 	post(r, new_event(EVENT_PENDING, 2));
-	assert_int_equal(commit_settle(&r->c), 0);
+	assert_int_equal(events_settle(&r->events), 0);
 	pthread_mutex_lock(&r->lock);
 	assert_string_equal(r->said.data, "[\nunknown 2\n]\npending\n");
 	pthread_mutex_unlock(&r->lock);
@@ -73,7 +73,7 @@ WITH_FIXTURE(test_a_learned_directory_is_read)
 	struct event *ev = new_name(EVENT_NAME_ADDED, 0, "d", 5);
 
 	ev->directory = ev->learned = true;
-	ev->version = commit_names_version(&r->c, &ROOT);
+	ev->version = events_names_version(&r->events, &ROOT);
 	post(r, ev);
 	expect_said(r, "scan 5");
 }
@@ -274,7 +274,7 @@ static struct source_listing *new_listing(struct recorder *r, const char *names)
 
 	assert_non_null(l);
 	l->directory = ROOT;
-	l->version = commit_names_version(&r->c, &ROOT);
+	l->version = events_names_version(&r->events, &ROOT);
 	for (; *names; names++) {
 		char name[2] = { *names, '\0' };
 		struct source_entry entry = {
@@ -296,7 +296,7 @@ static int post_listing(struct recorder *r, struct source_listing *l)
 
 	assert_non_null(ev);
 	ev->listing = l;
-	return commit_post(&r->c, ev);
+	return events_post(&r->events, ev);
 }
 
 /* As above, and the scan lists 6 before it lists the root. */
@@ -311,7 +311,7 @@ WITH_FIXTURE(test_a_listing_that_contradicts_names_is_used_all_the_same)
 	settle(r);
 	l = new_listing(r, "DFgh");
 	l->directory = key_of('E');
-	l->version = commit_names_version(&r->c, &l->directory);
+	l->version = events_names_version(&r->events, &l->directory);
 	assert_int_equal(post_listing(r, l), 0);
 	expect_said(r, "tree");
 	expect_paths(r, 'g', "d/e/g\n");
@@ -320,7 +320,7 @@ WITH_FIXTURE(test_a_listing_that_contradicts_names_is_used_all_the_same)
 	assert_int_equal(post_listing(r, new_listing(r, "E")), 0);
 	l = new_listing(r, "DFgh");
 	l->directory = key_of('E');
-	l->version = commit_names_version(&r->c, &l->directory);
+	l->version = events_names_version(&r->events, &l->directory);
 	assert_int_equal(post_listing(r, l), 0);
 	settle(r);
 	expect_paths(r, 'g', "E/g\n");
@@ -352,11 +352,11 @@ WITH_FIXTURE(test_what_is_older_than_a_change_of_names_is_refused)
 	struct event *ev = new_name(EVENT_NAME_ADDED, 0, "a", 'a');
 
 	ev->learned = true;
-	ev->version = commit_names_version(&r->c, &ROOT);
-	commit_names_changed(&r->c, &ROOT);
+	ev->version = events_names_version(&r->events, &ROOT);
+	events_names_changed(&r->events, &ROOT);
 	post(r, new_name(EVENT_NAME_REMOVED, 0, "a", 'a'));
 	assert_int_equal(post_listing(r, l), -ESTALE);
 	assert_int_equal(l->count, 2); /* still the caller's */
 	source_listing_free(l);
-	assert_int_equal(commit_post(&r->c, ev), -ESTALE);
+	assert_int_equal(events_post(&r->events, ev), -ESTALE);
 }

@@ -30,11 +30,11 @@ ssize_t writev(int fd, const struct iovec *parts, int count)
 
 static void wait_settled(struct recorder *r)
 {
-	struct commit_counts counts;
+	struct event_counts counts;
 
 	pthread_mutex_lock(&r->lock);
-	for (commit_counts(&r->c, &counts); counts.events || counts.error;
-	     commit_counts(&r->c, &counts))
+	for (events_counts(&r->events, &counts); counts.events || counts.error;
+	     events_counts(&r->events, &counts))
 		pthread_cond_wait(&r->more, &r->lock);
 	pthread_mutex_unlock(&r->lock);
 }
@@ -55,8 +55,8 @@ WITH_FIXTURE(test_results_are_kept_while_nothing_can_be_written)
 	atomic_store(&disk_full, true);
 	for (i = 0; i < STUCK; i++)
 		post(r, new_result(1, 1000 + (uint64_t)i));
-	assert_int_equal(commit_settle(&r->c), -ENOSPC);
-	assert_int_equal(commit_post(&r->c, ev), -ENOSPC);
+	assert_int_equal(events_settle(&r->events), -ENOSPC);
+	assert_int_equal(events_post(&r->events, ev), -ENOSPC);
 	assert_int_equal(result->key.inode, 1); /* still the caller's */
 	result_free(result);
 	assert_false(is_committed(r));
@@ -78,14 +78,14 @@ enum {
 
 static bool gate_is_open(struct recorder *r)
 {
-	return atomic_load(&r->c.gate.open);
+	return atomic_load(&r->events.gate.open);
 }
 
 static size_t waiting(struct recorder *r)
 {
-	struct commit_counts counts;
+	struct event_counts counts;
 
-	commit_counts(&r->c, &counts);
+	events_counts(&r->events, &counts);
 	return counts.events;
 }
 
@@ -119,7 +119,7 @@ WITH_FIXTURE(test_many_events_are_written_at_once)
 		post_one(r);
 	assert_true(gate_is_open(r));
 	catalog_abort(txn);
-	assert_int_equal(commit_settle(&r->c), 0);
+	assert_int_equal(events_settle(&r->events), 0);
 	wait_closed(r);
 }
 
@@ -156,10 +156,10 @@ WITH_FIXTURE(test_many_results_are_in_the_index)
 		post(r, new_result(i, 1000 + i));
 		if (i == RESULTS) {
 			catalog_abort(txn);
-			assert_int_equal(commit_settle(&r->c), 0);
+			assert_int_equal(events_settle(&r->events), 0);
 		}
 	}
-	assert_int_equal(commit_settle(&r->c), 0);
+	assert_int_equal(events_settle(&r->events), 0);
 	assert_int_equal(index_count(r->index), RESULTS + 1);
 	for (i = 1; i <= RESULTS + 1; i++)
 		assert_indexed(r, i, 1000 + i);
@@ -174,13 +174,14 @@ WITH_FIXTURE(test_too_many_events_become_a_scan)
 
 	txn = begin_write(&r->f);
 	for (i = 0; i <= TOO_MANY && !err; i++)
-		err = commit_post(&r->c, new_event(EVENT_FORGET, 1));
+		err = events_post(&r->events, new_event(EVENT_FORGET, 1));
 	assert_int_equal(err, -ENOBUFS);
-	assert_true(has_said(r, "tree"));
 	ev = new_result(1, 77);
 	post(r, ev);
 	catalog_abort(txn);
 	expect_committed(r);
+	while (!has_said(r, "tree"))
+		sched_yield();
 }
 
 struct scan_thread {
@@ -195,7 +196,7 @@ static void *wait_room(void *arg)
 	struct scan_thread *s = arg;
 
 	atomic_store(&s->thread, (int)syscall(SYS_gettid));
-	assert_true(commit_wait_room(&s->r->c));
+	assert_true(events_wait_room(&s->r->events));
 	s->found = waiting(s->r);
 	atomic_store(&s->passed, true);
 	return NULL;
@@ -243,12 +244,12 @@ WITH_FIXTURE(test_what_was_posted_is_written_at_the_end)
 	struct file_record rec;
 
 	add_name(r, 0, "a", 1, false);
-	commit_unblock(&r->c);
-	assert_int_equal(commit_settle(&r->c), -ECANCELED);
-	assert_false(commit_wait_room(&r->c));
+	events_unblock(&r->events);
+	assert_int_equal(events_settle(&r->events), -ECANCELED);
+	assert_false(events_wait_room(&r->events));
 	commit_stop(&r->c);
 	assert_int_equal(get_file(r, 1, &rec), 0);
-	assert_int_equal(commit_post(&r->c, new_event(EVENT_FORGET, 1)),
+	assert_int_equal(events_post(&r->events, new_event(EVENT_FORGET, 1)),
 			 -ECANCELED);
 }
 
@@ -259,7 +260,7 @@ WITH_FIXTURE(test_a_catalog_that_was_never_opened_is_no_error)
 
 	catalog_admit(r->f.c, -ECANCELED);
 	add_name(r, 0, "a", 1, false);
-	commit_unblock(&r->c);
+	events_unblock(&r->events);
 	commit_stop(&r->c);
 	assert_int_equal(r->lines, 0);
 	catalog_admit(r->f.c, 0);

@@ -24,13 +24,13 @@ struct recorder {
 	struct throttle throttle;
 	struct engine_listener listener;
 	struct queue queue;
+	struct event_list events;
 	struct committer c;
 	struct result *last; /* that was posted; a reference */
 
 	pthread_mutex_t lock; /* everything below */
 	pthread_cond_t more;
 	struct buf said;
-	uint64_t attempted;
 	int lines; /* of the log */
 };
 
@@ -88,20 +88,19 @@ void hash_feed(struct hasher *h)
 	(void)h;
 }
 
+/* At the end of each batch. */
+void hash_want_texts(struct hasher *h)
+{
+	(void)h;
+	pthread_mutex_lock(&current->lock);
+	pthread_cond_broadcast(&current->more);
+	pthread_mutex_unlock(&current->lock);
+}
+
 static inline void catalog_damaged(void *ctx, bool waits)
 {
 	(void)ctx;
 	(void)waits;
-}
-
-static inline void attempted(void *ctx, uint64_t number)
-{
-	struct recorder *r = ctx;
-
-	pthread_mutex_lock(&r->lock);
-	r->attempted = number;
-	pthread_cond_broadcast(&r->more);
-	pthread_mutex_unlock(&r->lock);
 }
 
 static inline void print_line(void *ctx, const char *line)
@@ -129,7 +128,7 @@ static inline int set_up(void **state)
 	struct recorder *r = calloc(1, sizeof(*r));
 	struct commit_context context = {
 		.source = &r->source,
-		.throttle = &r->throttle,
+		.events = &r->events,
 		.log = &r->log,
 		.queue = &r->queue,
 		.up = &r->listener,
@@ -139,7 +138,6 @@ static inline int set_up(void **state)
 	current = r;
 	r->listener = (struct engine_listener){
 		.ctx = r,
-		.attempted = attempted,
 		.catalog_damaged = catalog_damaged,
 	};
 	assert_int_equal(queue_init(&r->queue, 1), 0);
@@ -153,7 +151,8 @@ static inline int set_up(void **state)
 	assert_int_equal(pthread_cond_init(&r->more, NULL), 0);
 	context.catalog = r->f.c;
 	context.index = r->index;
-	assert_int_equal(commit_init(&r->c, &context), 0);
+	assert_int_equal(events_init(&r->events, &r->throttle), 0);
+	commit_init(&r->c, &context);
 	assert_int_equal(commit_start(&r->c), 0);
 	*state = r;
 	return 0;
@@ -163,9 +162,9 @@ static inline int tear_down(void **state)
 {
 	struct recorder *r = *state;
 
-	commit_unblock(&r->c);
+	events_unblock(&r->events);
 	commit_stop(&r->c);
-	commit_release(&r->c);
+	events_release(&r->events);
 	throttle_release(&r->throttle);
 	result_free(r->last);
 	queue_release(&r->queue);
@@ -237,7 +236,7 @@ static inline void post(struct recorder *r, struct event *ev)
 		r->last = ev->result;
 		atomic_fetch_add(&r->last->shared, 1);
 	}
-	assert_int_equal(commit_post(&r->c, ev), 0);
+	assert_int_equal(events_post(&r->events, ev), 0);
 }
 
 /* Whether the queue was told that the last result is in the catalog. */
@@ -253,7 +252,7 @@ static inline bool is_committed(struct recorder *r)
 
 static inline void expect_committed(struct recorder *r)
 {
-	assert_int_equal(commit_settle(&r->c), 0);
+	assert_int_equal(events_settle(&r->events), 0);
 	assert_true(is_committed(r));
 }
 
@@ -269,7 +268,7 @@ static inline void add_name(struct recorder *r, uint64_t parent,
 /* Commits all, and forgets what was said until then. */
 static inline void settle(struct recorder *r)
 {
-	assert_int_equal(commit_settle(&r->c), 0);
+	assert_int_equal(events_settle(&r->events), 0);
 	pthread_mutex_lock(&r->lock);
 	r->said.len = 0;
 	pthread_mutex_unlock(&r->lock);
@@ -289,7 +288,7 @@ static inline bool has_said(struct recorder *r, const char *word)
 
 static inline void expect_said(struct recorder *r, const char *word)
 {
-	assert_int_equal(commit_settle(&r->c), 0);
+	assert_int_equal(events_settle(&r->events), 0);
 	if (!has_said(r, word))
 		fail_msg("not said: %s", word);
 }
@@ -310,7 +309,7 @@ static inline void expect_paths(struct recorder *r, uint64_t inode,
 {
 	struct catalog_txn *txn;
 
-	assert_int_equal(commit_settle(&r->c), 0);
+	assert_int_equal(events_settle(&r->events), 0);
 	txn = begin_read(&r->f);
 	assert_paths(txn, inode, want);
 	catalog_abort(txn);

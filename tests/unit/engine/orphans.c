@@ -21,8 +21,8 @@ static struct event *event_of(enum event_kind kind, const struct file_key *key)
 
 static void post(struct fixture *f, struct event *ev)
 {
-	assert_int_equal(commit_post(&f->engine->commit, ev), 0);
-	assert_int_equal(commit_settle(&f->engine->commit), 0);
+	assert_int_equal(events_post(&f->engine->events, ev), 0);
+	assert_int_equal(events_settle(&f->engine->events), 0);
 }
 
 static void assert_no_orphans(struct fixture *f, const char *what)
@@ -48,7 +48,7 @@ static void assert_no_orphans(struct fixture *f, const char *what)
 
 static void settle(struct fixture *f, const char *what)
 {
-	assert_int_equal(commit_settle(&f->engine->commit), 0);
+	assert_int_equal(events_settle(&f->engine->events), 0);
 	assert_no_orphans(f, what);
 }
 
@@ -83,7 +83,7 @@ static void test_what_is_unknown_gets_no_record(struct fixture *f)
 	ev->listing = calloc(1, sizeof(*ev->listing));
 	assert_non_null(ev->listing);
 	ev->listing->directory = gone;
-	ev->listing->version = commit_names_version(&f->engine->commit, &gone);
+	ev->listing->version = events_names_version(&f->engine->events, &gone);
 	post(f, ev);
 	assert_no_orphans(f, "a listing");
 }

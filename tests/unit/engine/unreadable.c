@@ -120,7 +120,7 @@ TEST(test_what_cannot_be_read_while_it_runs)
 	assert_digests(&f);
 	change(&f, "file-0", "the file that had the unreadable record");
 	change(&f, "file-1", "a file of which all is in order");
-	assert_int_equal(commit_settle(&f.engine->commit), 0);
+	assert_int_equal(events_settle(&f.engine->events), 0);
 	change(&f, "file-0", "what the sample cannot have had");
 	wait_idle(&f);
 	assert_replaced(&f, 1);
@@ -188,7 +188,7 @@ TEST(test_the_file_is_cut_again_and_again)
 	/* Once more, and it goes on without a catalog. */
 	cut_data(&f);
 	change(&f, "new-0", "written without a catalog");
-	assert_int_equal(commit_settle(&f.engine->commit), -EUCLEAN);
+	assert_int_equal(events_settle(&f.engine->events), -EUCLEAN);
 	assert_int_equal(catalog_failure(f.engine->catalog), -EUCLEAN);
 	assert_digests(&f);
 	assert_replaced(&f, REPLACED);
@@ -243,7 +243,7 @@ TEST(test_it_is_cut_while_it_is_read_and_written)
 		(void)snprintf(name, sizeof(name), "new-%d", i);
 		(void)snprintf(text, sizeof(text), "the text of file %d", i);
 		change(&f, name, text);
-		commit_hurry(&f.engine->commit);
+		events_hurry(&f.engine->events);
 		if (i == 20)
 			cut_data(&f);
 	}

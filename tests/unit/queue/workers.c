@@ -96,10 +96,14 @@ static int post_result(struct recorder *r, struct result *result)
 	return 0;
 }
 
-static int post(void *ctx, struct event *ev)
+/* In place of the list of events. */
+static struct recorder *current;
+int events_post(struct event_list *l, struct event *ev)
 {
-	struct recorder *r = ctx;
+	struct recorder *r = current;
 	int err = 0;
+
+	(void)l;
 
 	if (ev->kind == EVENT_RESULT)
 		err = post_result(r, ev->result);
@@ -121,24 +125,30 @@ static void report_path(void *ctx, int fd, const struct file_key *key)
 	record_key(ctx, "path", key, "");
 }
 
-static bool has_metadata_changes(void *ctx)
+void events_counts(struct event_list *l, struct event_counts *out)
 {
-	struct recorder *r = ctx;
-
-	return atomic_load(&r->metadata);
+	(void)l;
+	*out = (struct event_counts){
+		.metadata_changes = atomic_load(&current->metadata),
+	};
 }
 
-static void hurry_commit(void *ctx)
+void events_hurry(struct event_list *l)
 {
-	struct recorder *r = ctx;
-
-	record(&r->t, "hurry");
-	atomic_store(&r->metadata, false);
+	(void)l;
+	record(&current->t, "hurry");
+	atomic_store(&current->metadata, false);
 }
 
-static void wait_writable(void *ctx)
+void events_wait_writable(struct event_list *l)
 {
-	(void)ctx;
+	(void)l;
+}
+
+int events_settle(struct event_list *l)
+{
+	(void)l;
+	return 0;
 }
 
 static bool catch_up(void *ctx)
@@ -186,11 +196,7 @@ static void init_hasher(struct recorder *r)
 
 	r->listener = (struct engine_listener){
 		.ctx = r,
-		.post = post,
 		.report_path = report_path,
-		.has_metadata_changes = has_metadata_changes,
-		.hurry_commit = hurry_commit,
-		.wait_writable = wait_writable,
 	};
 	assert_int_equal(queue_init(&r->queue, 2), 0);
 	assert_int_equal(throttle_init(&r->throttle, &idle), 0);
@@ -203,6 +209,7 @@ static int set_up(void **state)
 	struct recorder *r = calloc(1, sizeof(*r));
 
 	assert_non_null(r);
+	current = r;
 	temp_tree_make(&r->t);
 	r->t.source.ctx = r;
 	r->t.source.open_known = open_known;

@@ -173,14 +173,30 @@ static void end_job(struct world *w)
 		     queue_take(&w->queue, WORKER_SERVING, NULL, &feed));
 }
 
-static unsigned held(struct world *w)
+/* Seven events are posted, the last of which is still to be committed. */
+static void post_events(struct world *w)
 {
-	unsigned count;
+	w->events.posted = 7;
+	w->events.count = 1;
+}
 
-	pthread_mutex_lock(&w->searcher->lock);
-	count = w->searcher->held;
-	pthread_mutex_unlock(&w->searcher->lock);
-	return count;
+/* Whether a query waits for the commit. */
+static bool is_held(struct world *w)
+{
+	bool held;
+
+	pthread_mutex_lock(&w->events.lock);
+	held = w->events.urgent;
+	pthread_mutex_unlock(&w->events.lock);
+	return held;
+}
+
+static void commit_events(struct world *w, uint64_t number)
+{
+	pthread_mutex_lock(&w->events.lock);
+	w->events.committed = number;
+	pthread_cond_broadcast(&w->events.progress);
+	pthread_mutex_unlock(&w->events.lock);
 }
 
 static void wait_until_parked(struct world *w)
@@ -199,18 +215,17 @@ WITH_TREE(test_a_query_waits_for_digests_and_for_the_committer)
 
 	make_files(w, "", "copy", 2, 1, false);
 	doubt(w, "copy0", false);
-	w->commit.posted = 7;
+	post_events(w);
 	search_start(w->searcher, NULL);
 	assert_int_equal(ask(w, FILES, "copy0", &trusted, &a), 0);
 	wait_until_parked(w);
-	assert_int_equal(held(w), 0);
+	assert_false(is_held(w));
 	end_job(w);
-	while (!held(w))
+	while (!is_held(w))
 		;
-	search_committed(w->searcher, 6);
-	assert_int_equal(held(w), 1);
+	commit_events(w, 6);
 	assert_false(a.done);
-	search_committed(w->searcher, 7);
+	commit_events(w, 7);
 	assert_int_equal(answer_wait(&a), 0);
 	assert_int_equal(a.hits.count, 1);
 	answer_release(&a);
@@ -222,13 +237,13 @@ WITH_TREE(test_digests_are_asked_for_again_if_the_file_changed)
 	struct answer a;
 
 	make_files(w, "", "copy", 2, 1, false);
-	w->commit.posted = 7;
+	post_events(w);
 	search_start(w->searcher, NULL);
 	assert_int_equal(ask(w, FILES, "copy0", &trusted, &a), 0);
-	while (!held(w))
+	while (!is_held(w))
 		;
 	doubt(w, "copy0", true);
-	search_committed(w->searcher, 7);
+	commit_events(w, 7);
 	assert_int_equal(answer_wait(&a), 0);
 	assert_int_equal(a.hits.file.state, DIGESTS_PENDING);
 	assert_int_equal(a.hits.count, 0);
@@ -258,13 +273,14 @@ WITH_TREE(test_queries_are_canceled_at_the_end)
 	struct answer first, second;
 
 	make_files(w, "", "copy", 2, 1, false);
-	w->commit.posted = 7;
+	post_events(w);
 	assert_int_equal(ask(w, BROWSE, "", &trusted, &first), 0);
 	assert_int_equal(ask(w, FILES, "copy0", &trusted, &second), 0);
 	search_start(w->searcher, NULL);
-	while (held(w) < 2)
+	while (!is_held(w))
 		;
 	atomic_store(&w->stopping, true);
+	events_unblock(&w->events);
 	search_stop(w->searcher);
 	assert_int_equal(answer_wait(&first), -ECANCELED);
 	assert_int_equal(answer_wait(&second), -ECANCELED);

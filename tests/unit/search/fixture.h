@@ -54,7 +54,7 @@ struct world {
 	struct throttle throttle;
 	struct queue queue;
 	struct hasher hasher;
-	struct committer commit;
+	struct event_list events;
 	struct scanner scan;
 };
 
@@ -215,12 +215,6 @@ static inline void make_parts(struct world *w)
 					   .catalog = w->catalog,
 					   .stopping = &w->stopping,
 					   .up = &w->listener };
-	const struct commit_context commit = { .source = &w->source,
-					       .catalog = w->catalog,
-					       .queue = &w->queue,
-					       .hasher = &w->hasher,
-					       .scan = &w->scan,
-					       .up = &w->listener };
 
 	w->listener.ctx = w;
 	w->listener.catalog_damaged = catalog_damaged;
@@ -228,13 +222,13 @@ static inline void make_parts(struct world *w)
 	assert_int_equal(throttle_init(&w->throttle, &idle), 0);
 	assert_int_equal(hash_init(&w->hasher, &hash), 0);
 	assert_int_equal(scan_init(&w->scan, &scan), 0);
-	assert_int_equal(commit_init(&w->commit, &commit), 0);
+	assert_int_equal(events_init(&w->events, NULL), 0);
 }
 
 static inline void release_parts(struct world *w)
 {
 	queue_stop(&w->queue);
-	commit_release(&w->commit);
+	events_release(&w->events);
 	scan_release(&w->scan);
 	hash_release(&w->hasher);
 	throttle_release(&w->throttle);
@@ -270,7 +264,7 @@ static inline int set_up(void **state)
 	context.catalog = w->catalog;
 	context.index = w->index;
 	context.hasher = &w->hasher;
-	context.commit = &w->commit;
+	context.events = &w->events;
 	context.scan = &w->scan;
 	context.stopping = &w->stopping;
 	context.up = &w->listener;
@@ -286,6 +280,7 @@ static inline int tear_down(void **state)
 	struct world *w = *state;
 
 	atomic_store(&w->stopping, true);
+	events_unblock(&w->events);
 	search_stop(w->searcher);
 	search_release(w->searcher);
 	free(w->searcher);
