@@ -206,6 +206,7 @@ static int serve_mounted(struct fs *fs)
 /* Answers all parked requests, while the session still exists. */
 static void stop_parts(struct fs *fs)
 {
+	similar_stop(fs);
 	behind_stop(fs);
 	locks_stop(fs);
 	mapped_stop(fs);

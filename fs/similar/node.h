@@ -65,6 +65,7 @@ struct opened {
 	struct opened *next; /* similar->lock */
 	struct opened **link;
 	void (*close)(struct fs *fs, struct opened *o); /* frees it */
+	void (*cancel)(struct opened *o); /* ends its job soon; or NULL */
 };
 
 enum { NODE_FIRST_BUCKETS = 1024, QUERIES_MAX = 256 };

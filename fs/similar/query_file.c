@@ -22,152 +22,135 @@
 /* Bytes of an answer that are made before they are read. */
 enum { FILES_AHEAD = 1 << 20, CHANGES_AHEAD = 1 << 16 };
 
-/* A parked read request. */
+/* A parked read request, and its reply. */
 struct query_read {
 	struct park park;
-	size_t size;
+	size_t size, len;
+	char *piece; /* owned */
+	int err;
 };
 
 /*
- * The answer to a query.  That to a query for groups is made while it is read: a
- * job of the engine finds the next files when most of the earlier ones have been
- * read, so an answer of any length takes little memory.
+ * An open .query.  The first read has a job of the engine make the answer.  The
+ * job waits while there is enough text that nobody has read yet, so an answer of
+ * any length takes little memory.
  *
- * The open file has a reference, each read has one, and a job has one.  At most
- * one job and one read wait at a time.
+ * The open file has a reference, the job has one, and a read until it is answered
+ * or waits.  At most one read waits.
  */
-struct query_answer {
-	struct fs *fs;
-	struct search_caller caller;     /* constant; owned */
-	struct query_text query;         /* constant; owned */
-	struct changes_watcher *watcher; /* constant; of changes */
-	atomic_bool cancelled;
-	pthread_mutex_t lock; /* everything below */
-	unsigned refs;
-	struct buf text;           /* that was made and not yet read */
-	struct query_read *reader; /* owned; NULL: no read waits */
-	bool is_searching;         /* a job of the engine makes text */
-	/* The job's: a reference, NULL: not found yet; and where to go on. */
-	struct file_groups *groups;
-	struct search_group_range range;
-	bool ended; /* text is complete */
-	int err;    /* returned to the reader after text */
-};
-
-/* An open .query. */
 struct query_file {
-	struct opened opened;        /* first: it is cast to the query */
+	struct opened opened; /* first: it is cast to the query */
+	struct fs *fs;
 	struct search_caller caller; /* the caller of open(); constant */
-	pthread_mutex_t lock;        /* everything below */
-	struct buf text;             /* of the query */
-	struct query_answer *answer; /* a reference; NULL: not asked for yet */
+	atomic_uint refs;
+	atomic_bool cancelled; /* the file was closed, or the mount ends */
+	pthread_mutex_t lock;  /* everything below */
+	pthread_cond_t wake;   /* of the job: a read, a change, or cancelled */
+	struct buf query;
+	bool asked;                /* there was a job for the query */
+	bool busy;                 /* it has not ended */
+	struct buf text;           /* that was made and not yet read */
+	int err;                   /* returned to the reader after text */
+	struct query_read *reader; /* owned; NULL: no read waits */
+	bool changed;              /* there may be a change to take */
 };
 
-/* ---- the life of an answer ---- */
-
-static void answer_unref(struct query_answer *a)
+static void query_unref(struct query_file *q)
 {
-	bool last;
-
-	pthread_mutex_lock(&a->lock);
-	last = --a->refs == 0;
-	pthread_mutex_unlock(&a->lock);
-	if (!last)
+	if (atomic_fetch_sub(&q->refs, 1) != 1)
 		return;
-	credentials_release(&a->caller.credentials);
-	query_text_release(&a->query);
-	file_groups_free(a->groups);
-	pthread_mutex_destroy(&a->lock);
-	if (a->watcher)
-		changes_end(a->watcher);
-	buf_release(&a->text);
-	/* This read was interrupted; otherwise it would have a reference. */
-	if (a->reader && park_claim(&a->reader->park))
-		reply_error(a->reader->park.req, -EINTR);
-	free(a->reader);
-	free(a);
+	credentials_release(&q->caller.credentials);
+	pthread_cond_destroy(&q->wake);
+	pthread_mutex_destroy(&q->lock);
+	buf_release(&q->query);
+	buf_release(&q->text);
+	free(q->reader); /* it was interrupted */
+	free(q);
 }
 
-/* ---- reading an answer ---- */
+/* ---- replies ---- */
 
-/* Whether a read can be answered now.  The caller holds the lock. */
-static bool is_ready(const struct query_answer *a)
+/* Takes the read that waits, with text, the end or the error, if there are any;
+ * else NULL.  The caller holds the lock, and calls reply_read() without it. */
+static struct query_read *take_read(struct query_file *q)
 {
-	return a->text.len || a->ended || a->err;
-}
+	struct query_read *r = q->reader;
 
-/* Replies with text, the end or the error, and drops the text that was read. */
-static void reply_piece(fuse_req_t req, struct query_answer *a, size_t size)
-{
-	char *piece = NULL;
-	size_t len;
-	int err;
-
-	pthread_mutex_lock(&a->lock);
-	len = a->text.len < size ? a->text.len : size;
-	if (len)
-		piece = malloc(len);
-	err = piece ? 0 : len ? -ENOMEM : a->err;
-	if (piece) {
-		memcpy(piece, a->text.data, len);
-		a->text.len -= len;
-		memmove(a->text.data, a->text.data + len, a->text.len);
+	if (!r || !(q->text.len || (q->asked && !q->busy)))
+		return NULL;
+	q->reader = NULL;
+	if (!park_claim(&r->park)) {
+		free(r);
+		return NULL;
 	}
-	if (!a->text.len)
-		buf_release(&a->text);
-	pthread_mutex_unlock(&a->lock);
-	if (err)
-		reply_error(req, err);
+	r->len = q->text.len < r->size ? q->text.len : r->size;
+	r->piece = malloc(r->len + 1);
+	r->err = !r->piece ? -ENOMEM : r->len ? 0 : q->err;
+	if (r->piece && r->len) {
+		memcpy(r->piece, q->text.data, r->len);
+		q->text.len -= r->len;
+		memmove(q->text.data, q->text.data + r->len, q->text.len);
+	}
+	if (!q->text.len)
+		buf_release(&q->text);
+	return r;
+}
+
+static void reply_read(struct query_read *r)
+{
+	if (!r)
+		return;
+	if (r->err)
+		reply_error(r->park.req, r->err);
 	else
-		fuse_reply_buf(req, piece, len);
-	free(piece);
-}
-
-/* Answers the parked read, if there is one and it can be answered. */
-static void answer_reader(struct query_answer *a)
-{
-	struct query_read *r = NULL;
-
-	pthread_mutex_lock(&a->lock);
-	if (is_ready(a)) {
-		r = a->reader;
-		a->reader = NULL;
-	}
-	pthread_mutex_unlock(&a->lock);
-	if (r && park_claim(&r->park))
-		reply_piece(r->park.req, a, r->size);
+		fuse_reply_buf(r->park.req, r->piece, r->len);
+	free(r->piece);
 	free(r);
 }
 
-/* ---- jobs ---- */
+/* ---- the job ---- */
 
-static int add_hits(struct query_answer *a, struct search_job *job)
+/* Gives what was made to the reader, and waits while there are that many bytes to
+ * be read.  -ECANCELED. */
+static int hand_out(struct query_file *q, struct buf *made, size_t ahead)
 {
-	const struct query_text *query = &a->query;
+	struct query_read *r;
+	int err;
+
+	pthread_mutex_lock(&q->lock);
+	err = made->len ? buf_append(&q->text, made->data, made->len) : 0;
+	made->len = 0;
+	r = take_read(q);
+	pthread_mutex_unlock(&q->lock);
+	reply_read(r);
+	pthread_mutex_lock(&q->lock);
+	while (q->text.len >= ahead && !atomic_load(&q->cancelled))
+		pthread_cond_wait(&q->wake, &q->lock);
+	pthread_mutex_unlock(&q->lock);
+	return err ? err : atomic_load(&q->cancelled) ? -ECANCELED : 0;
+}
+
+static int answer_content(struct query_file *q, struct search_job *job,
+			  const struct query_text *query, struct buf *out)
+{
+	const struct search_content_query asked = {
+		.digests = &query->digests,
+		.rules = query->rules,
+		.limit = query->limit,
+		.ignore = query->ignore,
+		.timeout_ms = q->fs->options.wait_s * 1000,
+	};
 	struct search_hits hits;
 	size_t i;
-	int err = search_content(
-		job,
-		&(struct search_content_query){
-			.digests = &query->digests,
-			.rules = query->rules,
-			.limit = query->limit,
-			.ignore = query->ignore,
-			.timeout_ms = a->fs->options.wait_s * 1000 },
-		&hits);
+	int err = search_content(job, &asked, &hits);
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&a->lock);
 	for (i = 0; !err && i < hits.count; i++)
 		err = query_text_add_hit(&hits.hits[i], query->rules.relation,
-					 &a->text);
+					 out);
 	if (!err)
-		err = query_text_add_end(hits.cut, hits.incomplete, &a->text);
-	if (err)
-		buf_release(&a->text);
-	a->ended = !err;
-	pthread_mutex_unlock(&a->lock);
+		err = query_text_add_end(hits.cut, hits.incomplete, out);
 	search_hits_release(&hits);
 	return err;
 }
@@ -175,234 +158,128 @@ static int add_hits(struct query_answer *a, struct search_job *job)
 /* Adds progress only if all text was read, because only the latest matters. */
 static void on_progress(void *arg, unsigned thousandths)
 {
-	struct query_answer *a = arg;
+	struct query_file *q = arg;
+	struct query_read *r;
 
-	pthread_mutex_lock(&a->lock);
-	if (!a->text.len &&
-	    buf_append_format(&a->text, "{\"progress\":%u}\n", thousandths))
-		buf_release(&a->text);
-	pthread_mutex_unlock(&a->lock);
-	answer_reader(a);
+	pthread_mutex_lock(&q->lock);
+	if (!q->text.len &&
+	    buf_append_format(&q->text, "{\"progress\":%u}\n", thousandths))
+		buf_release(&q->text);
+	r = take_read(q);
+	pthread_mutex_unlock(&q->lock);
+	reply_read(r);
 }
 
-static int find_groups(struct query_answer *a, struct search_job *job)
+static int answer_groups(struct query_file *q, struct search_job *job,
+			 struct query_text *query, struct buf *out)
 {
-	int err = search_groups(job, &a->query.groups, &a->groups);
-
-	if (err)
-		return err;
-	a->range = (struct search_group_range){ .last = UINT32_MAX,
-						.names = true };
-	pthread_mutex_lock(&a->lock);
-	err = buf_append_format(&a->text, "{\"threshold\":%d,\"groups\":%zu}\n",
-				a->groups->set->rules.threshold,
-				a->groups->set->count);
-	pthread_mutex_unlock(&a->lock);
-	return err;
-}
-
-static int add_files(struct query_answer *a, struct search_job *job)
-{
+	struct search_group_range range = { .last = UINT32_MAX, .names = true };
+	struct file_groups *groups;
 	struct search_hits hits;
-	int err = search_group_files(job, a->groups, &a->range, &hits);
+	int err;
 
+	query->groups.cancelled = &q->cancelled;
+	query->groups.progress = on_progress;
+	query->groups.arg = q;
+	err = search_groups(job, &query->groups, &groups);
 	if (err)
 		return err;
-	pthread_mutex_lock(&a->lock);
-	err = query_text_add_files(&hits, &a->text);
-	if (!err && a->range.end)
-		err = query_text_add_end(false, a->groups->incomplete,
-					 &a->text);
-	a->ended = !err && a->range.end;
-	pthread_mutex_unlock(&a->lock);
-	search_hits_release(&hits);
-	return err;
-}
-
-/* Whether there is little text, and may be more.  The caller holds the lock. */
-static bool wants_text(const struct query_answer *a)
-{
-	return !a->ended && !a->err && a->text.len < FILES_AHEAD;
-}
-
-static void answer_run(void *answer, struct search_job *job)
-{
-	struct query_answer *a = answer;
-	bool more = true;
-	int err;
-
-	while (more) {
-		if (atomic_load(&a->cancelled))
-			err = -ECANCELED;
-		else if (a->query.kind == QUERY_CONTENT)
-			err = add_hits(a, job);
-		else
-			err = a->groups ? add_files(a, job) :
-					  find_groups(a, job);
-		pthread_mutex_lock(&a->lock);
-		a->err = err;
-		more = wants_text(a);
-		a->is_searching = more;
-		pthread_mutex_unlock(&a->lock);
-		answer_reader(a);
-	}
-	answer_unref(a);
-}
-
-/* Has a job add text, if there is none that does and little text is left. */
-static int start_job(struct query_answer *a)
-{
-	bool starts;
-	int err;
-
-	pthread_mutex_lock(&a->lock);
-	starts = !a->is_searching && wants_text(a);
-	if (starts) {
-		a->is_searching = true;
-		a->refs++;
-	}
-	pthread_mutex_unlock(&a->lock);
-	if (!starts)
-		return 0;
-	err = search_start_job(engine_searcher(a->fs->engine), &a->caller,
-			       answer_run, a);
-	if (!err)
-		return 0;
-	pthread_mutex_lock(&a->lock);
-	a->is_searching = false;
-	a->err = err;
-	pthread_mutex_unlock(&a->lock);
-	answer_reader(a);
-	answer_unref(a);
-	return err;
-}
-
-/* ---- changes ---- */
-
-/* Adds changes while there is little text.  What is not read stays with the
- * watcher, which merges it. */
-static void add_changes(struct query_answer *a)
-{
-	struct content_change change;
-	int got = 1;
-
-	pthread_mutex_lock(&a->lock);
-	while (got == 1 && !a->ended && !a->err &&
-	       a->text.len < CHANGES_AHEAD) {
-		got = changes_take(a->watcher, &change);
-		if (got == 1) {
-			a->err = query_text_add_change(&change, &a->text);
-			free(change.path);
-			free(change.from);
-		} else if (got == -ECANCELED) {
-			a->ended = true;
-			a->err = query_text_add_end(false, false, &a->text);
-		} else {
-			a->err = got;
+	err = buf_append_format(out, "{\"threshold\":%d,\"groups\":%zu}\n",
+				groups->set->rules.threshold,
+				groups->set->count);
+	while (!err && !range.end) {
+		err = hand_out(q, out, FILES_AHEAD);
+		if (!err)
+			err = search_group_files(job, groups, &range, &hits);
+		if (!err) {
+			err = query_text_add_files(&hits, out);
+			search_hits_release(&hits);
 		}
 	}
-	pthread_mutex_unlock(&a->lock);
+	if (!err)
+		err = query_text_add_end(false, groups->incomplete, out);
+	file_groups_free(groups);
+	return err;
 }
 
 static void on_change(void *arg)
 {
-	struct query_answer *a = arg;
-	bool wanted;
+	struct query_file *q = arg;
 
-	pthread_mutex_lock(&a->lock);
-	wanted = a->reader;
-	pthread_mutex_unlock(&a->lock);
-	if (!wanted)
-		return;
-	add_changes(a);
-	answer_reader(a);
+	pthread_mutex_lock(&q->lock);
+	q->changed = true;
+	pthread_cond_signal(&q->wake);
+	pthread_mutex_unlock(&q->lock);
 }
 
-static int watch_changes(struct query_answer *a)
+/* Waits until there are changes, and a read that waits for them: what is not
+ * read stays with the watcher, which merges it. */
+static void wait_for_change(struct query_file *q)
 {
-	int err = buf_append_text(&a->text, "{\"watching\":true}\n");
-
-	return err ? err :
-		     engine_watch_changes(a->fs->engine, &a->caller,
-					  &a->query.groups.within, on_change, a,
-					  &a->watcher);
+	pthread_mutex_lock(&q->lock);
+	while (!(q->changed && q->reader) && !atomic_load(&q->cancelled))
+		pthread_cond_wait(&q->wake, &q->lock);
+	q->changed = false;
+	pthread_mutex_unlock(&q->lock);
 }
 
-static void add_text(struct query_answer *a)
+static int answer_changes(struct query_file *q, struct query_text *query,
+			  struct buf *out)
 {
-	if (a->query.kind == QUERY_CHANGES)
-		add_changes(a);
-	else
-		(void)start_job(a);
-}
+	struct changes_watcher *watcher;
+	struct content_change change;
+	int got = 0;
+	int err = engine_watch_changes(q->fs->engine, &q->caller,
+				       &query->groups.within, on_change, q,
+				       &watcher);
 
-/* Has the engine begin.  Takes the query on success.  The caller gets a
- * reference. */
-static int answer_new(struct fs *fs, const struct search_caller *caller,
-		      struct query_text *query, struct query_answer **out)
-{
-	struct query_answer *a = calloc(1, sizeof(*a));
-	int err = a ? search_caller_copy(caller, &a->caller) : -ENOMEM;
-
-	if (err) {
-		free(a);
+	if (err)
 		return err;
+	err = buf_append_text(out, "{\"watching\":true}\n");
+	while (!err && !(err = hand_out(q, out, 1))) {
+		wait_for_change(q);
+		while (!err && out->len < CHANGES_AHEAD &&
+		       (got = changes_take(watcher, &change)) == 1) {
+			err = query_text_add_change(&change, out);
+			free(change.path);
+			free(change.from);
+		}
+		if (got == 1)
+			on_change(q);
+		else if (!err)
+			err = got;
 	}
-	a->fs = fs;
-	a->query = *query;
-	a->query.groups.cancelled = &a->cancelled;
-	a->query.groups.progress = on_progress;
-	a->query.groups.arg = a;
-	a->refs = 1;
-	pthread_mutex_init(&a->lock, NULL);
-	err = query->kind == QUERY_CHANGES ? watch_changes(a) : start_job(a);
-	if (err) {
-		a->query = (struct query_text){ .kind = query->kind };
-		answer_unref(a);
-	} else {
-		*out = a;
-	}
-	return err;
+	changes_end(watcher);
+	return err == -ECANCELED ? query_text_add_end(false, false, out) : err;
 }
 
-/* Replies, at once or when there is text to read.  The caller has a reference,
- * because the file may be closed right after the reply. */
-static void answer_read(fuse_req_t req, struct query_answer *a, size_t size)
+static void query_run(void *arg, struct search_job *job)
 {
-	struct query_read *r, *before;
-	bool ready;
+	struct query_file *q = arg;
+	struct query_text query;
+	struct query_read *r;
+	struct buf rest = { 0 };
+	int err = query_text_parse(q->query.data, q->query.len, &query);
 
-	pthread_mutex_lock(&a->lock);
-	ready = is_ready(a);
-	pthread_mutex_unlock(&a->lock);
-	if (ready) {
-		reply_piece(req, a, size);
-		add_text(a);
-		return;
+	if (!err) {
+		if (query.kind == QUERY_CONTENT)
+			err = answer_content(q, job, &query, &rest);
+		else if (query.kind == QUERY_GROUPS)
+			err = answer_groups(q, job, &query, &rest);
+		else
+			err = answer_changes(q, &query, &rest);
+		query_text_release(&query);
 	}
-	r = calloc(1, sizeof(*r));
-	if (!r) {
-		reply_error(req, -ENOMEM);
-		return;
-	}
-	r->park.engine = a->fs->engine;
-	r->size = size;
-	if (!park_begin(&r->park, req)) {
-		free(r);
-		return;
-	}
-	pthread_mutex_lock(&a->lock);
-	before = a->reader;
-	a->reader = r;
-	pthread_mutex_unlock(&a->lock);
-	/* Of two reads that wait, the earlier one fails. */
-	if (before && park_claim(&before->park))
-		reply_error(before->park.req, -EAGAIN);
-	free(before);
-	add_text(a);
-	/* Text may have been added since is_ready(). */
-	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): two references */
-	answer_reader(a);
+	pthread_mutex_lock(&q->lock);
+	if (!err && rest.len)
+		err = buf_append(&q->text, rest.data, rest.len);
+	q->err = err;
+	q->busy = false;
+	r = take_read(q);
+	pthread_mutex_unlock(&q->lock);
+	reply_read(r);
+	buf_release(&rest);
+	query_unref(q);
 }
 
 /* ---- the open file ---- */
@@ -412,14 +289,14 @@ static struct query_file *query_of(const struct fuse_file_info *fi)
 	return (struct query_file *)(uintptr_t)fi->fh;
 }
 
-/* Forgets the answer; a search for it ends soon. */
-static void drop_answer(struct query_file *q)
+static void query_cancel(struct opened *o)
 {
-	if (!q->answer)
-		return;
-	atomic_store(&q->answer->cancelled, true);
-	answer_unref(q->answer);
-	q->answer = NULL;
+	struct query_file *q = (struct query_file *)o;
+
+	pthread_mutex_lock(&q->lock);
+	atomic_store(&q->cancelled, true);
+	pthread_cond_signal(&q->wake);
+	pthread_mutex_unlock(&q->lock);
 }
 
 static void query_closed(struct fs *fs, struct opened *o)
@@ -429,11 +306,8 @@ static void query_closed(struct fs *fs, struct opened *o)
 	pthread_mutex_lock(&fs->similar->lock);
 	share_give(&fs->similar->queries, q->caller.credentials.uid);
 	pthread_mutex_unlock(&fs->similar->lock);
-	drop_answer(q);
-	credentials_release(&q->caller.credentials);
-	pthread_mutex_destroy(&q->lock);
-	buf_release(&q->text);
-	free(q);
+	query_cancel(o);
+	query_unref(q);
 }
 
 void query_open(fuse_req_t req, struct fs *fs, struct fuse_file_info *fi)
@@ -460,7 +334,11 @@ void query_open(fuse_req_t req, struct fs *fs, struct fuse_file_info *fi)
 		return;
 	}
 	q->opened.close = query_closed;
+	q->opened.cancel = query_cancel;
+	q->fs = fs;
+	atomic_init(&q->refs, 1);
 	pthread_mutex_init(&q->lock, NULL);
+	pthread_cond_init(&q->wake, NULL);
 	opened_add(fs, &q->opened);
 	fi->fh = (uint64_t)(uintptr_t)q;
 	fi->direct_io = 1;
@@ -487,14 +365,18 @@ static bool is_opener(fuse_req_t req, const struct query_file *q)
 /* The first write after an answer begins another query. */
 static int append_text(struct query_file *q, const char *text, size_t len)
 {
-	int err = -EFBIG;
+	int err = -EBUSY;
 
 	pthread_mutex_lock(&q->lock);
-	if (q->answer)
+	if (q->asked && !q->busy) {
+		buf_release(&q->query);
 		buf_release(&q->text);
-	drop_answer(q);
-	if (len <= QUERY_TEXT_MAX - q->text.len)
-		err = buf_append(&q->text, text, len);
+		q->asked = false;
+	}
+	if (!q->asked)
+		err = len > QUERY_TEXT_MAX - q->query.len ?
+			      -EFBIG :
+			      buf_append(&q->query, text, len);
 	pthread_mutex_unlock(&q->lock);
 	return err;
 }
@@ -543,60 +425,54 @@ bool query_ioctl(fuse_req_t req, unsigned command, const void *in,
 	return true;
 }
 
-/* Parses the query and asks it; drops it if it is not valid, or if what
- * it asks for cannot begin.  The caller holds the lock. */
-static int ask_query(struct query_file *q, struct fs *fs)
+/* Has a job begin the answer.  The caller holds the lock. */
+static void ask_query(struct query_file *q)
 {
-	struct query_text query;
-	int err = query_text_parse(q->text.data, q->text.len, &query);
-	bool drop = err == -EINVAL;
-
-	if (!err) {
-		err = answer_new(fs, &q->caller, &query, &q->answer);
-		drop = err && query.kind != QUERY_CONTENT;
-		if (err)
-			query_text_release(&query);
+	q->asked = q->busy = true;
+	atomic_fetch_add(&q->refs, 1);
+	q->err = search_start_job(engine_searcher(q->fs->engine), &q->caller,
+				  query_run, q);
+	if (q->err) {
+		atomic_fetch_sub(&q->refs, 1);
+		q->busy = false;
 	}
-	if (drop)
-		buf_release(&q->text);
-	return err;
 }
 
 void query_read(fuse_req_t req, size_t size, const struct fuse_file_info *fi)
 {
 	struct query_file *q = query_of(fi);
-	struct query_answer *a;
-	bool failed = false;
-	int err = 0;
+	struct query_read *r, *earlier;
 
 	if (!is_opener(req, q)) {
 		reply_error(req, -EACCES);
 		return;
 	}
+	r = calloc(1, sizeof(*r));
+	if (!r) {
+		reply_error(req, -ENOMEM);
+		return;
+	}
+	r->park.engine = q->fs->engine;
+	r->size = size;
+	/* The file may be closed as soon as the read is answered or interrupted. */
+	atomic_fetch_add(&q->refs, 1);
+	if (!park_begin(&r->park, req)) {
+		free(r);
+		query_unref(q);
+		return;
+	}
 	pthread_mutex_lock(&q->lock);
-	a = q->answer;
-	if (a) {
-		/* A query about a content that failed is asked again. */
-		pthread_mutex_lock(&a->lock);
-		failed = a->query.kind == QUERY_CONTENT && a->err;
-		pthread_mutex_unlock(&a->lock);
-	}
-	if (failed)
-		drop_answer(q);
-	if (!q->answer)
-		err = ask_query(q, fs_of(req));
-	a = q->answer;
-	if (a) {
-		pthread_mutex_lock(&a->lock);
-		a->refs++;
-		pthread_mutex_unlock(&a->lock);
-	}
+	earlier = q->reader;
+	q->reader = r;
+	if (!q->asked)
+		ask_query(q);
+	r = take_read(q);
+	pthread_cond_signal(&q->wake);
 	pthread_mutex_unlock(&q->lock);
-	if (err)
-		reply_error(req, err);
-	else
-		answer_read(req, a, size);
-	if (a)
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): of two */
-		answer_unref(a);
+	/* Of two reads that wait, the earlier one fails. */
+	if (earlier && park_claim(&earlier->park))
+		reply_error(earlier->park.req, -EAGAIN);
+	free(earlier);
+	reply_read(r);
+	query_unref(q);
 }

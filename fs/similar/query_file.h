@@ -30,7 +30,7 @@ struct fs;
  * as "path_hex".  With the relation all a line has "distinctive" and "reason",
  * too, with shares "bytes".  cut: there are more files than the limit of the
  * mount; not complete: a scan is running, or its files are still to be hashed.
- * A write after that begins another query.
+ * A write after that begins another query; one before it fails with EBUSY.
  *
  * A query for the groups of the tree (core/search/groups.h) is
  *

@@ -92,6 +92,19 @@ void similar_set_catalog(struct fs *fs, const char *directory)
 			open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
+void similar_stop(struct fs *fs)
+{
+	struct opened *o;
+
+	if (!fs->similar)
+		return;
+	pthread_mutex_lock(&fs->similar->lock);
+	for (o = fs->similar->opened; o; o = o->next)
+		if (o->cancel)
+			o->cancel(o);
+	pthread_mutex_unlock(&fs->similar->lock);
+}
+
 void similar_free(struct fs *fs)
 {
 	struct similar *s = fs->similar;

@@ -45,6 +45,9 @@ struct fs;
  * that.
  */
 int similar_open(struct fs *fs);
+/* Has all queries of open files end.  Called when there are no more requests,
+ * while the engine still exists. */
+void similar_stop(struct fs *fs);
 void similar_free(struct fs *fs);
 
 /* Called before the first request. */
