@@ -160,45 +160,6 @@ int digest_format(const struct digests *d, enum digest_id id, struct buf *out)
 	return digest_table[id]->format(digest_value_of(d, id), out);
 }
 
-static int append_line(const struct digests *d, enum digest_id id,
-		       struct buf *out)
-{
-	int err = buf_append_format(out, "%s=", digest_table[id]->name);
-
-	if (!err)
-		err = digest_format(d, id, out);
-	return err ? err : buf_append_text(out, "\n");
-}
-
-int digests_format_lines(const struct digests *d, uint32_t set, struct buf *out)
-{
-	int id, err = 0;
-
-	for (id = 0; id < DIGEST_COUNT && !err; id++)
-		if (d->set & set & DIGEST_BIT(id))
-			err = append_line(d, (enum digest_id)id, out);
-	return err;
-}
-
-int digest_line_next(const char **at, struct digest_line *out)
-{
-	const char *line = *at, *sign = strchr(line, '=');
-	const char *stop = strchr(line, '\n');
-
-	if (!*line)
-		return 0;
-	if (!stop || !sign || sign > stop)
-		return -EINVAL;
-	*out = (struct digest_line){
-		.name = line,
-		.name_len = (size_t)(sign - line),
-		.text = sign + 1,
-		.text_len = (size_t)(stop - sign) - 1,
-	};
-	*at = stop + 1;
-	return 1;
-}
-
 int digest_parse(enum digest_id id, const char *text, size_t len,
 		 struct digests *d)
 {

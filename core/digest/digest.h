@@ -181,19 +181,6 @@ static inline uint64_t digests_simhash(const struct digests *d)
 /* Appends the text form.  -ENODATA when id is not in d->set. */
 int digest_format(const struct digests *d, enum digest_id id, struct buf *out);
 
-/* A line of digests_format_lines(); what it points to is not terminated. */
-struct digest_line {
-	const char *name, *text;
-	size_t name_len, text_len;
-};
-
-/* Reads the line at *at and moves *at behind it.  1; 0 at the end; -EINVAL. */
-int digest_line_next(const char **at, struct digest_line *out);
-
-/* Appends a line NAME=TEXT for each digest of d that is in set. */
-int digests_format_lines(const struct digests *d, uint32_t set,
-			 struct buf *out);
-
 /* The reverse: sets one digest of d.  A SiSe signature of any length is cut to
  * ours, and TLSH is read in lower case and without T1, too.  -EINVAL when text
  * is not the text form of that digest, character for character; d is untouched

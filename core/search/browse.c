@@ -163,7 +163,7 @@ int search_browse(struct search_job *job, int fd, struct search_paths *out)
 		err = query_begin(&q);
 	if (!err)
 		err = browse_answer(&q, &names);
-	err = query_end(&q, err);
+	err = query_end(&q, err, NULL);
 	if (err)
 		search_paths_release(&names);
 	else

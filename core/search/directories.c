@@ -229,7 +229,7 @@ static int compare_archive(struct search_query *q,
 {
 	struct directory_tree *archive = calloc(1, sizeof(*archive));
 	struct verdict verdict = { .reason = VERDICT_BELOW };
-	struct copy_cursor at = { 0 };
+	struct file_key at = { 0 };
 	int err = archive ? catalog_sketch_get(q->txn, id, &archive->sketch) :
 			    -ENOMEM;
 
@@ -239,7 +239,7 @@ static int compare_archive(struct search_query *q,
 	verdict.by_text = true;
 	while (!err && verdict.reason == VERDICT_LISTED &&
 	       (err = copy_next(q, content, &at)) == 1) {
-		err = hits_add_file(q, &at.last, &verdict, HIT_NAMES_MAX);
+		err = hits_add_file(q, &at, &verdict, HIT_NAMES_MAX);
 		err = err < 0 ? err : q->err;
 	}
 	return err == -ENOENT ? 0 : err;
@@ -249,13 +249,13 @@ static int compare_archive(struct search_query *q,
 static int add_places(struct search_query *q, struct places *p,
 		      const struct index_candidate *content)
 {
-	struct copy_cursor at = { 0 };
+	struct file_key at = { 0 };
 	size_t files = 0;
 	int err = 0;
 
 	while (!err && files < COPIES && p->count < PLACES &&
 	       (err = copy_next(q, content->content, &at)) == 1) {
-		err = add_above(q, p, content, &at.last);
+		err = add_above(q, p, content, &at);
 		files += err > 0;
 		err = err < 0 ? err : q->err;
 	}
@@ -405,5 +405,5 @@ int search_directories(struct search_job *job, int fd, struct search_hits *out)
 		err = query_begin(&q);
 	if (!err)
 		err = directories_answer(&q) ?: hits_settle_incomplete(&q);
-	return query_end_with_hits(&q, err, out);
+	return query_end(&q, err, out);
 }

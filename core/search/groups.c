@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/search/groups.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,20 +13,6 @@
  * groups. */
 
 /* ---- objects ---- */
-
-static int paths_copy(const struct search_paths *from, struct search_paths *out)
-{
-	size_t i;
-	int err = 0;
-
-	*out = (struct search_paths){ 0 };
-	for (i = 0; i < from->count && !err; i++)
-		err = search_paths_add(out, from->paths[i],
-				       strlen(from->paths[i]));
-	if (err)
-		search_paths_release(out);
-	return err;
-}
 
 void file_groups_free(struct file_groups *groups)
 {
@@ -200,13 +187,13 @@ static int collect_files(struct groups_query *g)
 
 	while (!(err = yield(g)) &&
 	       !(err = next_content(q, content + 1, &content))) {
-		struct copy_cursor at = { 0 };
+		struct file_key at = { 0 };
 
 		*c = (struct group_content){ .content = content };
 		err = is_wanted(g, content);
 		query_count_work(q, 1);
 		while (err == 1 && (err = copy_next(q, content, &at)) == 1) {
-			err = hits_add_file(q, &at.last, NULL, 0);
+			err = hits_add_file(q, &at, NULL, 0);
 			c->files += err > 0;
 			err = err < 0 ? err : q->err ? q->err : 1;
 		}
@@ -301,26 +288,26 @@ static int groups_answer(struct groups_query *g, struct file_groups *groups)
 	return err;
 }
 
-int search_groups(struct search_job *job, const struct file_groups_query *query,
+int search_groups(struct search_job *job, struct file_groups_query *query,
 		  struct file_groups **out)
 {
 	struct groups_query g = { .asked = query };
 	struct file_groups *groups = calloc(1, sizeof(*groups));
-	int err = query_init(&g.q, job, -1);
+	int err = groups ? query_init(&g.q, job, -1) : -ENOMEM;
 
-	if (groups)
-		if (!err)
-			err = groups ? paths_copy(&query->within,
-						  &groups->within) :
-				       -ENOMEM;
-	g.q.within = &query->within;
+	if (err) {
+		free(groups);
+		return err;
+	}
+	groups->within = query->within;
+	query->within = (struct search_paths){ 0 };
+	g.q.within = &groups->within;
 	job->takes_memory = group_rules_compare(&query->rules);
-	if (!err)
-		err = query_begin(&g.q);
+	err = query_begin(&g.q);
 	if (!err)
 		err = groups_answer(&g, groups);
 	grouping_free(g.grouping);
-	err = query_end(&g.q, err);
+	err = query_end(&g.q, err, NULL);
 	if (err)
 		file_groups_free(groups);
 	else
@@ -352,25 +339,19 @@ static void keep_first(struct search_hits *hits, size_t from)
 }
 
 /* All digests of a content in the catalog, without XXH128. */
-static int format_digests(struct search_query *q, uint32_t content, char **out)
+static int read_digests(struct search_query *q, uint32_t content,
+			struct json_t **out)
 {
-	struct buf text = { 0 };
 	struct digests d;
 	int err = catalog_content_get(q->txn, content, &d);
 
 	if (err)
 		return err;
-	err = digests_format_lines(&d, DIGEST_ALL & ~DIGEST_BIT(DIGEST_XXH128),
-				   &text);
-	if (!err && d.text.bytes && q->context->texts)
-		err = buf_append_text(&text, DIGEST_TEXT_NAME "=") ?:
-			      digests_format_text(&d, &text)       ?:
-			      buf_append_text(&text, "\n");
+	*out = digests_to_json(&d, DIGEST_ALL & ~DIGEST_BIT(DIGEST_XXH128));
 	digests_release(&d);
-	if (!err)
-		err = buf_append(&text, "", 1);
-	*out = buf_take(&text);
-	return err;
+	if (*out && !q->context->texts)
+		(void)json_object_del(*out, DIGEST_TEXT_NAME);
+	return *out ? 0 : -ENOMEM;
 }
 
 /* Adds files of a member as hits.  1: there is no room for more files; 0: it
@@ -381,7 +362,7 @@ static int add_member(struct search_query *q, struct file_groups *groups,
 {
 	const struct verdict verdict = { .score = member->score };
 	struct content_text text = { .date = TEXT_NO_DATE };
-	bool begins = !range->from.copies.begun;
+	bool begins = !range->copy.inode;
 	size_t first = q->hits.count, most = GROUP_FILES_MAX, i;
 	struct digests d;
 	int found = 1, err = catalog_content_brief(q->txn, member->content, &d);
@@ -391,10 +372,9 @@ static int add_member(struct search_query *q, struct file_groups *groups,
 	if (range->heads)
 		most = first + HEAD_FILES;
 	while (found > 0 && q->hits.count < most) {
-		found = copy_next(q, member->content, &range->from.copies);
+		found = copy_next(q, member->content, &range->copy);
 		if (found == 1)
-			err = hits_add_file(q, &range->from.copies.last,
-					    &verdict,
+			err = hits_add_file(q, &range->copy, &verdict,
 					    range->names ? HIT_NAMES_MAX : 1);
 		if (err < 0 || found < 0)
 			return err < 0 ? err : found;
@@ -407,14 +387,14 @@ static int add_member(struct search_query *q, struct file_groups *groups,
 	for (i = first; i < q->hits.count; i++) {
 		struct search_hit *hit = &q->hits.hits[i];
 
-		hit->group = range->from.group;
+		hit->group = range->group;
 		hit->date = text.date;
 		memcpy(hit->xxh128, d.xxh128, sizeof(hit->xxh128));
 	}
 	err = 0;
 	if (begins && q->hits.count > first && groups->set->rules.every)
-		err = format_digests(q, member->content,
-				     &q->hits.hits[first].digests);
+		err = read_digests(q, member->content,
+				   &q->hits.hits[first].digests);
 	if (!err)
 		err = q->err;
 	return err ? err : found > 0;
@@ -425,25 +405,24 @@ static int group_files_answer(struct search_query *q,
 			      struct search_group_range *range)
 {
 	const struct group_set *set = groups->set;
-	struct search_group_cursor *at = &range->from;
 	int err = query_begin_read(q);
 
-	while (!err && at->group <= range->last && at->group < set->count &&
-	       q->hits.count < GROUP_FILES_MAX) {
-		const struct content_group *group = &set->groups[at->group];
+	while (!err && range->group <= range->last &&
+	       range->group < set->count && q->hits.count < GROUP_FILES_MAX) {
+		const struct content_group *group = &set->groups[range->group];
 
 		err = add_member(q, groups, range,
-				 &set->members[group->first + at->member]);
+				 &set->members[group->first + range->member]);
 		if (err < 0 || (err && !range->heads))
 			break;
 		err = 0;
-		if (range->heads || ++at->member >= group->count)
-			*at = (struct search_group_cursor){
-				.group = at->group + 1,
-			};
-		at->copies = (struct copy_cursor){ 0 };
+		range->copy = (struct file_key){ 0 };
+		if (range->heads || ++range->member >= group->count) {
+			range->group++;
+			range->member = 0;
+		}
 	}
-	range->end = at->group > range->last || at->group >= set->count;
+	range->end = range->group > range->last || range->group >= set->count;
 	if (q->missed)
 		atomic_store(&groups->incomplete, true);
 	return err < 0 ? err : 0;
@@ -461,5 +440,5 @@ int search_group_files(struct search_job *job, struct file_groups *groups,
 		err = query_begin(&q);
 	if (!err)
 		err = group_files_answer(&q, groups, range);
-	return query_end_with_hits(&q, err, out);
+	return query_end(&q, err, out);
 }

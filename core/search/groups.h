@@ -48,37 +48,26 @@ struct file_groups {
 
 void file_groups_free(struct file_groups *groups);
 
-/* The caller frees the groups.  To a trusted caller they are
+/* Takes query->within.  The caller frees the groups.  To a trusted caller they are
  * incomplete when a file could not be read, as well. */
-int search_groups(struct search_job *job, const struct file_groups_query *query,
+int search_groups(struct search_job *job, struct file_groups_query *query,
 		  struct file_groups **out);
-
-/* Position in a walk over the files with a content; a walk may take several
- * turns.  Zeroed at first. */
-struct copy_cursor {
-	struct file_key last; /* the file that was examined last */
-	bool begun;           /* last is valid */
-};
-
-/* Position in the groups.  At first all but group is zero. */
-struct search_group_cursor {
-	uint32_t group, member; /* member: index in the group */
-	struct copy_cursor copies;
-};
 
 /* Most files in an answer, or hits before its last file. */
 enum { GROUP_FILES_MAX = 512 };
 
 struct search_group_range {
-	struct search_group_cursor from;
-	uint32_t last; /* the last group */
-	bool heads;    /* only the first file of each head */
-	bool names;    /* a hit for each name of a file, not the first alone */
-	bool end;      /* set when there are no more files */
+	uint32_t group, last; /* the first group, and the last */
+	bool heads;           /* only the first file of each head */
+	bool names; /* a hit for each name of a file, not the first alone */
+	bool end;   /* set when there are no more files */
+	/* Where to go on in the group; zero at first. */
+	uint32_t member;      /* its index in the group */
+	struct file_key copy; /* its file that was examined last */
 };
 
-/* The next files of the groups in order; sets range->from to where to go on.  The
- * score of a hit is that with the head of its group. */
+/* The next files of the groups in order; sets group, member and copy to where to
+ * go on.  The score of a hit is that with the head of its group. */
 int search_group_files(struct search_job *job, struct file_groups *groups,
 		       struct search_group_range *range,
 		       struct search_hits *out);

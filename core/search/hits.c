@@ -312,17 +312,15 @@ int hits_settle_incomplete(struct search_query *q)
 
 /* ---- the files with a content ---- */
 
-int copy_next(struct search_query *q, uint32_t content, struct copy_cursor *at)
+int copy_next(struct search_query *q, uint32_t content, struct file_key *at)
 {
 	int err = query_yield(q);
 
 	if (!err)
-		err = catalog_copy_after(q->txn, content,
-					 at->begun ? &at->last : NULL,
-					 &at->last);
+		err = catalog_copy_after(q->txn, content, at->inode ? at : NULL,
+					 at);
 	if (err)
 		return err == -ENOENT ? 0 : err;
-	at->begun = true;
 	query_count_work(q, 1);
 	return 1;
 }
@@ -363,9 +361,9 @@ static int count_visible(struct search_query *q, uint32_t content, size_t most,
 		found = copy_next(q, content, &v->cursor);
 		v->complete = found == 0;
 		if (found == 1)
-			found = hits_add_file(q, &v->cursor.last, NULL, 0);
+			found = hits_add_file(q, &v->cursor, NULL, 0);
 		if (found > 0 && v->visible++ == 0)
-			v->first = v->cursor.last;
+			v->first = v->cursor;
 	}
 	*out = v;
 	return found < 0 ? found : 0;

@@ -277,17 +277,16 @@ static int find_content(struct search_query *q, const struct digests *d)
 static int add_match(struct search_query *q, const struct index_match *match,
 		     size_t limit)
 {
-	struct copy_cursor at = { 0 };
+	struct file_key at = { 0 };
 	size_t added = 0;
 	int found;
 
 	while (!q->hits.cut && (found = copy_next(q, match->content, &at))) {
 		if (found < 0)
 			return found;
-		if (file_key_equal(&at.last, &q->self))
+		if (file_key_equal(&at, &q->self))
 			continue;
-		found = hits_add_file(q, &at.last, &match->verdict,
-				      added < limit);
+		found = hits_add_file(q, &at, &match->verdict, added < limit);
 		if (found < 0)
 			return found;
 		q->hits.cut = found && added == limit;
@@ -470,33 +469,11 @@ int search_file(struct search_job *job, const struct search_file_query *query,
 		struct search_hits *out)
 {
 	struct search_query q;
-	int err = query_init(&q, job, query->fd);
-
-	job->is_short = true;
-	q.rules.relation = query->relation;
-	if (query->threshold)
-		q.rules.threshold = query->threshold;
-	q.deadline_ms = clock_now_ms() + query->timeout_ms;
-	q.ticket = query->ticket;
-	if (!err)
-		err = wait_for_digests(&q);
-	if (!err)
-		err = query_begin(&q);
-	if (!err)
-		err = file_answer(&q) ?: hits_settle_incomplete(&q);
-	return query_end_with_hits(&q, err, out);
-}
-
-int search_content(struct search_job *job,
-		   const struct search_content_query *query,
-		   struct search_hits *out)
-{
-	struct search_query q;
-	int err = query_init(&q, job, -1);
+	int err = query_init(&q, job, query->digests ? -1 : query->fd);
 
 	job->is_short = true;
 	q.digests = query->digests;
-	q.ignore = query->ignore;
+	q.ignore = query->ignore || !query->digests;
 	q.rules.relation = query->rules.relation;
 	if (query->rules.threshold)
 		q.rules.threshold = query->rules.threshold;
@@ -505,9 +482,12 @@ int search_content(struct search_job *job,
 	if (query->limit)
 		q.limit = query->limit;
 	q.deadline_ms = clock_now_ms() + query->timeout_ms;
+	q.ticket = query->ticket;
+	if (!err && !q.digests)
+		err = wait_for_digests(&q);
 	if (!err)
 		err = query_begin(&q);
 	if (!err)
 		err = file_answer(&q) ?: hits_settle_incomplete(&q);
-	return query_end_with_hits(&q, err, out);
+	return query_end(&q, err, out);
 }

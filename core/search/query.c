@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/search/search_impl.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@ void search_hits_release(struct search_hits *hits)
 
 	for (i = 0; i < hits->count; i++) {
 		free(hits->hits[i].path);
-		free(hits->hits[i].digests);
+		json_decref(hits->hits[i].digests);
 	}
 	free(hits->hits);
 	*hits = (struct search_hits){ 0 };
@@ -130,7 +131,7 @@ int query_begin(struct search_query *q)
 
 /* ---- ending ---- */
 
-int query_end(struct search_query *q, int err)
+int query_end(struct search_query *q, int err, struct search_hits *out)
 {
 	const struct search_context *context = q->context;
 
@@ -145,24 +146,9 @@ int query_end(struct search_query *q, int err)
 	visibility_release(&q->visibility);
 	free(q->index_visibility);
 	file_digests_release(&q->hits.file);
-	search_hits_release(&q->hits);
-	return err;
-}
-
-int query_end_with_hits(struct search_query *q, int err,
-			struct search_hits *out)
-{
-	struct search_hits hits = { 0 };
-
-	if (!err) {
-		file_digests_release(&q->hits.file);
-		hits = q->hits;
-		q->hits = (struct search_hits){ 0 };
-	}
-	err = query_end(q, err);
-	if (err)
-		search_hits_release(&hits);
+	if (!err && out)
+		*out = q->hits;
 	else
-		*out = hits;
+		search_hits_release(&q->hits);
 	return err;
 }

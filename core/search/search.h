@@ -34,8 +34,8 @@
  *
  * Queries
  *
- *   search_file()         the near-duplicates of a file
- *   search_content()      the same for digests of a file outside the tree
+ *   search_file()         the near-duplicates of a file, or of the digests of a
+ *                         file outside the tree
  *   search_directories()  the directories that resemble a directory
  *   search_browse()       the entries of a directory that have a
  *                         near-duplicate, or that have such a file below them
@@ -156,9 +156,9 @@ struct search_hit {
 	uint32_t group;
 	int64_t date; /* that the document has, in seconds; TEXT_NO_DATE */
 	uint8_t xxh128[16];
-	/* The digests of the content, a line NAME=TEXT each, owned; only with
+	/* The digests of the content (digests_to_json()); a reference.  Only with
 	 * rules.every and for the first file of a content, else NULL. */
-	char *digests;
+	struct json_t *digests;
 };
 
 struct search_hits {
@@ -193,21 +193,15 @@ void search_paths_release(struct search_paths *p);
 
 struct search_file_query {
 	int fd; /* of the file, O_PATH will do */
-	enum index_relation relation;
-	int threshold;       /* 0: that of the mount */
-	unsigned timeout_ms; /* of waiting for the digests, and for the text */
-	/* To give up waiting for these; or NULL. */
-	const struct queue_ticket *ticket;
-};
-
-/* About digests of a file that need not be below SOURCE. */
-struct search_content_query {
+	/* Instead of a file: of one that need not be below SOURCE; or NULL. */
 	const struct digests *digests;
+	bool ignore; /* with digests: leave out pairs that the user ignores */
 	/* threshold, share_min: 0: those of the mount. */
 	struct judge_rules rules;
 	size_t limit;        /* of hits; 0: that of the mount */
-	bool ignore;         /* leave out pairs that the user ignores */
-	unsigned timeout_ms; /* of waiting for the text of a document */
+	unsigned timeout_ms; /* of waiting for the digests, and for the text */
+	/* To give up waiting for these; or NULL. */
+	const struct queue_ticket *ticket;
 };
 
 /* ---- the module ---- */
@@ -275,11 +269,6 @@ int search_start_job(struct searcher *s, const struct search_caller *caller,
  * by context.measure. */
 int search_file(struct search_job *job, const struct search_file_query *query,
 		struct search_hits *out);
-
-/* The same for a content that need not be in SOURCE. */
-int search_content(struct search_job *job,
-		   const struct search_content_query *query,
-		   struct search_hits *out);
 
 /* The directories that resemble the one behind fd.  The score is the estimated
  * percentage of the larger tree's content that the smaller one contains.

@@ -12,8 +12,7 @@
  * cursor, and the first of these. */
 struct content_visibility {
 	size_t visible;
-	struct file_key first;
-	struct copy_cursor cursor;
+	struct file_key first, cursor;
 	bool complete; /* the cursor has passed all files */
 };
 
@@ -68,7 +67,7 @@ struct search_query {
 	const struct search_context *context;
 	const struct search_caller *caller;
 	int fd; /* the file or directory, O_PATH; -1 with digests */
-	const struct digests *digests; /* of search_content(), else NULL */
+	const struct digests *digests; /* instead of fd, or NULL */
 	struct judge_rules rules;
 	size_t limit; /* of hits */
 	bool ignore;  /* leave out pairs that the user ignores */
@@ -113,12 +112,9 @@ int query_init(struct search_query *q, struct search_job *job, int fd);
  * query_begin_read(). */
 int query_begin(struct search_query *q);
 
-/* Ends a query, whatever of it has begun; returns err. */
-int query_end(struct search_query *q, int err);
-
-/* As query_end(), and gives the hits away. */
-int query_end_with_hits(struct search_query *q, int err,
-			struct search_hits *out);
+/* Ends a query, whatever of it has begun; without an error *out gets the hits,
+ * unless it is NULL.  Returns an error. */
+int query_end(struct search_query *q, int err, struct search_hits *out);
 
 /* ---- turns.c ---- */
 
@@ -220,9 +216,10 @@ bool pair_is_ignored(struct search_query *q, const struct digests *d,
 		     uint32_t content);
 bool contents_are_ignored(struct search_query *q, uint32_t a, uint32_t b);
 
-/* The next file with a content: 1, at->last is its key; 0, there are no more.
- * Counts it as work, and may wait as query_yield() does. */
-int copy_next(struct search_query *q, uint32_t content, struct copy_cursor *at);
+/* The next file with a content after *at, which is zero at first: 1, *at is its
+ * key; 0, there are no more.  Counts it as work, and may wait as query_yield()
+ * does. */
+int copy_next(struct search_query *q, uint32_t content, struct file_key *at);
 
 /* 1: a file with that content, other than q->self, could be a hit; else 0. */
 int content_has_hit(struct search_query *q, uint32_t content);

@@ -12,7 +12,6 @@
 #include "core/base/clock.h"
 #include "core/base/datagram.h"
 #include "core/base/json.h"
-#include "core/search/similar_request.h"
 #include "fs/fs.h"
 #include "fs/similar/listing.h"
 #include "fs/similar/listing_query.h"
@@ -164,8 +163,12 @@ static int read_all(int fd, struct buf *out)
 static int ask_share(struct elsewhere_query *q)
 {
 	const struct fs *fs = q->q->fs;
-	json_t *request = similar_request_new(&q->file.digests,
-					      fs->options.threshold, false);
+	const struct digests *d = &q->file.digests;
+	/* NULL makes json_pack() fail. */
+	json_t *request = json_pack(
+		"{s:{s:I, s:o}, s:i}", "similar", "size", (json_int_t)d->size,
+		"digests", digests_to_json(d, ~DIGEST_BIT(DIGEST_SDHASH)),
+		"threshold", fs->options.threshold);
 	char *text = request ? json_dumps(request, JSON_COMPACT) : NULL;
 	struct buf answer = { 0 };
 	int ends[2], err = text ? 0 : -ENOMEM;

@@ -71,7 +71,7 @@ static int list_group(struct listing_query *q, const struct listing *groups,
 	const char *name = q->node->name;
 	unsigned long rank = strtoul(name, NULL, 10);
 	struct search_group_range range = {
-		.from.group = (uint32_t)rank - 1,
+		.group = (uint32_t)rank - 1,
 		.last = (uint32_t)rank - 1,
 	};
 	struct search_hits all = { 0 }, hits;

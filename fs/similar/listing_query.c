@@ -295,8 +295,9 @@ int list_relation(struct listing_query *q, int fd, struct listing **out)
 {
 	const struct search_file_query query = {
 		.fd = fd,
-		.relation = is_base(q) ? INDEX_ALL : q->node->view->relation,
-		.threshold = is_base(q) ? BASE_LEAST : 0,
+		.rules = { .relation = is_base(q) ? INDEX_ALL :
+						    q->node->view->relation,
+			   .threshold = is_base(q) ? BASE_LEAST : 0 },
 		.timeout_ms = q->fs->options.wait_s * 1000,
 		.ticket = &q->park.ticket,
 	};

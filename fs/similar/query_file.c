@@ -133,7 +133,7 @@ static int hand_out(struct query_file *q, struct buf *made, size_t ahead)
 static int answer_content(struct query_file *q, struct search_job *job,
 			  const struct query_text *query, struct buf *out)
 {
-	const struct search_content_query asked = {
+	const struct search_file_query asked = {
 		.digests = &query->digests,
 		.rules = query->rules,
 		.limit = query->limit,
@@ -142,7 +142,7 @@ static int answer_content(struct query_file *q, struct search_job *job,
 	};
 	struct search_hits hits;
 	size_t i;
-	int err = search_content(job, &asked, &hits);
+	int err = search_file(job, &asked, &hits);
 
 	if (err)
 		return err;

@@ -224,26 +224,6 @@ int query_text_add_hit(const struct search_hit *hit,
 	return add_path(line, "path", hit->path, out);
 }
 
-/* Lines NAME=TEXT as an object. */
-static json_t *digests_object(const char *lines)
-{
-	json_t *object = json_object();
-	struct digest_line line;
-	char name[32];
-
-	while (object && digest_line_next(&lines, &line) == 1) {
-		(void)snprintf(name, sizeof(name), "%.*s", (int)line.name_len,
-			       line.name);
-		if (json_object_set_new(
-			    object, name,
-			    json_stringn(line.text, line.text_len))) {
-			json_decref(object);
-			return NULL;
-		}
-	}
-	return object;
-}
-
 static int add_file(const struct search_hit *hit, struct buf *out)
 {
 	char hex[2 * sizeof(hit->xxh128) + 1];
@@ -256,12 +236,11 @@ static int add_file(const struct search_hit *hit, struct buf *out)
 			 (json_int_t)hit->disk, "xxh128", hex, "mtime_ns",
 			 (json_int_t)time_in_order(hit->identity.mtime_ns),
 			 "nlink", (json_int_t)hit->nlink);
-	if (line && ((hit->digests &&
-		      json_object_set_new(line, "digests",
-					  digests_object(hit->digests))) ||
-		     (hit->date != TEXT_NO_DATE &&
-		      json_object_set_new(line, "document_date",
-					  json_integer(hit->date))))) {
+	if (line &&
+	    ((hit->digests && json_object_set(line, "digests", hit->digests)) ||
+	     (hit->date != TEXT_NO_DATE &&
+	      json_object_set_new(line, "document_date",
+				  json_integer(hit->date))))) {
 		json_decref(line);
 		line = NULL;
 	}

@@ -8,7 +8,6 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
-#include "core/search/similar_request.h"
 
 /*
  * What resembles a content: its digests, of the mount's own or worked out here,

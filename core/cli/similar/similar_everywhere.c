@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/cli/everywhere/everywhere.h"
-#include "core/search/similar_request.h"
 
 /* kin similar --everywhere: what other hosts have, among what the mount has. */
 
@@ -54,6 +53,7 @@ static int take_line(void *arg, json_t *line)
 
 int similar_everywhere(struct similar_job *job)
 {
+	const uint32_t sent = ~DIGEST_BIT(DIGEST_SDHASH);
 	struct everywhere e = { .mount = &job->mount };
 	int err;
 
@@ -62,8 +62,10 @@ int similar_everywhere(struct similar_job *job)
 	    !job->digests.size)
 		return 0;
 	err = everywhere_ask(&e,
-			     similar_request_new(&job->digests,
-						 similar_threshold(job), false),
+			     json_pack("{s:{s:I, s:o}, s:i}", "similar", "size",
+				       (json_int_t)job->digests.size, "digests",
+				       digests_to_json(&job->digests, sent),
+				       "threshold", similar_threshold(job)),
 			     take_line, job);
 	if (!err && *e.reason && !*job->reason)
 		(void)snprintf(job->reason, sizeof(job->reason),

@@ -176,8 +176,7 @@ static void check_all(struct fixture *f, bool trusted)
 						.heads = true });
 	assert_int_equal(g.files, 2);
 	assert_true(has(&g, "1:head:docs/copy "));
-	list_files(f, &g,
-		   (struct search_group_range){ .from.group = 1, .last = 1 });
+	list_files(f, &g, (struct search_group_range){ .group = 1, .last = 1 });
 	assert_int_equal(g.files, 2);
 	file_groups_free(g.groups);
 }
@@ -231,13 +230,14 @@ WITH_FIXTURE(test_within)
 	assert_int_equal(g.files, 2);
 	assert_true(has(&g, "old/a ") && has(&g, "old/c "));
 	file_groups_free(g.groups);
+	query.within = (struct search_paths){ 0 }; /* the search took it */
+	assert_int_equal(search_paths_add(&query.within, "old", 3), 0);
 	assert_int_equal(search_paths_add(&query.within, "docs/b", 6), 0);
 	assert_int_equal(find_groups(&t->f, &query, true, &g), 0);
 	list_files(&t->f, &g, all);
 	assert_int_equal(g.files, 3);
 	assert_false(has(&g, "docs/a"));
 	file_groups_free(g.groups);
-	search_paths_release(&query.within);
 }
 
 /* A file that changed since is in no answer. */

@@ -301,7 +301,8 @@ static inline void run(void *arg, struct search_job *job)
 {
 	struct answer *a = arg;
 	const struct search_file_query question = { .fd = a->fd,
-						    .relation = INDEX_ALIKE,
+						    .rules.relation =
+							    INDEX_ALIKE,
 						    .timeout_ms = 600000,
 						    .ticket = a->ticket };
 	int result;
