@@ -247,21 +247,17 @@ static bool has_no_writers(const struct inode *inode, int path_fd)
  * cached for long. */
 static bool keep_for_long(struct fs *fs, struct inode *inode, struct stat *st)
 {
-	struct path_fd path;
+	int fd = inode_fd(fs, inode);
 	bool good = false;
 
-	if (inode_path_fd(fs, inode, &path))
-		return false;
-	if (watch_inode(fs, inode, path.fd)) {
+	if (fd >= 0 && watch_inode(fs, inode, fd)) {
 		atomic_store(&inode->kept, KEPT_LONG);
-		good = (!S_ISREG(inode->type) ||
-			has_no_writers(inode, path.fd)) &&
-		       !fstat(path.fd, st) &&
-		       atomic_load(&inode->kept) == KEPT_LONG;
+		good = (!S_ISREG(inode->type) || has_no_writers(inode, fd)) &&
+		       !fstat(fd, st) && atomic_load(&inode->kept) == KEPT_LONG;
 		if (!good)
 			atomic_store(&inode->kept, KEPT_SHORT);
 	}
-	path_fd_close(&path);
+	inode_fd_close(inode, fd);
 	return good;
 }
 
@@ -293,16 +289,14 @@ int cache_forget_kept(struct fs *fs, struct inode *inode)
 
 bool cache_may_be_written(struct fs *fs, struct inode *inode)
 {
-	struct path_fd path;
 	bool good;
+	int fd;
 
 	if (atomic_load(&inode->kept) != KEPT_LONG || !S_ISREG(inode->type))
 		return false;
-	good = !inode_path_fd(fs, inode, &path);
-	if (good) {
-		good = has_no_writers(inode, path.fd);
-		path_fd_close(&path);
-	}
+	fd = inode_fd(fs, inode);
+	good = fd >= 0 && has_no_writers(inode, fd);
+	inode_fd_close(inode, fd);
 	return !good;
 }
 

@@ -40,10 +40,9 @@ static int open_by_name(struct fs *fs, struct inode *inode)
 {
 	struct reopener *r = fs->reopener;
 	struct inode *base, *at;
-	struct path_fd path;
 	size_t len = 0, end;
 	char *names;
-	int fd;
+	int from, fd;
 
 	pthread_rwlock_rdlock(&r->names);
 	for (base = inode; base->fd < 0 && !base->reopen->mount;
@@ -62,11 +61,9 @@ static int open_by_name(struct fs *fs, struct inode *inode)
 	pthread_rwlock_unlock(&r->names);
 	if (!names)
 		return -ENOMEM;
-	fd = inode_path_fd(fs, base, &path);
-	if (fd == 0) {
-		fd = walk_names(path.fd, names, len);
-		path_fd_close(&path);
-	}
+	from = inode_fd(fs, base);
+	fd = from < 0 ? from : walk_names(from, names, len);
+	inode_fd_close(base, from);
 	free(names);
 	inode_unref(fs, base);
 	return fd;
@@ -140,14 +137,12 @@ void inodes_rename_end(struct fs *fs, bool begun)
 
 /* ---- all inodes ---- */
 
-int inode_path_fd(struct fs *fs, struct inode *inode, struct path_fd *out)
+int inode_fd(struct fs *fs, struct inode *inode)
 {
 	int fd = -ENOENT;
 
-	if (inode->fd >= 0) {
-		*out = (struct path_fd){ .fd = inode->fd };
-		return 0;
-	}
+	if (inode->fd >= 0)
+		return inode->fd;
 	/* To duplicate the descriptor of an open handle needs no name. */
 	inode_lock(fs, inode);
 	if (inode->handles && inode->handles->fd >= 0) {
@@ -156,31 +151,21 @@ int inode_path_fd(struct fs *fs, struct inode *inode, struct path_fd *out)
 			fd = -errno;
 	}
 	inode_unlock(fs, inode);
-	if (fd == -ENOENT)
-		fd = reopen_inode(fs, inode);
-	if (fd < 0)
-		return fd;
-	*out = (struct path_fd){ .fd = fd, .owned = true };
-	return 0;
+	return fd == -ENOENT ? reopen_inode(fs, inode) : fd;
 }
 
-void path_fd_close(struct path_fd *p)
+void inode_fd_close(const struct inode *inode, int fd)
 {
-	if (p->owned)
-		close(p->fd);
-	p->fd = -1;
-	p->owned = false;
+	if (fd >= 0 && inode->fd < 0)
+		close(fd);
 }
 
 int inode_stat(struct fs *fs, struct inode *inode, struct stat *out)
 {
-	struct path_fd path;
-	int err = inode_path_fd(fs, inode, &path);
+	int fd = inode_fd(fs, inode);
+	int err = fd < 0 ? fd : fstat(fd, out) == 0 ? 0 : -errno;
 
-	if (err)
-		return err;
-	err = fstat(path.fd, out) == 0 ? 0 : -errno;
-	path_fd_close(&path);
+	inode_fd_close(inode, fd);
 	return err;
 }
 

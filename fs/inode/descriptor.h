@@ -15,15 +15,12 @@ struct inode;
 
 /* ---- inodes ---- */
 
-struct path_fd {
-	int fd; /* O_PATH, or a descriptor of an open handle */
-	bool owned;
-};
-
-/* A descriptor of the inode for one operation.  Called with the daemon's own
- * credentials.  -ESTALE: the file cannot be found any more. */
-int inode_path_fd(struct fs *fs, struct inode *inode, struct path_fd *out);
-void path_fd_close(struct path_fd *p);
+/* A descriptor of the inode for one operation: O_PATH, or one of an open handle.
+ * Called with the daemon's own credentials.  -ESTALE: the file cannot be found any
+ * more. */
+int inode_fd(struct fs *fs, struct inode *inode);
+/* Ends the operation.  Nothing happens with an error in place of a descriptor. */
+void inode_fd_close(const struct inode *inode, int fd);
 int inode_stat(struct fs *fs, struct inode *inode, struct stat *out);
 
 /* ---- names ---- */

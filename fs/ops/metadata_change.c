@@ -70,28 +70,28 @@ static bool is_fine(struct fs *fs, int fd)
 void metadata_change_begin(struct fs *fs, struct inode *inode,
 			   struct metadata_change *out)
 {
-	struct path_fd path;
 	struct stat st;
+	int fd;
 
 	*out = (struct metadata_change){ .fd = -1 };
 	if (!fs->engine || !S_ISREG(inode->type) ||
-	    atomic_load(&inode->writers) || inode_path_fd(fs, inode, &path))
+	    atomic_load(&inode->writers) || (fd = inode_fd(fs, inode)) < 0)
 		return;
 	if (inode->dev == fs->device && !engine_doubts_times(fs->engine) &&
 	    atomic_load(&fs->metadata_change_times) != METADATA_TIMES_COARSE)
-		out->fd = fd_reopen(path.fd, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+		out->fd = fd_reopen(fd, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	if (out->fd >= 0 && lease_take(out->fd)) {
 		close(out->fd);
 		out->fd = -1;
 	}
-	if (!fstat(path.fd, &st)) {
+	if (!fstat(fd, &st)) {
 		source_get_identity(&st, &out->before);
 		inode_ref(inode);
 		out->inode = inode;
 	} else if (out->fd >= 0) {
 		close(out->fd);
 	}
-	path_fd_close(&path);
+	inode_fd_close(inode, fd);
 }
 
 /* Reads the identity; whether nothing but the ctime has changed. */
@@ -125,8 +125,8 @@ static bool report_change(struct fs *fs, const struct metadata_change *t)
 
 void metadata_change_end(struct fs *fs, struct metadata_change *t)
 {
-	struct path_fd path;
 	bool reported;
+	int fd;
 
 	if (!t->inode)
 		return;
@@ -135,9 +135,9 @@ void metadata_change_end(struct fs *fs, struct metadata_change *t)
 		close(t->fd);
 	/* Otherwise the file is hashed, if its identity is not known. */
 	if (!reported && !atomic_load(&t->inode->writers) &&
-	    !inode_path_fd(fs, t->inode, &path)) {
-		notify_closed(fs, t->inode, path.fd);
-		path_fd_close(&path);
+	    (fd = inode_fd(fs, t->inode)) >= 0) {
+		notify_closed(fs, t->inode, fd);
+		inode_fd_close(t->inode, fd);
 	}
 	inode_unref(fs, t->inode);
 }

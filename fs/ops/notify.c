@@ -21,18 +21,15 @@ static int open_known(void *ctx, dev_t device, ino_t number)
 {
 	struct fs *fs = ctx;
 	struct inode *inode = inode_find(fs, device, number);
-	struct path_fd path;
-	int fd;
+	int own, fd;
 
 	if (!inode)
 		return -ENOENT;
-	fd = inode_path_fd(fs, inode, &path);
-	if (!fd) {
-		fd = fcntl(path.fd, F_DUPFD_CLOEXEC, 0);
-		if (fd < 0)
-			fd = -errno;
-		path_fd_close(&path);
-	}
+	own = inode_fd(fs, inode);
+	fd = own < 0 ? own : fcntl(own, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0 && own >= 0)
+		fd = -errno;
+	inode_fd_close(inode, own);
 	inode_unref(fs, inode);
 	return fd;
 }
@@ -113,15 +110,13 @@ static void key_of_fd(struct fs *fs, struct inode *inode, int fd,
 
 int notify_key(struct fs *fs, struct inode *inode, struct file_key *out)
 {
-	struct path_fd path = { .fd = -1 };
-	int err = 0;
+	bool known = atomic_load(&inode->key_known);
+	int fd = known ? -1 : inode_fd(fs, inode);
 
-	if (!atomic_load(&inode->key_known))
-		err = inode_path_fd(fs, inode, &path);
-	if (err)
-		return err;
-	key_of_fd(fs, inode, path.fd, out);
-	path_fd_close(&path);
+	if (fd < 0 && !known)
+		return fd;
+	key_of_fd(fs, inode, fd, out);
+	inode_fd_close(inode, fd);
 	return 0;
 }
 
@@ -150,7 +145,7 @@ void notify_closed(struct fs *fs, struct inode *inode, int fd)
 void notify_looked_up(struct fs *fs, struct inode *inode, const struct stat *st)
 {
 	int64_t ctime_ns = timespec_to_ns(&st->st_ctim), before;
-	struct path_fd path;
+	int fd;
 
 	if (!fs->engine || !S_ISREG(st->st_mode) ||
 	    atomic_load(&inode->writers))
@@ -161,9 +156,9 @@ void notify_looked_up(struct fs *fs, struct inode *inode, const struct stat *st)
 	if (!before) {
 		if (!engine_file_seen(fs->engine, st))
 			atomic_store(&inode->reported_ns, 0);
-	} else if (!inode_path_fd(fs, inode, &path)) {
-		notify_closed(fs, inode, path.fd);
-		path_fd_close(&path);
+	} else if ((fd = inode_fd(fs, inode)) >= 0) {
+		notify_closed(fs, inode, fd);
+		inode_fd_close(inode, fd);
 	}
 }
 

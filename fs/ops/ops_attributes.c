@@ -64,11 +64,11 @@ void ops_statx(fuse_req_t req, fuse_ino_t node, int flags, int mask,
 	       struct fuse_file_info *fi)
 {
 	struct fs *fs = fs_of(req);
+	struct inode *inode = inode_of(fs, node);
 	struct statx all, below;
-	struct path_fd p;
 	struct stat st;
 	double timeout;
-	int err;
+	int err, fd;
 
 	if (similar_is_node(node)) {
 		similar_ops.statx(req, node, flags, mask, fi);
@@ -80,14 +80,13 @@ void ops_statx(fuse_req_t req, fuse_ino_t node, int flags, int mask,
 		return;
 	}
 	lookup_fill_statx(&st, &all);
-	if (mask & STATX_BTIME && !inode_path_fd(fs, inode_of(fs, node), &p)) {
-		if (statx(p.fd, "", AT_EMPTY_PATH, STATX_BTIME, &below) == 0 &&
-		    below.stx_mask & STATX_BTIME) {
-			all.stx_mask |= STATX_BTIME;
-			all.stx_btime = below.stx_btime;
-		}
-		path_fd_close(&p);
+	fd = mask & STATX_BTIME ? inode_fd(fs, inode) : -1;
+	if (fd >= 0 && statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &below) == 0 &&
+	    below.stx_mask & STATX_BTIME) {
+		all.stx_mask |= STATX_BTIME;
+		all.stx_btime = below.stx_btime;
 	}
+	inode_fd_close(inode, fd);
 	fuse_reply_statx(req, 0, &all, timeout);
 }
 #endif
@@ -189,7 +188,6 @@ static int set_inode(fuse_req_t req, struct fs *fs, struct inode *inode,
 {
 	struct target t = { .inode = inode };
 	struct metadata_change change = { .inode = NULL };
-	struct path_fd p;
 	int err;
 
 	t.kills = fs->killpriv &&
@@ -198,18 +196,11 @@ static int set_inode(fuse_req_t req, struct fs *fs, struct inode *inode,
 		notify_writes(inode);
 	else
 		metadata_change_begin(fs, inode, &change);
-	if (fi && fi->fh && handle_of(fi)->fd >= 0) {
-		t.fd = handle_of(fi)->fd;
-		t.is_handle = true;
-		err = set_attributes(req, fs, &t, attr, to_set);
-	} else {
-		err = inode_path_fd(fs, inode, &p);
-		if (!err) {
-			t.fd = p.fd;
-			err = set_attributes(req, fs, &t, attr, to_set);
-			path_fd_close(&p);
-		}
-	}
+	t.is_handle = fi && fi->fh && handle_of(fi)->fd >= 0;
+	t.fd = t.is_handle ? (int)handle_of(fi)->fd : inode_fd(fs, inode);
+	err = t.fd < 0 ? t.fd : set_attributes(req, fs, &t, attr, to_set);
+	if (!t.is_handle)
+		inode_fd_close(inode, t.fd);
 	metadata_change_end(fs, &change);
 	return err;
 }
@@ -247,14 +238,11 @@ void ops_statfs(fuse_req_t req, fuse_ino_t node)
 	struct fs *fs = fs_of(req);
 	struct inode *inode =
 		similar_is_node(node) ? fs->root : inode_of(fs, node);
+	int fd = inode_fd(fs, inode);
 	struct statvfs st;
-	struct path_fd p;
-	int err = inode_path_fd(fs, inode, &p);
+	int err = fd < 0 ? fd : fstatvfs(fd, &st) == 0 ? 0 : -errno;
 
-	if (!err) {
-		err = fstatvfs(p.fd, &st) == 0 ? 0 : -errno;
-		path_fd_close(&p);
-	}
+	inode_fd_close(inode, fd);
 	if (err)
 		reply_error(req, err);
 	else

@@ -225,18 +225,15 @@ static int handle_new(struct fs *fs, struct inode *inode,
 {
 	struct handle *h = calloc(1, sizeof(*h));
 	struct dir_stream *s = malloc(sizeof(*s));
-	int err = h && s ? 0 : -ENOMEM, fd = -1;
-	struct path_fd p;
+	int err = h && s ? 0 : -ENOMEM, fd = -1, at;
 
 	/* As root the directory is opened only when it is read: the kernel has
 	 * checked permissions, and often uses its cached listing. */
 	if (!err && !(fs->root_user && inode->fd >= 0)) {
-		err = inode_path_fd(fs, inode, &p);
-		if (!err) {
-			fd = directory_reopen(p.fd);
-			err = fd < 0 ? fd : 0;
-			path_fd_close(&p);
-		}
+		at = inode_fd(fs, inode);
+		fd = at < 0 ? at : directory_reopen(at);
+		err = fd < 0 ? fd : 0;
+		inode_fd_close(inode, at);
 	}
 	if (err) {
 		free(s);

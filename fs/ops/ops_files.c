@@ -90,31 +90,29 @@ static void handle_close(struct fs *fs, struct handle *h)
 static int open_as_caller(fuse_req_t req, struct fs *fs, struct inode *inode,
 			  int flags)
 {
-	int below = flags_below(flags), fd;
+	int below = flags_below(flags), at = inode_fd(fs, inode), fd;
 	bool may_run = false;
 	struct fd_path path;
 	struct cred saved;
-	struct path_fd p;
 
-	fd = inode_path_fd(fs, inode, &p);
-	if (fd)
-		return fd;
+	if (at < 0)
+		return at;
 	fd = cred_assume(fs, req, &saved);
 	if (!fd) {
-		fd = fd_reopen(p.fd, below);
+		fd = fd_reopen(at, below);
 		/* A program may be executed by a caller who cannot read it: the
 		 * daemon opens it then. */
 		if (fd == -EACCES && flags & OPEN_TO_EXECUTE &&
 		    !flags_write(flags)) {
-			fd_path_make(p.fd, &path);
+			fd_path_make(at, &path);
 			may_run = faccessat(AT_FDCWD, path.text, X_OK,
 					    AT_EACCESS) == 0;
 		}
 		cred_restore(fs, &saved);
 	}
 	if (may_run)
-		fd = fd_reopen(p.fd, below);
-	path_fd_close(&p);
+		fd = fd_reopen(at, below);
+	inode_fd_close(inode, at);
 	return fd;
 }
 
@@ -351,16 +349,12 @@ static void create_and_reply(fuse_req_t req, fuse_ino_t parent,
 {
 	struct fs *fs = fs_of(req);
 	struct inode *inode;
-	struct path_fd at;
 	int err;
 
 	c->dir = inode_of(fs, parent);
-	err = inode_path_fd(fs, c->dir, &at);
-	if (!err) {
-		c->dir_fd = at.fd;
-		err = create_in(req, c);
-		path_fd_close(&at);
-	}
+	c->dir_fd = inode_fd(fs, c->dir);
+	err = c->dir_fd < 0 ? c->dir_fd : create_in(req, c);
+	inode_fd_close(c->dir, c->dir_fd);
 	if (err) {
 		reply_error(req, err);
 		return;

@@ -32,8 +32,7 @@ void ops_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	struct fs *fs = fs_of(req);
 	struct inode *dir = inode_of(fs, parent);
 	struct fuse_entry_param e = { 0 };
-	struct path_fd at;
-	int err = -ESTALE;
+	int err, at = -ESTALE;
 
 	if (similar_claims(fs, parent, name)) {
 		similar_lookup_root(req, fs);
@@ -45,38 +44,36 @@ void ops_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	}
 	/* These two are looked up for NFS export only. */
 	if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
-		err = inode_path_fd(fs, dir, &at);
-	if (!err) {
-		err = lookup_name(fs, dir, at.fd, name,
-				  !atomic_load(&dir->new_names), &e);
-		path_fd_close(&at);
-		if (!err)
-			cache_count_lookup(fs, dir);
-		else if (err == -ENOENT && fs->options.timeout_s > 0 &&
-			 e.entry_timeout > 0)
-			err = 0;
-	}
+		at = inode_fd(fs, dir);
+	err = at < 0 ? at :
+		       lookup_name(fs, dir, at, name,
+				   !atomic_load(&dir->new_names), &e);
+	inode_fd_close(dir, at);
+	if (!err)
+		cache_count_lookup(fs, dir);
+	else if (err == -ENOENT && fs->options.timeout_s > 0 &&
+		 e.entry_timeout > 0)
+		err = 0;
 	reply_result(req, err, &e);
 }
 
 void ops_readlink(fuse_req_t req, fuse_ino_t node)
 {
 	struct fs *fs = fs_of(req);
+	struct inode *inode = inode_of(fs, node);
 	char target[PATH_MAX + 1];
-	struct path_fd p;
 	ssize_t len = 0;
-	int err;
+	int fd, err;
 
 	if (similar_is_node(node)) {
 		similar_ops.readlink(req, node);
 		return;
 	}
-	err = inode_path_fd(fs, inode_of(fs, node), &p);
-	if (!err) {
-		len = readlinkat(p.fd, "", target, sizeof(target));
-		err = len < 0 ? -errno : 0;
-		path_fd_close(&p);
-	}
+	fd = inode_fd(fs, inode);
+	if (fd >= 0)
+		len = readlinkat(fd, "", target, sizeof(target));
+	err = fd < 0 ? fd : len < 0 ? -errno : 0;
+	inode_fd_close(inode, fd);
 	if (!err && len == sizeof(target))
 		err = -ENAMETOOLONG;
 	if (err) {
@@ -97,36 +94,35 @@ static void make_file(fuse_req_t req, fuse_ino_t parent, const char *name,
 	struct inode *dir = inode_of(fs, parent);
 	struct fuse_entry_param e;
 	struct cred saved;
-	struct path_fd at;
 	mode_t masked;
-	int r, err;
+	int at, r, err;
 
 	if (similar_refuses_name(req, parent, name, -EEXIST))
 		return;
-	err = inode_path_fd(fs, dir, &at);
-	if (err) {
-		reply_error(req, err);
+	at = inode_fd(fs, dir);
+	if (at < 0) {
+		reply_error(req, at);
 		return;
 	}
 	err = cred_assume_create(fs, req, mode, &saved, &masked);
 	if (!err) {
 		if (target)
-			r = symlinkat(target, at.fd, name);
+			r = symlinkat(target, at, name);
 		else if (S_ISDIR(mode))
-			r = mkdirat(at.fd, name, masked & ~(mode_t)S_IFMT);
+			r = mkdirat(at, name, masked & ~(mode_t)S_IFMT);
 		else
-			r = mknodat(at.fd, name, masked, rdev);
+			r = mknodat(at, name, masked, rdev);
 		err = r == 0 ? 0 : -errno;
 		cred_restore(fs, &saved);
 	}
 	if (!err) {
-		err = lookup_name(fs, dir, at.fd, name, false, &e);
+		err = lookup_name(fs, dir, at, name, false, &e);
 		if (err)
 			notify_lost(fs);
 		else if (S_ISREG(mode) || S_ISDIR(mode))
 			notify_added(fs, dir, name, inode_of(fs, e.ino));
 	}
-	path_fd_close(&at);
+	inode_fd_close(dir, at);
 	reply_result(req, err, &e);
 }
 
@@ -156,25 +152,24 @@ static int link_to(fuse_req_t req, struct fs *fs, struct inode *inode,
 	struct metadata_change change;
 	struct fd_path path;
 	struct cred saved;
-	struct path_fd p;
-	int err = inode_path_fd(fs, inode, &p);
+	int fd = inode_fd(fs, inode), err;
 
-	if (err)
-		return err;
+	if (fd < 0)
+		return fd;
 	metadata_change_begin(fs, inode, &change);
 	err = cred_assume(fs, req, &saved);
 	if (!err) {
 		/* AT_EMPTY_PATH would need CAP_DAC_READ_SEARCH. */
-		fd_path_make(p.fd, &path);
+		fd_path_make(fd, &path);
 		if (linkat(AT_FDCWD, path.text, dir_fd, name,
 			   AT_SYMLINK_FOLLOW) != 0)
 			err = -errno;
 		cred_restore(fs, &saved);
 	}
 	metadata_change_end(fs, &change);
-	if (!err && fstat(p.fd, st) != 0)
+	if (!err && fstat(fd, st) != 0)
 		err = -errno;
-	path_fd_close(&p);
+	inode_fd_close(inode, fd);
 	return err;
 }
 
@@ -185,18 +180,15 @@ void ops_link(fuse_req_t req, fuse_ino_t node, fuse_ino_t new_parent,
 	struct inode *inode = inode_of(fs, node);
 	struct inode *dir = inode_of(fs, new_parent);
 	struct fuse_entry_param e;
-	struct path_fd at;
 	struct stat st;
-	int err;
+	int at, err;
 
 	if (similar_refuses_name(req, new_parent, new_name, -EEXIST) ||
 	    similar_refuses(req, node, -EROFS))
 		return;
-	err = inode_path_fd(fs, dir, &at);
-	if (!err) {
-		err = link_to(req, fs, inode, at.fd, new_name, &st);
-		path_fd_close(&at);
-	}
+	at = inode_fd(fs, dir);
+	err = at < 0 ? at : link_to(req, fs, inode, at, new_name, &st);
+	inode_fd_close(dir, at);
 	if (!err) {
 		inode_ref(inode);
 		lookup_fill_entry(fs, inode, &st, &e);
@@ -236,23 +228,24 @@ static void remove_name(fuse_req_t req, fuse_ino_t parent, const char *name,
 	struct inode *dir = inode_of(fs, parent);
 	struct metadata_change change;
 	struct cred saved;
-	struct path_fd at;
-	int err;
+	int at, err;
 
 	if (similar_refuses_name(req, parent, name, -EROFS))
 		return;
-	err = inode_path_fd(fs, dir, &at);
-	if (!err) {
-		metadata_change_begin_at(fs, at.fd, name, true, &change);
-		err = cred_assume(fs, req, &saved);
-		if (!err) {
-			err = unlinkat(at.fd, name, flags) == 0 ? 0 : -errno;
-			cred_restore(fs, &saved);
-		}
-		/* The file may have another name. */
-		metadata_change_end(fs, &change);
-		path_fd_close(&at);
+	at = inode_fd(fs, dir);
+	if (at < 0) {
+		reply_error(req, at);
+		return;
 	}
+	metadata_change_begin_at(fs, at, name, true, &change);
+	err = cred_assume(fs, req, &saved);
+	if (!err) {
+		err = unlinkat(at, name, flags) == 0 ? 0 : -errno;
+		cred_restore(fs, &saved);
+	}
+	/* The file may have another name. */
+	metadata_change_end(fs, &change);
+	inode_fd_close(dir, at);
 	if (!err)
 		notify_removed(fs, dir, name);
 	reply_error(req, err);
@@ -335,22 +328,17 @@ void ops_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 		       .exchange = flags & RENAME_EXCHANGE },
 		.flags = flags,
 	};
-	struct path_fd at, new_at;
 	int err;
 
 	if (similar_refuses_name(req, parent, name, -EROFS) ||
 	    similar_refuses_name(req, new_parent, new_name, -EROFS))
 		return;
-	err = inode_path_fd(fs, r.m.parent, &at);
-	if (!err) {
-		err = inode_path_fd(fs, r.m.new_parent, &new_at);
-		if (!err) {
-			r.dir_fd = at.fd;
-			r.new_dir_fd = new_at.fd;
-			err = rename_between(req, fs, &r);
-			path_fd_close(&new_at);
-		}
-		path_fd_close(&at);
-	}
+	r.dir_fd = inode_fd(fs, r.m.parent);
+	r.new_dir_fd = inode_fd(fs, r.m.new_parent);
+	err = r.dir_fd < 0     ? r.dir_fd :
+	      r.new_dir_fd < 0 ? r.new_dir_fd :
+				 rename_between(req, fs, &r);
+	inode_fd_close(r.m.parent, r.dir_fd);
+	inode_fd_close(r.m.new_parent, r.new_dir_fd);
 	reply_error(req, err);
 }

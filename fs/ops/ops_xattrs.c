@@ -29,18 +29,17 @@
 static ssize_t get_lower(struct fs *fs, struct inode *inode, const char *name,
 			 char *value, size_t size)
 {
+	int fd = inode_fd(fs, inode);
 	struct fd_path path;
-	struct path_fd p;
 	ssize_t len;
-	int err = inode_path_fd(fs, inode, &p);
 
-	if (err)
-		return err;
-	fd_path_make(p.fd, &path);
+	if (fd < 0)
+		return fd;
+	fd_path_make(fd, &path);
 	len = getxattr(path.text, name, value, size);
 	if (len < 0)
 		len = -errno;
-	path_fd_close(&p);
+	inode_fd_close(inode, fd);
 	return len;
 }
 
@@ -85,15 +84,14 @@ void ops_getxattr(fuse_req_t req, fuse_ino_t node, const char *name,
 static int lower_list(struct fs *fs, struct inode *inode, char **names_out,
 		      size_t *len_out)
 {
+	int fd = inode_fd(fs, inode), err;
 	char *names = NULL;
 	struct fd_path path;
-	struct path_fd p;
 	ssize_t len;
-	int err = inode_path_fd(fs, inode, &p);
 
-	if (err)
-		return err;
-	fd_path_make(p.fd, &path);
+	if (fd < 0)
+		return fd;
+	fd_path_make(fd, &path);
 	do {
 		free(names);
 		names = NULL;
@@ -109,7 +107,7 @@ static int lower_list(struct fs *fs, struct inode *inode, char **names_out,
 		len = len ? listxattr(path.text, names, (size_t)len) : 0;
 	} while (len < 0 && errno == ERANGE); /* it has grown meanwhile */
 	err = len < 0 ? -errno : 0;
-	path_fd_close(&p);
+	inode_fd_close(inode, fd);
 	if (err) {
 		free(names);
 		return err;
@@ -235,22 +233,21 @@ static int change_lower(fuse_req_t req, struct inode *inode, const char *name,
 	struct fs *fs = fs_of(req);
 	struct fd_path path;
 	struct cred saved;
-	struct path_fd p;
-	int r, err = inode_path_fd(fs, inode, &p);
+	int fd = inode_fd(fs, inode), r, err;
 
-	if (err)
-		return err;
+	if (fd < 0)
+		return fd;
 	metadata_change_begin(fs, inode, &change);
 	err = cred_assume(fs, req, &saved);
 	if (!err) {
-		fd_path_make(p.fd, &path);
+		fd_path_make(fd, &path);
 		r = value ? setxattr(path.text, name, value, size, flags) :
 			    removexattr(path.text, name);
 		err = r == 0 ? 0 : -errno;
 		cred_restore(fs, &saved);
 	}
 	metadata_change_end(fs, &change);
-	path_fd_close(&p);
+	inode_fd_close(inode, fd);
 	if (strcmp(name, CAPABILITY) == 0)
 		inode_expect_caps(inode);
 	return err;

@@ -114,16 +114,13 @@ static int read_change(fuse_req_t req, struct fs *fs, struct inode *inode,
 		       struct buf *out)
 {
 	struct catalog_change change;
-	struct path_fd path;
 	char date[64];
 	time_t seconds;
 	struct tm tm;
-	int err = inode_path_fd(fs, inode, &path);
+	int fd = inode_fd(fs, inode);
+	int err = fd < 0 ? fd : engine_last_change(fs->engine, fd, &change);
 
-	if (err)
-		return err;
-	err = engine_last_change(fs->engine, path.fd, &change);
-	path_fd_close(&path);
+	inode_fd_close(inode, fd);
 	if (!err && change.replaced && !cred_owns_mount(fs, req))
 		err = -ENODATA;
 	if (err)
@@ -147,16 +144,13 @@ static int read_text(struct fs *fs, struct inode *inode, struct buf *out)
 		[TEXT_FAILED] = "failed",
 	};
 	struct content_text text = { .state = TEXT_NONE };
-	struct path_fd path;
-	int err;
+	int fd, err;
 
 	if (!S_ISREG(inode->type))
 		return -ENODATA;
-	err = inode_path_fd(fs, inode, &path);
-	if (err)
-		return err;
-	err = engine_text(fs->engine, path.fd, &text);
-	path_fd_close(&path);
+	fd = inode_fd(fs, inode);
+	err = fd < 0 ? fd : engine_text(fs->engine, fd, &text);
+	inode_fd_close(inode, fd);
 	if (err)
 		return err;
 	if (text.state == TEXT_PENDING && !fs->texts)

@@ -59,17 +59,15 @@ int xattr_list_digests(struct xattr_list *l, const struct digests *d)
 
 bool xattr_may_read(fuse_req_t req, struct fs *fs, struct inode *inode)
 {
-	struct path_fd path;
+	int fd = inode_fd(fs, inode);
 	struct cred saved;
 	bool may = false;
 
-	if (inode_path_fd(fs, inode, &path))
-		return false;
-	if (!cred_assume(fs, req, &saved)) {
-		may = !faccessat(path.fd, "", R_OK, AT_EMPTY_PATH | AT_EACCESS);
+	if (fd >= 0 && !cred_assume(fs, req, &saved)) {
+		may = !faccessat(fd, "", R_OK, AT_EMPTY_PATH | AT_EACCESS);
 		cred_restore(fs, &saved);
 	}
-	path_fd_close(&path);
+	inode_fd_close(inode, fd);
 	return may;
 }
 
@@ -95,13 +93,10 @@ int xattr_format_state(const struct file_digests *answer, struct buf *out)
 int xattr_ask(struct fs *fs, struct inode *inode, uint32_t wanted,
 	      struct file_digests *answer_out)
 {
-	struct path_fd path;
-	int err = inode_path_fd(fs, inode, &path);
+	int fd = inode_fd(fs, inode);
+	int err = fd < 0 ? fd : engine_ask(fs->engine, fd, wanted, answer_out);
 
-	if (!err) {
-		err = engine_ask(fs->engine, path.fd, wanted, answer_out);
-		path_fd_close(&path);
-	}
+	inode_fd_close(inode, fd);
 	return err;
 }
 
@@ -114,7 +109,7 @@ struct digest_query {
 	struct inode *inode;           /* holds a reference */
 	const struct digest_ops *info; /* NULL: listxattr */
 	size_t size;
-	struct path_fd path;        /* between open_file() and close_file() */
+	int fd;                     /* between open_file() and close_file() */
 	struct file_digests answer; /* owned */
 	bool written_out; /* dirty pages of mappings were written back */
 };
@@ -146,26 +141,25 @@ static void query_end(struct digest_query *q, int err, const struct buf *value)
 static int open_file(void *query)
 {
 	struct digest_query *q = query;
-	int err = inode_path_fd(q->fs, q->inode, &q->path);
 
-	return err ? err : q->path.fd;
+	q->fd = inode_fd(q->fs, q->inode);
+	return q->fd;
 }
 
 static void close_file(void *query)
 {
 	struct digest_query *q = query;
 
-	path_fd_close(&q->path);
+	inode_fd_close(q->inode, q->fd);
 }
 
 static bool answer_holds(struct digest_query *q)
 {
-	int fd = open_file(q);
+	int fd = inode_fd(q->fs, q->inode);
 	bool holds =
 		fd >= 0 && engine_digests_hold(q->fs->engine, fd, &q->answer);
 
-	if (fd >= 0)
-		close_file(q);
+	inode_fd_close(q->inode, fd);
 	return holds;
 }
 

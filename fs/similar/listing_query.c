@@ -381,14 +381,11 @@ static void query_run(void *query, struct search_job *job)
 {
 	struct listing_query *q = query;
 	struct listing *l = NULL;
-	struct path_fd path;
-	int err = inode_path_fd(q->fs, q->node->real, &path);
+	int fd = inode_fd(q->fs, q->node->real), err;
 
 	q->job = job;
-	if (!err) {
-		err = q->node->view->list(q, path.fd, &l);
-		path_fd_close(&path);
-	}
+	err = fd < 0 ? fd : q->node->view->list(q, fd, &l);
+	inode_fd_close(q->node->real, fd);
 	if (!err)
 		query_keep(q, l);
 	if (park_claim(&q->park)) {

@@ -106,22 +106,18 @@ static int lookup_real(fuse_req_t req, struct fs *fs,
 {
 	struct fuse_entry_param e;
 	struct node_key key = { 0 };
-	struct path_fd path;
+	int fd = inode_fd(fs, parent->real);
 	struct cred saved;
-	int err = inode_path_fd(fs, parent->real, &path);
+	int err = fd < 0 ? fd : cred_assume(fs, req, &saved);
 
-	if (err)
-		return err;
-	err = cred_assume(fs, req, &saved);
 	if (!err) {
-		err = fstatat(path.fd, name, st_out, AT_SYMLINK_NOFOLLOW) ?
-			      -errno :
-			      0;
+		err = fstatat(fd, name, st_out, AT_SYMLINK_NOFOLLOW) ? -errno :
+								       0;
 		cred_restore(fs, &saved);
 	}
 	if (!err)
-		err = lookup_find(fs, parent->real, path.fd, name, &e);
-	path_fd_close(&path);
+		err = lookup_find(fs, parent->real, fd, name, &e);
+	inode_fd_close(parent->real, fd);
 	if (err)
 		return err;
 	*st_out = e.attr;
