@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/array.h"
 #include "core/base/clock.h"
 #include "core/base/datagram.h"
 #include "core/base/json.h"
@@ -36,23 +35,11 @@ enum { ELSEWHERE_WAIT_S = 3 };
 enum { PIECE = 1 << 16, PIPE_BYTES = 1 << 20 };
 
 struct elsewhere_query {
-	const struct listing_query *q;
+	const struct fs *fs;
 	struct file_digests file;
-	struct search_hits hits;
-	char **targets; /* owned; as many as hits */
+	struct listing *listing;
 	bool is_complete, is_cut;
 };
-
-static void answer_release(struct elsewhere_query *q)
-{
-	size_t i;
-
-	for (i = 0; i < q->hits.count; i++)
-		free(q->targets[i]);
-	free(q->targets);
-	search_hits_release(&q->hits);
-	file_digests_release(&q->file);
-}
 
 /* ---- the answer ---- */
 
@@ -72,15 +59,7 @@ static int take_copy(struct elsewhere_query *q, int score, const json_t *copy)
 	char *path = json_get_path(copy, "path"), *name = NULL, *target = NULL;
 	const char *shown = path ? path : "not told",
 		   *slash = strrchr(shown, '/');
-	struct search_hit *hits =
-		array_with_room(q->hits.hits, q->hits.count, sizeof(*hits));
-	char **targets =
-		array_with_room(q->targets, q->hits.count, sizeof(*targets));
 
-	if (hits)
-		q->hits.hits = hits;
-	if (targets)
-		q->targets = targets;
 	if (asprintf(&name, "%s:%s", host, slash ? slash + 1 : shown) < 0)
 		name = NULL;
 	if (name)
@@ -89,15 +68,10 @@ static int take_copy(struct elsewhere_query *q, int score, const json_t *copy)
 	    asprintf(&target, "%.*s:%s", (int)strlen(host), name, shown) < 0)
 		target = NULL;
 	free(path);
-	if (!hits || !targets || !target) {
-		free(name);
-		free(target);
-		return -ENOMEM;
-	}
-	hits[q->hits.count] =
-		(struct search_hit){ .path = name, .verdict.score = score };
-	targets[q->hits.count++] = target;
-	return 0;
+	if (target)
+		path = listing_make_name(score, name);
+	free(name);
+	return target ? listing_add(q->listing, path, target) : -ENOMEM;
 }
 
 /* Reads the lines of the answer up to that with "end". */
@@ -162,7 +136,7 @@ static int read_all(int fd, struct buf *out)
  * Only -ENOMEM is an error; after others the listing is incomplete. */
 static int ask_share(struct elsewhere_query *q)
 {
-	const struct fs *fs = q->q->fs;
+	const struct fs *fs = q->fs;
 	const struct digests *d = &q->file.digests;
 	/* NULL makes json_pack() fail. */
 	json_t *request = json_pack(
@@ -192,28 +166,9 @@ static int ask_share(struct elsewhere_query *q)
 	return err == -ENOMEM ? err : 0;
 }
 
-static int make_listing(struct elsewhere_query *q, struct listing **out)
-{
-	struct listing *l;
-	size_t i;
-	int err = listing_from_hits(&q->hits, q->q->node->depth, out);
-
-	if (err)
-		return err;
-	l = *out;
-	for (i = 0; i < l->count; i++) {
-		free(l->items[i].target);
-		l->items[i].target = q->targets[i];
-		l->items[i].path = q->targets[i];
-		q->targets[i] = NULL;
-	}
-	return listing_set_state(l, &q->file, !q->is_complete && !q->is_cut,
-				 !q->is_complete, SIZE_MAX);
-}
-
 int list_elsewhere(struct listing_query *query, int fd, struct listing **out)
 {
-	struct elsewhere_query q = { .q = query };
+	struct elsewhere_query q = { .fs = query->fs };
 	int err;
 
 	if (!query->caller.trusted)
@@ -221,10 +176,15 @@ int list_elsewhere(struct listing_query *query, int fd, struct listing **out)
 	err = engine_ask(query->fs->engine, fd, DIGEST_ALL, &q.file);
 	if (err)
 		return err;
-	if (q.file.state == DIGESTS_FRESH && q.file.digests.size)
+	err = listing_new(out);
+	q.listing = *out;
+	if (!err && q.file.state == DIGESTS_FRESH && q.file.digests.size)
 		err = ask_share(&q);
 	if (!err)
-		err = make_listing(&q, out);
-	answer_release(&q);
+		err = listing_finish(*out) ?:
+					     listing_set_state(*out, &q.file,
+							       !q.is_complete && !q.is_cut,
+							       !q.is_complete, SIZE_MAX);
+	file_digests_release(&q.file);
 	return err;
 }

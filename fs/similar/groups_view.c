@@ -89,11 +89,9 @@ static int list_group(struct listing_query *q, const struct listing *groups,
 	}
 	if (all.count)
 		qsort(all.hits, all.count, sizeof(*all.hits), search_hit_order);
+	all.incomplete = groups->groups->incomplete;
 	if (!err)
-		err = listing_from_hits(&all, q->node->depth, out);
-	if (!err)
-		err = listing_set_state(*out, NULL, groups->groups->incomplete,
-					all.cut, GROUP_LINKS_MAX);
+		return listing_of_hits(q, &all, NULL, GROUP_LINKS_MAX, out);
 	search_hits_release(&all);
 	return err;
 }
@@ -101,7 +99,7 @@ static int list_group(struct listing_query *q, const struct listing *groups,
 /* ---- the groups ---- */
 
 /* "0001_7_12M_report.txt" */
-static int add_name(struct search_paths *names, const struct group_set *set,
+static int add_name(struct listing *l, const struct group_set *set,
 		    const struct search_hit *head)
 {
 	const struct content_group *group = &set->groups[head->group];
@@ -120,7 +118,7 @@ static int add_name(struct search_paths *names, const struct group_set *set,
 		err = buf_append(&b, base,
 				 listing_cut_name(base, NAME_MAX - b.len));
 	if (!err)
-		err = search_paths_add(names, b.data, b.len);
+		return listing_add(l, buf_take(&b), NULL);
 	buf_release(&b);
 	return err;
 }
@@ -130,30 +128,26 @@ static int name_groups(struct listing_query *q, struct file_groups *groups,
 		       struct listing **out)
 {
 	struct search_group_range range = { .last = UINT32_MAX, .heads = true };
-	struct search_paths names = { 0 };
 	struct search_hits heads;
 	bool cut = false;
 	size_t i;
-	int err = 0;
+	int err = listing_new(out);
 
 	while (!err && !range.end && !cut) {
 		err = find_files(q, groups, &range, &heads);
 		if (err)
 			break;
-		cut = heads.count > GROUPS_LISTED_MAX - names.count;
-		for (i = 0;
-		     i < heads.count && !err && names.count < GROUPS_LISTED_MAX;
+		cut = heads.count > GROUPS_LISTED_MAX - (*out)->count;
+		for (i = 0; i < heads.count && !err &&
+			    (*out)->count < GROUPS_LISTED_MAX;
 		     i++)
-			err = add_name(&names, groups->set, &heads.hits[i]);
+			err = add_name(*out, groups->set, &heads.hits[i]);
 		search_hits_release(&heads);
 	}
-	if (!err)
-		err = listing_from_names(&names, out);
-	if (!err)
-		err = listing_set_state(*out, NULL, groups->incomplete, cut,
-					GROUPS_LISTED_MAX);
-	search_paths_release(&names);
-	return err;
+	return err                          ?:
+		       listing_finish(*out) ?:
+		       listing_set_state(*out, NULL, groups->incomplete, cut,
+					 GROUPS_LISTED_MAX);
 }
 
 /* The path of the directory of the view; "": SOURCE. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
 #include "core/base/buf.h"
 
 struct listing *listing_ref(struct listing *l)
@@ -33,19 +34,15 @@ void listing_unref(struct listing *l)
 	free(l);
 }
 
-static struct listing *listing_new(size_t count)
+int listing_new(struct listing **out)
 {
 	struct listing *l = calloc(1, sizeof(*l));
 
 	if (!l)
-		return NULL;
+		return -ENOMEM;
 	atomic_init(&l->refs, 1);
-	l->items = calloc(count + 1, sizeof(*l->items));
-	l->by_name = calloc(count + 1, sizeof(*l->by_name));
-	if (l->items && l->by_name)
-		return l;
-	listing_unref(l);
-	return NULL;
+	*out = l;
+	return 0;
 }
 
 /* ---- names ---- */
@@ -62,25 +59,22 @@ size_t listing_cut_name(const char *text, size_t max)
 	return max;
 }
 
-/* "097_name" or, with a number above 1, "097_name~2". */
-static char *make_name(int score, const char *base, size_t number)
+/* "name~2" */
+static char *number_name(const char *name, size_t number)
 {
-	char head[16], tail[32] = "";
-	struct buf b = { 0 };
-	size_t head_len, tail_len, len;
+	char tail[32], *out;
+	int len = snprintf(tail, sizeof(tail), "~%zu", number);
 
-	(void)snprintf(head, sizeof(head), "%03d_", score);
-	if (number > 1)
-		(void)snprintf(tail, sizeof(tail), "~%zu", number);
-	head_len = strlen(head);
-	tail_len = strlen(tail);
-	len = listing_cut_name(base, NAME_MAX - head_len - tail_len);
-	if (buf_append(&b, head, head_len) || buf_append(&b, base, len) ||
-	    buf_append(&b, tail, tail_len)) {
-		buf_release(&b);
-		return NULL;
-	}
-	return buf_take(&b);
+	len = (int)listing_cut_name(name, NAME_MAX - (size_t)len);
+	return asprintf(&out, "%.*s%s", len, name, tail) < 0 ? NULL : out;
+}
+
+char *listing_make_name(int score, const char *base)
+{
+	char *out;
+	int len = (int)listing_cut_name(base, NAME_MAX - 4);
+
+	return asprintf(&out, "%03d_%.*s", score, len, base) < 0 ? NULL : out;
 }
 
 static const char *base_name(const char *path)
@@ -120,15 +114,20 @@ static int compare_by_name(const void *a, const void *b, void *arg)
 	return *x < *y ? -1 : *x > *y;
 }
 
-static void sort_by_name(struct listing *l)
+static int sort_by_name(struct listing *l)
 {
 	size_t i;
 
+	free(l->by_name);
+	l->by_name = calloc(l->count + 1, sizeof(*l->by_name));
+	if (!l->by_name)
+		return -ENOMEM;
 	for (i = 0; i < l->count; i++)
 		l->by_name[i] = i;
 	if (l->count)
 		qsort_r(l->by_name, l->count, sizeof(*l->by_name),
 			compare_by_name, l->items);
+	return 0;
 }
 
 const struct listing_item *listing_find(const struct listing *l,
@@ -151,34 +150,27 @@ const struct listing_item *listing_find(const struct listing *l,
 	return NULL;
 }
 
-/* Sorts the items by name.  Of items with equal names all but the first get a
- * number, unless the name with that number is that of another item. */
-static int sort_and_number(struct listing *l, const struct search_hits *hits)
+/* Of items with equal names all but the first get a number, unless the name with
+ * that number is that of another item.  1: there are some. */
+static int number_names(struct listing *l)
 {
 	char **numbered = calloc(l->count + 1, sizeof(*numbered));
 	size_t number = 1, i;
-	bool any = false;
 	int err = numbered ? 0 : -ENOMEM;
 
-	sort_by_name(l);
-	for (i = 1; i < l->count && !err; i++) {
-		size_t at = l->by_name[i];
-		const struct search_hit *hit = &hits->hits[at];
-		char *name = NULL;
+	for (i = 1; i < l->count && err >= 0; i++) {
+		const char *name = l->items[l->by_name[i]].name;
+		char **to = &numbered[l->by_name[i]];
 
-		if (strcmp(l->items[l->by_name[i - 1]].name,
-			   l->items[at].name) != 0) {
+		if (strcmp(l->items[l->by_name[i - 1]].name, name) != 0) {
 			number = 1;
 			continue;
 		}
 		do {
-			free(name);
-			name = make_name(hit->verdict.score,
-					 base_name(hit->path), ++number);
-		} while (name && listing_find(l, name));
-		numbered[at] = name;
-		err = name ? 0 : -ENOMEM;
-		any = true;
+			free(*to);
+			*to = number_name(name, ++number);
+		} while (*to && listing_find(l, *to));
+		err = *to ? 1 : -ENOMEM;
 	}
 	for (i = 0; numbered && i < l->count; i++) {
 		if (!numbered[i])
@@ -187,74 +179,59 @@ static int sort_and_number(struct listing *l, const struct search_hits *hits)
 		l->items[i].name = numbered[i];
 	}
 	free(numbered);
-	if (any)
-		sort_by_name(l);
 	return err;
 }
 
 /* ---- making ---- */
 
-static void add_bytes(struct listing *l, const struct listing_item *item)
+int listing_add(struct listing *l, char *name, char *target)
 {
 	enum { BLOCK = 16 }; /* overhead of malloc(), estimated */
+	struct listing_item *items =
+		array_with_room(l->items, l->count, sizeof(*items));
 
-	l->bytes += sizeof(*item) + sizeof(*l->by_name);
-	l->bytes += BLOCK + strlen(item->name);
-	if (item->target)
-		l->bytes += BLOCK + strlen(item->target);
-}
-
-int listing_from_hits(const struct search_hits *hits, unsigned depth,
-		      struct listing **out)
-{
-	struct listing *l = listing_new(hits->count);
-	size_t i;
-	int err = l ? 0 : -ENOMEM;
-
-	for (i = 0; i < hits->count && !err; i++) {
-		const struct search_hit *hit = &hits->hits[i];
-		struct listing_item *item = &l->items[l->count++];
-
-		item->name =
-			make_name(hit->verdict.score, base_name(hit->path), 1);
-		item->target = make_target(hit->path, depth);
-		if (!item->name || !item->target)
-			err = -ENOMEM;
-		else
-			item->path = item->target + strlen(item->target) -
-				     strlen(hit->path);
-		if (!err)
-			add_bytes(l, item);
-		item->key = hit->key;
-		item->identity = hit->identity;
-	}
-	if (!err)
-		err = sort_and_number(l, hits);
-	if (err) {
-		listing_unref(l);
-		return err;
-	}
-	*out = l;
-	return 0;
-}
-
-int listing_from_names(const struct search_paths *names, struct listing **out)
-{
-	struct listing *l = listing_new(names->count);
-	size_t i;
-
-	if (!l)
+	if (items)
+		l->items = items;
+	if (!items || !name) {
+		free(name);
+		free(target);
 		return -ENOMEM;
-	for (i = 0; i < names->count; i++) {
-		l->items[i].name = strdup(names->paths[i]);
-		if (!l->items[i].name) {
-			listing_unref(l);
-			return -ENOMEM;
-		}
-		add_bytes(l, &l->items[i]);
-		l->count++;
 	}
-	sort_by_name(l);
-	*out = l;
+	items[l->count++] =
+		(struct listing_item){ .name = name, .target = target };
+	l->bytes += sizeof(*items) + sizeof(*l->by_name);
+	l->bytes += BLOCK + strlen(name);
+	if (target)
+		l->bytes += BLOCK + strlen(target);
 	return 0;
+}
+
+int listing_add_hit(struct listing *l, const struct search_hit *hit,
+		    unsigned depth, const char *name)
+{
+	char *target = make_target(hit->path, depth);
+	struct listing_item *item;
+	int err = -ENOMEM;
+
+	if (target)
+		err = listing_add(
+			l,
+			name ? strdup(name) :
+			       listing_make_name(hit->verdict.score,
+						 base_name(hit->path)),
+			target);
+	if (err)
+		return err;
+	item = &l->items[l->count - 1];
+	item->path = target + strlen(target) - strlen(hit->path);
+	item->key = hit->key;
+	item->identity = hit->identity;
+	return 0;
+}
+
+int listing_finish(struct listing *l)
+{
+	int err = sort_by_name(l) ?: number_names(l);
+
+	return err == 1 ? sort_by_name(l) : err;
 }

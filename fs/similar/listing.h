@@ -39,15 +39,23 @@ struct listing {
 };
 
 /*
- * Makes links such as "097_report.txt" -> "../../docs/report.txt".  A name is
- * the score and the base name; equal names get "~2", "~3"; longer names are cut
- * to NAME_MAX at a character boundary.  depth: the number of components in the
- * path of the listed file.
+ * Makes a listing: items are added in the order of readdir, then it is finished.
+ *
+ * listing_add_hit() adds a link such as "097_report.txt" ->
+ * "../../docs/report.txt", with the score and the base name, or with another
+ * name.  depth: the number of components in the path of the listed file.  Names are
+ * cut to NAME_MAX at a character boundary; equal ones get "~2", "~3".
+ * listing_add() takes name and target (NULL: a directory), also on failure.
+ * -ENOMEM, also if name is NULL.
  */
-int listing_from_hits(const struct search_hits *hits, unsigned depth,
-		      struct listing **out);
-/* Makes directories, in the order of the names. */
-int listing_from_names(const struct search_paths *names, struct listing **out);
+int listing_new(struct listing **out);
+int listing_add(struct listing *l, char *name, char *target);
+int listing_add_hit(struct listing *l, const struct search_hit *hit,
+		    unsigned depth, const char *name);
+int listing_finish(struct listing *l);
+
+/* "097_name", cut; NULL: no memory. */
+char *listing_make_name(int score, const char *base);
 
 /* The length of the longest prefix of at most max bytes that does not end
  * inside a UTF-8 character.  Text that is not UTF-8 is cut anywhere. */

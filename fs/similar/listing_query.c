@@ -219,39 +219,19 @@ static bool is_better_base(const struct search_hit *a,
 	       distance(b->identity.size, size);
 }
 
-/* A listing of nothing but the link to the best of the hits, but for those that
- * have other bytes. */
-static int list_base(const struct listing_query *q,
-		     const struct search_hits *hits, struct listing **out)
+/* Adds the link to the best of the hits, but for those that have other bytes. */
+static int add_base(const struct listing_query *q,
+		    const struct search_hits *hits, struct listing *l)
 {
-	struct search_hits best = { .count = 0 };
-	struct listing *l;
-	char *name;
-	size_t i;
-	int err;
+	const struct search_hit *best = NULL, *hit = hits->hits;
 
-	for (i = 0; i < hits->count; i++)
-		if (!hits->hits[i].verdict.by_text &&
-		    (!best.count || is_better_base(&hits->hits[i], best.hits,
-						   hits->file.identity.size))) {
-			best.hits = &hits->hits[i];
-			best.count = 1;
-		}
-	err = listing_from_hits(&best, q->node->depth, &l);
-	if (err)
-		return err;
-	name = strdup(SIMILAR_BASE);
-	if (l->count && name) {
-		free(l->items[0].name);
-		l->items[0].name = name;
-		name = NULL;
-	} else if (!name) {
-		listing_unref(l);
-		return -ENOMEM;
-	}
-	free(name);
-	*out = l;
-	return 0;
+	for (; hit < hits->hits + hits->count; hit++)
+		if (!hit->verdict.by_text &&
+		    (!best ||
+		     is_better_base(hit, best, hits->file.identity.size)))
+			best = hit;
+	return best ? listing_add_hit(l, best, q->node->depth, SIMILAR_BASE) :
+		      0;
 }
 
 int listing_set_state(struct listing *l, const struct file_digests *file,
@@ -277,16 +257,22 @@ int listing_set_state(struct listing *l, const struct file_digests *file,
 	return err;
 }
 
-/* Takes the hits. */
-static int list_hits(struct listing_query *q, struct search_hits *hits,
-		     struct listing **out)
+int listing_of_hits(struct listing_query *q, struct search_hits *hits,
+		    const struct file_digests *file, size_t most,
+		    struct listing **out)
 {
-	int err = is_base(q) ? list_base(q, hits, out) :
-			       listing_from_hits(hits, q->node->depth, out);
+	size_t i;
+	int err = listing_new(out);
 
+	if (!err && is_base(q))
+		err = add_base(q, hits, *out);
+	for (i = 0; !err && !is_base(q) && i < hits->count; i++)
+		err = listing_add_hit(*out, &hits->hits[i], q->node->depth,
+				      NULL);
 	if (!err)
-		err = listing_set_state(*out, &hits->file, hits->incomplete,
-					hits->cut, q->fs->options.limit);
+		err = listing_finish(*out) ?:
+			      listing_set_state(*out, file, hits->incomplete,
+						hits->cut, most);
 	search_hits_release(hits);
 	return err;
 }
@@ -304,7 +290,9 @@ int list_relation(struct listing_query *q, int fd, struct listing **out)
 	struct search_hits hits;
 	int err = search_file(q->job, &query, &hits);
 
-	return err ? err : list_hits(q, &hits, out);
+	return err ? err :
+		     listing_of_hits(q, &hits, &hits.file, q->fs->options.limit,
+				     out);
 }
 
 int list_directories(struct listing_query *q, int fd, struct listing **out)
@@ -312,19 +300,21 @@ int list_directories(struct listing_query *q, int fd, struct listing **out)
 	struct search_hits hits;
 	int err = search_directories(q->job, fd, &hits);
 
-	return err ? err : list_hits(q, &hits, out);
+	return err ? err :
+		     listing_of_hits(q, &hits, &hits.file, q->fs->options.limit,
+				     out);
 }
 
 int list_browsed(struct listing_query *q, int fd, struct listing **out)
 {
-	struct search_paths names;
-	int err = search_browse(q->job, fd, &names);
+	struct search_paths names = { 0 };
+	size_t i;
+	int err = search_browse(q->job, fd, &names) ?: listing_new(out);
 
-	if (err)
-		return err;
-	err = listing_from_names(&names, out);
+	for (i = 0; i < names.count && !err; i++)
+		err = listing_add(*out, strdup(names.paths[i]), NULL);
 	search_paths_release(&names);
-	return err;
+	return err ? err : listing_finish(*out);
 }
 
 int similar_caller(struct fs *fs, fuse_req_t req, struct search_caller *out)

@@ -46,6 +46,11 @@ struct listing_query {
 int listing_set_state(struct listing *l, const struct file_digests *file,
 		      bool incomplete, bool cut, size_t most);
 
+/* Makes the listing of the hits, which it releases; file as above. */
+int listing_of_hits(struct listing_query *q, struct search_hits *hits,
+		    const struct file_digests *file, size_t most,
+		    struct listing **out);
+
 /* list() of the views of a file, of .dirs, of a directory, of .groups and each
  * group in it, and of .elsewhere (-EACCES: not for this caller). */
 int list_relation(struct listing_query *q, int fd, struct listing **out);
