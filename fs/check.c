@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fs/check.h"
+#include "fs/fs.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,7 +16,6 @@
 #include "core/base/buf.h"
 #include "core/base/err.h"
 #include "core/catalog/catalog.h"
-#include "fs/fs.h"
 #include "fs/log.h"
 
 /* ---- SOURCE and the mount point ---- */

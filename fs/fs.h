@@ -60,7 +60,7 @@ struct fs {
 	struct engine *engine; /* NULL before it is opened */
 	/* core/extract/client.h; NULL: no texts are made */
 	struct extract_client *texts;
-	struct similar *similar; /* fs/similar/node.h; NULL with similar=off */
+	struct similar *similar; /* fs/similar; NULL with similar=off */
 	struct mapped *mapped;   /* fs/inode/mapped.h */
 	/* core/watch and fs/inode/cache.h; NULL where changes behind the
 	 * mount are not reported. */
@@ -100,6 +100,25 @@ struct fs {
 	void (*report)(struct fs *fs); /* called by init(), may be NULL */
 	int ready_pipe;
 };
+
+/* ---- check.c: before the mount; 0 or a negative errno after a message ---- */
+
+/* Checks SOURCE and the mount point; opens SOURCE (O_PATH) and sets fs->source
+ * and fs->mountpoint. */
+int check_places(struct fs *fs, int *source_fd_out);
+
+/* Checks the directory of the catalog, and makes it if it is missing.  The
+ * caller frees *directory_out. */
+int check_catalog(struct fs *fs, int source_fd, char **directory_out);
+
+/* ---- serve.c ---- */
+
+/* Mounts, and serves requests until the filesystem is unmounted or a signal
+ * comes.  Returns the exit status of the program; not 0: after a message.  Takes
+ * source_fd. */
+int serve(struct fs *fs, int source_fd, const char *catalog_dir);
+
+/* ---- requests ---- */
 
 static inline struct fs *fs_of(fuse_req_t req)
 {

@@ -13,10 +13,8 @@
 
 #include "core/base/err.h"
 #include "core/base/notify.h"
-#include "fs/check.h"
 #include "fs/fs.h"
 #include "fs/log.h"
-#include "fs/serve.h"
 #include "fs/similar/similar.h"
 
 enum { EXIT_USAGE = 2 };

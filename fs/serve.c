@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fs/serve.h"
+#include "fs/fs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,6 @@
 #include "core/extract/client.h"
 #include "fs/inode/backing.h"
 #include "fs/inode/cred.h"
-#include "fs/fs.h"
 #include "fs/log.h"
 #include "fs/loop/loop.h"
 #include "fs/inode/mapped.h"

@@ -17,7 +17,7 @@
  * mount_find() tells in which kinfs mount a path is.  client_ask() sends one
  * JSON object to the file .query of its listings, or to a kin-share, and
  * client_next() reads the answer, an object a line, while it is made (their
- * form: fs/similar/query_file.h, core/share/ask.h).  To close the client in
+ * form: fs/similar/query_text.h, core/share/ask.h).  To close the client in
  * between ends the query; so does a signal that ends the program.
  *
  * A mount may be another user's, who can answer anything: no line is longer

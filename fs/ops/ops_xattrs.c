@@ -9,11 +9,10 @@
 
 #include "fs/inode/cred.h"
 #include "fs/ops/metadata_change.h"
-#include "fs/ops/xattr_derived.h"
+#include "fs/ops/xattr.h"
 #include "fs/inode/descriptor.h"
 #include "fs/inode/reopen.h"
 #include "fs/ops/reply.h"
-#include "fs/ops/xattr_query.h"
 #include "fs/similar/similar.h"
 
 #define CAPABILITY "security.capability"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fs/ops/xattr_derived.h"
+#include "fs/ops/xattr.h"
 
 #include <errno.h>
 #include <fuse_lowlevel.h>
@@ -16,7 +16,6 @@
 #include "fs/inode/inode.h"
 #include "fs/ops/behind.h"
 #include "fs/ops/reply.h"
-#include "fs/ops/xattr_query.h"
 
 #define PREFIX "user.kinfs."
 #define STATE PREFIX "state"

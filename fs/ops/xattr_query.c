@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fs/ops/xattr_query.h"
+#include "fs/ops/xattr.h"
 
 #include <errno.h>
 #include <fcntl.h>

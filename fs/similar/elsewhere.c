@@ -12,9 +12,7 @@
 #include "core/base/datagram.h"
 #include "core/base/json.h"
 #include "fs/fs.h"
-#include "fs/similar/listing.h"
-#include "fs/similar/listing_query.h"
-#include "fs/similar/node.h"
+#include "fs/similar/similar_impl.h"
 
 /*
  * The view .elsewhere of a file: its near-duplicates on other hosts, for the

@@ -8,9 +8,7 @@
 #include "core/base/buf.h"
 #include "core/base/text.h"
 #include "fs/fs.h"
-#include "fs/similar/listing.h"
-#include "fs/similar/listing_query.h"
-#include "fs/similar/node.h"
+#include "fs/similar/similar_impl.h"
 
 /*
  * The view .groups of a directory.  It has a directory for each group of the

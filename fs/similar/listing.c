@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fs/similar/listing.h"
+#include "fs/similar/similar_impl.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fs/similar/listing_query.h"
+#include "fs/similar/similar_impl.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -10,9 +10,7 @@
 #include "fs/inode/cred.h"
 #include "fs/inode/descriptor.h"
 #include "fs/inode/inode.h"
-#include "fs/ops/xattr_query.h"
-#include "fs/similar/listing.h"
-#include "fs/similar/node.h"
+#include "fs/ops/xattr.h"
 #include "fs/similar/similar.h"
 
 /* ---- replies ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fs/similar/node.h"
+#include "fs/similar/similar_impl.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,6 @@
 #include "fs/inode/descriptor.h"
 #include "fs/fs.h"
 #include "fs/inode/inode.h"
-#include "fs/similar/listing.h"
 
 uint64_t node_number_below(uint64_t parent, const char *name)
 {

@@ -15,12 +15,9 @@
 #include "fs/log.h"
 #include "fs/ops/lookup.h"
 #include "fs/ops/reply.h"
-#include "fs/similar/listing.h"
-#include "fs/similar/listing_query.h"
-#include "fs/similar/node.h"
-#include "fs/similar/query_file.h"
 #include "fs/similar/similar.h"
-#include "fs/ops/xattr_query.h"
+#include "fs/similar/similar_impl.h"
+#include "fs/ops/xattr.h"
 
 #define STATE "user.kinfs.state"
 

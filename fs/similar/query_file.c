@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fs/similar/query_file.h"
+#include "fs/similar/similar_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,8 +13,6 @@
 #include "fs/fs.h"
 #include "fs/inode/cred.h"
 #include "fs/ops/reply.h"
-#include "fs/similar/listing_query.h"
-#include "fs/similar/node.h"
 #include "fs/similar/query_text.h"
 
 #define QUERY_TEXT_MAX ((size_t)128 << 10)

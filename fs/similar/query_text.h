@@ -12,12 +12,89 @@
 #include "core/search/groups.h"
 #include "core/search/search.h"
 
+/*
+ * The file .query of the virtual tree: finds files that resemble a content,
+ * which need not be below SOURCE.
+ *
+ * Every open has a query and an answer of its own.  A program writes the query,
+ * a JSON object:
+ *
+ *   {"relation":"alike","size":N,"digests":{"sif":"...","xxh128":"..."}}
+ *
+ * with a name of index_relation_names (default: alike), the bytes of the
+ * content, and each digest in its text form; and in place of the mount's options
+ * "threshold", "share_min" and "limit" (of hits), if there are any.  "ignore":
+ * true leaves out pairs that the user ignores.  Then it reads the answer, an
+ * object a line, best files first:
+ *
+ *   {"score":97,"path":"docs/a"}
+ *   {"end":true,"cut":false,"complete":true}
+ *
+ * The path is relative to SOURCE; of one that is not UTF-8 there are the bytes
+ * as "path_hex".  With the relation all a line has "distinctive" and "reason",
+ * too, with shares "bytes".  cut: there are more files than the limit of the
+ * mount; not complete: a scan is running, or its files are still to be hashed.
+ * A write after that begins another query; one before it fails with EBUSY.
+ *
+ * A query for the groups of the tree (core/search/groups.h) is
+ *
+ *   {"relation":"groups","exact":true,"threshold":N,"min_size":N,
+ *    "within":[{"path":"docs"}, ...]}
+ *
+ * of which only the relation must be there; within: only files below these
+ * paths.  With "every":true no contents are compared: each is a group.  The
+ * answer is made while it is read, and has these lines:
+ *
+ *   {"progress":N}  N thousandths of the search are done; only for the owner
+ *                   of the mount and root, as others' files count in it
+ *   {"threshold":N,"groups":N}
+ *                   the threshold of the search, and what it found
+ *   {"group":0,"score":100,"size":N,"on_disk":N,"xxh128":"...","mtime_ns":N,
+ *    "nlink":1,"path":"docs/a"}
+ *                   a file; groups count from 0; the score is that with the
+ *                   head of the group, 100 for the head itself; on_disk: the
+ *                   bytes that it takes on disk; nlink: names that it has.
+ *                   With every, the first file of a content has "digests".
+ *   {"link":"docs/b"}
+ *                   another name of the file before; those that the caller
+ *                   does not see, or that are not below a path of within, are
+ *                   missing
+ *   {"end":true,"cut":false,"complete":true}
+ *
+ * Files of one content follow one another, and so do members of a group.
+ *
+ * A query for changes (core/changes/changes.h) is
+ *
+ *   {"relation":"changes","within":[{"path":"docs"}, ...]}
+ *
+ * Its answer has a line for each change that is committed after the first line
+ * was read, and ends with the mount:
+ *
+ *   {"watching":true}
+ *   {"path":"docs/a","event":"changed","size":N,"kept":97,"time_ns":N,
+ *    "merged":2}
+ *                   event: new, changed, moved, removed; kept: per cent of the
+ *                   earlier content that is left, where that is known; merged:
+ *                   further changes of the path that were not read in time;
+ *                   time_ns: when the last of them was committed
+ *   {"path":"old","event":"moved","directory":true,"from":"docs","time_ns":N}
+ *   {"end":true,"cut":false,"complete":true}
+ *
+ * A second query of the same user fails with EBUSY while there is one, and a
+ * read with ENOBUFS when CHANGES_MOST paths have not been read.
+ *
+ * If the file cannot be opened for writing, a program sends the query by
+ * ioctl(), see core/engine/query_ioctl.h.
+ *
+ * If the query is not valid, the read fails with EINVAL and the query is
+ * dropped.  If it is too long, the write fails with EFBIG.
+ */
 enum query_asked { QUERY_CONTENT, QUERY_GROUPS, QUERY_CHANGES };
 
 /* Nobody asks for more hits than these: they take memory of the daemon. */
 enum { QUERY_LIMIT_MAX = 4096 };
 
-/* A query written to .query, see query_file.h. */
+/* A query written to .query. */
 struct query_text {
 	enum query_asked kind;
 	/* QUERY_GROUPS; of QUERY_CHANGES only within; owned */

@@ -11,7 +11,7 @@
 #include "fs/fs.h"
 #include "fs/loop/protocol.h"
 #include "fs/ops/reply.h"
-#include "fs/similar/node.h"
+#include "fs/similar/similar_impl.h"
 
 bool similar_claims(const struct fs *fs, fuse_ino_t parent, const char *name)
 {

@@ -12,13 +12,13 @@ struct fs;
  * The virtual tree /.similar: one directory for each file of SOURCE, with a
  * link for each near-duplicate of the file.
  *
- * A node (node.h) stands for a path: a directory of SOURCE, a regular file,
+ * A node (node.c) stands for a path: a directory of SOURCE, a regular file,
  * which is a directory here, a view, or one of the links in them.  It lives
  * while the kernel counts lookups of it, while another node is below it, and
  * while it is open.  Its nodeid is its address with the lowest bit set.  A
- * listing (listing.h) has the entries of a directory at one moment for one
+ * listing (listing.c) has the entries of a directory at one moment for one
  * caller; it never changes.  A view is a row of a table in ops.c, which says how
- * its listing is made.  An open .query (query_file.h) has a query and its answer.
+ * its listing is made.  An open .query (query_file.c) has a query and its answer.
  *
  * opendir asks for a listing (listing_query.c): the request is parked, and a
  * job of the engine makes the listing, keeps it with its node and replies.

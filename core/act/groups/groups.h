@@ -25,7 +25,7 @@
  *
  * The life of a query.  groups_ask() asks the mount (core/client);
  * groups_next() reads lines while the daemon makes them (their
- * format: fs/similar/query_file.h), puts the files of a group together and
+ * format: fs/similar/query_text.h), puts the files of a group together and
  * applies what only concerns names (across, keep).  The group is freed by the
  * next call, so memory is bounded by the largest group.
  *

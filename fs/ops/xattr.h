@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef FS_OPS_XATTR_QUERY_H
-#define FS_OPS_XATTR_QUERY_H
+#ifndef FS_OPS_XATTR_H
+#define FS_OPS_XATTR_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,6 +15,8 @@ struct file_digests;
 struct fs;
 struct fuse_req;
 struct inode;
+
+/* ---- xattr_query.c ---- */
 
 /* The reply to a listxattr: the names of the real attributes, then those of the
  * digests. */
@@ -60,5 +62,19 @@ void xattr_query_digest(struct fuse_req *req, struct fs *fs,
  * attributes.  If there are no digests, the reply is these names. */
 void xattr_query_list(struct fuse_req *req, struct fs *fs, struct inode *inode,
 		      struct xattr_list *list);
+
+/* ---- xattr_derived.c ---- */
+
+/*
+ * Attributes that are not stored in the file: the digests and user.kinfs.*.
+ * Each function replies, at once or later from a thread of the engine.
+ */
+bool xattr_is_derived(const char *name);
+
+void xattr_derived_get(struct fuse_req *req, struct fs *fs, struct inode *inode,
+		       const char *name, size_t size);
+/* value NULL: the attribute is removed. */
+void xattr_derived_set(struct fuse_req *req, struct fs *fs, struct inode *inode,
+		       const char *name, const char *value, size_t size);
 
 #endif
