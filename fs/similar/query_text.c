@@ -12,19 +12,6 @@
 
 /* ---- a query about a content ---- */
 
-static int take_relation(struct query_text *q, const json_t *value)
-{
-	const char *name = json_string_value(value);
-	int i;
-
-	for (i = 0; name && i < INDEX_RELATIONS; i++)
-		if (!strcmp(name, index_relation_names[i])) {
-			q->rules.relation = (enum index_relation)i;
-			return 0;
-		}
-	return value ? -EINVAL : 0;
-}
-
 /* An sdhash is refused: it is compared with nothing, and long. */
 static int take_digests(struct query_text *q, json_t *texts)
 {
@@ -54,51 +41,41 @@ static int take_digests(struct query_text *q, json_t *texts)
 	return q->digests.set ? 0 : -EINVAL;
 }
 
-static int take_flag(const json_t *value, bool *out)
+static int take_content(struct query_text *q, json_t *object)
 {
-	*out = json_is_true(value);
-	return json_is_boolean(value) ? 0 : -EINVAL;
-}
+	json_int_t size, threshold = 0, share_min = 0, limit = 0;
+	const char *relation = index_relation_names[INDEX_ALIKE];
+	int ignore = false, i = 0;
+	json_t *digests;
 
-static int take_content(struct query_text *q, const json_t *object)
-{
-	static const char *const keys[] = { "relation",  "size",      "digests",
-					    "threshold", "share_min", "limit",
-					    "ignore" };
-	const json_t *ignore = json_object_get(object, "ignore");
-	uint64_t threshold = 0, limit = 0;
-	size_t known = 0, i;
-	int err = take_relation(q, json_object_get(object, "relation"));
-
-	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		known += json_object_get(object, keys[i]) != NULL;
-	if (!err && (!json_object_get(object, "size") ||
-		     json_object_size(object) != known))
-		err = -EINVAL;
-	if (!err)
-		err = json_get_number(object, "size", INT64_MAX,
-				      &q->digests.size);
-	if (!err)
-		err = json_get_number(object, "threshold", 100, &threshold);
-	if (!err)
-		err = json_get_number(object, "share_min", INT64_MAX,
-				      &q->rules.share_min);
-	if (!err && ignore)
-		err = take_flag(ignore, &q->ignore);
-	if (!err)
-		err = json_get_number(object, "limit", QUERY_LIMIT_MAX, &limit);
+	if (json_unpack(object, "{s?s, s:I, s:o, s?I, s?I, s?I, s?b !}",
+			"relation", &relation, "size", &size, "digests",
+			&digests, "threshold", &threshold, "share_min",
+			&share_min, "limit", &limit, "ignore", &ignore))
+		return -EINVAL;
+	while (i < INDEX_RELATIONS && strcmp(relation, index_relation_names[i]))
+		i++;
+	if (i == INDEX_RELATIONS || size < 0 || threshold < 0 ||
+	    threshold > 100 || share_min < 0 || limit < 0 ||
+	    limit > QUERY_LIMIT_MAX)
+		return -EINVAL;
+	q->digests.size = (uint64_t)size;
+	q->rules.relation = (enum index_relation)i;
 	q->rules.threshold = (int)threshold;
-	q->limit = limit;
-	return err ? err : take_digests(q, json_object_get(object, "digests"));
+	q->rules.share_min = (uint64_t)share_min;
+	q->limit = (size_t)limit;
+	q->ignore = ignore;
+	return take_digests(q, digests);
 }
 
 /* ---- a query for groups ---- */
 
+/* NULL: all paths. */
 static int take_within(struct search_paths *paths, const json_t *array)
 {
 	const json_t *item;
 	size_t i;
-	int err = json_is_array(array) ? 0 : -EINVAL;
+	int err = !array || json_is_array(array) ? 0 : -EINVAL;
 
 	for (i = 0; i < json_array_size(array) && !err; i++) {
 		char *path = NULL;
@@ -115,48 +92,38 @@ static int take_within(struct search_paths *paths, const json_t *array)
 
 static int take_groups(struct query_text *q, json_t *object)
 {
-	uint64_t threshold = 1;
-	const char *key;
-	json_t *value;
-	int err = 0;
+	json_int_t threshold = 1, min_size = 0;
+	int exact = false, every = false;
+	json_t *within = NULL;
+	const char *relation;
 
 	q->kind = QUERY_GROUPS;
-	json_object_foreach(object, key, value)
-	{
-		if (!strcmp(key, "relation"))
-			continue;
-		err = json_is_boolean(value) ? 0 : -EINVAL;
-		if (!strcmp(key, "exact"))
-			q->groups.rules.exact = json_is_true(value);
-		else if (!strcmp(key, "every"))
-			q->groups.rules.every = json_is_true(value);
-		else if (!strcmp(key, "within"))
-			err = take_within(&q->groups.within, value);
-		else if (!strcmp(key, "min_size"))
-			err = json_get_number(object, key, INT64_MAX,
-					      &q->groups.min_size);
-		else if (!strcmp(key, "threshold"))
-			err = json_get_number(object, key, 100, &threshold);
-		else
-			err = -EINVAL;
-		if (err || !threshold)
-			return err ? err : -EINVAL;
-	}
+	if (json_unpack(object, "{s:s, s?b, s?b, s?o, s?I, s?I !}", "relation",
+			&relation, "exact", &exact, "every", &every, "within",
+			&within, "min_size", &min_size, "threshold",
+			&threshold) ||
+	    threshold < 1 || threshold > 100 || min_size < 0)
+		return -EINVAL;
+	q->groups.rules.exact = exact;
+	q->groups.rules.every = every;
+	q->groups.min_size = (uint64_t)min_size;
 	if (json_object_get(object, "threshold"))
 		q->groups.rules.threshold = (int)threshold;
-	return 0;
+	return take_within(&q->groups.within, within);
 }
 
 /* ---- a query for changes ---- */
 
-static int take_changes(struct query_text *q, const json_t *object)
+static int take_changes(struct query_text *q, json_t *object)
 {
-	const json_t *within = json_object_get(object, "within");
+	json_t *within = NULL;
+	const char *relation;
 
 	q->kind = QUERY_CHANGES;
-	if (json_object_size(object) != (within ? 2 : 1))
+	if (json_unpack(object, "{s:s, s?o !}", "relation", &relation, "within",
+			&within))
 		return -EINVAL;
-	return within ? take_within(&q->groups.within, within) : 0;
+	return take_within(&q->groups.within, within);
 }
 
 /* ---- a query ---- */
