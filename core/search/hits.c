@@ -59,36 +59,25 @@ static bool is_unchanged(struct probe *p, const struct stat *st)
 
 /* ---- by paths, which the caller must be able to open ---- */
 
-/* Opens the file if the path is visible and leads to it; else -1. */
-static int open_visible(struct search_query *q, const struct file_key *key,
-			const char *path, struct stat *st_out)
-{
-	int fd;
-
-	if (!path_is_within(q, path) || !path_is_visible(q, path))
-		return -1;
-	fd = file_open_beneath(q->context->source->fd, path, O_PATH);
-	if (fd < 0)
-		return -1;
-	if (file_identify(q->context->source, fd, key, st_out))
-		return fd;
-	close(fd);
-	return -1;
-}
-
 static bool path_leads_there(struct search_query *q, struct probe *p,
 			     const char *path)
 {
+	const struct source *source = q->context->source;
+	bool leads = false;
 	struct stat st;
-	int fd = open_visible(q, p->key, path, &st);
-	bool leads;
+	int fd;
 
+	if (!path_is_within(q, path) || !path_is_visible(q, path))
+		return false;
+	fd = file_open_beneath(source->fd, path, O_PATH);
 	if (fd < 0)
 		return false;
-	p->stale = !is_unchanged(p, &st);
-	leads = caller_can_read(q->caller, fd);
-	p->missed |= leads && p->stale;
-	leads = leads && !p->stale;
+	if (file_identify(source, fd, p->key, &st)) {
+		p->stale = !is_unchanged(p, &st);
+		leads = caller_can_read(q->caller, fd);
+		p->missed |= leads && p->stale;
+		leads = leads && !p->stale;
+	}
 	close(fd);
 	return leads;
 }
@@ -248,29 +237,16 @@ bool copy_is_visible(struct search_query *q, const struct file_key *key,
 /* ---- files that are still to be hashed ---- */
 
 /* 1: the file counts as missing in the caller's answer; else 0. */
-static int is_missing(struct search_query *q, const struct file_key *key)
+static int is_missing(struct search_query *q, const struct file_key *key,
+		      const struct file_record *rec)
 {
-	const struct search_context *context = q->context;
-	struct catalog_walk *walk;
-	const char *path;
-	struct stat st;
-	bool missing = false;
-	int err, fd;
+	struct probe p = { .key = key, .rec = *rec };
+	int err;
 
-	if (queue_is_recent(context->hasher->context.queue, key))
+	if (queue_is_recent(q->context->hasher->context.queue, key))
 		return 0;
-	err = catalog_paths_begin(q->txn, &context->source->root, key, &walk);
-	if (err)
-		return err;
-	while (!missing && (err = catalog_paths_next(walk, &path)) == 1) {
-		fd = open_visible(q, key, path, &st);
-		if (fd < 0)
-			continue;
-		missing = caller_can_read(q->caller, fd);
-		close(fd);
-	}
-	catalog_walk_end(walk);
-	return err < 0 ? err : missing;
+	err = add_names(q, &p, false);
+	return err < 0 ? err : p.found || p.missed;
 }
 
 /* 1: the text of a document that the caller can read is still to be made. */
@@ -302,7 +278,7 @@ int hits_settle_incomplete(struct search_query *q)
 			err = catalog_pending_next(q->txn, &key, &key, &rec);
 		query_count_work(q, 1);
 		if (!err)
-			err = is_missing(q, &key) ?: q->err;
+			err = is_missing(q, &key, &rec) ?: q->err;
 	}
 	if (err == -ENOENT)
 		err = has_pending_text(q);

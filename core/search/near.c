@@ -13,6 +13,66 @@
  * (hits.c).
  */
 
+/* ---- contents that are alike by the texts of documents ---- */
+
+int text_of_content(struct search_query *q, uint32_t content, uint32_t *out)
+{
+	struct content_text text = { 0 };
+	int err = -ENOENT;
+
+	if (q->context->texts && content)
+		err = catalog_text_get(q->txn, content, &text);
+	*out = text.sketch;
+	return err == -ENOENT ? 0 : err;
+}
+
+int text_get_content(struct search_query *q, uint32_t id, uint32_t *out,
+		     bool *is_text_out)
+{
+	int err = catalog_text_owner(q->txn, id, out);
+
+	if (is_text_out)
+		*is_text_out = !err;
+	if (err == -ENOENT) {
+		*out = id;
+		return 0;
+	}
+	return !err && !q->context->texts ? -ENOENT : err;
+}
+
+/* Makes matches of ids to matches of contents, each once, by its best verdict,
+ * without q->self_content; best first.  Those with verdict.by_text were found by
+ * the text of the content that is searched for, if it has one.  Two documents are
+ * as alike as their texts are, whatever their bytes say: those of two small .docx
+ * of one program are mostly its style sheets. */
+static int text_merge_matches(struct search_query *q, bool has_text,
+			      struct index_match *matches, size_t *count)
+{
+	size_t kept = 0, i;
+	uint32_t text;
+	bool is_text;
+	int err;
+
+	for (i = 0; i < *count; i++) {
+		struct index_match m = matches[i];
+
+		err = text_get_content(q, m.content, &m.content, &is_text);
+		if (err == -ENOENT || m.content == q->self_content)
+			continue;
+		text = is_text;
+		if (!err && has_text && !is_text)
+			err = text_of_content(q, m.content, &text);
+		if (err)
+			return err;
+		if (has_text && text && !(is_text && m.verdict.by_text))
+			continue;
+		m.verdict.by_text |= is_text;
+		matches[kept++] = m;
+	}
+	*count = index_matches_merge(matches, kept);
+	return 0;
+}
+
 /* ---- contents ---- */
 
 int query_fetch_sketch(void *query, uint32_t content, struct sketch *out)

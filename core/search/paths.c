@@ -34,8 +34,10 @@ bool file_identify(const struct source *source, int fd,
 
 /* ---- the calling thread ---- */
 
-bool directory_is_open(const struct source *source, const char *path,
-		       struct file_key *key_out)
+/* Whether the path is that of a directory, and with mode the calling thread has
+ * these rights on it. */
+static bool directory_at(const struct source *source, const char *path,
+			 int mode, struct file_key *key_out)
 {
 	int fd = file_open_beneath(source->fd, path, O_PATH | O_DIRECTORY);
 	struct stat st;
@@ -44,11 +46,17 @@ bool directory_is_open(const struct source *source, const char *path,
 	if (fd < 0)
 		return false;
 	opens = !fstat(fd, &st) &&
-		!faccessat(fd, "", R_OK | X_OK, AT_EMPTY_PATH | AT_EACCESS);
+		(!mode || !faccessat(fd, "", mode, AT_EMPTY_PATH | AT_EACCESS));
 	if (opens && key_out)
 		source_get_key(source, fd, &st, key_out);
 	close(fd);
 	return opens;
+}
+
+bool directory_is_open(const struct source *source, const char *path,
+		       struct file_key *key_out)
+{
+	return directory_at(source, path, R_OK | X_OK, key_out);
 }
 
 /* Ends path at its last '/'; false when it has none. */
@@ -241,27 +249,11 @@ int directory_path(struct search_query *q, const struct file_key *key,
 	return err < 0 ? err : !err ? -ENOENT : *out ? 0 : -ENOMEM;
 }
 
-static bool leads_to(const struct source *source, const char *path,
-		     const struct file_key *key)
-{
-	int fd = file_open_beneath(source->fd, path, O_PATH | O_DIRECTORY);
-	struct file_key found;
-	struct stat st;
-	bool leads;
-
-	if (fd < 0)
-		return false;
-	leads = !fstat(fd, &st);
-	if (leads)
-		source_get_key(source, fd, &st, &found);
-	close(fd);
-	return leads && file_key_equal(&found, key);
-}
-
 int directory_find(struct search_query *q, const struct file_key *key,
 		   const char **path_out)
 {
 	/* Inode numbers of directories often have large steps. */
+	struct file_key found;
 	struct known_directory *d =
 		&q->job->slot
 			 ->known[XXH3_64bits(&key->inode, sizeof(key->inode)) %
@@ -285,7 +277,9 @@ int directory_find(struct search_query *q, const struct file_key *key,
 		trusted = false;
 	}
 	if (!trusted) {
-		d->there = leads_to(q->context->source, d->path, key);
+		d->there =
+			directory_at(q->context->source, d->path, 0, &found) &&
+			file_key_equal(&found, key);
 		d->verified_ns = q->turn_ns;
 	}
 	*path_out = d->path;

@@ -228,7 +228,7 @@ int content_has_hit(struct search_query *q, uint32_t content);
  * (index_visibility.is_visible); arg is the query. */
 bool content_is_visible(void *arg, uint32_t content);
 
-/* ---- texts.c: contents are alike by the texts of documents, too ---- */
+/* ---- near.c ---- */
 
 /* The id of the sketch of the content's text; 0: it has none. */
 int text_of_content(struct search_query *q, uint32_t content, uint32_t *out);
@@ -237,16 +237,6 @@ int text_of_content(struct search_query *q, uint32_t content, uint32_t *out);
  * whose text it is.  is_text_out may be NULL.  -ENOENT: it does not count. */
 int text_get_content(struct search_query *q, uint32_t id, uint32_t *out,
 		     bool *is_text_out);
-
-/* Makes matches of ids to matches of contents, each once, by its best verdict,
- * without q->self_content; best first.  Those with verdict.by_text were found by
- * the text of the content that is searched for, if it has one.  Two documents are
- * as alike as their texts are, whatever their bytes say: those of two small .docx
- * of one program are mostly its style sheets. */
-int text_merge_matches(struct search_query *q, bool has_text,
-		       struct index_match *matches, size_t *count);
-
-/* ---- near.c ---- */
 
 /* Reads a sketch for the index (index_store.sketch); arg is the query. */
 int query_fetch_sketch(void *query, uint32_t content, struct sketch *out);

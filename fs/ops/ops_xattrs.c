@@ -2,6 +2,7 @@
 #include "fs/ops/ops.h"
 
 #include <errno.h>
+#include <linux/limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,30 +84,19 @@ void ops_getxattr(fuse_req_t req, fuse_ino_t node, const char *name,
 static int lower_list(struct fs *fs, struct inode *inode, char **names_out,
 		      size_t *len_out)
 {
-	int fd = inode_fd(fs, inode), err;
-	char *names = NULL;
+	char *names = malloc(XATTR_LIST_MAX);
+	int fd = inode_fd(fs, inode), err = fd < 0 ? fd : 0;
 	struct fd_path path;
-	ssize_t len;
+	ssize_t len = 0;
 
-	if (fd < 0)
-		return fd;
-	fd_path_make(fd, &path);
-	do {
-		free(names);
-		names = NULL;
-		len = listxattr(path.text, NULL, 0);
-		if (len < 0)
-			break;
-		names = malloc((size_t)len + 1);
-		if (!names) {
-			errno = ENOMEM;
-			len = -1;
-			break;
-		}
-		len = len ? listxattr(path.text, names, (size_t)len) : 0;
-	} while (len < 0 && errno == ERANGE); /* it has grown meanwhile */
-	err = len < 0 ? -errno : 0;
+	if (!err && names) {
+		fd_path_make(fd, &path);
+		len = listxattr(path.text, names, XATTR_LIST_MAX);
+		err = len < 0 ? -errno : 0;
+	}
 	inode_fd_close(inode, fd);
+	if (!names)
+		err = -ENOMEM;
 	if (err) {
 		free(names);
 		return err;
