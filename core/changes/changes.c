@@ -101,7 +101,6 @@ static void watcher_free(struct changes_watcher *w)
 
 	while ((p = list_take(w)))
 		pending_free(p);
-	(void)pthread_mutex_destroy(&w->wake_lock);
 	search_paths_release(&w->within);
 	credentials_release(&w->caller.credentials);
 	free(w);
@@ -116,15 +115,25 @@ static enum change_kind kind_of(unsigned is)
 	return is & IS_NEW ? CHANGE_NEW : CHANGE_MOVED;
 }
 
-int changes_take(struct changes_watcher *w, struct content_change *out)
+/* Why there will be no more changes; 0: there will.  Under the lock. */
+static int reason_of_end(const struct changes_watcher *w)
+{
+	const struct changes *c = w->changes;
+
+	return w->cancelled || (c->stopped && !c->started) ? -ECANCELED :
+							     w->err;
+}
+
+int changes_take(struct changes_watcher *w, bool waits,
+		 struct content_change *out)
 {
 	struct changes *c = w->changes;
 	struct pending_change *p;
 	int err;
 
 	pthread_mutex_lock(&c->lock);
-	p = list_take(w);
-	err = c->stopped ? -ECANCELED : w->err;
+	while (!(p = list_take(w)) && !(err = reason_of_end(w)) && waits)
+		pthread_cond_wait(&c->told, &c->lock);
 	pthread_mutex_unlock(&c->lock);
 	if (!p)
 		return err;
@@ -178,6 +187,7 @@ static void tell(struct changes *c, struct changes_watcher *w,
 			pending_free(p);
 	}
 	w->err = err;
+	pthread_cond_broadcast(&c->told);
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -196,15 +206,6 @@ static void drop_ended(struct changes *c)
 	}
 }
 
-/* wake_lock is held around wake(), so that none begins behind changes_end(). */
-static void wake_up(struct changes_watcher *w)
-{
-	pthread_mutex_lock(&w->wake_lock);
-	if (w->wake)
-		w->wake(w->arg);
-	pthread_mutex_unlock(&w->wake_lock);
-}
-
 /* Only this thread removes watchers, and new ones come first, so the list can
  * be walked while the lock is released. */
 static void work_unlocked(struct changes *c, struct changes_batch *b)
@@ -212,27 +213,21 @@ static void work_unlocked(struct changes *c, struct changes_batch *b)
 	struct changes_watcher *w = c->first;
 
 	pthread_mutex_unlock(&c->lock);
-	for (; w; w = w->next) {
+	for (; w; w = w->next)
 		tell(c, w, b);
-		wake_up(w);
-	}
 	batch_free(b);
 	pthread_mutex_lock(&c->lock);
 }
 
-/* Events were lost, so all watches end. */
-static void end_unlocked(struct changes *c)
+/* Events were lost, so all watches end.  Under the lock. */
+static void end_all(struct changes *c)
 {
-	struct changes_watcher *w = c->first;
+	struct changes_watcher *w;
 
 	c->lost = false;
-	for (; w; w = w->next)
+	for (w = c->first; w; w = w->next)
 		w->err = -ENOMEM;
-	w = c->first;
-	pthread_mutex_unlock(&c->lock);
-	for (; w; w = w->next)
-		wake_up(w);
-	pthread_mutex_lock(&c->lock);
+	pthread_cond_broadcast(&c->told);
 }
 
 static void *changes_run(void *arg)
@@ -245,7 +240,7 @@ static void *changes_run(void *arg)
 	while (!c->stopped || c->batches) {
 		drop_ended(c);
 		if (c->lost)
-			end_unlocked(c);
+			end_all(c);
 		b = c->batches;
 		if (!b) {
 			pthread_cond_wait(&c->work, &c->lock);
@@ -303,8 +298,7 @@ static int start_locked(struct changes *c)
 }
 
 int changes_watch(struct changes *c, const struct search_caller *caller,
-		  struct search_paths *within, void (*wake)(void *arg),
-		  void *arg, struct changes_watcher **out)
+		  struct search_paths *within, struct changes_watcher **out)
 {
 	struct changes_watcher *w = calloc(1, sizeof(*w));
 	int err = w ? search_caller_copy(caller, &w->caller) : -ENOMEM;
@@ -314,9 +308,6 @@ int changes_watch(struct changes *c, const struct search_caller *caller,
 		return err;
 	}
 	w->changes = c;
-	w->wake = wake;
-	w->arg = arg;
-	pthread_mutex_init(&w->wake_lock, NULL);
 	pthread_mutex_lock(&c->lock);
 	err = is_watching(c, caller->credentials.uid) ? -EBUSY :
 							start_locked(c);
@@ -334,17 +325,18 @@ int changes_watch(struct changes *c, const struct search_caller *caller,
 	return err;
 }
 
+void changes_cancel(struct changes_watcher *w)
+{
+	pthread_mutex_lock(&w->changes->lock);
+	w->cancelled = true;
+	pthread_cond_broadcast(&w->changes->told);
+	pthread_mutex_unlock(&w->changes->lock);
+}
+
 void changes_end(struct changes_watcher *w)
 {
 	struct changes *c = w->changes;
 
-	if (!c) {
-		watcher_free(w);
-		return;
-	}
-	pthread_mutex_lock(&w->wake_lock);
-	w->wake = NULL;
-	pthread_mutex_unlock(&w->wake_lock);
 	pthread_mutex_lock(&c->lock);
 	w->ended = true;
 	atomic_fetch_sub(&c->watching, 1);
@@ -360,37 +352,38 @@ int changes_init(struct changes *c, const struct source *source,
 	c->last = &c->batches;
 	(void)pthread_mutex_init(&c->lock, NULL);
 	(void)pthread_cond_init(&c->work, NULL);
+	(void)pthread_cond_init(&c->told, NULL);
 	return credentials_own(&c->own);
 }
 
 void changes_stop(struct changes *c)
 {
-	struct changes_watcher *w;
+	bool started;
 
 	pthread_mutex_lock(&c->lock);
 	c->stopped = true;
+	started = c->started;
 	pthread_cond_signal(&c->work);
 	pthread_mutex_unlock(&c->lock);
-	if (c->started)
+	if (started)
 		pthread_join(c->thread, NULL);
+	pthread_mutex_lock(&c->lock);
 	c->started = false;
-	for (w = c->first; w; w = w->next)
-		wake_up(w);
+	pthread_cond_broadcast(&c->told);
+	pthread_mutex_unlock(&c->lock);
 }
 
 void changes_release(struct changes *c)
 {
 	struct changes_batch *b;
-	struct changes_watcher *w;
 
 	while ((b = c->batches)) {
 		c->batches = b->next;
 		batch_free(b);
 	}
 	drop_ended(c);
-	for (w = c->first; w; w = w->next)
-		w->changes = NULL;
 	credentials_release(&c->own);
 	pthread_cond_destroy(&c->work);
+	pthread_cond_destroy(&c->told);
 	pthread_mutex_destroy(&c->lock);
 }

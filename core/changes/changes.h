@@ -34,7 +34,7 @@
  * another one is new to it, and only a file that was changed in place is
  * changed.
  *
- * The lock is held for a few instructions; wake() is called without it.
+ * The lock is held for a few instructions.
  */
 #define CHANGES_MOST (1 << 18)
 
@@ -62,7 +62,8 @@ struct changes {
 	struct credentials own; /* of the process; constant */
 	atomic_uint watching;   /* watchers that have not ended */
 	pthread_mutex_t lock;   /* everything below */
-	pthread_cond_t work;
+	pthread_cond_t work;    /* of the thread */
+	pthread_cond_t told;    /* of the watchers */
 	struct changes_watcher *first;
 	struct changes_batch *batches, **last;
 	pthread_t thread;
@@ -85,18 +86,19 @@ static inline bool changes_are_watched(struct changes *c)
 void changes_post(struct changes *c, struct catalog_changes *from);
 
 /* within: only what is below these paths; empty: all; taken on success.
- * wake() is called when there is something to take.  -EBUSY: the user watches
- * already. */
+ * -EBUSY: the user watches already. */
 int changes_watch(struct changes *c, const struct search_caller *caller,
-		  struct search_paths *within, void (*wake)(void *arg),
-		  void *arg, struct changes_watcher **out);
+		  struct search_paths *within, struct changes_watcher **out);
 
 /* 1: *out is the next change, whose paths the caller frees; 0: there is none
- * now; a negative errno: the watch has ended. */
-int changes_take(struct changes_watcher *w, struct content_change *out);
+ * now, and waits is false; a negative errno: the watch has ended. */
+int changes_take(struct changes_watcher *w, bool waits,
+		 struct content_change *out);
 
-/* No wake() begins after this call.  Any thread but one in wake(); also after
- * changes_release(), unlike the others. */
+/* Ends a wait in changes_take(), with -ECANCELED. */
+void changes_cancel(struct changes_watcher *w);
+
+/* Before changes_release(). */
 void changes_end(struct changes_watcher *w);
 
 #endif

@@ -33,18 +33,15 @@ struct pending_change {
 };
 
 struct changes_watcher {
-	struct changes *changes;     /* NULL: released */
-	struct search_caller caller; /* these two are constant; owned */
+	struct changes *changes;     /* these three are constant */
+	struct search_caller caller; /* owned, as the next */
 	struct search_paths within;
-	pthread_mutex_t wake_lock; /* of the next two; held during wake() */
-	void (*wake)(void *arg);
-	void *arg;
 	/* Under the lock of struct changes. */
 	struct changes_watcher *next;
 	struct pending_change *first_change, *last;
 	void *by_path; /* the same, see tsearch(3) */
 	size_t count;
-	bool ended;
+	bool cancelled, ended;
 	int err; /* why it ends */
 };
 

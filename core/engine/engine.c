@@ -322,10 +322,10 @@ int engine_text(struct engine *e, int fd, struct content_text *out)
 /* ---- changes and control ---- */
 
 int engine_watch_changes(struct engine *e, const struct search_caller *caller,
-			 struct search_paths *within, void (*wake)(void *arg),
-			 void *arg, struct changes_watcher **out)
+			 struct search_paths *within,
+			 struct changes_watcher **out)
 {
-	return changes_watch(&e->changes, caller, within, wake, arg, out);
+	return changes_watch(&e->changes, caller, within, out);
 }
 
 bool engine_doubts_times(const struct engine *e)

@@ -242,8 +242,8 @@ struct searcher *engine_searcher(struct engine *e);
 
 /* Tells the caller which contents change; see core/changes/changes.h. */
 int engine_watch_changes(struct engine *e, const struct search_caller *caller,
-			 struct search_paths *within, void (*wake)(void *arg),
-			 void *arg, struct changes_watcher **out);
+			 struct search_paths *within,
+			 struct changes_watcher **out);
 
 /* ---- state and control ---- */
 

@@ -68,11 +68,6 @@ static const struct similar_view *find_view(const struct similar_node *parent,
 	return NULL;
 }
 
-static bool is_query(const struct similar_node *n)
-{
-	return n->view && !n->view->list;
-}
-
 /* Whether names below the node are looked up in a listing. */
 static bool is_listed(const struct similar_node *n)
 {
@@ -242,50 +237,12 @@ static void read_link(fuse_req_t req, fuse_ino_t id)
 
 static void open_file(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
 {
-	if (is_query(node_at(id)))
+	const struct similar_view *view = node_at(id)->view;
+
+	if (view && !view->list)
 		query_open(req, fs_of(req), fi);
 	else
-		reply_error(req, node_at(id)->view ? -EISDIR : -ELOOP);
-}
-
-static void read_file(fuse_req_t req, fuse_ino_t id, size_t size, off_t off,
-		      struct fuse_file_info *fi)
-{
-	(void)off;
-	if (is_query(node_at(id)))
-		query_read(req, size, fi);
-	else
-		reply_error(req, -EBADF);
-}
-
-static void write_file(fuse_req_t req, fuse_ino_t id, struct fuse_bufvec *in,
-		       off_t off, struct fuse_file_info *fi)
-{
-	(void)off;
-	if (is_query(node_at(id)))
-		query_write(req, in, fi);
-	else
-		reply_error(req, -EBADF);
-}
-
-static void handle_ioctl(fuse_req_t req, fuse_ino_t id, unsigned command,
-			 void *arg, struct fuse_file_info *fi, unsigned flags,
-			 const void *in, size_t in_size, size_t out_size)
-{
-	(void)arg;
-	(void)flags;
-	(void)out_size;
-	if (!is_query(node_at(id)) ||
-	    !query_ioctl(req, command, in, in_size, fi))
-		reply_error(req, -ENOTTY);
-}
-
-static void release_file(fuse_req_t req, fuse_ino_t id,
-			 struct fuse_file_info *fi)
-{
-	if (is_query(node_at(id)))
-		query_release(fs_of(req), fi);
-	reply_error(req, 0);
+		reply_error(req, view ? -EISDIR : -ELOOP);
 }
 
 static void open_directory(fuse_req_t req, fuse_ino_t id,
@@ -468,10 +425,10 @@ const struct fuse_lowlevel_ops similar_ops = {
 #endif
 	.readlink = read_link,
 	.open = open_file,
-	.read = read_file,
-	.write_buf = write_file,
-	.ioctl = handle_ioctl,
-	.release = release_file,
+	.read = query_read,
+	.write_buf = query_write,
+	.ioctl = query_ioctl,
+	.release = query_release,
 	.opendir = open_directory,
 	.readdir = read_directory,
 	.readdirplus = read_directory_plus,

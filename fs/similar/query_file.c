@@ -43,14 +43,14 @@ struct query_file {
 	atomic_uint refs;
 	atomic_bool cancelled; /* the file was closed, or the mount ends */
 	pthread_mutex_t lock;  /* everything below */
-	pthread_cond_t wake;   /* of the job: a read, a change, or cancelled */
+	pthread_cond_t wake;   /* of the job: a read, or cancelled */
 	struct buf query;
-	bool asked;                /* there was a job for the query */
-	bool busy;                 /* it has not ended */
-	struct buf text;           /* that was made and not yet read */
-	int err;                   /* returned to the reader after text */
-	struct query_read *reader; /* owned; NULL: no read waits */
-	bool changed;              /* there may be a change to take */
+	bool asked;                      /* there was a job for the query */
+	bool busy;                       /* it has not ended */
+	struct buf text;                 /* that was made and not yet read */
+	int err;                         /* returned to the reader after text */
+	struct query_read *reader;       /* owned; NULL: no read waits */
+	struct changes_watcher *watcher; /* of a job that takes changes */
 };
 
 static void query_unref(struct query_file *q)
@@ -109,7 +109,7 @@ static void reply_read(struct query_read *r)
 /* ---- the job ---- */
 
 /* Gives what was made to the reader, and waits while there are that many bytes to
- * be read.  -ECANCELED. */
+ * be read; with 0, until a read waits for more.  -ECANCELED. */
 static int hand_out(struct query_file *q, struct buf *made, size_t ahead)
 {
 	struct query_read *r;
@@ -122,7 +122,8 @@ static int hand_out(struct query_file *q, struct buf *made, size_t ahead)
 	pthread_mutex_unlock(&q->lock);
 	reply_read(r);
 	pthread_mutex_lock(&q->lock);
-	while (q->text.len >= ahead && !atomic_load(&q->cancelled))
+	while ((ahead ? q->text.len >= ahead : !q->reader) &&
+	       !atomic_load(&q->cancelled))
 		pthread_cond_wait(&q->wake, &q->lock);
 	pthread_mutex_unlock(&q->lock);
 	return err ? err : atomic_load(&q->cancelled) ? -ECANCELED : 0;
@@ -200,24 +201,10 @@ static int answer_groups(struct query_file *q, struct search_job *job,
 	return err;
 }
 
-static void on_change(void *arg)
-{
-	struct query_file *q = arg;
-
-	pthread_mutex_lock(&q->lock);
-	q->changed = true;
-	pthread_cond_signal(&q->wake);
-	pthread_mutex_unlock(&q->lock);
-}
-
-/* Waits until there are changes, and a read that waits for them: what is not
- * read stays with the watcher, which merges it. */
-static void wait_for_change(struct query_file *q)
+static void set_watcher(struct query_file *q, struct changes_watcher *watcher)
 {
 	pthread_mutex_lock(&q->lock);
-	while (!(q->changed && q->reader) && !atomic_load(&q->cancelled))
-		pthread_cond_wait(&q->wake, &q->lock);
-	q->changed = false;
+	q->watcher = watcher;
 	pthread_mutex_unlock(&q->lock);
 }
 
@@ -226,27 +213,28 @@ static int answer_changes(struct query_file *q, struct query_text *query,
 {
 	struct changes_watcher *watcher;
 	struct content_change change;
-	int got = 0;
-	int err = engine_watch_changes(q->fs->engine, &q->caller,
-				       &query->groups.within, on_change, q,
-				       &watcher);
+	int got, err = engine_watch_changes(q->fs->engine, &q->caller,
+					    &query->groups.within, &watcher);
 
 	if (err)
 		return err;
+	set_watcher(q, watcher);
 	err = buf_append_text(out, "{\"watching\":true}\n");
-	while (!err && !(err = hand_out(q, out, 1))) {
-		wait_for_change(q);
-		while (!err && out->len < CHANGES_AHEAD &&
-		       (got = changes_take(watcher, &change)) == 1) {
+	/* What is not read stays with the watcher, which merges it. */
+	while (!err && !(err = hand_out(q, out, 0))) {
+		got = changes_take(watcher, true, &change);
+		while (!err && got == 1) {
 			err = query_text_add_change(&change, out);
 			free(change.path);
 			free(change.from);
+			got = err || out->len >= CHANGES_AHEAD ?
+				      0 :
+				      changes_take(watcher, false, &change);
 		}
-		if (got == 1)
-			on_change(q);
-		else if (!err)
+		if (!err)
 			err = got;
 	}
+	set_watcher(q, NULL);
 	changes_end(watcher);
 	return err == -ECANCELED ? query_text_add_end(false, false, out) : err;
 }
@@ -305,6 +293,10 @@ static void query_closed(struct fs *fs, struct opened *o)
 	share_give(&fs->similar->queries, q->caller.credentials.uid);
 	pthread_mutex_unlock(&fs->similar->lock);
 	query_cancel(o);
+	pthread_mutex_lock(&q->lock);
+	if (q->watcher)
+		changes_cancel(q->watcher);
+	pthread_mutex_unlock(&q->lock);
 	query_unref(q);
 }
 
@@ -345,9 +337,11 @@ void query_open(fuse_req_t req, struct fs *fs, struct fuse_file_info *fi)
 		opened_close(fs, &q->opened);
 }
 
-void query_release(struct fs *fs, const struct fuse_file_info *fi)
+void query_release(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
 {
-	opened_close(fs, &query_of(fi)->opened);
+	(void)id;
+	opened_close(fs_of(req), &query_of(fi)->opened);
+	reply_error(req, 0);
 }
 
 /*
@@ -379,14 +373,16 @@ static int append_text(struct query_file *q, const char *text, size_t len)
 	return err;
 }
 
-void query_write(fuse_req_t req, struct fuse_bufvec *in,
-		 const struct fuse_file_info *fi)
+void query_write(fuse_req_t req, fuse_ino_t id, struct fuse_bufvec *in,
+		 off_t off, struct fuse_file_info *fi)
 {
 	size_t size = fuse_buf_size(in);
 	struct fuse_bufvec copy = FUSE_BUFVEC_INIT(size);
 	ssize_t len = -EFBIG;
 	int err;
 
+	(void)id;
+	(void)off;
 	if (!is_opener(req, query_of(fi))) {
 		reply_error(req, -EACCES);
 		return;
@@ -405,22 +401,24 @@ void query_write(fuse_req_t req, struct fuse_bufvec *in,
 		fuse_reply_write(req, (size_t)len);
 }
 
-bool query_ioctl(fuse_req_t req, unsigned command, const void *in,
-		 size_t in_size, const struct fuse_file_info *fi)
+void query_ioctl(fuse_req_t req, fuse_ino_t id, unsigned command, void *arg,
+		 struct fuse_file_info *fi, unsigned flags, const void *in,
+		 size_t in_size, size_t out_size)
 {
-	int err;
+	int err = -ENOTTY;
 
-	if (in_size > QUERY_PIECE_MAX ||
-	    command != (unsigned)QUERY_IOCTL(in_size))
-		return false;
-	err = is_opener(req, query_of(fi)) ?
-		      append_text(query_of(fi), in, in_size) :
-		      -EACCES;
+	(void)id;
+	(void)arg;
+	(void)out_size;
+	if (!(flags & FUSE_IOCTL_DIR) && in_size <= QUERY_PIECE_MAX &&
+	    command == (unsigned)QUERY_IOCTL(in_size))
+		err = is_opener(req, query_of(fi)) ?
+			      append_text(query_of(fi), in, in_size) :
+			      -EACCES;
 	if (err)
 		reply_error(req, err);
 	else
 		fuse_reply_ioctl(req, 0, NULL, 0);
-	return true;
 }
 
 /* Has a job begin the answer.  The caller holds the lock. */
@@ -436,11 +434,14 @@ static void ask_query(struct query_file *q)
 	}
 }
 
-void query_read(fuse_req_t req, size_t size, const struct fuse_file_info *fi)
+void query_read(fuse_req_t req, fuse_ino_t id, size_t size, off_t off,
+		struct fuse_file_info *fi)
 {
 	struct query_file *q = query_of(fi);
 	struct query_read *r, *earlier;
 
+	(void)id;
+	(void)off;
 	if (!is_opener(req, q)) {
 		reply_error(req, -EACCES);
 		return;

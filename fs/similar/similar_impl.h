@@ -286,19 +286,18 @@ void similar_close(struct fs *fs, const struct fuse_file_info *fi);
 
 /* ---- query_file.c ---- */
 
-/* The operations on .query, see query_text.h. */
+/* The operations on .query, see query_text.h.  No other node is opened but
+ * directories. */
 void query_open(fuse_req_t req, struct fs *fs, struct fuse_file_info *fi);
-void query_release(struct fs *fs, const struct fuse_file_info *fi);
-
-void query_write(fuse_req_t req, struct fuse_bufvec *in,
-		 const struct fuse_file_info *fi);
-
-/* Replies to an ioctl() with a part of the query.  False, without a reply: it
- * is another ioctl. */
-bool query_ioctl(fuse_req_t req, unsigned command, const void *in,
-		 size_t in_size, const struct fuse_file_info *fi);
-
+void query_release(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi);
+void query_write(fuse_req_t req, fuse_ino_t id, struct fuse_bufvec *in,
+		 off_t off, struct fuse_file_info *fi);
+/* Takes a part of the query. */
+void query_ioctl(fuse_req_t req, fuse_ino_t id, unsigned command, void *arg,
+		 struct fuse_file_info *fi, unsigned flags, const void *in,
+		 size_t in_size, size_t out_size);
 /* Replies with the next part of the answer; parked until it is made. */
-void query_read(fuse_req_t req, size_t size, const struct fuse_file_info *fi);
+void query_read(fuse_req_t req, fuse_ino_t id, size_t size, off_t off,
+		struct fuse_file_info *fi);
 
 #endif
