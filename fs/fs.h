@@ -86,7 +86,7 @@ struct fs {
 	dev_t device;       /* st_dev of SOURCE */
 	struct inode *root; /* SOURCE; nodeid FUSE_ROOT_ID */
 	struct inode_table *inodes;
-	struct reopener *reopener; /* fs/inode/reopen.h */
+	struct reopener *reopener; /* fs/inode/descriptor.h */
 	struct locks *locks;       /* locks.c */
 
 	struct unmounter {

@@ -33,7 +33,7 @@
 #include "fs/sandbox.h"
 #include "fs/similar/similar.h"
 #include "fs/loop/locks.h"
-#include "fs/inode/reopen.h"
+#include "fs/inode/descriptor.h"
 
 /* ---- the signals that end the daemon ---- */
 

@@ -15,7 +15,6 @@
 #include "fs/fs.h"
 #include "fs/inode/descriptor.h"
 #include "fs/inode/inode.h"
-#include "fs/inode/reopen.h"
 
 enum { FIRST_BUCKETS = 1024, DEVICES_MAX = 64 };
 

@@ -10,7 +10,6 @@
 
 #include "fs/fs.h"
 #include "fs/inode/inode.h"
-#include "fs/inode/reopen.h"
 
 /* ---- inodes without a descriptor ---- */
 

@@ -2,15 +2,22 @@
 #ifndef FS_INODE_DESCRIPTOR_H
 #define FS_INODE_DESCRIPTOR_H
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/stat.h>
 
+struct found;
 struct fs;
 struct handle;
 struct inode;
+struct lower_mount;
 
 /*
- * Descriptors of inodes and of open files.
+ * Descriptors of inodes and of open files, and how a file is opened again: one
+ * behind a descriptor with other flags, or one of an inode that has no descriptor
+ * (see inode.h).
  */
 
 /* ---- inodes ---- */
@@ -45,5 +52,104 @@ int handle_fd(struct fs *fs, struct handle *h);
 
 /* Whether the inode has a handle. */
 bool inode_is_open(struct fs *fs, struct inode *inode);
+
+/* ---- reopen.c: inodes without a descriptor ---- */
+
+#define FILE_HANDLE_MAX 128 /* MAX_HANDLE_SZ */
+
+/* The result of name_to_handle_at(); bytes is 0 if the filesystem has no
+ * handles. */
+struct file_handle_copy {
+	bool read; /* the other fields are valid */
+	int mount_id;
+	int type;
+	unsigned bytes;
+	unsigned char data[FILE_HANDLE_MAX];
+};
+
+struct reopen {
+	struct lower_mount *mount; /* open by handle; NULL: by name */
+	struct inode *parent;      /* holds a reference; names lock */
+	char *name;                /* names lock */
+	int handle_type;
+	unsigned handle_bytes; /* 0: none, identity is (dev, ino) alone */
+	unsigned char handle[];
+};
+
+/*
+ * By handle: open_by_handle_at() needs a descriptor on the lower mount of the
+ * file.  The first directory found there serves for that, and is tested once.
+ * If the test fails, files on that lower mount are opened by name.
+ *
+ * By name: the names up to the nearest directory with a descriptor are copied
+ * under the names lock and walked without it (descriptor.c).  A rename through
+ * the mount holds the lock for writing, so the copy is from before the rename or
+ * after it.  If a walk fails and there was a rename meanwhile, the walk is
+ * repeated.
+ */
+struct reopener {
+	bool privileged;      /* open_by_handle_at() works */
+	pthread_mutex_t lock; /* mounts */
+	struct lower_mount *mounts;
+	pthread_rwlock_t names; /* parent and name of all struct reopen */
+	atomic_uint epoch;      /* incremented by each rename */
+	atomic_size_t named;    /* number of inodes that are opened by name */
+};
+
+/* source_fd: O_PATH of SOURCE, borrowed. */
+int reopener_new(int source_fd, struct reopener **out);
+void reopener_free(struct reopener *r);
+
+void file_handle_read(int fd, struct file_handle_copy *out);
+
+/* Stores how the file can be opened again: by handle, else by name. */
+int reopen_new(struct reopener *r, const struct found *found,
+	       const struct file_handle_copy *handle, struct reopen **out);
+
+/* Returns the parent, whose reference passes to the caller; or NULL. */
+struct inode *reopen_free(struct reopener *r, struct reopen *reopen);
+
+bool reopen_same_handle(const struct reopen *reopen,
+			const struct file_handle_copy *handle);
+
+/* The file was found by this name.  Returns the former parent, whose reference
+ * passes to the caller; or NULL. */
+struct inode *reopen_named(struct reopener *r, struct inode *inode,
+			   struct inode *parent, const char *name);
+
+/* As reopen_named(), if the caller holds the names lock for writing. */
+struct inode *reopen_rename(struct inode *inode, struct inode *parent,
+			    const char *name);
+
+/* Opens an inode by its handle; returns a new O_PATH descriptor. */
+int reopen_by_handle(const struct reopen *reopen);
+
+/* ---- reopen.c: descriptors ---- */
+
+/* Raises RLIMIT_NOFILE as far as allowed and returns it.  Root can exceed its
+ * hard limit, up to fs.nr_open. */
+unsigned descriptors_raise(void);
+
+/* Enlarges the descriptor table of the process for so many.  Otherwise the
+ * kernel enlarges it step by step.  In a process with threads each step waits
+ * for an RCU grace period: milliseconds in the middle of a request. */
+void descriptors_reserve(int fd, unsigned count);
+
+/* Makes /proc/self/fd the working directory of the process, which makes the
+ * following calls faster by a third. */
+int fd_paths_enable(void);
+
+/* The path "N", relative to /proc/self/fd: the file behind a descriptor, for
+ * system calls that take only a path. */
+struct fd_path {
+	char text[16];
+};
+void fd_path_make(int fd, struct fd_path *out);
+
+/* Opens the file behind fd with other flags. */
+int fd_reopen(int fd, int flags);
+
+/* Opens the directory behind fd for listing. */
+int directory_reopen(int fd);
 
 #endif

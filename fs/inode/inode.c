@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "fs/fs.h"
-#include "fs/inode/reopen.h"
+#include "fs/inode/descriptor.h"
 
 #define SHARDS 64
 #define FIRST_BUCKETS 64

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fs/inode/reopen.h"
+#include "fs/inode/descriptor.h"
 
 #include <errno.h>
 #include <fcntl.h>

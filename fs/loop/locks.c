@@ -13,7 +13,6 @@
 #include "fs/inode/descriptor.h"
 #include "fs/loop/locks.h"
 #include "fs/loop/loop.h"
-#include "fs/inode/reopen.h"
 #include "fs/ops/reply.h"
 #include "fs/similar/similar.h"
 

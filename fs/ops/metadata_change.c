@@ -11,7 +11,6 @@
 #include "fs/fs.h"
 #include "fs/ops/notify.h"
 #include "fs/inode/descriptor.h"
-#include "fs/inode/reopen.h"
 
 enum {
 	PROBES = 3, /* on a busy machine a single one may tell nothing */

@@ -8,7 +8,6 @@
 
 #include "fs/inode/cred.h"
 #include "fs/inode/descriptor.h"
-#include "fs/inode/reopen.h"
 #include "fs/inode/cache.h"
 #include "fs/ops/lookup.h"
 #include "fs/ops/metadata_change.h"

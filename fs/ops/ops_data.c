@@ -15,7 +15,6 @@
 #include "fs/loop/protocol.h"
 #include "fs/inode/cache.h"
 #include "fs/inode/descriptor.h"
-#include "fs/inode/reopen.h"
 #include "fs/ops/reply.h"
 #include "fs/similar/similar.h"
 

@@ -13,7 +13,6 @@
 #include "fs/inode/cache.h"
 #include "fs/inode/descriptor.h"
 #include "fs/ops/lookup.h"
-#include "fs/inode/reopen.h"
 #include "fs/ops/reply.h"
 
 /*

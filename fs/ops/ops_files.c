@@ -14,7 +14,6 @@
 #include "fs/inode/descriptor.h"
 #include "fs/loop/locks.h"
 #include "fs/ops/lookup.h"
-#include "fs/inode/reopen.h"
 #include "fs/ops/reply.h"
 #include "fs/similar/similar.h"
 

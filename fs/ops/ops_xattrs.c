@@ -12,7 +12,6 @@
 #include "fs/ops/metadata_change.h"
 #include "fs/ops/xattr.h"
 #include "fs/inode/descriptor.h"
-#include "fs/inode/reopen.h"
 #include "fs/ops/reply.h"
 #include "fs/similar/similar.h"
 

@@ -24,7 +24,7 @@
 #include "fs/loop/locks.h"
 #include "fs/loop/loop.h"
 #include "fs/ops/ops.h"
-#include "fs/inode/reopen.h"
+#include "fs/inode/descriptor.h"
 #include "fs/similar/similar.h"
 #include "tests/unit/fs/session.h"
 
