@@ -157,12 +157,10 @@ int search_browse(struct search_job *job, int fd, struct search_paths *out)
 {
 	struct search_paths names = { 0 };
 	struct search_query q;
-	int err = query_init(&q, job, fd);
+	int err;
 
-	if (!err)
-		err = query_begin(&q);
-	if (!err)
-		err = browse_answer(&q, &names);
+	query_init(&q, job, fd);
+	err = query_begin(&q) ?: browse_answer(&q, &names);
 	err = query_end(&q, err, NULL);
 	if (err)
 		search_paths_release(&names);

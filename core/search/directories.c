@@ -399,11 +399,11 @@ static int directories_answer(struct search_query *q)
 int search_directories(struct search_job *job, int fd, struct search_hits *out)
 {
 	struct search_query q;
-	int err = query_init(&q, job, fd);
+	int err;
 
-	if (!err)
-		err = query_begin(&q);
-	if (!err)
-		err = directories_answer(&q) ?: hits_settle_incomplete(&q);
+	query_init(&q, job, fd);
+	err = query_begin(&q)                ?:
+		      directories_answer(&q) ?:
+					       hits_settle_incomplete(&q);
 	return query_end(&q, err, out);
 }

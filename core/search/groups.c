@@ -293,19 +293,16 @@ int search_groups(struct search_job *job, struct file_groups_query *query,
 {
 	struct groups_query g = { .asked = query };
 	struct file_groups *groups = calloc(1, sizeof(*groups));
-	int err = groups ? query_init(&g.q, job, -1) : -ENOMEM;
+	int err;
 
-	if (err) {
-		free(groups);
-		return err;
-	}
+	if (!groups)
+		return -ENOMEM;
+	query_init(&g.q, job, -1);
 	groups->within = query->within;
 	query->within = (struct search_paths){ 0 };
 	g.q.within = &groups->within;
 	job->takes_memory = group_rules_compare(&query->rules);
-	err = query_begin(&g.q);
-	if (!err)
-		err = groups_answer(&g, groups);
+	err = query_begin(&g.q) ?: groups_answer(&g, groups);
 	grouping_free(g.grouping);
 	err = query_end(&g.q, err, NULL);
 	if (err)
@@ -433,12 +430,10 @@ int search_group_files(struct search_job *job, struct file_groups *groups,
 		       struct search_hits *out)
 {
 	struct search_query q;
-	int err = query_init(&q, job, -1);
+	int err;
 
+	query_init(&q, job, -1);
 	q.within = &groups->within;
-	if (!err)
-		err = query_begin(&q);
-	if (!err)
-		err = group_files_answer(&q, groups, range);
+	err = query_begin(&q) ?: group_files_answer(&q, groups, range);
 	return query_end(&q, err, out);
 }

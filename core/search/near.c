@@ -529,8 +529,9 @@ int search_file(struct search_job *job, const struct search_file_query *query,
 		struct search_hits *out)
 {
 	struct search_query q;
-	int err = query_init(&q, job, query->digests ? -1 : query->fd);
+	int err;
 
+	query_init(&q, job, query->digests ? -1 : query->fd);
 	job->is_short = true;
 	q.digests = query->digests;
 	q.ignore = query->ignore || !query->digests;
@@ -543,11 +544,10 @@ int search_file(struct search_job *job, const struct search_file_query *query,
 		q.limit = query->limit;
 	q.deadline_ms = clock_now_ms() + query->timeout_ms;
 	q.ticket = query->ticket;
-	if (!err && !q.digests)
-		err = wait_for_digests(&q);
+	err = q.digests ? 0 : wait_for_digests(&q);
 	if (!err)
-		err = query_begin(&q);
-	if (!err)
-		err = file_answer(&q) ?: hits_settle_incomplete(&q);
+		err = query_begin(&q)         ?:
+			      file_answer(&q) ?:
+						hits_settle_incomplete(&q);
 	return query_end(&q, err, out);
 }

@@ -79,7 +79,7 @@ bool search_paths_have(const struct search_paths *p, const char *path)
 
 /* ---- beginning ---- */
 
-int query_init(struct search_query *q, struct search_job *job, int fd)
+void query_init(struct search_query *q, struct search_job *job, int fd)
 {
 	const struct search_context *context = &job->searcher->context;
 
@@ -95,14 +95,6 @@ int query_init(struct search_query *q, struct search_job *job, int fd)
 		.ignore = true,
 	};
 	job->is_short = job->takes_memory = false;
-	if (q->caller->trusted)
-		return 0;
-	q->index_visibility = calloc(1, sizeof(*q->index_visibility));
-	if (!q->index_visibility)
-		return -ENOMEM;
-	q->index_visibility->is_visible = content_is_visible;
-	q->index_visibility->arg = q;
-	return 0;
 }
 
 bool search_is_incomplete(const struct search_context *c,
@@ -122,6 +114,13 @@ bool search_is_incomplete(const struct search_context *c,
 
 int query_begin(struct search_query *q)
 {
+	if (!q->caller->trusted) {
+		q->index_visibility = calloc(1, sizeof(*q->index_visibility));
+		if (!q->index_visibility)
+			return -ENOMEM;
+		q->index_visibility->is_visible = content_is_visible;
+		q->index_visibility->arg = q;
+	}
 	/* Before the wait: all results of files that no longer count as
 	 * incomplete have been posted by then. */
 	q->hits.incomplete = search_is_incomplete(q->context, &q->only_pending);

@@ -105,7 +105,7 @@ struct search_query {
 /* ---- query.c ---- */
 
 /* Makes a query.  fd: -1 for none. */
-int query_init(struct search_query *q, struct search_job *job, int fd);
+void query_init(struct search_query *q, struct search_job *job, int fd);
 
 /* Waits for the committer and for a slot, and begins the first turn: from here
  * on the thread has the caller's credentials.  A transaction begins with
