@@ -138,14 +138,16 @@ void inodes_rename_end(struct fs *fs, bool begun)
 
 int inode_fd(struct fs *fs, struct inode *inode)
 {
+	const struct handle *h;
 	int fd = -ENOENT;
 
 	if (inode->fd >= 0)
 		return inode->fd;
 	/* To duplicate the descriptor of an open handle needs no name. */
 	inode_lock(fs, inode);
-	if (inode->handles && inode->handles->fd >= 0) {
-		fd = fcntl(inode->handles->fd, F_DUPFD_CLOEXEC, 0);
+	h = LIST_FIRST(&inode->handles);
+	if (h && h->fd >= 0) {
+		fd = fcntl(h->fd, F_DUPFD_CLOEXEC, 0);
 		if (fd < 0)
 			fd = -errno;
 	}
@@ -175,11 +177,7 @@ void handle_attach(struct fs *fs, struct inode *inode, struct handle *h)
 	inode_ref(inode);
 	h->inode = inode;
 	inode_lock(fs, inode);
-	h->next = inode->handles;
-	h->link = &inode->handles;
-	if (h->next)
-		h->next->link = &h->next;
-	inode->handles = h;
+	LIST_INSERT_HEAD(&inode->handles, h, entry);
 	inode_unlock(fs, inode);
 }
 
@@ -188,9 +186,7 @@ void handle_detach(struct fs *fs, struct handle *h)
 	struct inode *inode = h->inode;
 
 	inode_lock(fs, inode);
-	*h->link = h->next;
-	if (h->next)
-		h->next->link = h->link;
+	LIST_REMOVE(h, entry);
 	inode_unlock(fs, inode);
 	inode_unref(fs, inode);
 }
@@ -200,7 +196,7 @@ bool inode_is_open(struct fs *fs, struct inode *inode)
 	bool is_open;
 
 	inode_lock(fs, inode);
-	is_open = inode->handles != NULL;
+	is_open = !LIST_EMPTY(&inode->handles);
 	inode_unlock(fs, inode);
 	return is_open;
 }

@@ -423,8 +423,8 @@ static void chain_free(struct fs *fs, struct inode *inode)
 	for (; inode; inode = next) {
 		next = inode->next;
 		/* Files that were open when a signal ended the daemon. */
-		while ((h = inode->handles)) {
-			inode->handles = h->next;
+		while ((h = LIST_FIRST(&inode->handles))) {
+			LIST_REMOVE(h, entry);
 			if (h->fd >= 0)
 				close(h->fd);
 			free(h->stream);

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
@@ -53,8 +54,7 @@ enum watched_kept {
 
 /* An open file or directory: fi->fh. */
 struct handle {
-	struct handle *next; /* of the same inode; inode_lock() */
-	struct handle **link;
+	LIST_ENTRY(handle) entry;  /* of the same inode; inode_lock() */
 	struct inode *inode;       /* holds a reference */
 	atomic_int fd;             /* -1: not opened yet, see handle_fd() */
 	int flags;                 /* of open() */
@@ -73,9 +73,9 @@ struct inode {
 	int fd;                /* O_PATH, or -1 */
 	struct reopen *reopen; /* how to find it when fd is -1 */
 
-	struct handle *handles; /* inode_lock() */
-	atomic_uint writers;    /* handles open for writing */
-	struct open_seen seen;  /* inode_lock() */
+	LIST_HEAD(handle_list, handle) handles; /* inode_lock() */
+	atomic_uint writers;                    /* handles open for writing */
+	struct open_seen seen;                  /* inode_lock() */
 
 	/* fs/inode/backing.c; inode_lock() */
 	int backing_id;      /* 0: none yet, negative: refused */

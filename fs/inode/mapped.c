@@ -28,16 +28,17 @@ struct mapped {
 bool mapped_is_possible(struct fs *fs, struct inode *inode)
 {
 	const struct handle *h;
+	bool found = false;
 
 	if (!atomic_load(&inode->writers))
 		return false;
 	inode_lock(fs, inode);
 	/* A handle that passes through maps the file below, see backing.h. */
-	for (h = inode->passing ? NULL : inode->handles; h; h = h->next)
-		if ((h->flags & O_ACCMODE) == O_RDWR)
-			break;
+	for (h = LIST_FIRST(&inode->handles); h; h = LIST_NEXT(h, entry))
+		found |= (h->flags & O_ACCMODE) == O_RDWR;
+	found = found && !inode->passing;
 	inode_unlock(fs, inode);
-	return h != NULL;
+	return found;
 }
 
 int mapped_write_out(struct fs *fs, struct inode *inode,

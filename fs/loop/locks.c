@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/queue.h>
 #include <unistd.h>
 
 #include "core/queue/share.h"
@@ -47,8 +48,7 @@ struct lock_owner {
 };
 
 struct lock_waiter {
-	struct lock_waiter *next;
-	struct lock_waiter **link;
+	LIST_ENTRY(lock_waiter) entry;
 	struct fs *fs;
 	fuse_req_t req;
 	struct inode *inode;      /* holds a reference */
@@ -65,7 +65,7 @@ struct lock_waiter {
 struct locks {
 	pthread_mutex_t owners; /* inode->owners, and all of lock_owner */
 	pthread_mutex_t lock;   /* everything below; innermost */
-	struct lock_waiter *waiters;
+	LIST_HEAD(, lock_waiter) waiters;
 	struct share share; /* of the waiters */
 	bool stopping;
 };
@@ -227,9 +227,7 @@ static void *waiter_main(void *arg)
 	reply_error(w->req, err);
 	inode_unref(fs, w->inode);
 	pthread_mutex_lock(&fs->locks->lock);
-	*w->link = w->next;
-	if (w->next)
-		w->next->link = w->link;
+	LIST_REMOVE(w, entry);
 	share_give(&fs->locks->share, w->uid);
 	free(w);
 	pthread_mutex_unlock(&fs->locks->lock);
@@ -262,11 +260,7 @@ static int wait_for_lock(const struct lock_waiter *what)
 	}
 	if (!err) {
 		inode_ref(w->inode);
-		w->next = l->waiters;
-		w->link = &l->waiters;
-		if (w->next)
-			w->next->link = &w->next;
-		l->waiters = w;
+		LIST_INSERT_HEAD(&l->waiters, w, entry);
 	}
 	pthread_mutex_unlock(&l->lock);
 	pthread_attr_destroy(&attr);
@@ -403,6 +397,7 @@ int locks_open(struct fs *fs)
 void locks_stop(struct fs *fs)
 {
 	struct locks *l = fs->locks;
+	struct lock_waiter *w;
 	bool left;
 
 	if (!l)
@@ -410,11 +405,11 @@ void locks_stop(struct fs *fs)
 	do {
 		pthread_mutex_lock(&l->lock);
 		l->stopping = true;
-		for (struct lock_waiter *w = l->waiters; w; w = w->next) {
+		for (w = LIST_FIRST(&l->waiters); w; w = LIST_NEXT(w, entry)) {
 			atomic_store(&w->interrupted, true);
 			wake_thread(w->thread);
 		}
-		left = l->waiters != NULL;
+		left = !LIST_EMPTY(&l->waiters);
 		pthread_mutex_unlock(&l->lock);
 		if (left)
 			wake_pause();

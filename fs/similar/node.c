@@ -55,11 +55,7 @@ static struct listing *kept_take(struct similar *s, struct similar_node *n)
 
 	if (!l)
 		return NULL;
-	*(n->kept_prev ? &n->kept_prev->kept_next : &s->kept_first) =
-		n->kept_next;
-	*(n->kept_next ? &n->kept_next->kept_prev : &s->kept_last) =
-		n->kept_prev;
-	n->kept_prev = n->kept_next = NULL;
+	TAILQ_REMOVE(&s->kept, n, kept);
 	n->listing = NULL;
 	s->kept_bytes -= l->bytes;
 	return l;
@@ -227,15 +223,14 @@ static void kept_put(struct similar *s, struct similar_node *n,
 		     struct listing *l)
 {
 	n->listing = listing_ref(l);
-	n->kept_next = s->kept_first;
-	*(s->kept_first ? &s->kept_first->kept_prev : &s->kept_last) = n;
-	s->kept_first = n;
+	TAILQ_INSERT_HEAD(&s->kept, n, kept);
 	s->kept_bytes += l->bytes;
 }
 
 void node_keep_listing(struct fs *fs, struct similar_node *n, struct listing *l)
 {
 	struct similar *s = fs->similar;
+	struct similar_node *last;
 	struct listing *before;
 
 	pthread_mutex_lock(&s->lock);
@@ -246,8 +241,9 @@ void node_keep_listing(struct fs *fs, struct similar_node *n, struct listing *l)
 	do {
 		before = NULL;
 		pthread_mutex_lock(&s->lock);
-		if (s->kept_bytes > KEPT_MAX && s->kept_last != s->kept_first)
-			before = kept_take(s, s->kept_last);
+		last = TAILQ_LAST(&s->kept, kept_list);
+		if (s->kept_bytes > KEPT_MAX && last != TAILQ_FIRST(&s->kept))
+			before = kept_take(s, last);
 		pthread_mutex_unlock(&s->lock);
 		listing_unref(before);
 	} while (before);
@@ -287,6 +283,7 @@ int node_table_init(struct similar *s)
 {
 	s->buckets = calloc(NODE_FIRST_BUCKETS, sizeof(struct similar_node *));
 	s->bucket_count = NODE_FIRST_BUCKETS;
+	TAILQ_INIT(&s->kept);
 	return s->buckets ? 0 : -ENOMEM;
 }
 
@@ -309,29 +306,21 @@ void node_table_release(struct fs *fs)
 
 void opened_add(struct fs *fs, struct opened *o)
 {
-	struct similar *s = fs->similar;
-
-	pthread_mutex_lock(&s->lock);
-	o->next = s->opened;
-	o->link = &s->opened;
-	if (o->next)
-		o->next->link = &o->next;
-	s->opened = o;
-	pthread_mutex_unlock(&s->lock);
+	pthread_mutex_lock(&fs->similar->lock);
+	LIST_INSERT_HEAD(&fs->similar->opened, o, entry);
+	pthread_mutex_unlock(&fs->similar->lock);
 }
 
 void opened_close(struct fs *fs, struct opened *o)
 {
 	pthread_mutex_lock(&fs->similar->lock);
-	*o->link = o->next;
-	if (o->next)
-		o->next->link = o->link;
+	LIST_REMOVE(o, entry);
 	pthread_mutex_unlock(&fs->similar->lock);
 	o->close(fs, o);
 }
 
 void opened_close_all(struct fs *fs)
 {
-	while (fs->similar->opened)
-		opened_close(fs, fs->similar->opened);
+	while (!LIST_EMPTY(&fs->similar->opened))
+		opened_close(fs, LIST_FIRST(&fs->similar->opened));
 }

@@ -99,7 +99,8 @@ void similar_stop(struct fs *fs)
 	if (!fs->similar)
 		return;
 	pthread_mutex_lock(&fs->similar->lock);
-	for (o = fs->similar->opened; o; o = o->next)
+	o = LIST_FIRST(&fs->similar->opened);
+	for (; o; o = LIST_NEXT(o, entry))
 		if (o->cancel)
 			o->cancel(o);
 	pthread_mutex_unlock(&fs->similar->lock);

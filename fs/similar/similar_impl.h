@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -61,13 +62,12 @@ struct similar_node {
 	/* The last listing of the directory, if it is kept, and the list of all
 	 * nodes with one, the latest first; similar->lock */
 	struct listing *listing;
-	struct similar_node *kept_prev, *kept_next;
+	TAILQ_ENTRY(similar_node) kept;
 };
 
 /* An open directory or .query: fi->fh. */
 struct opened {
-	struct opened *next; /* similar->lock */
-	struct opened **link;
+	LIST_ENTRY(opened) entry;                       /* similar->lock */
 	void (*close)(struct fs *fs, struct opened *o); /* frees it */
 	void (*cancel)(struct opened *o); /* ends its job soon; or NULL */
 };
@@ -84,8 +84,8 @@ struct similar {
 	struct similar_node **buckets;
 	size_t bucket_count; /* a power of two */
 	size_t node_count;
-	struct opened *opened;
-	struct similar_node *kept_first, *kept_last; /* nodes with a listing */
+	LIST_HEAD(opened_list, opened) opened;
+	TAILQ_HEAD(kept_list, similar_node) kept; /* nodes with a listing */
 	size_t kept_bytes;
 	uint64_t root_number;
 	struct share queries; /* of open .query files */
