@@ -181,7 +181,7 @@ void found_member_choose(struct found_member *m, enum keep_order order);
 enum found_order {
 	FOUND_BY_NOTHING,
 	FOUND_BY_DOCUMENT_DATE,
-	FOUND_BY_NAME, /* all are names of versions of one thing (version.h) */
+	FOUND_BY_NAME, /* all are names of versions of one thing */
 	FOUND_BY_MTIME,
 };
 
