@@ -47,12 +47,12 @@ void best_add(struct best_candidates *best, const struct index_candidate *c)
 		best->least = best->out[best->count - 1].rank;
 }
 
-/* ---- by columns ---- */
+/* ---- by SimHash or traits ---- */
 
 /* Rows that are looked at before the lock is released for a callback. */
 #define SCAN_ROWS 512
 
-struct column_query {
+struct scan_query {
 	const struct index_query *q;
 	enum digest_id id;       /* SimHash or traits */
 	struct digest_value own; /* of the query */
@@ -60,18 +60,16 @@ struct column_query {
 
 static bool is_none(struct digest_value v)
 {
-	static const uint8_t none[COLUMN_TRAITS];
+	static const uint8_t none[sizeof(((struct row *)0)->traits)];
 
 	return !v.bytes || memcmp(v.bytes, none, v.len) == 0;
 }
 
 /* What digest_compare() says; 0 without that digest. */
-static int column_rank(const struct column_query *c,
-		       const struct columns *columns, size_t row)
+static int row_rank(const struct scan_query *c, const struct row *row)
 {
 	const struct digest_value other = {
-		c->id == DIGEST_SIMHASH ? columns->simhash[row] :
-					  columns->traits[row],
+		c->id == DIGEST_SIMHASH ? row->simhash : row->traits,
 		c->own.len,
 	};
 	int rank = 0;
@@ -81,15 +79,14 @@ static int column_rank(const struct column_query *c,
 	return rank;
 }
 
-static bool wants_row(const struct column_query *c,
-		      const struct columns *columns, size_t row,
+static bool wants_row(const struct scan_query *c, const struct row *row,
 		      const struct best_candidates *best,
 		      struct index_candidate *out)
 {
-	*out = (struct index_candidate){ .content = columns->content[row] };
-	if (!columns->size[row] || out->content == c->q->self)
+	*out = (struct index_candidate){ .content = row->content };
+	if (!row->size || out->content == c->q->self)
 		return false;
-	out->rank = (uint16_t)column_rank(c, columns, row);
+	out->rank = (uint16_t)row_rank(c, row);
 	return best_wants(best, out);
 }
 
@@ -100,26 +97,26 @@ static void add_visible(struct index *ix, const struct index_visibility *v,
 {
 	size_t i;
 
-	(void)pthread_rwlock_unlock(&ix->columns_lock);
+	(void)pthread_rwlock_unlock(&ix->rows_lock);
 	for (i = 0; i < count; i++)
 		if (best_wants(best, &found[i]) &&
 		    v->is_visible(v->arg, found[i].content))
 			best_add(best, &found[i]);
-	(void)pthread_rwlock_rdlock(&ix->columns_lock);
+	(void)pthread_rwlock_rdlock(&ix->rows_lock);
 }
 
 /* Scans up to SCAN_ROWS rows; returns the row to go on with. */
-static size_t scan_rows(struct index *ix, const struct column_query *c,
+static size_t scan_rows(struct index *ix, const struct scan_query *c,
 			size_t row, struct best_candidates *best)
 {
 	const size_t end =
-		ix->rows - row < SCAN_ROWS ? ix->rows : row + SCAN_ROWS;
-	const uint32_t last = ix->columns.content[end - 1];
+		ix->count - row < SCAN_ROWS ? ix->count : row + SCAN_ROWS;
+	const uint32_t last = ix->rows[end - 1].content;
 	struct index_candidate found[SCAN_ROWS];
 	size_t kept = 0;
 
 	for (; row < end; row++) {
-		if (!wants_row(c, &ix->columns, row, best, &found[kept]))
+		if (!wants_row(c, &ix->rows[row], best, &found[kept]))
 			continue;
 		if (c->q->visibility)
 			kept++;
@@ -129,19 +126,16 @@ static size_t scan_rows(struct index *ix, const struct column_query *c,
 	if (!kept)
 		return end;
 	add_visible(ix, c->q->visibility, found, kept, best);
-	return last < UINT32_MAX ?
-		       columns_find_row(&ix->columns, ix->rows, last + 1) :
-		       ix->rows;
+	return last < UINT32_MAX ? index_find_row(ix, last + 1) : ix->count;
 }
 
-static void scan_columns(struct index *ix, const struct index_query *q,
-			 enum digest_id id, struct best_candidates *best)
+static void scan_all(struct index *ix, const struct index_query *q,
+		     enum digest_id id, struct best_candidates *best)
 {
-	const struct column_query c = { q, id,
-					digest_value_of(q->digests, id) };
-	size_t row = columns_find_row(&ix->columns, ix->rows, q->first_content);
+	const struct scan_query c = { q, id, digest_value_of(q->digests, id) };
+	size_t row = index_find_row(ix, q->first_content);
 
-	while (!is_none(c.own) && row < ix->rows)
+	while (!is_none(c.own) && row < ix->count)
 		row = scan_rows(ix, &c, row, best);
 }
 
@@ -162,12 +156,12 @@ int index_candidates(struct index *ix, const struct index_query *q,
 			err = posting_overlap_find(ix, q, by_share, &best);
 	} else if (capacity) {
 		best.least = q->rules.threshold > 1 ? q->rules.threshold : 1;
-		(void)pthread_rwlock_rdlock(&ix->columns_lock);
-		scan_columns(ix, q,
-			     source == INDEX_BY_SIMHASH ? DIGEST_SIMHASH :
-							  DIGEST_RDC,
-			     &best);
-		(void)pthread_rwlock_unlock(&ix->columns_lock);
+		(void)pthread_rwlock_rdlock(&ix->rows_lock);
+		scan_all(ix, q,
+			 source == INDEX_BY_SIMHASH ? DIGEST_SIMHASH :
+						      DIGEST_RDC,
+			 &best);
+		(void)pthread_rwlock_unlock(&ix->rows_lock);
 	}
 	if (err)
 		return err;

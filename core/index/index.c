@@ -6,51 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_CAPACITY ((size_t)1024)
+#define FIRST_ROOM ((size_t)1024)
 
 /* Entries of the postings, of little more than 6 bytes. */
 #define POSTINGS_BUDGET ((size_t)16 << 20)
-
-static void columns_release(struct columns *c)
-{
-	free(c->content);
-	free(c->size);
-	free(c->simhash);
-	free(c->level);
-	free(c->windows);
-	free(c->traits);
-	*c = (struct columns){ 0 };
-}
-
-static int columns_init(struct columns *out, size_t capacity)
-{
-	struct columns c = { .capacity = capacity };
-
-	c.content = calloc(capacity, sizeof(*c.content));
-	c.size = calloc(capacity, sizeof(*c.size));
-	c.simhash = calloc(capacity, sizeof(*c.simhash));
-	c.level = calloc(capacity, sizeof(*c.level));
-	c.windows = calloc(capacity, sizeof(*c.windows));
-	c.traits = calloc(capacity, sizeof(*c.traits));
-	if (!c.content || !c.size || !c.simhash || !c.level || !c.windows ||
-	    !c.traits) {
-		columns_release(&c);
-		return -ENOMEM;
-	}
-	*out = c;
-	return 0;
-}
-
-static void columns_copy_row(const struct columns *from, size_t row,
-			     struct columns *to, size_t to_row)
-{
-	to->content[to_row] = from->content[row];
-	to->size[to_row] = from->size[row];
-	memcpy(to->simhash[to_row], from->simhash[row], COLUMN_SIMHASH);
-	to->level[to_row] = from->level[row];
-	to->windows[to_row] = from->windows[row];
-	memcpy(to->traits[to_row], from->traits[row], COLUMN_TRAITS);
-}
 
 /* By default a steady stream of readers would keep a writer waiting for
  * ever. */
@@ -76,13 +35,15 @@ int index_new(struct index **out)
 
 	if (!ix)
 		return -ENOMEM;
-	err = columns_init(&ix->columns, FIRST_CAPACITY);
-	if (err)
-		goto no_columns;
+	ix->room = FIRST_ROOM;
+	ix->rows = malloc(ix->room * sizeof(*ix->rows));
+	err = -ENOMEM;
+	if (!ix->rows)
+		goto no_rows;
 	err = -pthread_mutex_init(&ix->change_lock, NULL);
 	if (err)
 		goto no_mutex;
-	err = writers_first_init(&ix->columns_lock);
+	err = writers_first_init(&ix->rows_lock);
 	if (err)
 		goto no_rwlock;
 	err = frequency_new(&ix->frequency);
@@ -97,12 +58,12 @@ int index_new(struct index **out)
 no_postings:
 	frequency_free(ix->frequency);
 no_frequency:
-	(void)pthread_rwlock_destroy(&ix->columns_lock);
+	(void)pthread_rwlock_destroy(&ix->rows_lock);
 no_rwlock:
 	(void)pthread_mutex_destroy(&ix->change_lock);
 no_mutex:
-	columns_release(&ix->columns);
-no_columns:
+	free(ix->rows);
+no_rows:
 	free(ix);
 	return err;
 }
@@ -113,27 +74,28 @@ void index_free(struct index *ix)
 		return;
 	postings_free(ix->postings);
 	frequency_free(ix->frequency);
-	(void)pthread_rwlock_destroy(&ix->columns_lock);
+	(void)pthread_rwlock_destroy(&ix->rows_lock);
 	(void)pthread_mutex_destroy(&ix->change_lock);
-	columns_release(&ix->columns);
+	free(ix->rows);
 	free(ix);
 }
 
 /* Ids ascend from 1, so the row of an id is at most id - 1, and less only by
  * the number of contents that were removed: the search begins there. */
-size_t columns_find_row(const struct columns *c, size_t rows, uint32_t content)
+size_t index_find_row(const struct index *ix, uint32_t content)
 {
 	size_t high = content ? content - 1 : 0, low, middle, step = 1;
 
-	if (high > rows)
-		high = rows;
-	for (low = high; low && c->content[low - 1] >= content; step *= 2) {
+	if (high > ix->count)
+		high = ix->count;
+	for (low = high; low && ix->rows[low - 1].content >= content;
+	     step *= 2) {
 		high = low - 1;
 		low -= low < step ? low : step;
 	}
 	while (low < high) {
 		middle = low + (high - low) / 2;
-		if (c->content[middle] < content)
+		if (ix->rows[middle].content < content)
 			low = middle + 1;
 		else
 			high = middle;
@@ -142,68 +104,66 @@ size_t columns_find_row(const struct columns *c, size_t rows, uint32_t content)
 }
 
 /*
- * Copies the live rows to columns of another capacity.  Queries use the old
- * columns until the new ones are complete.  Called with change_lock held.
+ * Copies the live rows to where there is another room.  Queries use the old
+ * ones until the new ones are complete.  Called with change_lock held.
  */
-static int index_rebuild(struct index *ix, size_t capacity)
+static int index_rebuild(struct index *ix, size_t room)
 {
-	struct columns fresh, old = ix->columns;
-	size_t row, live = 0;
-	int err = columns_init(&fresh, capacity);
+	struct row *fresh = malloc(room * sizeof(*fresh)), *old = ix->rows;
+	size_t i, live = 0;
 
-	if (err)
-		return err;
-	for (row = 0; row < ix->rows; row++)
-		if (old.size[row])
-			columns_copy_row(&old, row, &fresh, live++);
-	(void)pthread_rwlock_wrlock(&ix->columns_lock);
-	ix->columns = fresh;
-	ix->rows = live;
+	if (!fresh)
+		return -ENOMEM;
+	for (i = 0; i < ix->count; i++)
+		if (old[i].size)
+			fresh[live++] = old[i];
+	(void)pthread_rwlock_wrlock(&ix->rows_lock);
+	ix->rows = fresh;
+	ix->room = room;
+	ix->count = live;
 	ix->dead = 0;
-	(void)pthread_rwlock_unlock(&ix->columns_lock);
-	columns_release(&old);
+	(void)pthread_rwlock_unlock(&ix->rows_lock);
+	free(old);
 	return 0;
 }
 
-static void column_store(const struct digests *d, enum digest_id id,
-			 uint8_t *to, size_t len)
+static void copy_digest(const struct digests *d, enum digest_id id, uint8_t *to,
+			size_t len)
 {
 	const struct digest_value v = digest_value_of(d, id);
 
 	if (v.bytes)
 		memcpy(to, v.bytes, len);
-	else
-		memset(to, 0, len);
 }
 
 /* sketch: NULL if there is none. */
-static void row_store(struct columns *c, size_t row, uint32_t content,
+static void row_store(struct row *row, uint32_t content,
 		      const struct digests *d, const struct sketch *sketch)
 {
-	c->content[row] = content;
-	c->size[row] = d->size;
-	c->level[row] = sketch ? (uint8_t)sketch->level : LEVEL_NONE;
-	c->windows[row] = sketch ? windows_code(sketch->windows) : 0;
-	column_store(d, DIGEST_SIMHASH, c->simhash[row], COLUMN_SIMHASH);
-	column_store(d, DIGEST_RDC, c->traits[row], COLUMN_TRAITS);
+	*row = (struct row){
+		.content = content,
+		.size = d->size,
+		.level = sketch ? (uint8_t)sketch->level : LEVEL_NONE,
+		.windows = sketch ? windows_code(sketch->windows) : 0,
+	};
+	copy_digest(d, DIGEST_SIMHASH, row->simhash, sizeof(row->simhash));
+	copy_digest(d, DIGEST_RDC, row->traits, sizeof(row->traits));
 }
 
-/* The row of a live content, or ix->rows. */
-static size_t row_of(const struct index *ix, uint32_t content)
+/* The row of a live content, or NULL. */
+static struct row *row_of(const struct index *ix, uint32_t content)
 {
-	const struct columns *c = &ix->columns;
-	size_t row = columns_find_row(c, ix->rows, content);
+	size_t i = index_find_row(ix, content);
 
-	if (row < ix->rows && c->content[row] == content && c->size[row])
-		return row;
-	return ix->rows;
+	return i < ix->count && ix->rows[i].content == content &&
+			       ix->rows[i].size ?
+		       &ix->rows[i] :
+		       NULL;
 }
 
 static bool is_alive(void *arg, uint32_t content)
 {
-	const struct index *ix = arg;
-
-	return row_of(ix, content) < ix->rows;
+	return row_of(arg, content);
 }
 
 static int add_sketch_locked(struct index *ix, uint32_t content,
@@ -215,11 +175,11 @@ static int add_sketch_locked(struct index *ix, uint32_t content,
 
 	for (i = 0; i < sketch->count; i++)
 		keys[i] = posting_key(sketch->values[i]);
-	(void)pthread_rwlock_wrlock(&ix->columns_lock);
+	(void)pthread_rwlock_wrlock(&ix->rows_lock);
 	err = postings_add(ix->postings, content, keys, sketch->count, ANCHORS);
 	if (!err)
 		frequency_add(ix->frequency, sketch);
-	(void)pthread_rwlock_unlock(&ix->columns_lock);
+	(void)pthread_rwlock_unlock(&ix->rows_lock);
 	return err;
 }
 
@@ -228,9 +188,9 @@ int index_load_begin(struct index *ix)
 	int err;
 
 	(void)pthread_mutex_lock(&ix->change_lock);
-	(void)pthread_rwlock_wrlock(&ix->columns_lock);
+	(void)pthread_rwlock_wrlock(&ix->rows_lock);
 	err = postings_load_begin(ix->postings);
-	(void)pthread_rwlock_unlock(&ix->columns_lock);
+	(void)pthread_rwlock_unlock(&ix->rows_lock);
 	ix->changes++;
 	(void)pthread_mutex_unlock(&ix->change_lock);
 	return err;
@@ -244,14 +204,14 @@ int index_load_end(struct index *ix)
 
 	(void)pthread_mutex_lock(&ix->change_lock);
 	for (part = 0; part < POSTINGS_PARTS; part++) {
-		(void)pthread_rwlock_wrlock(&ix->columns_lock);
+		(void)pthread_rwlock_wrlock(&ix->rows_lock);
 		part_err = postings_load_end_part(ix->postings, part);
-		(void)pthread_rwlock_unlock(&ix->columns_lock);
+		(void)pthread_rwlock_unlock(&ix->rows_lock);
 		err = err ? err : part_err;
 	}
-	(void)pthread_rwlock_wrlock(&ix->columns_lock);
+	(void)pthread_rwlock_wrlock(&ix->rows_lock);
 	(void)postings_load_end(ix->postings);
-	(void)pthread_rwlock_unlock(&ix->columns_lock);
+	(void)pthread_rwlock_unlock(&ix->rows_lock);
 	ix->changes++;
 	(void)pthread_mutex_unlock(&ix->change_lock);
 	return err;
@@ -262,10 +222,10 @@ static int add_locked(struct index *ix, uint32_t content,
 {
 	int err = 0;
 
-	if (ix->rows && content <= ix->columns.content[ix->rows - 1])
+	if (ix->count && content <= ix->rows[ix->count - 1].content)
 		return -EINVAL;
-	if (ix->rows == ix->columns.capacity) {
-		err = index_rebuild(ix, 2 * ix->columns.capacity);
+	if (ix->count == ix->room) {
+		err = index_rebuild(ix, 2 * ix->room);
 		if (err)
 			return err;
 	}
@@ -273,10 +233,10 @@ static int add_locked(struct index *ix, uint32_t content,
 		err = add_sketch_locked(ix, content, sketch);
 	if (err)
 		return err;
-	row_store(&ix->columns, ix->rows, content, d, sketch);
-	(void)pthread_rwlock_wrlock(&ix->columns_lock);
-	ix->rows++;
-	(void)pthread_rwlock_unlock(&ix->columns_lock);
+	row_store(&ix->rows[ix->count], content, d, sketch);
+	(void)pthread_rwlock_wrlock(&ix->rows_lock);
+	ix->count++;
+	(void)pthread_rwlock_unlock(&ix->rows_lock);
 	return 0;
 }
 
@@ -308,13 +268,13 @@ uint64_t index_change_count(const struct index *ix)
 	return ix->changes;
 }
 
-static size_t capacity_for(size_t rows)
+static size_t room_for(size_t rows)
 {
-	size_t capacity = FIRST_CAPACITY;
+	size_t room = FIRST_ROOM;
 
-	while (capacity < rows + rows / 4)
-		capacity *= 2;
-	return capacity;
+	while (room < rows + rows / 4)
+		room *= 2;
+	return room;
 }
 
 /* The lock is released after each part, for queries that wait. */
@@ -323,26 +283,26 @@ static void sweep(struct index *ix)
 	unsigned part;
 
 	for (part = 0; part < POSTINGS_PARTS; part++) {
-		(void)pthread_rwlock_wrlock(&ix->columns_lock);
+		(void)pthread_rwlock_wrlock(&ix->rows_lock);
 		postings_sweep_part(ix->postings, part, is_alive, ix);
-		(void)pthread_rwlock_unlock(&ix->columns_lock);
+		(void)pthread_rwlock_unlock(&ix->rows_lock);
 	}
 }
 
 static void remove_locked(struct index *ix, uint32_t content)
 {
-	size_t row = row_of(ix, content);
+	struct row *row = row_of(ix, content);
 
-	if (row == ix->rows)
+	if (!row)
 		return;
-	(void)pthread_rwlock_wrlock(&ix->columns_lock);
-	ix->columns.size[row] = 0;
+	(void)pthread_rwlock_wrlock(&ix->rows_lock);
+	row->size = 0;
 	ix->dead++;
-	(void)pthread_rwlock_unlock(&ix->columns_lock);
-	if (ix->dead > ix->rows / 4 && ix->dead >= FIRST_CAPACITY / 4) {
+	(void)pthread_rwlock_unlock(&ix->rows_lock);
+	if (ix->dead > ix->count / 4 && ix->dead >= FIRST_ROOM / 4) {
 		sweep(ix);
 		/* Without memory the dead rows stay until a later removal. */
-		(void)index_rebuild(ix, capacity_for(ix->rows - ix->dead));
+		(void)index_rebuild(ix, room_for(ix->count - ix->dead));
 	}
 }
 
@@ -357,26 +317,23 @@ void index_remove(struct index *ix, uint32_t content)
 /* Locking changes nothing that a caller can see, hence const and the cast. */
 size_t index_count(const struct index *ix)
 {
-	pthread_rwlock_t *lock = (pthread_rwlock_t *)&ix->columns_lock;
+	pthread_rwlock_t *lock = (pthread_rwlock_t *)&ix->rows_lock;
 	size_t count;
 
 	(void)pthread_rwlock_rdlock(lock);
-	count = ix->rows - ix->dead;
+	count = ix->count - ix->dead;
 	(void)pthread_rwlock_unlock(lock);
 	return count;
 }
 
 size_t index_bytes(const struct index *ix)
 {
-	pthread_rwlock_t *lock = (pthread_rwlock_t *)&ix->columns_lock;
-	size_t row_bytes = sizeof(uint32_t) + sizeof(uint64_t) +
-			   sizeof(uint16_t) + 1 + COLUMN_SIMHASH +
-			   COLUMN_TRAITS;
+	pthread_rwlock_t *lock = (pthread_rwlock_t *)&ix->rows_lock;
 	size_t bytes;
 
 	(void)pthread_rwlock_rdlock(lock);
 	bytes = sizeof(*ix) + frequency_bytes(ix->frequency) +
-		postings_bytes(ix->postings) + ix->columns.capacity * row_bytes;
+		postings_bytes(ix->postings) + ix->room * sizeof(*ix->rows);
 	(void)pthread_rwlock_unlock(lock);
 	return bytes;
 }

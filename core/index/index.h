@@ -23,7 +23,7 @@
  *             (core/digest/sketch/sketch.h).  Two sketches tell which share
  *             of a content the other one contains.  Sketches are not kept here:
  *             a search reads them from a struct index_store.
- *   columns   one row of 39 bytes for each content: id, size, SimHash, RDC
+ *   rows      one of 40 bytes for each content: id, size, SimHash, RDC
  *             traits, how many windows it has and how far its sketch reaches
  *             (index_impl.h).  A query by another measure scans them
  *             (candidates.c).
@@ -51,7 +51,7 @@
  *
  * Every function may be called by any thread.  Many queries run side by side;
  * changes (add, remove, load) are made one at a time.  change_lock orders the
- * changes, columns_lock is a read-write lock that protects all that queries
+ * changes, rows_lock is a read-write lock that protects all that queries
  * read; index_impl.h says more.  A store and index_visibility.is_visible() are
  * called without a lock.
  *
@@ -152,7 +152,7 @@ struct index_candidate {
 	uint16_t rank; /* greater is better */
 };
 
-/* Finds the best candidates, at most capacity, best rank first.  By columns
+/* Finds the best candidates, at most capacity, best rank first.  Of rows
  * (SimHash, traits) they are the best of all contents.  By sketch
  * only parts of the longest posting lists are read, so contents that share
  * nothing but values of very many contents may be missing.  -ENOMEM. */

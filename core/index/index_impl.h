@@ -15,36 +15,32 @@
  * Two locks; change_lock is taken first.
  *
  * change_lock is held for the whole of a change.  Its holder may read all
- * fields without columns_lock, because no other thread writes.
+ * fields without rows_lock, because no other thread writes.
  *
- * columns_lock protects what queries read: the column pointers, the number of
- * rows, the sizes of these rows, the postings and the frequencies.  It is held
+ * rows_lock protects what queries read: the rows and their number, the postings
+ * and the frequencies.  It is held
  * for writing only to publish: a new row is written behind the last row that
- * queries see, and columns that are enlarged or compacted are copies until they
+ * queries see, and rows that are enlarged or compacted are copies until they
  * replace the old ones.
  *
  * A row is dead when its size is 0; no live content is empty.
  */
-enum { COLUMN_SIMHASH = 8, COLUMN_TRAITS = 16 };
-
-struct columns {
-	uint32_t *content; /* ascending */
-	uint64_t *size;
-	uint8_t (*simhash)[COLUMN_SIMHASH]; /* all zero: none */
-	uint8_t *level;    /* of the sketch; LEVEL_NONE: it has none */
-	uint16_t *windows; /* of the sketch, see windows_code(); 0: not known */
-	uint8_t (*traits)[COLUMN_TRAITS]; /* all zero: none */
-	size_t capacity;
+struct row {
+	uint64_t size;
+	uint32_t content; /* ascending */
+	uint16_t windows; /* of the sketch, see windows_code(); 0: not known */
+	uint8_t level;    /* of the sketch; LEVEL_NONE: it has none */
+	uint8_t simhash[8], traits[16]; /* all zero: none */
 };
 
 struct index {
 	pthread_mutex_t change_lock;
-	pthread_rwlock_t columns_lock;
-	struct columns columns;
+	pthread_rwlock_t rows_lock;
+	struct row *rows; /* owned */
+	size_t count, room;
+	size_t dead;
 	struct frequency *frequency;
 	struct postings *postings;
-	size_t rows;
-	size_t dead;
 	_Atomic uint32_t end;     /* index_end(); 0 before the first */
 	_Atomic uint64_t changes; /* index_change_count() */
 };
@@ -58,7 +54,7 @@ struct index {
 
 #define LEVEL_NONE UINT8_MAX
 
-/* columns.windows has the WINDOWS_BITS highest bits of a number, from its first
+/* row.windows has the WINDOWS_BITS highest bits of a number, from its first
  * one on, behind the number of bits that were left out. */
 #define WINDOWS_BITS 11
 
@@ -89,8 +85,8 @@ static inline uint64_t windows_most(uint16_t code)
 				   UINT64_MAX;
 }
 
-/* The first row whose content id is not below the given one. */
-size_t columns_find_row(const struct columns *c, size_t rows, uint32_t content);
+/* The number of the first row whose content id is not below the given one. */
+size_t index_find_row(const struct index *ix, uint32_t content);
 
 /* The best of many candidates, best rank first, then by content. */
 struct best_candidates {

@@ -317,13 +317,12 @@ static size_t count_known(const struct sketch *sketch, uint8_t level)
  * windows of the one that has more; if that is the content, the part of the
  * query's windows is larger in proportion.
  */
-static double least_share(const struct index_query *q,
-			  const struct columns *columns, size_t row)
+static double least_share(const struct index_query *q, const struct row *row)
 {
 	/* One less because scores are rounded. */
 	double share = (q->rules.threshold - 1) / 100.0;
 	double windows = (double)q->sketch->windows;
-	uint16_t code = columns->windows[row];
+	uint16_t code = row->windows;
 
 	if (!index_is_alike(q->rules.relation))
 		return share;
@@ -352,11 +351,11 @@ static double least_share(const struct index_query *q,
 
 static bool is_likely(const struct index_query *q,
 		      const struct overlap_query *s, uint32_t windows,
-		      const struct columns *columns, size_t row)
+		      const struct row *row)
 {
-	size_t low = count_known(q->sketch, columns->level[row]);
+	size_t low = count_known(q->sketch, row->level);
 	const struct list_sums *sums = &s->before[low];
-	double share = least_share(q, columns, row), found, least, variance;
+	double share = least_share(q, row), found, least, variance;
 
 	if (q->rules.relation == INDEX_CONTAINS || share <= 0 ||
 	    !q->sketch->count)
@@ -391,20 +390,20 @@ static bool may_share(const struct index_query *q,
 
 static bool may_match(const struct index_query *q,
 		      const struct overlap_query *s, uint32_t windows,
-		      const struct columns *columns, size_t row)
+		      const struct row *row)
 {
 	return q->rules.relation == INDEX_SHARES ?
-		       may_share(q, s, windows, columns->level[row]) :
-		       is_likely(q, s, windows, columns, row);
+		       may_share(q, s, windows, row->level) :
+		       is_likely(q, s, windows, row);
 }
 
 static void add_overlaps(const struct index *ix, const struct index_query *q,
 			 const struct overlap_query *s, bool by_share,
 			 struct best_candidates *best)
 {
-	const struct columns *columns = &ix->columns;
+	const struct row *row;
 	struct index_candidate found;
-	size_t i, row;
+	size_t i, at;
 
 	for (i = 0; i <= s->mask; i++) {
 		found.content = s->table[i].content;
@@ -413,19 +412,19 @@ static void add_overlaps(const struct index *ix, const struct index_query *q,
 		    found.content < q->first_content ||
 		    !best_wants(best, &found))
 			continue;
-		row = columns_find_row(columns, ix->rows, found.content);
-		if (row == ix->rows || columns->content[row] != found.content ||
-		    !columns->size[row])
+		at = index_find_row(ix, found.content);
+		row = &ix->rows[at];
+		if (at == ix->count || row->content != found.content ||
+		    !row->size)
 			continue;
-		if (by_share &&
-		    !may_match(q, s, s->table[i].windows, columns, row))
+		if (by_share && !may_match(q, s, s->table[i].windows, row))
 			continue;
-		if (is_related(q, columns->windows[row]))
+		if (is_related(q, row->windows))
 			best_add(best, &found);
 	}
 }
 
-/* With columns_lock held. */
+/* With rows_lock held. */
 static int find_overlaps(const struct index *ix, const struct index_query *q,
 			 struct overlap_query *s, bool by_share,
 			 struct best_candidates *best)
@@ -469,9 +468,9 @@ int posting_overlap_find(struct index *ix, const struct index_query *q,
 	if (!err && q->visibility)
 		err = find_visible_lists(ix, q, s);
 	if (!err) {
-		(void)pthread_rwlock_rdlock(&ix->columns_lock);
+		(void)pthread_rwlock_rdlock(&ix->rows_lock);
 		err = find_overlaps(ix, q, s, by_share, best);
-		(void)pthread_rwlock_unlock(&ix->columns_lock);
+		(void)pthread_rwlock_unlock(&ix->rows_lock);
 	}
 	free(s->contents);
 	free(s->visible);

@@ -30,13 +30,13 @@ static void view_init(struct view *v, struct index *ix,
 static void view_lock(const struct view *v)
 {
 	if (!v->visible.visibility)
-		(void)pthread_rwlock_rdlock(&v->visible.ix->columns_lock);
+		(void)pthread_rwlock_rdlock(&v->visible.ix->rows_lock);
 }
 
 static void view_unlock(const struct view *v)
 {
 	if (!v->visible.visibility)
-		(void)pthread_rwlock_unlock(&v->visible.ix->columns_lock);
+		(void)pthread_rwlock_unlock(&v->visible.ix->rows_lock);
 }
 
 static int view_weigh(struct view *v, const struct sketch *sketch,

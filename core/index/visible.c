@@ -13,13 +13,13 @@ static int copy_list(struct index *ix, uint32_t key, uint32_t **out,
 	size_t count;
 	uint32_t *ids = NULL;
 
-	(void)pthread_rwlock_rdlock(&ix->columns_lock);
+	(void)pthread_rwlock_rdlock(&ix->rows_lock);
 	count = postings_find(ix->postings, key, NULL, 0);
 	if (count)
 		ids = malloc(count * sizeof(*ids));
 	if (ids)
 		(void)postings_find(ix->postings, key, ids, count);
-	(void)pthread_rwlock_unlock(&ix->columns_lock);
+	(void)pthread_rwlock_unlock(&ix->rows_lock);
 	if (count && !ids)
 		return -ENOMEM;
 	*out = ids;
@@ -48,9 +48,9 @@ uint32_t visible_limit(struct index *ix)
 {
 	uint32_t limit;
 
-	(void)pthread_rwlock_rdlock(&ix->columns_lock);
+	(void)pthread_rwlock_rdlock(&ix->rows_lock);
 	limit = postings_limit(ix->postings);
-	(void)pthread_rwlock_unlock(&ix->columns_lock);
+	(void)pthread_rwlock_unlock(&ix->rows_lock);
 	return limit;
 }
 
@@ -62,9 +62,9 @@ static int count_visible(struct visible_index *v, uint32_t key,
 	uint32_t ids[INDEX_VISIBLE_MAX + 1];
 	size_t count;
 
-	(void)pthread_rwlock_rdlock(&v->ix->columns_lock);
+	(void)pthread_rwlock_rdlock(&v->ix->rows_lock);
 	count = postings_find(v->ix->postings, key, NULL, 0);
-	(void)pthread_rwlock_unlock(&v->ix->columns_lock);
+	(void)pthread_rwlock_unlock(&v->ix->rows_lock);
 	*count_out = count;
 	if (count <= WEIGHT_FEW)
 		return 0;
