@@ -69,17 +69,6 @@ int digest_parse_set(const char *names, uint32_t *set_out)
 	return 0;
 }
 
-const struct digest_ops *digest_named(const char *name, size_t len)
-{
-	size_t i;
-
-	for (i = 0; i < DIGEST_COUNT; i++)
-		if (strlen(digest_table[i]->name) == len &&
-		    !memcmp(digest_table[i]->name, name, len))
-			return digest_table[i];
-	return NULL;
-}
-
 /* ---- bytes ---- */
 
 void digests_release(struct digests *d)

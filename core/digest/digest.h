@@ -154,9 +154,6 @@ const struct digest_ops *digest_find(const char *name);
  * -EINVAL when one is no digest. */
 int digest_parse_set(const char *names, uint32_t *set_out);
 
-/* By the field name alone, as in lines NAME=TEXT; NULL: there is none. */
-const struct digest_ops *digest_named(const char *name, size_t len);
-
 /* ---- digests ---- */
 
 void digests_release(struct digests *d);

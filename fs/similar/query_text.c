@@ -30,7 +30,7 @@ static int take_digests(struct query_text *q, json_t *texts)
 				return err;
 			continue;
 		}
-		info = digest_named(name, strlen(name));
+		info = digest_find(name);
 		if (!info || info->id == DIGEST_SDHASH || !json_is_string(text))
 			return -EINVAL;
 		err = digest_parse(info->id, json_string_value(text),
