@@ -33,8 +33,7 @@
  * another number of contents, was cut.
  *
  *   stream.c   compression
- *   write.c    a line of the file
- *   read.c     one content after the other
+ *   export.c   the lines, written and read
  *   near.c     near-duplicates among what was read
  *   missing.c  what one file has and another one has not
  *   seeds.c    which file here has most in common with one of another machine
