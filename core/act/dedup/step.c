@@ -35,7 +35,7 @@
  * read and watched.  The kernel may answer for a mount from what it remembers,
  * and knows of no writer that opened the file in SOURCE.
  */
-struct view {
+struct step_view {
 	int fd;         /* for reading; negative: there is none */
 	struct stat st; /* before the files were compared */
 	bool leased;
@@ -53,7 +53,7 @@ struct step {
 	const struct dedup_rules *rules;
 	struct dedup_mount *mount;
 	const struct dedup_file *file[2];
-	struct view view[VIEWS];
+	struct step_view view[VIEWS];
 	int directory[2];    /* of the first path of each file */
 	const char *name[2]; /* in it; borrowed from the plan */
 	char sha256[65]; /* of the content, once compared, if it was wanted */
@@ -118,7 +118,7 @@ static bool is_as_before(const struct stat *before, const struct stat *now)
 }
 
 /* The directory stays open. */
-static int open_view(const char *path, int *directory_out, struct view *v)
+static int open_view(const char *path, int *directory_out, struct step_view *v)
 {
 	const char *name;
 
@@ -136,8 +136,8 @@ static int open_side(struct step *s, int side)
 {
 	const struct dedup_file *f = s->file[side];
 	const char *path = f->paths[0];
-	struct view *shown = &s->view[side + KEEP_SHOWN],
-		    *below = &s->view[side];
+	struct step_view *shown = &s->view[side + KEEP_SHOWN],
+			 *below = &s->view[side];
 	char *real = dedup_real_path(s->mount, path);
 	bool sharing = real && dedup_is_sharing(s->rules->method);
 	int err = open_view(sharing ? real : path, &s->directory[side], shown),
@@ -191,7 +191,7 @@ static bool is_one_file(const struct step *s)
  * shares blocks. */
 static int hold_side(struct step *s, int side, int lock)
 {
-	struct view *v;
+	struct step_view *v;
 	int err;
 
 	if (flock(s->view[side + KEEP_SHOWN].fd, lock | LOCK_NB) &&
@@ -249,7 +249,7 @@ static void step_close(struct step *s)
 /* Another program opened one of them for writing, or waits for that. */
 static bool is_broken(const struct step *s)
 {
-	const struct view *v;
+	const struct step_view *v;
 
 	for (v = s->view; v < s->view + VIEWS; v++)
 		if (v->leased && !lease_holds(v->fd))
@@ -261,7 +261,7 @@ static bool is_broken(const struct step *s)
  * the kept file moves its ctime, too. */
 static int check_unchanged(const struct step *s, bool renamed)
 {
-	const struct view *v;
+	const struct step_view *v;
 	struct stat now;
 
 	if (is_broken(s))
@@ -401,7 +401,7 @@ static int check_sharing(const struct step *s)
 }
 
 /* The file gives rights to those that execute it. */
-static bool has_privileges(const struct view *v)
+static bool has_privileges(const struct step_view *v)
 {
 	enum { BITS = S_ISUID | S_ISGID };
 
@@ -413,7 +413,7 @@ static bool has_privileges(const struct view *v)
  * in all if it gives rights to those that execute it. */
 static int check_metadata(const struct step *s)
 {
-	const struct view *a = &s->view[KEEP], *b = &s->view[REPLACE];
+	const struct step_view *a = &s->view[KEEP], *b = &s->view[REPLACE];
 	bool is_owned_alike =
 		a->st.st_uid == b->st.st_uid && a->st.st_gid == b->st.st_gid;
 	bool rights = has_privileges(a) || has_privileges(b);
@@ -542,7 +542,7 @@ static int check_swapped(const struct step *s, const struct dedup_spot *at)
 
 static int replace_names(const struct step *s, const struct dedup_spot *spots)
 {
-	const struct view *keep = &s->view[KEEP_SHOWN];
+	const struct step_view *keep = &s->view[KEEP_SHOWN];
 	const size_t count = s->file[REPLACE]->path_count;
 	bool links = s->rules->method == DEDUP_HARDLINK;
 	size_t made = 0, swapped = 0, i;
