@@ -73,10 +73,12 @@ static int compare(struct check *c, const char *path,
 						digest_table[id]->name);
 	}
 	if (!err && text.len) {
-		const struct cell cells[] = { cell_word(text.data),
-					      cell_path(path, NULL) };
+		json_t *row = json_pack("{s:s}", "reason", text.data);
 
-		err = table_row(&c->table, cells) ? -EIO : 0;
+		err = json_set_path(row, "path", path);
+		if (!err && table_row(&c->table, json_incref(row)))
+			err = -EIO;
+		json_decref(row);
 	}
 	buf_release(&text);
 	return err;

@@ -7,6 +7,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/cli/cli.h"
 #include "core/cli/everywhere/everywhere.h"
@@ -211,10 +212,14 @@ static int show_file(void *arg, const char *state, const char *path)
 {
 	struct status_job *job = arg;
 	const char *root = job->mount.root;
-	const struct cell cells[] = { cell_word(state),
-				      cell_path(path_below(path, root), root) };
+	json_t *row = json_pack("{s:s}", "reason", state);
 
-	return table_row(&job->table, cells) ? -EIO : 0;
+	if (json_set_path(row, "root", root) ||
+	    json_set_path(row, "path", path_below(path, root))) {
+		json_decref(row);
+		return -ENOMEM;
+	}
+	return table_row(&job->table, row) ? -EIO : 0;
 }
 
 static int show_files(struct status_job *job)
@@ -266,10 +271,9 @@ static bool is_own(const struct mntent *m)
 
 static int show_mount(struct table *table, const struct mntent *m)
 {
-	json_t *status = NULL;
+	json_t *status = NULL, *row;
 	const char *state = "not-asked";
 	struct progress p = { .counted = false };
-	int code;
 
 	if (is_own(m) && mount_get_status(m->mnt_dir, &status)) {
 		state = "dead";
@@ -280,22 +284,17 @@ static int show_mount(struct table *table, const struct mntent *m)
 			p.scanning ? "scanning" :
 				     "hashing";
 	}
-	{
-		const struct cell cells[] = {
-			cell_word(state),
-			cell_number(p.counted ? p.files : -1),
-			cell_number(p.counted ? p.left : -1),
-			cell_number(p.counted ? p.failed : -1),
-			cell_path(m->mnt_dir, NULL),
-			cell_path(json_string_value(
-					  json_object_get(status, "source")),
-				  NULL),
-		};
-
-		code = table_row(table, cells);
-	}
+	row = json_pack("{s:s, s:O*}", "state", state, "source",
+			json_object_get(status, "source"));
+	if (p.counted)
+		(void)json_object_update_new(
+			row, json_pack("{s:I, s:I, s:I}", "files",
+				       (json_int_t)p.files, "pending",
+				       (json_int_t)p.left, "failed",
+				       (json_int_t)p.failed));
+	(void)json_set_path(row, "path", m->mnt_dir);
 	json_decref(status);
-	return code;
+	return table_row(table, row);
 }
 
 static int show_mounts(struct table *table)

@@ -54,10 +54,11 @@ char *path_shown(const char *root, const char *path, const char *base)
 	struct buf absolute = { 0 }, out = { 0 };
 	int err;
 
-	if (!root)
+	if (!root && *path != '/')
 		return strdup(path);
 	err = buf_append_format(&absolute, "%s%s%s",
-				!strcmp(root, "/") && *path ? "" : root,
+				!root || (!strcmp(root, "/") && *path) ? "" :
+									 root,
 				*path && *path != '/' ? "/" : "", path);
 	if (!err && base)
 		err = append_relative(&out, absolute.data, base);
@@ -71,14 +72,20 @@ char *path_shown(const char *root, const char *path, const char *base)
 	return buf_take(&out);
 }
 
-static void print_path(const struct table *t, const struct cell *cell)
+/* of: the row, or an object of its links. */
+static void print_path(const struct table *t, const struct column *c,
+		       const char *root, const json_t *of)
 {
-	char *path = path_shown(cell->root, cell->text, t->base);
+	char *path = json_get_path(of, c->key);
+	char *shown = path ? path_shown(root, path, t->base) : NULL;
 
-	if (path && t->output.nul)
-		(void)fwrite(path, 1, strlen(path) + 1, stdout);
-	else if (path)
-		cli_print_escaped(path, ESCAPE_TERMINAL);
+	if (shown && c->kind == COLUMN_NOTE)
+		printf("  %s  ", c->title);
+	if (shown && t->output.nul)
+		(void)fwrite(shown, 1, strlen(shown) + 1, stdout);
+	else if (shown)
+		cli_print_escaped(shown, ESCAPE_TERMINAL);
+	free(shown);
 	free(path);
 }
 
@@ -110,51 +117,42 @@ static int width_of(const struct column *c)
 	}
 }
 
-static const char *text_of(const struct column *c, const struct cell *cell,
-			   char room[TEXT_SIZE_ROOM])
+/* Appends the text of a value. */
+static int append_value(const struct column *c, const json_t *value,
+			struct buf *out)
 {
-	time_t seconds = (time_t)(cell->number / 1000000000);
+	const time_t seconds = (time_t)json_number_value(value);
+	char room[TEXT_SIZE_ROOM];
 	struct tm tm;
 
-	if (cell->text)
-		return cell->text;
-	if (!cell->is_set)
-		return "-";
+	if (json_is_string(value))
+		return cli_append_escaped(out, json_string_value(value),
+					  ESCAPE_TERMINAL);
+	if (!json_is_number(value))
+		return buf_append_text(out, "-");
 	switch (c->kind) {
 	case COLUMN_SIZE:
-		return text_format_size((double)cell->number, TEXT_UNITS_BRIEF,
-					room);
+		return buf_append_text(
+			out, text_format_size(json_number_value(value),
+					      TEXT_UNITS_BRIEF, room));
 	case COLUMN_DATE:
 		if (!localtime_r(&seconds, &tm) ||
-		    !strftime(room, TEXT_SIZE_ROOM, "%Y-%m-%d", &tm))
-			return "-";
-		return room;
+		    !strftime(room, sizeof(room), "%Y-%m-%d", &tm))
+			return buf_append_text(out, "-");
+		return buf_append_text(out, room);
 	default:
-		(void)snprintf(room, TEXT_SIZE_ROOM, "%lld",
-			       (long long)cell->number);
-		return room;
+		return buf_append_format(out, "%lld",
+					 (long long)json_integer_value(value));
 	}
 }
 
-static void print_cell(const struct table *t, const struct column *c,
-		       const struct cell *cell)
+static void print_value(const struct column *c, const json_t *value)
 {
-	char room[TEXT_SIZE_ROOM];
+	struct buf text = { 0 };
 
-	if (c->kind == COLUMN_PATH) {
-		print_path(t, cell);
-		if (c[1].key && c[1].kind == COLUMN_PATH)
-			fputs("  ", stdout);
-		return;
-	}
-	if (c->kind == COLUMN_NOTE) {
-		if (!cell->is_set)
-			return;
-		printf("  %s  ", c->title);
-		print_path(t, cell);
-		return;
-	}
-	printf("%*s  ", width_of(c), text_of(c, cell, room));
+	(void)append_value(c, value, &text);
+	printf("%*s  ", width_of(c), text.data ? text.data : "-");
+	buf_release(&text);
 }
 
 void table_titles(struct table *t)
@@ -174,87 +172,53 @@ void table_titles(struct table *t)
 
 /* ---- all forms ---- */
 
-static json_t *json_of(const struct column *c, const struct cell *cell)
-{
-	switch (c->kind) {
-	case COLUMN_DATE:
-		return json_real((double)cell->number / 1e9);
-	case COLUMN_WORD:
-		return json_string(cell->text);
-	case COLUMN_FLAG:
-		return json_boolean(cell->number);
-	default:
-		return json_integer(cell->number);
-	}
-}
-
-static int print_json(const struct table *t, const struct cell *cells)
-{
-	json_t *line = json_object();
-	const struct column *c;
-	int err = 0;
-
-	for (c = t->columns; c->key && !err; c++, cells++) {
-		if (!cells->is_set)
-			continue;
-		if (c->kind == COLUMN_PATH && cells->root)
-			err = json_set_path(line, "root", cells->root);
-		if (!err && (c->kind == COLUMN_PATH || c->kind == COLUMN_NOTE))
-			err = json_set_path(line, c->key, cells->text);
-		else if (!err &&
-			 json_object_set_new(line, c->key, json_of(c, cells)))
-			err = -ENOMEM;
-		if (!err && cells->link_count &&
-		    json_object_set_new(
-			    line, "links",
-			    json_paths((const char *const *)cells->links,
-				       cells->link_count)))
-			err = -ENOMEM;
-	}
-	if (!err)
-		return cli_print_json(line);
-	json_decref(line);
-	return cli_complain_errno(NULL, err);
-}
-
 /* A row of text, or its paths.  other: another name of the file, or NULL. */
-static void print_row(const struct table *t, const struct cell *cells,
-		      const char *other)
+static void print_row(const struct table *t, const json_t *row,
+		      const json_t *other)
 {
-	const struct column *c = t->columns;
-	struct cell cell;
+	const struct column *c;
+	char *root = json_get_path(row, "root");
 
-	for (; c->key; c++, cells++) {
-		cell = *cells;
-		if (other && c->kind == COLUMN_PATH)
-			cell.text = other;
-		else if (other && c->kind == COLUMN_NOTE)
-			cell = cell_none();
-		else if (other)
-			cell = cell_word(c == t->columns ? "+" : "");
-		if (t->output.nul && c->kind == COLUMN_PATH)
-			print_path(t, &cell);
-		else if (!t->output.nul && is_shown(t, c))
-			print_cell(t, c, &cell);
+	for (c = t->columns; c->key; c++) {
+		if (c->kind == COLUMN_PATH) {
+			print_path(t, c, root, other ? other : row);
+			if (!t->output.nul && c[1].key &&
+			    c[1].kind == COLUMN_PATH)
+				fputs("  ", stdout);
+		} else if (t->output.nul || !is_shown(t, c)) {
+			continue;
+		} else if (c->kind == COLUMN_NOTE) {
+			if (!other)
+				print_path(t, c, t->note_root, row);
+		} else if (other) {
+			printf("%*s  ", width_of(c),
+			       c == t->columns ? "+" : "");
+		} else {
+			print_value(c, json_object_get(row, c->key));
+		}
 	}
 	if (!t->output.nul)
 		putchar('\n');
+	free(root);
 }
 
-int table_row(struct table *t, const struct cell *cells)
+int table_row(struct table *t, json_t *row)
 {
-	const struct cell *cell = cells;
-	const struct column *c;
+	const json_t *other;
 	size_t i;
 
 	t->rows++;
 	if (t->output.json)
-		return print_json(t, cells);
+		return cli_print_json(row);
+	if (!row)
+		return cli_complain_errno(NULL, -ENOMEM);
 	table_titles(t);
-	print_row(t, cells, NULL);
-	for (c = t->columns; c->key; c++, cell++)
-		for (i = 0; i < cell->link_count; i++)
-			print_row(t, cells, cell->links[i]);
+	print_row(t, row, NULL);
+	json_array_foreach(json_object_get(row, "links"), i, other)
+	{
+		print_row(t, row, other);
+	}
+	json_decref(row);
 	return EXIT_OK;
 }
 

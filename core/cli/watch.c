@@ -13,7 +13,6 @@
 #include "core/base/text.h"
 #include "core/cli/cli.h"
 #include "core/cli/groups/groups.h"
-#include "core/cli/similar/link_list.h"
 #include "core/cli/table.h"
 
 /*
@@ -52,66 +51,56 @@ static void *end_when_done(void *arg)
 
 /* ---- changes ---- */
 
-/* The best near-duplicates of what the file is now; it may be gone again. */
-static int set_alike(struct watch_job *job, json_t *line, const char *rel)
+/* Makes a path below the root a full one, if it is told. */
+static int set_full_path(const struct watch_job *job, json_t *line,
+			 const char *key)
 {
-	enum { ALIKE_MOST = 5 };
-	char reason[LINK_LIST_REASON], *full;
-	json_t *array = json_array(), *item;
-	struct link_list list;
-	size_t i;
-	int err = 0;
+	char *rel = json_get_path(line, key), *full = NULL;
+	char hex[16];
+	int err = !rel || text_is_plain_path(rel) ? 0 : -EBADMSG;
 
-	(void)link_list_read(job->mount.listings, rel, "", &list, reason);
-	for (i = 0; i < list.count && i < ALIKE_MOST && !err; i++) {
-		item = json_pack("{s:i}", "score", list.all[i].score);
-		full = path_shown(job->mount.root, list.all[i].path, NULL);
-		if (!full || json_set_path(item, "path", full) ||
-		    json_array_append(array, item))
-			err = -ENOMEM;
-		json_decref(item);
-		free(full);
-	}
-	link_list_release(&list);
-	if (json_object_set_new(line, "alike", array))
-		err = -ENOMEM;
+	(void)snprintf(hex, sizeof(hex), "%s_hex", key);
+	(void)json_object_del(line, hex);
+	if (!err && rel)
+		full = path_shown(job->mount.root, rel, NULL);
+	if (!err && rel)
+		err = full ? json_set_path(line, key, full) : -ENOMEM;
+	free(full);
+	free(rel);
 	return err;
 }
 
-/* Makes a path of the mount a full one. */
-static int set_full_path(struct watch_job *job, json_t *line, const char *key,
-			 char **rel_out)
+/* The best near-duplicates of what the file is now; it may be gone again. */
+static int set_alike(const struct watch_job *job, json_t *line, const char *rel)
 {
-	char *rel = json_get_path(line, key), *full;
-	char hex[16];
-	int err;
+	enum { ALIKE_MOST = 5 };
+	char reason[CLIENT_REASON];
+	json_t *rows = json_array(), *row;
+	size_t i;
+	int err = 0;
 
-	*rel_out = rel;
-	if (!rel)
-		return strcmp(key, "from") ? -EBADMSG : 0;
-	if (!text_is_plain_path(rel))
-		return -EBADMSG;
-	full = path_shown(job->mount.root, rel, NULL);
-	(void)snprintf(hex, sizeof(hex), "%s_hex", key);
-	(void)json_object_del(line, hex);
-	err = full ? json_set_path(line, key, full) : -ENOMEM;
-	free(full);
-	return err;
+	(void)client_list(&job->mount, rel, "", rows, reason);
+	while (json_array_size(rows) > ALIKE_MOST)
+		(void)json_array_remove(rows, json_array_size(rows) - 1);
+	json_array_foreach(rows, i, row)
+	{
+		err = err ? err : set_full_path(job, row, "path");
+	}
+	return json_object_set_new(line, "alike", rows) ? -ENOMEM : err;
 }
 
 static int show_change(struct watch_job *job, json_t *line)
 {
 	const char *event = json_string_value(json_object_get(line, "event"));
-	char *rel = NULL, *from = NULL;
-	int err = event ? set_full_path(job, line, "path", &rel) : -EBADMSG;
+	char *rel = json_get_path(line, "path");
+	int err = event && rel ? set_full_path(job, line, "path") : -EBADMSG;
 
 	if (!err)
-		err = set_full_path(job, line, "from", &from);
+		err = set_full_path(job, line, "from");
 	if (!err && job->alike && strcmp(event, "removed") &&
 	    !json_object_get(line, "directory"))
 		err = set_alike(job, line, rel);
 	free(rel);
-	free(from);
 	if (!err && cli_print_json(json_incref(line)))
 		err = -EIO;
 	if (!err && fflush(stdout))

@@ -67,6 +67,17 @@ int mount_get_status(const char *root, json_t **out);
 char *mount_get_place(const struct mount *m, const char *object,
 		      const char *key);
 
+/* ---- a listing (listing.c) ---- */
+
+#define CLIENT_REASON 320
+
+/* Appends what resembles a file or directory, as a view of .similar lists it,
+ * best first: {"score":97,"path":"docs/b"}, below the root.  rel: what it is
+ * about, likewise; view: ".dirs", or "" of a file.  reason_out: the state of the
+ * listing, "" when it is complete. */
+int client_list(const struct mount *m, const char *rel, const char *view,
+		json_t *rows, char reason_out[CLIENT_REASON]);
+
 /* ---- lines (lines.c) ---- */
 
 /* Zeroed but for in, which is borrowed. */

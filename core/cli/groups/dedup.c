@@ -44,10 +44,8 @@ static void tell_skipped(void *arg, const char *path, const char *reason)
 /* -v: of a method that shares blocks. */
 static const struct column columns[] = {
 	{ "method", "METHOD", COLUMN_WORD, COLUMN_SHOWN },
-	{ "done", "DONE", COLUMN_FLAG, COLUMN_JSON },
 	{ "bytes", "SAVED", COLUMN_SIZE, COLUMN_SHOWN },
 	{ "shared_before", "SHARED", COLUMN_SIZE, COLUMN_VERBOSE },
-	{ "reason", "REASON", COLUMN_WORD, COLUMN_JSON },
 	{ "path", "PATH", COLUMN_PATH, COLUMN_SHOWN },
 	{ "kept", "keep", COLUMN_NOTE, COLUMN_SHOWN },
 	{ 0 },
@@ -61,10 +59,10 @@ static int do_step(struct dedup_job *job, size_t file, struct dedup_journal *j,
 {
 	const struct dedup_plan *p = &job->plan;
 	const struct dedup_file *f = &p->files[file];
-	const char *root = job->table.output.json ? NULL : "/";
 	const bool sharing = dedup_is_sharing(p->rules.method);
 	struct dedup_result r = { 0 };
 	uint64_t bytes;
+	json_t *row;
 	bool done;
 
 	dedup_apply(&job->plan, file, j, &r);
@@ -80,18 +78,21 @@ static int do_step(struct dedup_job *job, size_t file, struct dedup_journal *j,
 		cli_complain(f->paths[0], "left alone: %s", r.reason);
 	if (!job->table.output.json && (j || !done))
 		return EXIT_OK;
-	return table_row(
-		&job->table,
-		(struct cell[]){
-			cell_word(dedup_method_names[p->rules.method]),
-			cell_flag(j && done),
-			cell_number((int64_t)bytes),
-			cell_number(sharing ? (int64_t)r.sharing.shared : -1),
-			cell_word(done ? NULL : r.reason),
-			cell_names(f->paths[0], root, f->paths + 1,
-				   f->path_count - 1),
-			cell_path(p->files[f->keep].paths[0], root),
-		});
+	row = json_pack("{s:s, s:b, s:I, s:o*, s:s*}", "method",
+			dedup_method_names[p->rules.method], "done", j && done,
+			"bytes", (json_int_t)bytes, "shared_before",
+			row_number(sharing ? (int64_t)r.sharing.shared : -1),
+			"reason", done ? NULL : r.reason);
+	if (json_set_path(row, "path", f->paths[0]) ||
+	    json_set_path(row, "kept", p->files[f->keep].paths[0]) ||
+	    (f->path_count > 1 &&
+	     json_object_set_new(row, "links",
+				 json_paths((const char *const *)f->paths + 1,
+					    f->path_count - 1)))) {
+		json_decref(row);
+		row = NULL;
+	}
+	return table_row(&job->table, row);
 }
 
 /* ---- carrying it out ---- */

@@ -73,19 +73,20 @@ static int print_file(struct groups_printer *p, const struct found_member *m,
 	const int64_t date_ns = order == FOUND_BY_DOCUMENT_DATE ?
 					m->document_date * 1000000000 :
 					f->mtime_ns;
-	struct cell cells[] = {
-		cell_number(m->score),
-		cell_number((int64_t)m->size),
-		cell_number((int64_t)f->disk),
-		date_ns ? cell_time(date_ns) : cell_none(),
-		cell_word(m->xxh128),
-		cell_word(f->keep ? "keep" : NULL),
-		cell_names(f->path, p->root, f->links, f->link_count),
-	};
+	json_t *row = json_pack(
+		"{s:o, s:I, s:I, s:o*, s:s, s:s*, s:o}", "score",
+		i ? json_string("=") : json_integer(m->score), "size",
+		(json_int_t)m->size, "on_disk", (json_int_t)f->disk, "mtime",
+		date_ns ? row_time(date_ns) : NULL, "xxh128", m->xxh128, "keep",
+		f->keep ? "keep" : NULL, "links",
+		json_paths((const char *const *)f->links, f->link_count));
 
-	if (i)
-		cells[0] = cell_word("=");
-	return table_row(&p->table, cells);
+	if (json_set_path(row, "path", f->path) ||
+	    (p->root && json_set_path(row, "root", p->root))) {
+		json_decref(row);
+		row = NULL;
+	}
+	return table_row(&p->table, row);
 }
 
 /* With -0 all names of the exact copies that could go. */

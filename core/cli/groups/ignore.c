@@ -169,12 +169,14 @@ static int print_pair(struct ignore_job *job, const struct ignore_known *known)
 	char a[IGNORE_TEXT_ROOM], b[IGNORE_TEXT_ROOM],
 		*text = strndup(line, strcspn(line, "\n"));
 	const char *remark = text ? strstr(text, " # ") : NULL;
-	const struct cell cells[] = {
-		cell_word(ignore_format(&known->pair.a, a)),
-		cell_word(ignore_format(&known->pair.b, b)),
-		cell_path(remark ? remark + strlen(" # ") : "", NULL),
-	};
-	int code = table_row(&job->table, cells);
+	json_t *row =
+		json_pack("{s:s, s:s}", "a", ignore_format(&known->pair.a, a),
+			  "b", ignore_format(&known->pair.b, b));
+	int code;
+
+	(void)json_set_path(row, "remark",
+			    remark ? remark + strlen(" # ") : "");
+	code = table_row(&job->table, row);
 
 	free(text);
 	return code;

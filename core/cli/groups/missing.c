@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/cli/groups/groups.h"
 
@@ -21,7 +22,6 @@ struct missing_command {
 
 static const struct column columns[] = {
 	{ "score", "SCORE", COLUMN_NUMBER, COLUMN_SHOWN },
-	{ "relation", "RELATION", COLUMN_WORD, COLUMN_JSON },
 	{ "files", "FILES", COLUMN_NUMBER, COLUMN_SHOWN },
 	{ "size", "SIZE", COLUMN_SIZE, COLUMN_SHOWN },
 	{ "mtime", "DATE", COLUMN_DATE, COLUMN_SHOWN },
@@ -69,20 +69,25 @@ static size_t find_whole(const struct missing_command *c, size_t i,
 static int print_row(struct missing_command *c, const struct missing_file *f,
 		     size_t files, int64_t size, const char *path)
 {
-	const struct cell cells[] = {
-		f->near ? cell_number(f->score) : cell_none(),
-		cell_word(f->near ? "version" : NULL),
-		files ? cell_number((int64_t)files) : cell_none(),
-		cell_number(size),
-		files ? cell_none() : cell_time(f->mtime_ns),
-		/* Paths of an export lead nowhere here. */
-		cell_path(path, c->one.mount.root || c->table.output.json ?
-					c->found.root :
-					NULL),
-		cell_path(f->near, c->other.mount.root),
-	};
+	json_t *row = json_pack("{s:o*, s:s*, s:o*, s:I, s:o*}", "score",
+				f->near ? json_integer(f->score) : NULL,
+				"relation", f->near ? "version" : NULL, "files",
+				files ? json_integer((json_int_t)files) : NULL,
+				"size", (json_int_t)size, "mtime",
+				files ? NULL : row_time(f->mtime_ns));
+	/* Paths of an export lead nowhere here. */
+	const char *root = c->one.mount.root || c->table.output.json ?
+				   c->found.root :
+				   NULL;
 
-	return table_row(&c->table, cells);
+	if ((root && json_set_path(row, "root", root)) ||
+	    json_set_path(row, "path", path) ||
+	    (f->near && json_set_path(row, "near", f->near))) {
+		json_decref(row);
+		row = NULL;
+	}
+	c->table.note_root = c->other.mount.root;
+	return table_row(&c->table, row);
 }
 
 static int print_totals(const struct missing_command *c)

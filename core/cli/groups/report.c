@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/json.h"
 #include "core/cli/groups/groups.h"
 #include "core/cli/progress.h"
 #include "core/cli/status_list.h"
-#include "core/cli/similar/link_list.h"
 
 struct report_job {
 	struct groups_asking asking; /* first */
@@ -53,32 +53,31 @@ enum { ASKED = 128 }; /* directories */
 
 /* ---- pairs ---- */
 
-/* The best first, and a directory before those within it. */
-static int by_score(const void *a, const void *b)
-{
-	const struct listed_link *x = a, *y = b;
-
-	return x->score != y->score ? y->score - x->score :
-				      strcmp(x->path, y->path);
-}
-
 /* A directory that went away meanwhile has no view. */
-static int ask_directory(struct report *report, const char *listings,
+static int ask_directory(struct report *report, const struct mount *mount,
 			 const char *path)
 {
-	struct link_list list;
-	char reason[LINK_LIST_REASON];
+	json_t *rows = json_array(), *row;
+	char reason[CLIENT_REASON], *other;
 	size_t i;
-	int err = link_list_read(listings, path, ".dirs", &list, reason);
+	int err = client_list(mount, path, ".dirs", rows, reason);
 
 	if (err == -ENOENT || err == -ENOTDIR || err == -EACCES)
 		err = 0;
-	if (list.count)
-		qsort(list.all, list.count, sizeof(*list.all), by_score);
-	for (i = 0; i < list.count && !err; i++)
-		err = report_add_pair(report, list.all[i].score, path,
-				      list.all[i].path);
-	link_list_release(&list);
+	json_array_foreach(rows, i, row)
+	{
+		other = json_get_path(row, "path");
+		if (!err)
+			err = other ? report_add_pair(
+					      report,
+					      (int)json_integer_value(
+						      json_object_get(row,
+								      "score")),
+					      path, other) :
+				      -ENOMEM;
+		free(other);
+	}
+	json_decref(rows);
 	return err;
 }
 
@@ -92,7 +91,7 @@ static int ask_pairs(struct report *report, const struct mount *mount)
 		if (err <= 0)
 			break;
 		progress_show("comparing directories", (double)i / ASKED);
-		err = ask_directory(report, mount->listings, path.data);
+		err = ask_directory(report, mount, path.data);
 	}
 	buf_release(&path);
 	return err;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/cli/groups/groups.h"
 #include "core/act/export/export.h"
@@ -133,13 +134,14 @@ static int take_file(struct seed_command *c, const struct seed_content *wanted,
 	if (c->into) {
 		err = make_seed(c, file->path, base.file);
 	} else {
-		const struct cell cells[] = {
-			cell_number(base.score),
-			cell_path(file->path, NULL),
-			cell_path(base.file->path, NULL),
-		};
+		json_t *row = json_pack("{s:i}", "score", base.score);
 
-		err = table_row(&c->table, cells);
+		err = json_set_path(row, "path", file->path);
+		if (!err)
+			err = json_set_path(row, "base", base.file->path);
+		if (!err)
+			err = table_row(&c->table, json_incref(row));
+		json_decref(row);
 	}
 	if (!err && base.score == 100)
 		c->equal++;

@@ -6,15 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/json.h"
 #include "core/base/text.h"
-#include "core/cli/similar/link_list.h"
 
 /* ---- the columns of files ---- */
 
-enum { SHARED = 5 }; /* the column that is shown with --relation shares */
+enum { SHARED = 4 }; /* the column that is shown with --relation shares */
 
 static const struct column columns[] = {
-	{ "of", "OF", COLUMN_NOTE, COLUMN_JSON },
 	{ "score", "SCORE", COLUMN_NUMBER, COLUMN_SHOWN },
 	{ "relation", "RELATION", COLUMN_WORD, COLUMN_SHOWN },
 	{ "distinctive", "DISTINCTIVE", COLUMN_NUMBER, COLUMN_VERBOSE },
@@ -25,12 +24,9 @@ static const struct column columns[] = {
 	{ "rdc", "RDC", COLUMN_NUMBER, COLUMN_VERBOSE },
 	{ "sif", "SIF", COLUMN_NUMBER, COLUMN_VERBOSE },
 	{ "ssdeep", "SSDEEP", COLUMN_NUMBER, COLUMN_VERBOSE },
-	{ "simhash_distance", "", COLUMN_NUMBER, COLUMN_JSON },
-	{ "rdc_matches", "", COLUMN_NUMBER, COLUMN_JSON },
 	{ "size", "SIZE", COLUMN_SIZE, COLUMN_SHOWN },
 	{ "on_disk", "ON DISK", COLUMN_SIZE, COLUMN_VERBOSE },
 	{ "mtime", "DATE", COLUMN_DATE, COLUMN_SHOWN },
-	{ "host", "HOST", COLUMN_WORD, COLUMN_JSON },
 	{ "path", "PATH", COLUMN_PATH, COLUMN_SHOWN },
 	{ 0 },
 };
@@ -101,7 +97,7 @@ static int finish(struct similar_job *job)
 	mount_release(&job->mount);
 	digests_release(&job->digests);
 	job->digests = (struct digests){ 0 };
-	similar_hits_release(&job->hits);
+	json_decref(job->rows);
 	*job->reason = '\0';
 	job->cut = false;
 	job->unknown = 0;
@@ -113,29 +109,25 @@ static int finish(struct similar_job *job)
 /* Directories that resemble one: the mount tells scores and paths. */
 static int list_directories(struct similar_job *job)
 {
-	struct similar_hit hit = {
-		.distinctive = -1,
-		.shared = -1,
-		.root = job->mount.root,
-		.size = -1,
-		.on_disk = -1,
-	};
-	struct link_list list;
+	json_t *found = json_array(), *row;
 	size_t i;
-	int err = link_list_read(job->mount.listings, job->mount.rel, ".dirs",
-				 &list, job->reason);
+	int err = client_list(&job->mount, job->mount.rel, ".dirs", found,
+			      job->reason);
 
 	job->cut = !strncmp(job->reason, "cut", 3);
 	if (job->cut)
 		*job->reason = '\0';
-	for (i = 0; i < list.count && !err; i++) {
-		hit.score = list.all[i].score;
-		hit.path = list.all[i].path;
-		hit.relation = similar_relation_of(INDEX_ALIKE, hit.score, 0);
-		if (hit.score >= job->best.threshold)
-			err = similar_hits_add(&job->hits, &hit);
+	json_array_foreach(found, i, row)
+	{
+		char *path = json_get_path(row, "path");
+
+		if (!err && similar_number(row, "score") >= job->best.threshold)
+			err = json_set_path(row, "root", job->mount.root) ?:
+				      similar_add(job->rows, path, INDEX_ALIKE,
+						  false, json_incref(row));
+		free(path);
 	}
-	link_list_release(&list);
+	json_decref(found);
 	return err ? err : similar_print(job);
 }
 
@@ -189,6 +181,7 @@ static int run_operand(struct similar_job *job, const char *path,
 
 	job->path = path;
 	job->other = other;
+	job->rows = json_object();
 	job->table.base = path_base_of(path);
 	err = ask(job);
 	if (err < 0)

@@ -12,13 +12,23 @@
 /*
  * kin similar.
  *
- *   similar.c             the command: operands and what goes with what
- *   similar_hit.c         the list of one file: collected, sorted, printed
- *   similar_ask.c         what the mount finds, by .similar/.query
- *   similar_in.c          what an export has (--in)
- *   similar_everywhere.c  what other hosts have (--everywhere)
- *   similar_why.c         why two files are listed, or not (--why)
- *   similar_trees.c       how the files of two directories differ
+ *   similar.c        the command: operands and what goes with what
+ *   similar_ask.c    what the mount finds, by .similar/.query, and other hosts
+ *                    (--everywhere)
+ *   similar_in.c     what an export has (--in)
+ *   similar_list.c   the list of one operand: sorted, filtered, printed
+ *   similar_why.c    why two files are listed, or not (--why)
+ *   similar_trees.c  how the files of two directories differ
+ *
+ * A file of the list is a row of the printer from the line on in which it was
+ * told:
+ *
+ *   {"relation":"shares","score":3,"shared":20480,"path":"docs/a",
+ *    "root":"/mnt"}
+ *
+ * with "distinctive" and "by" as far as they are told, and "host" instead of
+ * "root" if it is of another host.  Once it is to be listed, the file system's
+ * "size", "on_disk" and "mtime" are added, and every measure with -v.
  */
 
 /* What FILE is to the one that is listed: "FILE is within PATH".  In the order
@@ -35,27 +45,6 @@ enum { SIMILAR_RELATIONS = SIMILAR_BOILERPLATE + 1 };
 
 extern const char *const similar_relation_names[SIMILAR_RELATIONS];
 
-/* A file of the list. */
-struct similar_hit {
-	enum similar_relation relation;
-	int score;
-	int distinctive;       /* -1: not told */
-	bool by_text;          /* of a document, or of members of an archive */
-	int64_t shared;        /* bytes in passages; -1: not told */
-	char *path;            /* owned; below the root, or HOST:PATH */
-	const char *host;      /* owned; NULL: this one */
-	const char *root;      /* borrowed; NULL: of another host */
-	int64_t size, on_disk; /* -1: not known */
-	int64_t mtime_ns;
-	bool has_mtime, has_measures;
-	struct measures measures;
-};
-
-struct similar_hits {
-	struct similar_hit *all;
-	size_t count;
-};
-
 /* State that the files of kin similar share. */
 struct similar_job {
 	struct output output;
@@ -69,9 +58,9 @@ struct similar_job {
 	bool everywhere;      /* --everywhere: of other hosts, too */
 
 	struct table table;
-	size_t found; /* hits of all operands */
+	size_t found; /* rows of all operands */
 	bool several, any_cut;
-	char doubt[320]; /* the first reason */
+	char doubt[CLIENT_REASON]; /* the first reason */
 
 	/* Of the operand at hand. */
 	const char *path, *other; /* as given; other: of a pair */
@@ -79,38 +68,46 @@ struct similar_job {
 	const char *within;     /* only below this directory, of the root */
 	struct digests digests; /* of what is asked about */
 	struct stat self;
-	struct similar_hits hits;
+	json_t *rows;  /* an object, by their paths */
+	size_t listed; /* of them */
 	bool cut;
-	char reason[320]; /* why the answer is not complete; "": it is */
-	size_t unknown;   /* files of directories without digests */
+	char reason[CLIENT_REASON]; /* why it is not complete; "": it is */
+	size_t unknown;             /* files of directories without digests */
 };
 
 /* What the options say, else the mount, else what kinfs takes by itself. */
 int similar_threshold(const struct similar_job *job);
 uint64_t similar_share_min(const struct similar_job *job);
 
-/* ---- similar_hit.c ---- */
+/* A number of a row; -1: it has none. */
+int64_t similar_number(const json_t *row, const char *key);
+
+/* ---- similar_list.c ---- */
 
 /* The relations that are asked for, in turn from 0; false: no more. */
 bool similar_next(const struct similar_job *job, int *at_io,
 		  enum index_relation *out);
 
-/* What a verdict, or a line that tells one, makes of a pair. */
-enum similar_relation similar_relation_of(enum index_relation relation,
-					  int score,
-					  enum verdict_reason reason);
+/* Takes a row that lacks its relation alone, which is found in that relation of
+ * the index; NULL: -ENOMEM.  key: its path as bytes, behind SIMILAR_ELSEWHERE if
+ * it is of another host.  Of two rows for a key the first stays. */
+int similar_add(json_t *rows, const char *key, enum index_relation relation,
+		bool is_boilerplate, json_t *row);
 
-/* Adds a hit with copies of its path and host.  -ENOMEM. */
-int similar_hits_add(struct similar_hits *hits, const struct similar_hit *hit);
-void similar_hits_release(struct similar_hits *hits);
+#define SIMILAR_ELSEWHERE "//"
 
-/* Sorts the hits, leaves out what the options leave out and prints them.  0,
+/* -v: adds what the measures say of the two contents. */
+void similar_set_measures(const struct similar_job *job,
+			  const struct digests *d, json_t *row);
+
+/* Sorts the rows, leaves out what the options leave out and prints them.  0,
  * -ENOMEM, or 1 after a message. */
 int similar_print(struct similar_job *job);
 
 /* Of one that found nothing, which of these comes nearest to being listed: that
  * with the best score, and that with the longest passage. */
-void similar_complain_near(struct similar_job *job, struct similar_hits *near);
+void similar_complain_near(const struct similar_job *job, json_t *alike,
+			   json_t *sharing);
 
 /* ---- similar_ask.c ---- */
 
@@ -128,7 +125,7 @@ struct similar_question {
 
 /* Asks for the files in a relation to a content with job->digests, best first. */
 int similar_ask(struct similar_job *job, const struct similar_question *q,
-		struct similar_hits *out);
+		json_t *rows);
 
 /* Why a file has no complete answer, by its state, in job->reason. */
 void similar_look_file(struct similar_job *job, const char *file);
@@ -137,7 +134,6 @@ void similar_look_file(struct similar_job *job, const char *file);
 
 int similar_file(struct similar_job *job);
 int similar_in(struct similar_job *job);
-int similar_everywhere(struct similar_job *job);
 int similar_trees(struct similar_job *job);
 int similar_why(struct similar_job *job);
 

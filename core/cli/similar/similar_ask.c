@@ -8,10 +8,11 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/cli/everywhere/everywhere.h"
 
 /*
  * What resembles a content: its digests, of the mount's own or worked out here,
- * are written to .similar/.query, which answers with paths.
+ * are written to .similar/.query, which answers with paths; so does a kin-share.
  */
 
 /* A filter that kin applies must not be starved by the mount's limit. */
@@ -76,53 +77,44 @@ static json_t *make_query(const struct similar_job *job,
 
 /* ---- the answer ---- */
 
-static int64_t number_of(const json_t *line, const char *key)
+/* Only what is known is taken: it may be another user's mount that answers. */
+static int take_line(const struct similar_job *job,
+		     enum index_relation relation, const json_t *line,
+		     json_t *rows)
 {
-	uint64_t value = 0;
+	const char *reason = json_string_value(json_object_get(line, "reason"));
+	const json_int_t score = similar_number(line, "score");
+	char *path = json_get_path(line, "path");
+	const bool is_good =
+		path && text_is_plain_path(path) && score >= 0 && score <= 100;
+	json_t *row =
+		json_pack("{s:I, s:O*, s:O*, s:O*}", "score", score,
+			  "distinctive", json_object_get(line, "distinctive"),
+			  "by", json_object_get(line, "by"), "shared",
+			  json_object_get(line, "bytes"));
+	int err = is_good ? 0 : -EBADMSG;
 
-	if (!json_object_get(line, key) ||
-	    json_get_number(line, key, INT64_MAX, &value))
-		return -1;
-	return (int64_t)value;
-}
-
-static int take_line(struct similar_job *job, enum index_relation relation,
-		     const json_t *line, struct similar_hits *out)
-{
-	const char *name = json_string_value(json_object_get(line, "reason"));
-	const int64_t score = number_of(line, "score");
-	int reason = name ? VERDICT_REASONS - 1 : 0, err = -EBADMSG;
-	struct similar_hit hit = {
-		.score = (int)score,
-		.distinctive = (int)number_of(line, "distinctive"),
-		.shared = number_of(line, "bytes"),
-		.by_text = json_object_get(line, "by") != NULL,
-		.path = json_get_path(line, "path"),
-		.root = job->mount.root,
-		.size = -1,
-		.on_disk = -1,
-	};
-
-	while (reason > 0 && strcmp(name, verdict_reason_names[reason]) != 0)
-		reason--;
-	hit.relation = similar_relation_of(relation, hit.score,
-					   (enum verdict_reason)reason);
-	if (hit.path && text_is_plain_path(hit.path) && score >= 0 &&
-	    score <= 100)
-		err = similar_hits_add(out, &hit);
-	free(hit.path);
+	if (!err && (!row || json_set_path(row, "path", path) ||
+		     json_set_path(row, "root", job->mount.root)))
+		err = -ENOMEM;
+	if (!err)
+		err = similar_add(rows, path, relation,
+				  reason && !strcmp(reason, "boilerplate"),
+				  json_incref(row));
+	json_decref(row);
+	free(path);
 	return err;
 }
 
 int similar_ask(struct similar_job *job, const struct similar_question *q,
-		struct similar_hits *out)
+		json_t *rows)
 {
 	struct client_query c;
 	int more = 1,
 	    err = client_ask(&c, job->mount.listings, make_query(job, q));
 
 	while (!err && (more = client_next(&c)) > 0)
-		err = take_line(job, q->relation, c.line, out);
+		err = take_line(job, q->relation, c.line, rows);
 	if (!err)
 		err = more;
 	if (!err && !json_is_true(json_object_get(c.line, "complete")))
@@ -136,6 +128,75 @@ int similar_ask(struct similar_job *job, const struct similar_question *q,
 			    "its kinfs is too old to be asked this");
 }
 
+/* ---- other hosts ---- */
+
+static int add_copies(const struct similar_job *job, const json_t *line,
+		      const struct digests *d)
+{
+	const json_t *copy;
+	json_t *row;
+	char *name, *key;
+	size_t i;
+	int err = 0;
+
+	json_array_foreach(json_object_get(line, "copies"), i, copy)
+	{
+		name = everywhere_name(copy);
+		row = json_pack("{s:I, s:I, s:O*}", "score",
+				(json_int_t)similar_number(line, "score"),
+				"size", (json_int_t)d->size, "host",
+				json_object_get(copy, "host"));
+		if (row)
+			similar_set_measures(job, d, row);
+		if (!row || !name || json_set_path(row, "path", name)) {
+			json_decref(row);
+			row = NULL;
+		}
+		if (!name || asprintf(&key, SIMILAR_ELSEWHERE "%s", name) < 0)
+			key = NULL;
+		err = similar_add(job->rows, key, INDEX_ALIKE, false, row);
+		free(name);
+		free(key);
+		if (err)
+			break;
+	}
+	return err;
+}
+
+static int take_everywhere(void *arg, json_t *line)
+{
+	struct digests d = { 0 };
+	int err = digests_from_json(json_object_get(line, "digests"), &d);
+
+	d.size = (uint64_t)json_integer_value(json_object_get(line, "size"));
+	if (!err)
+		err = add_copies(arg, line, &d);
+	digests_release(&d);
+	return err == -EINVAL ? 0 : err;
+}
+
+static int ask_everywhere(struct similar_job *job)
+{
+	const uint32_t sent = ~DIGEST_BIT(DIGEST_SDHASH);
+	struct everywhere e = { .mount = &job->mount };
+	int err;
+
+	/* A file that is not hashed has no digests to ask with. */
+	if (!(job->digests.set & DIGEST_BIT(DIGEST_XXH128)) ||
+	    !job->digests.size)
+		return 0;
+	err = everywhere_ask(&e,
+			     json_pack("{s:{s:I, s:o}, s:i}", "similar", "size",
+				       (json_int_t)job->digests.size, "digests",
+				       digests_to_json(&job->digests, sent),
+				       "threshold", similar_threshold(job)),
+			     take_everywhere, job);
+	if (!err && *e.reason && !*job->reason)
+		(void)snprintf(job->reason, sizeof(job->reason),
+			       "elsewhere: %s", e.reason);
+	return err;
+}
+
 /* ---- all relations ---- */
 
 static int tell_near(struct similar_job *job)
@@ -147,14 +208,15 @@ static int tell_near(struct similar_job *job)
 		{ .relation = INDEX_SHARES, .share_min = 1, .limit = 64 },
 	};
 	const bool cut = job->cut;
-	struct similar_hits near = { 0 };
-	int err = similar_ask(job, &questions[0], &near);
+	json_t *alike = json_object(), *sharing = json_object();
+	int err = similar_ask(job, &questions[0], alike);
 
 	if (!err)
-		err = similar_ask(job, &questions[1], &near);
+		err = similar_ask(job, &questions[1], sharing);
 	if (!err)
-		similar_complain_near(job, &near);
-	similar_hits_release(&near);
+		similar_complain_near(job, alike, sharing);
+	json_decref(alike);
+	json_decref(sharing);
 	job->cut = cut;
 	return err;
 }
@@ -191,12 +253,12 @@ int similar_file(struct similar_job *job)
 	else if (job->best.limit) /* one more may be the file itself */
 		q.limit = job->best.limit + 1;
 	while (is_known && !err && similar_next(job, &at, &q.relation))
-		err = similar_ask(job, &q, &job->hits);
+		err = similar_ask(job, &q, job->rows);
 	if (!err && job->everywhere)
-		err = similar_everywhere(job);
+		err = ask_everywhere(job);
 	if (!err)
 		err = similar_print(job);
-	if (!err && is_known && !job->hits.count && !job->everywhere &&
+	if (!err && is_known && !job->listed && !job->everywhere &&
 	    !*job->reason)
 		err = tell_near(job);
 	return err;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/json.h"
 #include "core/cli/groups/groups.h"
 #include "core/cli/similar/similar.h"
 #include "core/index/judge.h"
@@ -14,35 +15,40 @@
 
 struct in_search {
 	struct similar_job *job;
-	struct similar_hits near; /* each is nearer than those before */
-	struct verdict nearest, longest;
-	const char *root; /* of the export; NULL in text: nothing is there */
+	/* Of pairs that are not listed, each nearer than those before. */
+	json_t *alike, *sharing;
+	int nearest;
+	uint64_t longest;
 };
 
-static int add(struct in_search *in, const struct export_reader *r,
-	       enum index_relation relation, const struct verdict *v)
+/* A row for each name of a content. */
+static int add(const struct similar_job *job, json_t *rows,
+	       const struct export_reader *r, enum index_relation relation,
+	       const struct verdict *v)
 {
 	const struct found_member *m = export_member(r);
-	struct similar_hit hit = {
-		.relation = similar_relation_of(relation, v->score, v->reason),
-		.score = v->score,
-		.distinctive = -1,
-		.shared = relation == INDEX_SHARES ? (int64_t)v->bytes : -1,
-		.root = in->root,
-		.size = (int64_t)m->size,
-		.on_disk = -1,
-		.has_mtime = true,
-	};
+	const int64_t shared =
+		relation == INDEX_SHARES ? (int64_t)v->bytes : -1;
+	json_t *row;
 	size_t i;
 	int err = 0;
 
-	if (in->job->output.verbose)
-		hit.has_measures = !measures_take(&in->job->digests,
-						  &r->digests, &hit.measures);
 	for (i = 0; i < m->file_count && !err; i++) {
-		hit.path = m->files[i].path;
-		hit.mtime_ns = m->files[i].mtime_ns;
-		err = similar_hits_add(&in->job->hits, &hit);
+		row = json_pack("{s:i, s:o*, s:I, s:o}", "score", v->score,
+				"shared", row_number(shared), "size",
+				(json_int_t)m->size, "mtime",
+				row_time(m->files[i].mtime_ns));
+		if (row)
+			similar_set_measures(job, &r->digests, row);
+		/* In text a root would say that something is there. */
+		if (!row || json_set_path(row, "path", m->files[i].path) ||
+		    (job->output.json && r->content.root &&
+		     json_set_path(row, "root", r->content.root))) {
+			json_decref(row);
+			row = NULL;
+		}
+		err = similar_add(rows, m->files[i].path, relation,
+				  v->reason == VERDICT_BOILERPLATE, row);
 	}
 	return err;
 }
@@ -51,18 +57,15 @@ static int add(struct in_search *in, const struct export_reader *r,
 static int keep_near(struct in_search *in, const struct export_reader *r,
 		     enum index_relation relation, const struct verdict *v)
 {
-	const bool shares = relation == INDEX_SHARES;
-	const struct similar_hit hit = {
-		.score = v->score,
-		.shared = shares ? (int64_t)v->bytes : -1,
-		.path = export_member(r)->files[0].path,
-	};
-
-	if (shares ? v->bytes <= in->longest.bytes :
-		     v->score <= in->nearest.score)
-		return 0;
-	*(shares ? &in->longest : &in->nearest) = *v;
-	return similar_hits_add(&in->near, &hit);
+	if (relation == INDEX_ALIKE && v->score > in->nearest) {
+		in->nearest = v->score;
+		return add(in->job, in->alike, r, relation, v);
+	}
+	if (relation == INDEX_SHARES && v->bytes > in->longest) {
+		in->longest = v->bytes;
+		return add(in->job, in->sharing, r, relation, v);
+	}
+	return 0;
 }
 
 static int compare_content(struct in_search *in, const struct export_reader *r)
@@ -80,9 +83,8 @@ static int compare_content(struct in_search *in, const struct export_reader *r)
 		if (err)
 			return err == -ENODATA ? 0 : err;
 		if (v.reason == VERDICT_LISTED)
-			err = add(in, r, rules.relation, &v);
-		else if (rules.relation == INDEX_ALIKE ||
-			 rules.relation == INDEX_SHARES)
+			err = add(job, job->rows, r, rules.relation, &v);
+		else
 			err = keep_near(in, r, rules.relation, &v);
 	}
 	return err;
@@ -90,19 +92,18 @@ static int compare_content(struct in_search *in, const struct export_reader *r)
 
 int similar_in(struct similar_job *job)
 {
-	struct in_search in = { .job = job };
 	const struct export_source source = { .path = job->in };
+	struct in_search in = { .job = job };
 	struct export_reader r;
-	int more = 0, err = export_open(&r, &source);
+	int more = 0, err;
 
-	if (!err && similar_digest(job, job->path)) {
-		export_close(&r);
+	if (similar_digest(job, job->path))
 		return 1;
-	}
-	while (!err && (more = export_next(&r)) > 0) {
-		in.root = job->output.json ? r.content.root : NULL;
+	in.alike = json_object();
+	in.sharing = json_object();
+	err = export_open(&r, &source);
+	while (!err && (more = export_next(&r)) > 0)
 		err = compare_content(&in, &r);
-	}
 	if (!err)
 		err = more;
 	if (err)
@@ -111,9 +112,10 @@ int similar_in(struct similar_job *job)
 		(void)snprintf(job->reason, sizeof(job->reason), "incomplete");
 	if (!err)
 		err = similar_print(job);
-	if (!err && !job->hits.count && !*job->reason)
-		similar_complain_near(job, &in.near);
+	if (!err && !job->listed && !*job->reason)
+		similar_complain_near(job, in.alike, in.sharing);
 	export_close(&r);
-	similar_hits_release(&in.near);
+	json_decref(in.alike);
+	json_decref(in.sharing);
 	return err ? 1 : 0;
 }

@@ -8,6 +8,7 @@
 #include "core/act/export/export.h"
 #include "core/act/groups/groups.h"
 #include "core/base/array.h"
+#include "core/base/json.h"
 #include "core/cli/progress.h"
 #include "core/index/judge.h"
 
@@ -18,44 +19,38 @@
  */
 
 struct tree_file {
-	char *name; /* owned; below the root of the tree */
+	char *name; /* owned; below the root of its tree */
+	int side;   /* 0: here; 1: there */
 	uint64_t size;
-	const struct digests *digests; /* NULL: not known */
-	bool same;                     /* the other tree has the content */
-	struct tree_file *other;       /* of that name, or that it resembles */
-	int score;                     /* with other; -1: not known */
-};
-
-struct tree {
-	const char *root; /* borrowed; relative to the root of the mount */
-	char *path;       /* owned; absolute */
-	struct tree_file *files; /* in byte order of the names */
-	size_t count;
+	struct digests *digests; /* NULL: not known */
+	bool owns;               /* them; other names of the content do not */
+	bool same;               /* the other tree has the content */
+	struct tree_file *other; /* of that name, or that it resembles */
+	int score;               /* with other; -1: not known */
 };
 
 struct trees {
-	struct tree of[2];         /* here, there */
-	struct digests **contents; /* owned */
-	size_t content_count;
+	struct similar_job *job;
+	const char *roots[2]; /* borrowed; relative to the root of the mount */
+	char *paths[2];       /* owned; absolute */
+	struct tree_file *files; /* of both, in byte order of the names */
+	size_t count;
+	size_t known;  /* of them: from the mount, in that order */
 	int threshold; /* of the mount */
 };
 
 /* ---- reading ---- */
 
+/* Those that have one name lie together. */
 static int by_name(const void *a, const void *b)
 {
 	const struct tree_file *x = a, *y = b;
+	int order = strcmp(x->name, y->name);
 
-	return strcmp(x->name, y->name);
+	return order ? order : x->side - y->side;
 }
 
-static void sort(struct tree *t)
-{
-	if (t->count)
-		qsort(t->files, t->count, sizeof(*t->files), by_name);
-}
-
-static int add_file(struct tree *t, const char *name, uint64_t size)
+static int add_file(struct trees *t, int side, const char *name, uint64_t size)
 {
 	struct tree_file *files =
 		array_with_room(t->files, t->count, sizeof(*files));
@@ -63,113 +58,80 @@ static int add_file(struct tree *t, const char *name, uint64_t size)
 	if (!files)
 		return -ENOMEM;
 	t->files = files;
-	files[t->count] =
-		(struct tree_file){ .name = strdup(name), .size = size };
+	files[t->count] = (struct tree_file){ .name = strdup(name),
+					      .side = side,
+					      .size = size };
 	return files[t->count].name ? (int)(t->count++, 0) : -ENOMEM;
-}
-
-static int parse_digests(struct trees *t, const struct found_member *m,
-			 const struct digests **out)
-{
-	struct digests **all = array_with_room(t->contents, t->content_count,
-					       sizeof(*all)),
-		       *d = calloc(1, sizeof(*d));
-	int err = all && d ? digests_from_json(m->digests, d) : -ENOMEM;
-
-	if (all)
-		t->contents = all;
-	if (err) {
-		free(d);
-		return err == -EINVAL ? -EBADMSG : err;
-	}
-	d->size = m->size;
-	all[t->content_count++] = d;
-	*out = d;
-	return 0;
 }
 
 /* The names of one content in both trees. */
 static int take_content(struct trees *t, const struct found_member *m)
 {
-	const size_t before[] = { t->of[0].count, t->of[1].count };
-	const struct digests *digests = NULL;
+	const size_t before = t->count;
+	struct digests *d = calloc(1, sizeof(*d));
+	bool has[2] = { false };
 	const char *path, *name;
 	size_t i, k;
-	int side, err = 0;
-	bool same;
+	int side, err = d ? digests_from_json(m->digests, d) : -ENOMEM;
 
 	for (i = 0; i < m->file_count; i++)
 		for (k = 0; (path = found_file_name(&m->files[i], k)); k++)
 			for (side = 0; side < 2 && !err; side++) {
-				name = path_below(path, t->of[side].root);
-				if (name)
-					err = add_file(&t->of[side], name,
-						       m->size);
+				name = path_below(path, t->roots[side]);
+				if (!name)
+					continue;
+				err = add_file(t, side, name, m->size);
+				has[side] = true;
 			}
-	same = t->of[0].count > before[0] && t->of[1].count > before[1];
-	if (!err)
-		err = parse_digests(t, m, &digests);
-	for (side = 0; side < 2 && !err; side++)
-		for (i = before[side]; i < t->of[side].count; i++) {
-			t->of[side].files[i].same = same;
-			t->of[side].files[i].digests = digests;
-		}
-	return err;
+	if (err || t->count == before) {
+		free(d);
+		return err == -EINVAL ? -EBADMSG : err;
+	}
+	d->size = m->size;
+	t->files[before].owns = true;
+	for (i = before; i < t->count; i++) {
+		t->files[i].same = has[0] && has[1];
+		t->files[i].digests = d;
+	}
+	return 0;
 }
-
-struct tree_walk {
-	struct similar_job *job;
-	struct tree *tree;
-	size_t known; /* of its files: from the mount */
-};
 
 /* A file that the mount did not tell: one without digests, or empty. */
 static int walk_entry(void *arg, FTS *fts, FTSENT *entry)
 {
-	struct tree_walk *w = arg;
-	struct tree *t = w->tree;
+	struct trees *t = arg;
+	const int side = !path_below(entry->fts_path, t->paths[0]);
 	const struct tree_file f = { .name = (char *)path_below(entry->fts_path,
-								t->path) };
+								t->paths[side]),
+				     .side = side };
 	struct stat st;
 
 	(void)fts;
 	if (cli_walk_failed(entry) && entry->fts_errno != ENOENT)
 		cli_complain_errno(entry->fts_path, -entry->fts_errno);
 	if ((entry->fts_info != FTS_F && entry->fts_info != FTS_NSOK) ||
-	    (w->known && bsearch(&f, t->files, w->known, sizeof(f), by_name)) ||
+	    (t->known && bsearch(&f, t->files, t->known, sizeof(f), by_name)) ||
 	    lstat(entry->fts_path, &st) || !S_ISREG(st.st_mode) ||
-	    !filter_takes(&w->job->filter,
-			  path_below(entry->fts_path, w->job->mount.root),
+	    !filter_takes(&t->job->filter,
+			  path_below(entry->fts_path, t->job->mount.root),
 			  (uint64_t)st.st_size))
 		return 0;
-	w->job->unknown += st.st_size > 0;
-	return add_file(t, f.name, (uint64_t)st.st_size);
+	t->job->unknown += st.st_size > 0;
+	return add_file(t, side, f.name, (uint64_t)st.st_size);
 }
 
-static int walk(struct similar_job *job, struct tree *t)
+static int read_trees(struct trees *t)
 {
-	struct tree_walk w = { job, t, t->count };
-	int err;
-
-	sort(t);
-	err = cli_walk(t->path, FTS_NOSTAT | FTS_XDEV, NULL, walk_entry, &w);
-	sort(t);
-	return err;
-}
-
-static int read_trees(struct similar_job *job, struct trees *t)
-{
-	const char *const roots[] = { t->of[0].root, t->of[1].root };
+	const struct mount *mount = &t->job->mount;
 	const struct groups_wish wish = { .every = true,
-					  .filter = job->filter,
-					  .within = roots,
+					  .filter = t->job->filter,
+					  .within = t->roots,
 					  .within_count = 2 };
 	struct tree_file *f;
 	struct groups g;
 	bool empty[2] = { false };
 	int side, event,
-		err = groups_ask(&g, &wish, job->mount.root,
-				 job->mount.listings);
+		err = groups_ask(&g, &wish, mount->root, mount->listings);
 
 	while (!err && (event = progress_groups_next(&g, "reading digests",
 						     false)) != GROUPS_END)
@@ -177,34 +139,35 @@ static int read_trees(struct similar_job *job, struct trees *t)
 	progress_clear();
 	t->threshold = g.totals.threshold;
 	groups_close(&g);
-	for (side = 0; side < 2 && !err; side++) {
-		err = walk(job, &t->of[side]);
-		for (f = t->of[side].files;
-		     f < t->of[side].files + t->of[side].count; f++)
-			empty[side] |= !f->size;
-	}
+	if (t->count)
+		qsort(t->files, t->count, sizeof(*t->files), by_name);
+	t->known = t->count;
 	for (side = 0; side < 2 && !err; side++)
-		for (f = t->of[side].files;
-		     f < t->of[side].files + t->of[side].count; f++)
-			f->same |= !f->size && empty[!side];
+		err = cli_walk(t->paths[side], FTS_NOSTAT | FTS_XDEV, NULL,
+			       walk_entry, t);
+	if (t->count)
+		qsort(t->files, t->count, sizeof(*t->files), by_name);
+	for (f = t->files; f < t->files + t->count; f++)
+		empty[f->side] |= !f->size;
+	for (f = t->files; f < t->files + t->count; f++)
+		f->same |= !f->size && empty[!f->side];
 	return err;
 }
 
 static void trees_release(struct trees *t)
 {
-	int side;
+	struct tree_file *f;
 
-	for (side = 0; side < 2; side++) {
-		while (t->of[side].count)
-			free(t->of[side].files[--t->of[side].count].name);
-		free(t->of[side].files);
-		free(t->of[side].path);
+	for (f = t->files; f < t->files + t->count; f++) {
+		if (f->owns) {
+			digests_release(f->digests);
+			free(f->digests);
+		}
+		free(f->name);
 	}
-	while (t->content_count) {
-		digests_release(t->contents[--t->content_count]);
-		free(t->contents[t->content_count]);
-	}
-	free(t->contents);
+	free(t->files);
+	free(t->paths[0]);
+	free(t->paths[1]);
 }
 
 /* ---- pairs ---- */
@@ -218,26 +181,22 @@ static void make_pair(struct tree_file *x, struct tree_file *y, int score)
 
 /* A name that both trees have is no file of one of them alone, whatever else is
  * like it. */
-static int pair_by_name(struct tree *a, struct tree *b)
+static int pair_by_name(struct trees *t)
 {
 	const struct judge_rules rules = { .relation = INDEX_ALIKE };
+	struct tree_file *f;
 	struct verdict v;
-	size_t i = 0, j = 0;
 	int err = 0;
 
-	while (i < a->count && j < b->count && !err) {
-		struct tree_file *x = &a->files[i], *y = &b->files[j];
-		int order = by_name(x, y);
-
-		i += order <= 0;
-		j += order >= 0;
-		if (order || (x->same && y->same))
+	for (f = t->files; f + 1 < t->files + t->count && !err; f++) {
+		if (strcmp(f[0].name, f[1].name) || (f[0].same && f[1].same))
 			continue;
 		v.score = -1;
-		if (x->digests && y->digests)
-			err = judge_digests(x->digests, y->digests, &rules, &v);
+		if (f[0].digests && f[1].digests)
+			err = judge_digests(f[0].digests, f[1].digests, &rules,
+					    &v);
 		err = err == -ENODATA ? 0 : err;
-		make_pair(x, y, v.score);
+		make_pair(&f[0], &f[1], v.score);
 	}
 	return err;
 }
@@ -245,7 +204,7 @@ static int pair_by_name(struct tree *a, struct tree *b)
 struct likeness {
 	int score;
 	bool same_name;
-	struct tree_file *a, *b;
+	struct tree_file *here, *there;
 };
 
 /* The best first; of two that are as good the one with equal names. */
@@ -258,158 +217,94 @@ static int by_likeness(const void *x, const void *y)
 		return q->score - p->score;
 	if (p->same_name != q->same_name)
 		return p->same_name ? -1 : 1;
-	order = by_name(p->a, q->a);
-	return order ? order : by_name(p->b, q->b);
+	order = by_name(p->here, q->here);
+	return order ? order : by_name(p->there, q->there);
 }
 
 /* Of the files that one of the trees has alone. */
-static bool can_be_paired(const struct tree_file *f)
+static bool can_be_paired(const struct tree_file *f, int side)
 {
-	return f->digests && !f->same && !f->other;
+	return f->side == side && f->digests && !f->same && !f->other;
 }
 
-static int add_likenesses(struct tree_file *f, struct tree_file **files,
-			  const struct near_index *near, size_t found,
-			  struct likeness **all, size_t *count)
+static int pair_by_likeness(struct trees *t)
 {
-	struct likeness *more;
-	size_t k;
-
-	for (k = 0; k < found; k++) {
-		const struct index_match *m = &near->matches[k];
-		struct tree_file *other = files[m->content - 1];
-
-		more = array_with_room(*all, *count, sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		*all = more;
-		more[(*count)++] = (struct likeness){
-			.score = m->verdict.score,
-			.same_name = !strcmp(cli_base_name(f->name),
-					     cli_base_name(other->name)),
-			.a = f,
-			.b = other,
-		};
-	}
-	return 0;
-}
-
-static int pair_by_likeness(const struct trees *t)
-{
-	const struct tree *a = &t->of[0], *b = &t->of[1];
 	struct near_index *near = calloc(1, sizeof(*near));
-	struct tree_file **files = calloc(b->count + 1, sizeof(*files)), *f;
-	struct likeness *all = NULL;
-	size_t count = 0, found, i;
-	int err = near && files ? 0 : -ENOMEM;
+	struct tree_file **there = calloc(t->count + 1, sizeof(*there)), *f;
+	struct likeness *all = NULL, *more;
+	size_t count = 0, found = 0, i;
+	int err = near && there ? 0 : -ENOMEM;
 
-	for (f = b->files; f < b->files + b->count && !err; f++)
-		if (can_be_paired(f)) {
-			files[near->count] = f;
+	for (f = t->files; f < t->files + t->count; f++)
+		if (!err && can_be_paired(f, 1)) {
+			there[near->count] = f;
 			err = near_add(near, f->digests);
 		}
 	if (!err)
 		err = near_begin(near);
-	for (f = a->files; f < a->files + a->count && !err; f++) {
+	for (f = t->files; f < t->files + t->count; f++) {
 		progress_show("comparing",
-			      (double)(f - a->files) / (double)a->count);
-		if (!can_be_paired(f))
+			      (double)(f - t->files) / (double)t->count);
+		if (err || !can_be_paired(f, 0))
 			continue;
 		err = near_search(near, f->digests, t->threshold, &found);
-		if (!err)
-			err = add_likenesses(f, files, near, found, &all,
-					     &count);
+		for (i = 0; i < found && !err; i++) {
+			const struct index_match *m = &near->matches[i];
+			struct tree_file *other = there[m->content - 1];
+
+			more = array_with_room(all, count, sizeof(*all));
+			if (!more) {
+				err = -ENOMEM;
+				break;
+			}
+			all = more;
+			all[count++] = (struct likeness){
+				.score = m->verdict.score,
+				.same_name =
+					!strcmp(cli_base_name(f->name),
+						cli_base_name(other->name)),
+				.here = f,
+				.there = other,
+			};
+		}
 	}
 	if (count)
 		qsort(all, count, sizeof(*all), by_likeness);
 	for (i = 0; i < count && !err; i++)
-		if (!all[i].a->other && !all[i].b->other)
-			make_pair(all[i].a, all[i].b, all[i].score);
+		if (!all[i].here->other && !all[i].there->other)
+			make_pair(all[i].here, all[i].there, all[i].score);
 	if (near)
 		near_release(near);
 	free(near);
-	free(files);
+	free(there);
 	free(all);
 	progress_clear();
 	return err;
 }
 
-/* ---- counting ---- */
+/* ---- printing ---- */
 
 enum kind {
-	SAME,  /* both have the content */
-	PAIR,  /* "~": a file here and one there */
-	ALONE, /* "<", ">" */
+	SAME,       /* both have the content */
+	PAIR,       /* "~": a file here and one there */
+	ONLY_HERE,  /* "<" */
+	ONLY_THERE, /* ">" */
 	KINDS,
 };
 
-/* The kind that the file counts as; side: 0: here.  Of a pair the file here is
- * printed, but not if its content is there, too. */
-static enum kind kind_of(const struct tree_file *f, int side)
+/* The kind that the file counts as; KINDS: none, as the other one is counted.
+ * Of a pair that is the file here, but not if its content is there, too. */
+static enum kind kind_of(const struct tree_file *f)
 {
 	if (f->same)
-		return side ? KINDS : SAME;
+		return f->side ? KINDS : SAME;
 	if (f->other)
-		return side && !f->other->same ? KINDS : PAIR;
-	return ALONE;
+		return f->side && !f->other->same ? KINDS : PAIR;
+	return f->side ? ONLY_THERE : ONLY_HERE;
 }
-
-struct tree_sums {
-	struct {
-		int64_t files, bytes;
-	} of[KINDS][2]; /* here, there */
-	double shared;  /* bytes, similar ones by their scores */
-	double larger;  /* bytes of the larger tree */
-};
-
-static void sums_take(const struct trees *t, struct tree_sums *out)
-{
-	struct tree_sums s = { .shared = 0 };
-	const struct tree_file *f;
-	double bytes;
-	int side;
-
-	for (side = 0; side < 2; side++) {
-		bytes = 0;
-		for (f = t->of[side].files;
-		     f < t->of[side].files + t->of[side].count; f++) {
-			const enum kind kind = kind_of(f, side);
-			const int percent = f->same ? 100 : f->score;
-
-			bytes += (double)f->size;
-			if (kind < KINDS) {
-				s.of[kind][side].files++;
-				s.of[kind][side].bytes += (int64_t)f->size;
-			}
-			if (!side && percent > 0)
-				s.shared += (double)f->size * percent / 100;
-		}
-		s.larger = bytes > s.larger ? bytes : s.larger;
-	}
-	/* Pairs count once. */
-	s.of[PAIR][0].files += s.of[PAIR][1].files;
-	s.of[PAIR][0].bytes += s.of[PAIR][1].bytes;
-	*out = s;
-}
-
-/* The mount has a score only of directories that it lists. */
-static int estimate(const struct tree_sums *s)
-{
-	double percent;
-
-	if (!s->of[PAIR][0].files && !s->of[ALONE][0].files &&
-	    !s->of[ALONE][1].files)
-		return 100;
-	percent = s->larger > 0 ? 100 * s->shared / s->larger : 0;
-	return percent < 99 ? (int)(percent + 0.5) : 99;
-}
-
-/* ---- printing ---- */
 
 static const struct column columns[] = {
-	{ "of", "OF", COLUMN_NOTE, COLUMN_JSON },
 	{ "score", "SCORE", COLUMN_NUMBER, COLUMN_SHOWN },
-	{ "relation", "RELATION", COLUMN_WORD, COLUMN_JSON },
 	{ "same", "SAME", COLUMN_NUMBER, COLUMN_SHOWN },
 	{ "same_bytes", "SIZE", COLUMN_SIZE, COLUMN_SHOWN },
 	{ "similar", "SIMILAR", COLUMN_NUMBER, COLUMN_SHOWN },
@@ -422,29 +317,51 @@ static const struct column columns[] = {
 	{ 0 },
 };
 
-static int print_sums(struct similar_job *job, const struct tree_sums *s,
-		      const char *rel)
+/* The mount has a score only of directories that it lists: here it is the share
+ * of the larger tree, similar files by their scores. */
+static int print_sums(const struct trees *t)
 {
-	const int score = estimate(s);
-	const struct cell cells[] = {
-		cell_path(job->path, NULL),
-		cell_number(score),
-		cell_word(similar_relation_names[similar_relation_of(
-			INDEX_ALIKE, score, 0)]),
-		cell_number(s->of[SAME][0].files),
-		cell_number(s->of[SAME][0].bytes),
-		cell_number(s->of[PAIR][0].files),
-		cell_number(s->of[PAIR][0].bytes),
-		cell_number(s->of[ALONE][0].files),
-		cell_number(s->of[ALONE][0].bytes),
-		cell_number(s->of[ALONE][1].files),
-		cell_number(s->of[ALONE][1].bytes),
-		cell_path(rel, job->mount.root),
-	};
+	struct similar_job *job = t->job;
+	json_int_t files[KINDS + 1] = { 0 }, bytes[KINDS + 1] = { 0 };
+	double all[2] = { 0 }, shared = 0, larger;
+	const struct tree_file *f;
+	json_t *row, *rows = json_object();
+	int score, percent, err;
 
+	for (f = t->files; f < t->files + t->count; f++) {
+		percent = f->same ? 100 : f->score;
+		all[f->side] += (double)f->size;
+		files[kind_of(f)]++;
+		bytes[kind_of(f)] += (json_int_t)f->size;
+		if (!f->side && percent > 0)
+			shared += (double)f->size * percent / 100;
+	}
+	larger = all[0] > all[1] ? all[0] : all[1];
+	score = larger > 0 ? (int)(100 * shared / larger + 0.5) : 0;
+	if (!files[PAIR] && !files[ONLY_HERE] && !files[ONLY_THERE])
+		score = 100;
+	else if (score > 99)
+		score = 99;
+	row = json_pack("{s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+			"score", score, "same", files[SAME], "same_bytes",
+			bytes[SAME], "similar", files[PAIR], "similar_bytes",
+			bytes[PAIR], "only_here", files[ONLY_HERE],
+			"only_here_bytes", bytes[ONLY_HERE], "only_there",
+			files[ONLY_THERE], "only_there_bytes",
+			bytes[ONLY_THERE]);
+	err = similar_add(rows, t->roots[1], INDEX_ALIKE, false, row);
+	if (!err)
+		err = json_set_path(row, "of", job->path);
+	if (!err)
+		err = json_set_path(row, "root", job->mount.root);
+	if (!err)
+		err = json_set_path(row, "path", t->roots[1]);
 	job->table.columns = columns;
 	job->found++;
-	return table_row(&job->table, cells) ? 1 : 0;
+	if (!err && table_row(&job->table, json_incref(row)))
+		err = 1;
+	json_decref(rows);
+	return err;
 }
 
 static const struct column difference_columns[] = {
@@ -457,48 +374,49 @@ static const struct column difference_columns[] = {
 
 /* A file that is here or there, or a pair with its score.  In text the only
  * name stands in one place, wherever the file is. */
-static int print_difference(struct similar_job *job, const struct tree_file *f,
-			    const char *here, const char *there)
+static int print_difference(struct similar_job *job, const struct tree_file *f)
 {
-	const bool pair = here && there;
-	const bool told = pair ? job->output.json || strcmp(here, there) :
-				 job->output.json && there;
+	const bool text = !job->table.output.json;
+	const struct tree_file *here = f->side ? f->other : f,
+			       *there = f->side ? f : f->other;
 	char score[16] = "~  -";
-	const struct cell cells[] = {
-		{ .is_set = pair && f->score >= 0,
-		  .number = f->score,
-		  .text = pair ? score :
-			  here ? "<" :
-				 ">" },
-		cell_number((int64_t)f->size),
-		{ .is_set = here, .text = here ? here : there },
-		{ .is_set = told, .text = there },
-	};
+	json_t *row = json_pack("{s:I}", "size", (json_int_t)f->size);
+	int err = row ? 0 : -ENOMEM;
 
-	if (f->score >= 0)
+	if (f->other && f->score >= 0)
 		(void)snprintf(score, sizeof(score), "~%3d", f->score);
+	if (text)
+		err = json_object_set_new(row, "score",
+					  json_string(f->other ? score :
+						      here     ? "<" :
+								 ">"));
+	else if (f->other && f->score >= 0)
+		err = json_object_set_new(row, "score", json_integer(f->score));
+	if (!err && (here || text))
+		err = json_set_path(row, "here", (here ? here : there)->name);
+	if (!err && there &&
+	    (!text || (here && strcmp(here->name, there->name) != 0)))
+		err = json_set_path(row, "there", there->name);
+	if (err) {
+		json_decref(row);
+		return -ENOMEM;
+	}
 	job->table.columns = difference_columns;
-	return table_row(&job->table, cells) ? 1 : 0;
+	return table_row(&job->table, row) ? 1 : 0;
 }
 
 /* Pairs first, then the files of one tree alone. */
-static int print_differences(struct similar_job *job, const struct trees *t)
+static int print_differences(const struct trees *t)
 {
 	const struct tree_file *f;
-	const char *names[2];
-	int pass, side, err = 0;
+	int kind, side, err = 0;
 
-	for (pass = 2; pass < 6; pass++) {
-		side = pass & 1;
-		for (f = t->of[side].files;
-		     f < t->of[side].files + t->of[side].count && !err; f++) {
-			if ((int)kind_of(f, side) != pass / 2)
-				continue;
-			names[side] = f->name;
-			names[!side] = f->other ? f->other->name : NULL;
-			err = print_difference(job, f, names[0], names[1]);
-		}
-	}
+	for (kind = PAIR; kind < KINDS; kind++)
+		for (side = 0; side < 2; side++)
+			for (f = t->files; f < t->files + t->count; f++)
+				if (!err && f->side == side &&
+				    (int)kind_of(f) == kind)
+					err = print_difference(t->job, f);
 	return err;
 }
 
@@ -527,29 +445,26 @@ static int find_other(const struct similar_job *job, char **other_out)
 
 int similar_trees(struct similar_job *job)
 {
-	struct trees t = { .of[0].root = job->mount.rel };
-	struct tree_sums sums;
+	struct trees t = { .job = job, .roots[0] = job->mount.rel };
 	char *other = NULL;
 	int side, err = find_other(job, &other);
 
-	t.of[1].root = other;
+	t.roots[1] = other;
 	for (side = 0; side < 2 && !err; side++) {
-		t.of[side].path =
-			path_shown(job->mount.root, t.of[side].root, NULL);
-		err = t.of[side].path ? 0 : -ENOMEM;
+		t.paths[side] =
+			path_shown(job->mount.root, t.roots[side], NULL);
+		err = t.paths[side] ? 0 : -ENOMEM;
 	}
 	if (!err)
-		err = read_trees(job, &t);
+		err = read_trees(&t);
 	if (!err)
-		err = pair_by_name(&t.of[0], &t.of[1]);
+		err = pair_by_name(&t);
 	if (!err)
 		err = pair_by_likeness(&t);
-	if (!err) {
-		sums_take(&t, &sums);
-		err = print_sums(job, &sums, other);
-	}
+	if (!err)
+		err = print_sums(&t);
 	if (!err && !job->output.nul)
-		err = print_differences(job, &t);
+		err = print_differences(&t);
 	/* A file without digests counts as one that the other tree lacks. */
 	if (job->unknown)
 		(void)snprintf(job->reason, sizeof(job->reason), "incomplete");

@@ -14,46 +14,6 @@
  * the pair is what it decides by.
  */
 
-struct why {
-	const char *rel;             /* of the other file, below the root */
-	struct similar_hits listed;  /* in all relations that are asked for */
-	struct similar_hits alike;   /* whatever the score */
-	struct similar_hits sharing; /* whatever the passage */
-	bool is_cut;                 /* listed */
-};
-
-static int ask(struct similar_job *job, struct why *w)
-{
-	struct similar_question q = { .threshold = job->best.threshold,
-				      .share_min = job->share_min };
-	int at = 0, err = 0;
-
-	while (!err && similar_next(job, &at, &q.relation))
-		err = similar_ask(job, &q, &w->listed);
-	w->is_cut = job->cut;
-	q = (struct similar_question){ .relation = INDEX_ALL,
-				       .threshold = 1,
-				       .limit = SIZE_MAX,
-				       .all = true };
-	if (!err)
-		err = similar_ask(job, &q, &w->alike);
-	q.relation = INDEX_SHARES;
-	q.share_min = 1;
-	return err ? err : similar_ask(job, &q, &w->sharing);
-}
-
-/* The first relation is told. */
-static const struct similar_hit *find(const struct similar_hits *hits,
-				      const char *rel)
-{
-	size_t i;
-
-	for (i = 0; i < hits->count; i++)
-		if (!strcmp(hits->all[i].path, rel))
-			return &hits->all[i];
-	return NULL;
-}
-
 /* ---- the answer ---- */
 
 enum why_not { LISTED, SHORT, BELOW, BOILERPLATE, CUT, IGNORED };
@@ -69,61 +29,43 @@ static const char *const texts[][2] = {
 
 /* The score of a pair that the mount does not bring together is 0. */
 static enum why_not reason_of(const struct similar_job *job,
-			      const struct similar_hit *known, int64_t shared,
-			      bool is_cut)
+			      const json_t *known, int64_t shared, bool is_cut)
 {
+	const char *relation =
+		json_string_value(json_object_get(known, "relation"));
 	const bool passages =
 		job->relation &&
 		!strcmp(job->relation, similar_relation_names[SIMILAR_SHARES]);
 
 	if (passages && shared < (int64_t)similar_share_min(job))
 		return SHORT;
-	if (!passages && (!known || known->score < similar_threshold(job)))
+	if (!passages &&
+	    similar_number(known, "score") < similar_threshold(job))
 		return BELOW;
-	if (!passages && known->relation == SIMILAR_BOILERPLATE)
+	if (!passages &&
+	    !strcmp(relation, similar_relation_names[SIMILAR_BOILERPLATE]))
 		return BOILERPLATE;
 	return is_cut ? CUT : IGNORED;
 }
 
-/* 1 after a message. */
-static int answer(const struct similar_job *job, const struct why *w)
+/* row: of the pair, as far as it is known. */
+static void print_text(const struct similar_job *job, const json_t *row,
+		       enum why_not reason)
 {
-	const struct similar_hit *listed = find(&w->listed, w->rel),
-				 *known = find(&w->alike, w->rel),
-				 *sharing = find(&w->sharing, w->rel),
-				 *hit = listed ? listed : known;
-	const int64_t shared = sharing ? sharing->shared : -1;
-	const enum why_not reason =
-		listed ? LISTED : reason_of(job, known, shared, w->is_cut);
+	const int64_t distinctive = similar_number(row, "distinctive"),
+		      shared = similar_number(row, "shared");
 	const char *relation =
-		listed ? similar_relation_names[listed->relation] : NULL;
-	const int score = hit ? hit->score : 0;
-	const int distinctive = known ? known->distinctive : -1;
-	const bool by_text = hit && hit->by_text;
+		json_string_value(json_object_get(row, "relation"));
 	char size[TEXT_SIZE_ROOM];
-	json_t *line;
 
-	if (job->output.json) {
-		line = json_pack(
-			"{s:i, s:i, s:I, s:s, s:s*, s:o*, s:s*, s:o*}", "score",
-			score, "threshold", similar_threshold(job), "share_min",
-			(json_int_t)similar_share_min(job), "reason",
-			texts[reason][0], "relation", relation, "distinctive",
-			distinctive < 0 ? NULL : json_integer(distinctive),
-			"by", by_text ? "text" : NULL, "shared",
-			shared < 0 ? NULL : json_integer(shared));
-		(void)json_set_path(line, "of", job->path);
-		(void)json_set_path(line, "root", job->mount.root);
-		(void)json_set_path(line, "path", w->rel);
-		return cli_print_json(line) ? 1 : 0;
-	}
-	printf("%slisted: %s; score %d, threshold %d", listed ? "" : "not ",
-	       listed ? relation : texts[reason][1], score,
-	       similar_threshold(job));
-	if (by_text)
+	printf("%slisted: %s; score %lld, threshold %d",
+	       reason == LISTED ? "" : "not ",
+	       reason == LISTED ? relation : texts[reason][1],
+	       (long long)similar_number(row, "score"), similar_threshold(job));
+	if (json_object_get(row, "by"))
 		fputs(", by text", stdout);
 	if (distinctive >= 0)
-		printf(", distinctive %d", distinctive);
+		printf(", distinctive %lld", (long long)distinctive);
 	if (shared > 0)
 		printf("; passages of about %s",
 		       text_format_size((double)shared, TEXT_UNITS_BRIEF,
@@ -133,29 +75,83 @@ static int answer(const struct similar_job *job, const struct why *w)
 	printf(", share_min %s\n",
 	       text_format_size((double)similar_share_min(job),
 				TEXT_UNITS_BRIEF, size));
-	return 0;
+}
+
+/* The rows of the file, or NULL.  listed: in a relation that is asked for; known:
+ * whatever the score; sharing: whatever the passage. */
+static int answer(const struct similar_job *job, json_t *listed, json_t *known,
+		  json_t *sharing, const char *rel, bool is_cut)
+{
+	const enum why_not reason =
+		listed ? LISTED :
+			 reason_of(job, known,
+				   similar_number(sharing, "shared"), is_cut);
+	const json_t *hit = listed ? listed : known;
+	json_t *row =
+		hit ? json_copy((json_t *)hit) : json_pack("{s:i}", "score", 0);
+	int err = json_object_update_new(
+			  row, json_pack("{s:O*, s:i, s:I, s:s, s:O*}",
+					 "distinctive",
+					 json_object_get(known, "distinctive"),
+					 "threshold", similar_threshold(job),
+					 "share_min",
+					 (json_int_t)similar_share_min(job),
+					 "reason", texts[reason][0], "shared",
+					 json_object_get(sharing, "shared"))) ?
+			  -ENOMEM :
+			  0;
+
+	if (!listed)
+		(void)json_object_del(row, "relation");
+	if (!err && !job->output.json)
+		print_text(job, row, reason);
+	else if (!err && (json_set_path(row, "of", job->path) ||
+			  json_set_path(row, "root", job->mount.root) ||
+			  json_set_path(row, "path", rel)))
+		err = -ENOMEM;
+	else if (!err)
+		return cli_print_json(row) ? 1 : 0;
+	json_decref(row);
+	return err;
 }
 
 int similar_why(struct similar_job *job)
 {
-	struct why w = { 0 };
+	json_t *alike = json_object(), *sharing = json_object();
+	struct similar_question q = { .threshold = job->best.threshold,
+				      .share_min = job->share_min };
+	bool is_cut;
 	char *rel = NULL;
 	struct stat st;
-	int err = mount_path_or_complain(job->other, job->mount.root, &rel);
+	int at = 0,
+	    err = mount_path_or_complain(job->other, job->mount.root, &rel);
 
 	if (!err && (stat(job->other, &st) || !S_ISREG(st.st_mode)))
 		err = cli_complain(job->other, "not a regular file");
-	w.rel = rel;
 	(void)cli_told_digests(job->path, DIGEST_DEFAULT, &job->digests);
 	similar_look_file(job, job->path);
 	if (!*job->reason)
 		similar_look_file(job, job->other);
-	if (!err && !*job->reason && !(err = ask(job, &w)))
-		err = answer(job, &w);
+	while (!err && !*job->reason && similar_next(job, &at, &q.relation))
+		err = similar_ask(job, &q, job->rows);
+	is_cut = job->cut;
+	q = (struct similar_question){ .relation = INDEX_ALL,
+				       .threshold = 1,
+				       .limit = SIZE_MAX,
+				       .all = true };
+	if (!err && !*job->reason)
+		err = similar_ask(job, &q, alike);
+	q.relation = INDEX_SHARES;
+	q.share_min = 1;
+	if (!err && !*job->reason)
+		err = similar_ask(job, &q, sharing);
+	if (!err && !*job->reason)
+		err = answer(job, json_object_get(job->rows, rel),
+			     json_object_get(alike, rel),
+			     json_object_get(sharing, rel), rel, is_cut);
 	job->cut = false;
-	similar_hits_release(&w.listed);
-	similar_hits_release(&w.alike);
-	similar_hits_release(&w.sharing);
+	json_decref(alike);
+	json_decref(sharing);
 	free(rel);
 	return err;
 }
