@@ -55,62 +55,28 @@ static char *page_of(struct report *r, const char *root, const char *notice)
 
 /* ---- its data ---- */
 
-struct data {
-	uint8_t *bytes;
-	size_t len, at;
-};
-
-static struct data unpack(const char *page)
+static json_t *unpack(const char *page)
 {
 	static const char mark[] = "id=\"data\">";
 	const char *start = strstr(page, mark) + sizeof(mark) - 1;
 	size_t len = (size_t)(strchr(start, '<') - start);
-	uLongf room = 1 << 20;
-	struct data d = { .bytes = malloc(room) };
+	uLongf room = 4 << 20;
+	char *raw = malloc(room);
 	uint8_t *packed = malloc(len);
+	json_t *data;
 
-	assert_non_null(d.bytes);
+	assert_non_null(raw);
 	assert_non_null(packed);
 	assert_int_equal(
 		EVP_DecodeBlock(packed, (const uint8_t *)start, (int)len),
 		len / 4 * 3);
-	assert_int_equal(uncompress(d.bytes, &room, packed, len / 4 * 3), Z_OK);
-	d.len = room;
+	assert_int_equal(uncompress((Bytef *)raw, &room, packed, len / 4 * 3),
+			 Z_OK);
+	data = json_loadb(raw, room, 0, NULL);
+	assert_non_null(data);
 	free(packed);
-	return d;
-}
-
-static uint64_t next(struct data *d)
-{
-	uint64_t value = 0;
-	int shift = 0;
-
-	do {
-		assert_true(d->at < d->len);
-		value |= (uint64_t)(d->bytes[d->at] & 127) << shift;
-		shift += 7;
-	} while (d->bytes[d->at++] & 128);
-	return value;
-}
-
-static void expect_numbers(struct data *d, const uint64_t *numbers,
-			   size_t count)
-{
-	size_t i;
-
-	for (i = 0; i < count; i++)
-		assert_int_equal(next(d), numbers[i]);
-}
-
-#define EXPECT(d, ...)                                       \
-	expect_numbers(d, (const uint64_t[]){ __VA_ARGS__ }, \
-		       sizeof((const uint64_t[]){ __VA_ARGS__ }) / 8)
-
-static void expect_text(struct data *d, const char *text)
-{
-	assert_true(d->at + strlen(text) < d->len);
-	assert_string_equal((const char *)d->bytes + d->at, text);
-	d->at += strlen(text) + 1;
+	free(raw);
+	return data;
 }
 
 /* ---- tests ---- */
@@ -128,12 +94,19 @@ static void expect_text(struct data *d, const char *text)
 	"{\"members\":[]}\n"                                               \
 	"{\"totals\":{\"complete\":false}}\n"
 
-TEST(test_groups_are_columns)
+TEST(test_data_of_the_page)
 {
+	static const char want[] =
+		"{\"version\":3,\"groups\":"
+		"[[[100,300,[5,300,2,\"a/b/x\"],[0,300,1,\"a/c\xc3\xbf\"]],"
+		"[80,9007199254740991,[0,9007199254740991,0,\"a/y\",\"a/b/l\"]]],"
+		"[[100,0,[0,0,0,\"a/b/c/z\"]]]],"
+		"\"pairs\":[[90,\"a/b\",\"q\"]],"
+		"\"unread\":[[0,\"a/new/w\",\"error:EIO\"]]}";
 	struct groups g;
 	struct report *r = make(TWO_GROUPS, &g);
-	char *page;
-	struct data d;
+	char *page, *text;
+	json_t *data;
 
 	assert_string_equal(report_root(r), "/m");
 	assert_int_equal(g.totals.threshold, 70);
@@ -142,40 +115,19 @@ TEST(test_groups_are_columns)
 	assert_int_equal(report_add_unread(r, "a/new/w", "error:EIO"), 0);
 	assert_int_equal(report_add_pair(r, 90, "a/b", "q"), 0);
 	page = page_of(r, report_root(r), NULL);
-	d = unpack(page);
-	/* directories, files, contents, groups, pairs, unread, links */
-	EXPECT(&d, 2, 6, 4, 3, 2, 1, 1, 1);
-	EXPECT(&d, 0, 0, 1, 2, 1, 0);              /* parents */
-	EXPECT(&d, 2, 1);                          /* contents of groups */
-	EXPECT(&d, 2, 1, 1);                       /* files of contents */
-	EXPECT(&d, 100, 80, 100);                  /* scores */
-	EXPECT(&d, 300, 9007199254740991, 0);      /* sizes */
-	EXPECT(&d, 2, 1, 1, 3);                    /* directories of files */
-	EXPECT(&d, 5, 0, 0, 0);                    /* times */
-	EXPECT(&d, 2, 1, 0, 0);                    /* could go, to be kept */
-	EXPECT(&d, 300, 300, 9007199254740991, 0); /* bytes on disk */
-	EXPECT(&d, 0, 0, 1, 0);                    /* other names of files */
-	EXPECT(&d, 2);                             /* their directories */
-	EXPECT(&d, 90, 2, 5);                      /* the pair */
-	EXPECT(&d, 4);                             /* without digests, in */
-	expect_text(&d, "");
-	expect_text(&d, "a");
-	expect_text(&d, "b");
-	expect_text(&d, "c");
-	expect_text(&d, "new");
-	expect_text(&d, "q");
-	expect_text(&d, "x");
-	expect_text(&d, "c\xff");
-	expect_text(&d, "y");
-	expect_text(&d, "z");
-	expect_text(&d, "l");
-	expect_text(&d, "w");
-	expect_text(&d, "error:EIO");
-	assert_int_equal(d.at, d.len);
-	free(d.bytes);
+	data = unpack(page);
+	text = json_dumps(data, JSON_COMPACT);
+	assert_string_equal(text, want);
+	free(text);
+	json_decref(data);
 	free(page);
 	groups_close(&g);
 	report_free(r);
+}
+
+static json_int_t saved_in(const struct report *r, const char *path)
+{
+	return json_integer_value(json_object_get(r->saved, path));
 }
 
 /* Of the first content the file to be kept stays, so x could go; of the second
@@ -184,16 +136,13 @@ TEST(test_space_that_could_be_saved)
 {
 	struct groups g;
 	struct report *r = make(TWO_GROUPS, &g);
-	const struct report_directory *all = r->directories.all;
 
 	assert_int_equal(r->exact_bytes, 300);
 	assert_int_equal(r->near_bytes, 9007199254740991);
-	report_directories_sum(&r->directories);
-	assert_int_equal(all[0].saved, 9007199254741291);
-	assert_int_equal(all[1].saved, 9007199254741291);
-	assert_int_equal(all[1].own, 9007199254740991);
-	assert_int_equal(all[2].saved, 300);
-	assert_int_equal(all[3].saved, 0);
+	assert_int_equal(saved_in(r, ""), 9007199254741291);
+	assert_int_equal(saved_in(r, "a"), 9007199254741291);
+	assert_int_equal(saved_in(r, "a/b"), 300);
+	assert_int_equal(saved_in(r, "a/b/c"), 0);
 	groups_close(&g);
 	report_free(r);
 }
@@ -319,7 +268,7 @@ TEST(test_pairs_that_tell_nothing_new)
 		assert_int_equal(report_add_pair(r, 90, pairs[i].a, pairs[i].b),
 				 0);
 		known += pairs[i].is_news;
-		if (r->columns[REPORT_PAIR_SCORES].count != known)
+		if (json_object_size(r->alike) != known)
 			fail_msg("%s and %s", pairs[i].a, pairs[i].b);
 	}
 	report_free(r);
@@ -329,19 +278,18 @@ TEST(test_pairs_that_tell_nothing_new)
 static void expect_directories(bool pair, const char *want)
 {
 	struct report *r = copies();
-	struct buf seen = { 0 }, path = { 0 };
+	struct buf seen = { 0 };
+	const char *path;
 	int found;
 
 	while ((found = report_next_directory(r, &path)) == 1) {
-		assert_int_equal(
-			buf_append_format(&seen, "%s ", (char *)path.data), 0);
-		if (pair && !strcmp(path.data, "a"))
+		assert_int_equal(buf_append_format(&seen, "%s ", path), 0);
+		if (pair && !strcmp(path, "a"))
 			assert_int_equal(report_add_pair(r, 99, "a", "b"), 0);
 	}
 	assert_int_equal(found, 0);
 	assert_string_equal(seen.data, want);
 	buf_release(&seen);
-	buf_release(&path);
 	report_free(r);
 }
 
@@ -355,26 +303,34 @@ TEST(test_directories_to_ask_about)
 TEST(test_a_path_of_many_parts)
 {
 	enum { PARTS = 3000 };
-	struct report_directories d;
-	struct buf path = { 0 }, again = { 0 };
-	uint32_t number = 0;
+	struct report *r = report_new();
+	struct buf path = { 0 };
+	const char *again;
 	size_t i;
 
 	for (i = 0; i < PARTS; i++)
 		assert_int_equal(buf_append_format(&path, "%sd%zu",
 						   i ? "/" : "", i % 10),
 				 0);
-	assert_int_equal(report_directories_init(&d), 0);
-	assert_int_equal(
-		report_directories_find(&d, path.data, path.len, &number), 0);
-	assert_int_equal(d.count, PARTS + 1);
-	assert_int_equal(report_directories_find(&d, "d0//d1/", 7, &number), 0);
-	assert_int_equal(number, 2);
-	assert_int_equal(report_directories_path(&d, PARTS, &again), 0);
-	assert_string_equal(again.data, path.data);
+	{
+		struct found_file files[] = {
+			{ .path = (char *)"kept" },
+			{ .path = path.data, .disk = 1, .goes = true },
+		};
+		struct found_member m = { .size = 1,
+					  .files = files,
+					  .file_count = 2 };
+		struct found_group g = { .members = &m, .count = 1 };
+
+		assert_int_equal(report_add_group(r, &g), 0);
+	}
+	assert_int_equal(json_object_size(r->saved), PARTS);
+	for (i = 1; i < PARTS; i++)
+		assert_int_equal(report_next_directory(r, &again), 1);
+	assert_memory_equal(again, path.data, strlen(again));
+	assert_int_equal(report_next_directory(r, &again), 0);
 	buf_release(&path);
-	buf_release(&again);
-	report_directories_release(&d);
+	report_free(r);
 }
 
 /* What does not fit into one piece of base64 comes out whole. */
@@ -383,7 +339,7 @@ TEST(test_many_files)
 	enum { FILES = 60000 };
 	struct report *r = report_new();
 	char name[64], *page;
-	struct data d;
+	json_t *data, *item, *unread;
 	size_t i;
 
 	for (i = 0; i < FILES; i++) {
@@ -392,20 +348,17 @@ TEST(test_many_files)
 		assert_int_equal(report_add_unread(r, name, ""), 0);
 	}
 	page = page_of(r, NULL, NULL);
-	d = unpack(page);
-	EXPECT(&d, 2, 1, 0, 0, 0, 0, FILES, 0);
-	EXPECT(&d, 0);
-	for (i = 0; i < FILES; i++)
-		assert_int_equal(next(&d), 0);
-	expect_text(&d, "");
-	for (i = 0; i < FILES; i++) {
+	data = unpack(page);
+	unread = json_object_get(data, "unread");
+	assert_int_equal(json_array_size(unread), FILES);
+	json_array_foreach(unread, i, item)
+	{
 		(void)snprintf(name, sizeof(name), "%zx",
 			       i * 2654435761u % 4294967291u);
-		expect_text(&d, name);
-		expect_text(&d, "");
+		assert_string_equal(json_string_value(json_array_get(item, 1)),
+				    name);
 	}
-	assert_int_equal(d.at, d.len);
-	free(d.bytes);
+	json_decref(data);
 	free(page);
 	report_free(r);
 }

@@ -70,10 +70,10 @@ function familyRow(model, { start, end }, choose) {
 		return button;
 	};
 	const like = make("div");
-	const scores = model.pairScore.subarray(start, end);
+	const scores = model.pairScore.slice(start, end);
 	const [least, most] = [d3.min(scores), d3.max(scores)];
 	const saved = model.dirInCopies(model.pairA[start]) +
-		d3.sum(model.pairB.subarray(start, end), (d) =>
+		d3.sum(model.pairB.slice(start, end), (d) =>
 			model.dirInCopies(d));
 
 	like.append(name(model.pairB[start]));
@@ -132,25 +132,22 @@ function showUnread(model) {
 		noteNotAsked("unread-list");
 		return;
 	}
-	for (let i = 0; i < model.unreadCount; i++) {
-		const state = nameText(model.nameOf(model.unreadText,
-			2 * i + 1));
-
+	for (const { path, state } of model.unread) {
 		if (!states.has(state))
 			states.set(state, []);
-		states.get(state).push(i);
+		states.get(state).push(path);
 	}
 	document.getElementById("unread-count").textContent =
-		model.unreadCount ? formatCount(model.unreadCount, "path",
+		model.unread.length ? formatCount(model.unread.length, "path",
 			"paths") : "";
 	if (!states.size)
 		list.append(make("p", "soft", "Every file was read."));
 	for (const [state, files] of [...states].sort())
-		list.append(unreadDetails(model, state, files));
+		list.append(unreadDetails(state, files));
 }
 
 // The names are made when they are first looked at.
-function unreadDetails(model, state, files) {
+function unreadDetails(state, files) {
 	const details = make("details");
 	const summary = make("summary", "",
 		STATES[state] ? `${state}, ${STATES[state]}` : state);
@@ -160,21 +157,18 @@ function unreadDetails(model, state, files) {
 	details.append(summary);
 	details.addEventListener("toggle", () => {
 		if (details.children.length === 1)
-			fillUnread(model, details, files);
+			fillUnread(details, files);
 	});
 	return details;
 }
 
-function fillUnread(model, details, files) {
+function fillUnread(details, files) {
 	const list = make("ul");
 
-	for (const i of files.slice(0, SHOWN.unread)) {
-		const names = model.dirChain(model.unreadDir[i]).map((d) =>
-			model.dirNameBytes(d));
+	for (const path of files.slice(0, SHOWN.unread)) {
 		const line = make("li");
 
-		names.push(model.nameOf(model.unreadText, 2 * i));
-		line.append(nameElement(model.join(names)));
+		line.append(nameElement(bytesOf(path)));
 		list.append(line);
 	}
 	details.append(list);

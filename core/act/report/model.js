@@ -1,106 +1,94 @@
 // SPDX-License-Identifier: Apache-2.0
 "use strict";
 
-// The data of the report: the columns of core/act/report/report.c as arrays.  There is
-// no object for a group, a content or a file, only its number: with 100,000
-// groups the page must be there at once.
+// The data of the report: the JSON that core/act/report/report.c describes, as
+// columns.  There is no object for a group, a content or a file, only its number:
+// with 100,000 groups the page must be there at once.  A name is bytes, a
+// character for each.
 
-class Reader {
-	constructor(bytes) {
-		this.bytes = bytes;
-		this.at = 0;
-	}
-
-	number() {
-		const bytes = this.bytes;
-		let byte = bytes[this.at++];
-		let value = byte & 127;
-
-		for (let unit = 128; byte > 127; unit *= 128) {
-			byte = bytes[this.at++];
-			value += (byte & 127) * unit;
-		}
-		return value;
-	}
-
-	column(array) {
-		for (let i = 0; i < array.length; i++)
-			array[i] = this.number();
-		if (this.at > this.bytes.length)
-			throw new Error("the data ends too early");
-		return array;
-	}
-
-	// Counts as places: n + 1 of them, the last is the end.
-	places(n) {
-		const places = this.column(new Uint32Array(n));
-		const starts = new Uint32Array(n + 1);
-
-		for (let i = 0; i < n; i++)
-			starts[i + 1] = starts[i] + places[i];
-		return starts;
-	}
-
-	// Where n texts start, and the end of the last.
-	texts(n) {
-		const starts = new Uint32Array(n + 1);
-
-		for (let i = 0; i < n; i++) {
-			starts[i] = this.at;
-			this.at = this.bytes.indexOf(0, this.at) + 1;
-			if (!this.at)
-				throw new Error("the data ends too early");
-		}
-		starts[n] = this.at;
-		return starts;
-	}
+function bytesOf(name) {
+	return Uint8Array.from(name, (c) => c.charCodeAt(0));
 }
 
 class Model {
-	constructor(bytes) {
-		const r = new Reader(bytes);
-
-		if (r.number() !== 2)
+	constructor({ version, groups, pairs, unread }) {
+		if (version !== 3)
 			throw new Error("the data is of another version");
-		this.bytes = bytes;
-		this.dirCount = r.number();
-		this.fileCount = r.number();
-		this.memberCount = r.number();
-		this.groupCount = r.number();
-		this.pairCount = r.number();
-		this.unreadCount = r.number();
-		this.linkCount = r.number();
 		this.root = Uint8Array.from(document.body.dataset.root
 			.match(/../gu) ?? [], (hex) => parseInt(hex, 16));
-		this.readColumns(r);
+		this.dirs = new Map([["", 0]]);
+		this.dirParent = [0];
+		this.dirName = [""];
+		this.readGroups(groups);
+		this.pairCount = pairs.length;
+		this.pairScore = pairs.map(([score]) => score);
+		this.pairA = pairs.map(([, a]) => this.dirOf(a));
+		this.pairB = pairs.map(([, , b]) => this.dirOf(b));
+		this.unread = unread.map(([, path, state]) => ({ path, state }));
+		this.dirCount = this.dirName.length;
 		this.sumGroups();
 		this.sumDirs();
 	}
 
-	readColumns(r) {
-		const u32 = (n) => r.column(new Uint32Array(n));
+	// The number of a directory, larger than that of its parent.
+	dirOf(path) {
+		const known = this.dirs.get(path);
 
-		this.dirParent = u32(this.dirCount);
-		this.groupStart = r.places(this.groupCount);
-		this.memberStart = r.places(this.memberCount);
-		this.score = r.column(new Uint8Array(this.memberCount));
-		this.size = r.column(new Float64Array(this.memberCount));
-		this.fileDir = u32(this.fileCount);
-		this.fileTime = r.column(new Float64Array(this.fileCount));
-		const states = r.column(new Uint8Array(this.fileCount));
-		this.fileKeep = states.map((s) => s & 1);
-		this.fileGoes = states.map((s) => s & 2);
-		this.fileDisk = r.column(new Float64Array(this.fileCount));
-		this.linkStart = r.places(this.fileCount);
-		this.linkDir = u32(this.linkCount);
-		this.pairScore = u32(this.pairCount);
-		this.pairA = u32(this.pairCount);
-		this.pairB = u32(this.pairCount);
-		this.unreadDir = u32(this.unreadCount);
-		this.dirName = r.texts(this.dirCount);
-		this.fileName = r.texts(this.fileCount);
-		this.linkName = r.texts(this.linkCount);
-		this.unreadText = r.texts(2 * this.unreadCount);
+		if (known !== undefined)
+			return known;
+
+		const parents = [];
+		const names = [];
+
+		this.addPath(path, parents, names);
+		this.dirs.set(path, this.dirName.length);
+		this.dirParent.push(parents[0]);
+		return this.dirName.push(names[0]) - 1;
+	}
+
+	addPath(path, dirs, names) {
+		const slash = path.lastIndexOf("/");
+
+		dirs.push(this.dirOf(path.slice(0, Math.max(slash, 0))));
+		names.push(path.slice(slash + 1));
+	}
+
+	readGroups(groups) {
+		this.groupCount = groups.length;
+		this.groupStart = [0];
+		this.memberStart = [0];
+		this.linkStart = [0];
+		this.score = [];
+		this.size = [];
+		this.fileDir = [];
+		this.fileName = [];
+		this.fileTime = [];
+		this.fileDisk = [];
+		this.fileKeep = [];
+		this.fileGoes = [];
+		this.linkDir = [];
+		this.linkName = [];
+		for (const members of groups) {
+			members.forEach((member) => this.readMember(member));
+			this.groupStart.push(this.score.length);
+		}
+		this.fileCount = this.fileName.length;
+	}
+
+	readMember([score, size, ...files]) {
+		this.score.push(score);
+		this.size.push(size);
+		for (const [time, disk, marks, path, ...links] of files) {
+			this.fileTime.push(time);
+			this.fileDisk.push(disk);
+			this.fileKeep.push(marks & 1);
+			this.fileGoes.push(marks & 2);
+			this.addPath(path, this.fileDir, this.fileName);
+			for (const link of links)
+				this.addPath(link, this.linkDir, this.linkName);
+			this.linkStart.push(this.linkName.length);
+		}
+		this.memberStart.push(this.fileName.length);
 	}
 
 	// The file of a content that stays, as core/act/report/report.c chooses it.
@@ -191,16 +179,12 @@ class Model {
 
 	// ---- names ----
 
-	nameOf(starts, i) {
-		return this.bytes.subarray(starts[i], starts[i + 1] - 1);
-	}
-
 	dirNameBytes(d) {
-		return this.nameOf(this.dirName, d);
+		return bytesOf(this.dirName[d]);
 	}
 
 	fileNameBytes(f) {
-		return this.nameOf(this.fileName, f);
+		return bytesOf(this.fileName[f]);
 	}
 
 	// From below the root to the directory.
@@ -247,7 +231,7 @@ class Model {
 
 		for (let l = this.linkStart[f]; l < this.linkStart[f + 1]; l++)
 			names.push(this.pathIn(this.linkDir[l],
-				this.nameOf(this.linkName, l)));
+				bytesOf(this.linkName[l])));
 		return names;
 	}
 
@@ -263,26 +247,23 @@ class Model {
 
 	// Lower case, for searching; made when they are first asked for.
 	get searchNames() {
-		return this.names ??= this.decodeAll(this.fileName,
-			this.fileCount);
+		return this.names ??= this.decodeAll(this.fileName);
 	}
 
 	get searchDirs() {
-		if (!this.dirs) {
-			const own = this.decodeAll(this.dirName, this.dirCount);
+		if (!this.ownDirs) {
+			const own = this.decodeAll(this.dirName);
 
-			this.dirs = own;
+			this.ownDirs = own;
 			for (let d = 1; d < this.dirCount; d++)
 				own[d] = own[this.dirParent[d]] + own[d] + "/";
 		}
-		return this.dirs;
+		return this.ownDirs;
 	}
 
-	decodeAll(starts, n) {
-		if (!n)
-			return [];
-		return loose.decode(this.bytes.subarray(starts[0],
-			starts[n] - 1)).toLowerCase().split("\0");
+	decodeAll(names) {
+		return names.length ? loose.decode(bytesOf(names.join("\0")))
+			.toLowerCase().split("\0") : [];
 	}
 }
 
@@ -296,13 +277,13 @@ async function inflate(text) {
 	const stream = new Blob([packed]).stream()
 		.pipeThrough(new DecompressionStream("deflate"));
 
-	return new Uint8Array(await new Response(stream).arrayBuffer());
+	return new Response(stream).json();
 }
 
 async function readModel() {
 	const element = document.getElementById("data");
-	const bytes = await inflate(element.textContent);
+	const data = await inflate(element.textContent);
 
 	element.remove();
-	return new Model(bytes);
+	return new Model(data);
 }

@@ -210,9 +210,9 @@ static void put_value(struct page *p, const char *name)
 	} else if (!strcmp(name, "near")) {
 		put_size(p, r->near_bytes);
 	} else if (!strcmp(name, "groups")) {
-		put_number(p, r->columns[REPORT_MEMBER_COUNTS].count);
+		put_number(p, r->group_count);
 	} else if (!strcmp(name, "files")) {
-		put_number(p, r->columns[REPORT_PLACES].count);
+		put_number(p, r->file_count);
 	} else if (!strcmp(name, "share")) { /* exact ones of a thousand */
 		put_number(p, exact > 0 ? (uint64_t)(1000 * exact /
 						     (exact + near)) :

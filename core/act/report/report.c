@@ -2,6 +2,7 @@
 #include "core/act/report/report.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,138 +10,153 @@
 
 #include "core/act/report/report_impl.h"
 
-/* Groups and files are added to a report, and written as the page has them. */
+/*
+ * The data of the page is one JSON value, deflated (RFC 1950), then in base64:
+ *
+ *	{"version":3,
+ *	 "groups":[[MEMBER, ...], ...],
+ *	 "pairs":[[SCORE, PATH, PATH], ...],
+ *	 "unread":[[0, PATH, STATE], ...]}
+ *
+ * MEMBER is [SCORE, SIZE, FILE, ...], and FILE is [SECONDS, BYTES ON DISK, MARKS,
+ * PATH, OTHER NAME, ...], of which the marks are 1 if it is to be kept and 2 if it
+ * could go.  A text has a character for each byte of a path, U+0000 to U+00FF, so
+ * every path is told.
+ */
+enum { VERSION = 3 };
 
 struct report *report_new(void)
 {
 	struct report *r = calloc(1, sizeof(*r));
 
-	if (r && report_directories_init(&r->directories)) {
-		free(r);
-		r = NULL;
-	}
-	return r;
+	if (!r)
+		return NULL;
+	r->saved = json_object();
+	r->alike = json_object();
+	if (r->saved && r->alike)
+		return r;
+	report_free(r);
+	return NULL;
 }
 
 void report_free(struct report *r)
 {
-	size_t i;
-
 	if (!r)
 		return;
-	for (i = 0; i < REPORT_COLUMNS; i++)
-		buf_release(&r->columns[i].bytes);
-	for (i = 0; i < REPORT_TEXTS; i++)
-		buf_release(&r->texts[i]);
-	report_directories_release(&r->directories);
+	buf_release(&r->groups);
+	buf_release(&r->pairs);
+	buf_release(&r->unread);
+	json_decref(r->saved);
+	json_decref(r->alike);
 	free(r->root);
 	free(r->ranked);
 	free(r);
 }
 
-/* Seven bits a byte, the least first; the top bit tells that more follow. */
-static int add_number(struct report_column *c, uint64_t value)
-{
-	uint8_t bytes[10];
-	size_t len = 0;
-	int err;
+/* ---- items ---- */
 
-	do {
-		bytes[len] = (uint8_t)((value & 127) | (value > 127) << 7);
-		value >>= 7;
-		len++;
-	} while (value);
-	err = buf_append(&c->bytes, bytes, len);
-	c->count += !err;
+static bool is_plain(char c)
+{
+	return c >= ' ' && c <= '~' && c != '"' && c != '\\';
+}
+
+/* Appends a comma and a string. */
+static int append_bytes(struct buf *out, const char *text)
+{
+	size_t len;
+	int err = buf_append_text(out, ",\"");
+
+	for (; *text && !err; text += len ? len : 1) {
+		for (len = 0; is_plain(text[len]); len++)
+			;
+		err = len ? buf_append(out, text, len) :
+			    buf_append_format(out, "\\u%04x",
+					      (unsigned char)*text);
+	}
+	return err ? err : buf_append_text(out, "\"");
+}
+
+/* The next item of a list. */
+static int append_comma(struct buf *out)
+{
+	return out->len ? buf_append_text(out, ",\n") : 0;
+}
+
+/* Counts bytes in copies to the directory of a path and all above it. */
+static int add_saved(struct report *r, const char *path, uint64_t bytes)
+{
+	char *directory = strdup(path), *end = directory;
+	int err = directory ? 0 : -ENOMEM;
+	json_int_t sum;
+
+	while (!err && end) {
+		end = strrchr(directory, '/');
+		*(end ? end : directory) = '\0';
+		sum = json_integer_value(json_object_get(r->saved, directory));
+		if (json_object_set_new_nocheck(
+			    r->saved, directory,
+			    json_integer(sum + (json_int_t)bytes)))
+			err = -ENOMEM;
+	}
+	free(directory);
 	return err;
 }
 
-void report_add(struct report *r, enum report_columns column, uint64_t value)
+static int append_file(struct buf *out, const struct found_file *f)
 {
-	if (!r->err)
-		r->err = add_number(&r->columns[column], value);
-}
-
-static void add_text(struct report *r, enum report_texts texts,
-		     const char *text)
-{
-	if (!r->err)
-		r->err = buf_append(&r->texts[texts], text, strlen(text) + 1);
-}
-
-/* Adds the directory of a path, and its name in that.  The directory. */
-static uint32_t add_path(struct report *r, enum report_columns column,
-			 enum report_texts texts, const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	uint32_t place = 0;
-
-	if (!r->err)
-		r->err = report_directories_find(
-			&r->directories, path,
-			slash ? (size_t)(slash - path) : 0, &place);
-	report_add(r, column, place);
-	add_text(r, texts, slash ? slash + 1 : path);
-	return place;
-}
-
-/* ---- groups ---- */
-
-/* Returns the directory of the file. */
-static uint32_t add_file(struct report *r, const struct found_file *file)
-{
-	uint32_t place = add_path(r, REPORT_PLACES, REPORT_NAMES, file->path);
 	size_t i;
-
 	/* In whole seconds; 0: not known. */
-	report_add(r, REPORT_TIMES,
-		   file->mtime_ns > 0 ?
-			   (uint64_t)(file->mtime_ns / 1000000000) :
-			   0);
-	report_add(r, REPORT_KEEPS, file->keep + 2U * file->goes);
-	report_add(r, REPORT_DISKS, file->disk);
-	report_add(r, REPORT_LINK_COUNTS, file->link_count);
-	for (i = 0; i < file->link_count; i++)
-		(void)add_path(r, REPORT_LINK_PLACES, REPORT_LINKS,
-			       file->links[i]);
-	return place;
+	int err = buf_append_format(out, ",[%" PRId64 ",%" PRIu64 ",%d",
+				    f->mtime_ns > 0 ? f->mtime_ns / 1000000000 :
+						      0,
+				    f->disk, f->keep + 2 * f->goes);
+
+	if (!err)
+		err = append_bytes(out, f->path);
+	for (i = 0; i < f->link_count && !err; i++)
+		err = append_bytes(out, f->links[i]);
+	return err ? err : buf_append_text(out, "]");
 }
 
 /* Files that go are exact copies; the first of those that stay is a near copy,
  * unless it is the head. */
-static void add_member(struct report *r, const struct found_member *m,
-		       bool head)
+static int add_member(struct report *r, const struct found_member *m, bool head)
 {
 	size_t kept = 0, i;
-	uint32_t place;
+	int err = buf_append_format(&r->groups, "%s[%d,%" PRIu64,
+				    head ? "[" : ",", m->score, m->size);
 
-	report_add(r, REPORT_FILE_COUNTS, m->file_count);
-	report_add(r, REPORT_SCORES, (uint64_t)m->score);
-	report_add(r, REPORT_SIZES, m->size);
 	while (kept + 1 < m->file_count && m->files[kept].goes)
 		kept++;
-	for (i = 0; i < m->file_count; i++) {
+	for (i = 0; i < m->file_count && !err; i++) {
 		const struct found_file *f = &m->files[i];
 
-		place = add_file(r, f);
-		if (r->err || (!f->goes && (i != kept || head)))
+		r->file_count++;
+		err = append_file(&r->groups, f);
+		if (err || (!f->goes && (i != kept || head)))
 			continue;
-		r->directories.all[place].own += f->disk;
+		err = add_saved(r, f->path, f->disk);
 		*(f->goes ? &r->exact_bytes : &r->near_bytes) += f->disk;
 	}
+	return err ? err : buf_append_text(&r->groups, "]");
 }
 
 /* Every content in the page has a file, and every group a content. */
 int report_add_group(struct report *r, const struct found_group *group)
 {
 	size_t count = 0, i;
+	int err = 0;
 
-	for (i = 0; i < group->count; i++)
-		if (group->members[i].file_count)
-			add_member(r, &group->members[i], !count++);
-	if (count)
-		report_add(r, REPORT_MEMBER_COUNTS, count);
-	return r->err;
+	for (i = 0; i < group->count && !err; i++) {
+		if (!group->members[i].file_count)
+			continue;
+		if (!count)
+			err = append_comma(&r->groups);
+		if (!err)
+			err = add_member(r, &group->members[i], !count++);
+	}
+	r->group_count += count > 0;
+	return err || !count ? err : buf_append_text(&r->groups, "]");
 }
 
 int report_take(struct report *r, const struct groups *g)
@@ -160,61 +176,133 @@ const char *report_root(const struct report *r)
 	return r->root;
 }
 
-/* ---- files without digests ---- */
-
 int report_add_unread(struct report *r, const char *path, const char *state)
 {
-	(void)add_path(r, REPORT_UNREAD_PLACES, REPORT_UNREAD, path);
-	add_text(r, REPORT_UNREAD, state);
-	return r->err;
+	int err = append_comma(&r->unread);
+
+	if (!err)
+		err = buf_append_text(&r->unread, "[0");
+	if (!err)
+		err = append_bytes(&r->unread, path);
+	if (!err)
+		err = append_bytes(&r->unread, state);
+	return err ? err : buf_append_text(&r->unread, "]");
+}
+
+/* ---- pairs of directories ---- */
+
+/*
+ * Ten copies of a tree make 45 pairs, and as many again in each directory
+ * below.  The report keeps those that tell something new: each directory that
+ * is in a pair stands for the first of that pair from then on, in paths of
+ * directories below it, too.  A pair of which both sides stand for one
+ * directory is known, and so is a pair of a directory and one within it.
+ */
+
+/* The directory that a path stands for. */
+static int find_alike(const struct report *r, const char *path, struct buf *out)
+{
+	const char *alike;
+	size_t len;
+	int err = buf_append(out, "", 0);
+
+	for (; *path && !err; path += len + (path[len] == '/')) {
+		len = strcspn(path, "/");
+		err = buf_append_format(out, "%s%.*s", out->len ? "/" : "",
+					(int)len, path);
+		while (!err && (alike = json_string_value(json_object_get(
+					r->alike, out->data)))) {
+			buf_clear(out);
+			err = buf_append_text(out, alike);
+		}
+	}
+	return err;
+}
+
+int report_add_pair(struct report *r, int score, const char *a, const char *b)
+{
+	struct buf first = { 0 }, second = { 0 };
+	int err = find_alike(r, a, &first);
+
+	if (!err)
+		err = find_alike(r, b, &second);
+	if (err || !first.len || !second.len ||
+	    path_below(first.data, second.data) ||
+	    path_below(second.data, first.data))
+		goto out;
+	if (json_object_set_new_nocheck(r->alike, second.data,
+					json_string_nocheck(first.data)))
+		err = -ENOMEM;
+	if (!err)
+		err = append_comma(&r->pairs);
+	if (!err)
+		err = buf_append_format(&r->pairs, "[%d", score);
+	if (!err)
+		err = append_bytes(&r->pairs, a);
+	if (!err)
+		err = append_bytes(&r->pairs, b);
+	if (!err)
+		err = buf_append_text(&r->pairs, "]");
+out:
+	buf_release(&first);
+	buf_release(&second);
+	return err;
+}
+
+/* ---- the directories to ask about ---- */
+
+struct report_ranked {
+	json_int_t saved;
+	const char *path;
+};
+
+static int by_saved(const void *a, const void *b)
+{
+	const struct report_ranked *x = a, *y = b;
+
+	if (x->saved != y->saved)
+		return x->saved < y->saved ? 1 : -1;
+	return strcmp(x->path, y->path);
+}
+
+static int rank(struct report *r)
+{
+	const json_int_t least =
+		json_integer_value(json_object_get(r->saved, "")) / 1000;
+	const char *path;
+	json_t *saved;
+
+	r->ranked = calloc(json_object_size(r->saved) + 1, sizeof(*r->ranked));
+	if (!r->ranked)
+		return -ENOMEM;
+	json_object_foreach(r->saved, path, saved)
+	{
+		if (*path && json_integer_value(saved) > least)
+			r->ranked[r->ranked_count++] = (struct report_ranked){
+				json_integer_value(saved), path
+			};
+	}
+	qsort(r->ranked, r->ranked_count, sizeof(*r->ranked), by_saved);
+	return 0;
+}
+
+int report_next_directory(struct report *r, const char **path_out)
+{
+	struct buf first = { 0 };
+	bool found = false;
+	int err = r->ranked ? 0 : rank(r);
+
+	while (!err && !found && r->ranked_at < r->ranked_count) {
+		*path_out = r->ranked[r->ranked_at++].path;
+		buf_clear(&first);
+		err = find_alike(r, *path_out, &first);
+		found = !err && !strcmp(first.data, *path_out);
+	}
+	buf_release(&first);
+	return err ? err : found;
 }
 
 /* ---- the data of the page ---- */
-
-/*
- * The data in the page, of version 2: deflate (RFC 1950), then base64.
- *
- *	version
- *	the numbers of directories, files, contents, groups, pairs, unread files,
- *	other names of files
- *	the columns in the order of enum report_columns, the counts above long
- *	texts, each ended by a zero byte: names of directories, names of files,
- *	other names, name and state of each file without digests
- *
- * All numbers are written as add_number() does.  Numbers of a kind lie
- * together because that compresses well, and because the page then makes an
- * array of each without an object for any file.
- */
-enum { VERSION = 2 };
-
-static int collect(const struct report *r, struct buf *out)
-{
-	/* The columns that are as long as there are such things. */
-	static const enum report_columns counted[] = {
-		REPORT_PLACES,      REPORT_SCORES,        REPORT_MEMBER_COUNTS,
-		REPORT_PAIR_SCORES, REPORT_UNREAD_PLACES, REPORT_LINK_PLACES,
-	};
-	const struct report_directories *d = &r->directories;
-	struct report_column head = { 0 };
-	size_t i;
-	int err = add_number(&head, VERSION);
-
-	if (!err)
-		err = add_number(&head, d->count);
-	for (i = 0; i < sizeof(counted) / sizeof(counted[0]) && !err; i++)
-		err = add_number(&head, r->columns[counted[i]].count);
-	for (i = 0; i < d->count && !err; i++)
-		err = add_number(&head, d->all[i].parent);
-	*out = head.bytes;
-	for (i = 0; i < REPORT_COLUMNS && !err; i++)
-		err = buf_append(out, r->columns[i].bytes.data,
-				 r->columns[i].bytes.len);
-	if (!err)
-		err = buf_append(out, d->names.data, d->names.len);
-	for (i = 0; i < REPORT_TEXTS && !err; i++)
-		err = buf_append(out, r->texts[i].data, r->texts[i].len);
-	return err;
-}
 
 int report_write_data(const struct report *r, FILE *out)
 {
@@ -223,7 +311,13 @@ int report_write_data(const struct report *r, FILE *out)
 	uint8_t *packed = NULL, text[4 * PIECE / 3 + 1];
 	uLongf len = 0;
 	size_t at, part;
-	int err = collect(r, &raw);
+	int err = buf_append_format(
+		&raw,
+		"{\"version\":%d,\"groups\":[%s],\"pairs\":[%s],"
+		"\"unread\":[%s]}",
+		VERSION, r->groups.len ? r->groups.data : "",
+		r->pairs.len ? r->pairs.data : "",
+		r->unread.len ? r->unread.data : "");
 
 	if (!err) {
 		len = compressBound(raw.len);

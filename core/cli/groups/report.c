@@ -83,7 +83,7 @@ static int ask_directory(struct report *report, const struct mount *mount,
 
 static int ask_pairs(struct report *report, const struct mount *mount)
 {
-	struct buf path = { 0 };
+	const char *path;
 	int i, err = 0;
 
 	for (i = 1; i <= ASKED && !err; i++) {
@@ -91,9 +91,8 @@ static int ask_pairs(struct report *report, const struct mount *mount)
 		if (err <= 0)
 			break;
 		progress_show("comparing directories", (double)i / ASKED);
-		err = ask_directory(report, mount, path.data);
+		err = ask_directory(report, mount, path);
 	}
-	buf_release(&path);
 	return err;
 }
 
