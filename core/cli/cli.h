@@ -111,10 +111,9 @@ void reader_release(struct reader *r);
  * is a regular file.  "-" is an ordinary name here. */
 int reader_open(const char *path, bool follow, int *fd_out);
 
-/* Hands the rest of fd to take, piece by piece, until that fails. */
-int reader_each(struct reader *r, int fd,
-		int (*take)(void *arg, const void *data, size_t len),
-		void *arg);
+/* The next piece of fd, of at most that many bytes, in r->buffer: its length, 0
+ * at the end, or a negative errno. */
+ssize_t reader_next(struct reader *r, int fd, uint64_t most);
 
 int reader_digest_path(struct reader *r, const char *path, bool follow,
 		       struct digests *out);

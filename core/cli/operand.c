@@ -7,7 +7,7 @@
 
 #include "core/base/array.h"
 #include "core/cli/cli.h"
-#include "core/cli/digest/foreign.h"
+#include "core/cli/digest/digest_job.h"
 
 #define HEADER "# file: "
 
@@ -38,7 +38,7 @@ static int complain_operand(const char *arg, int err)
 
 /* A file of digests while its lines are read. */
 struct list {
-	const struct foreign *format; /* NULL: as getfattr prints them */
+	const struct digest_style *format; /* NULL: as getfattr prints them */
 	struct operands *out;
 	struct buf segments; /* of the sdhash at hand */
 	size_t prefix;       /* how much of these lines is in common; 0: none */
@@ -168,25 +168,23 @@ static int take_lines(struct list *l, const struct buf *lines, size_t *line_out)
 }
 
 /* A list that lost its title: the first line is a digest and a name. */
-static const struct foreign *format_without_title(const char *text)
+static const struct digest_style *format_without_title(const char *text)
 {
-	static const char *const names[] = { "ssdeep", "sise" };
-	size_t len = strcspn(text, ",\r\n"), i;
+	const struct digest_style *s = foreign_styles;
+	size_t len = strcspn(text, ",\r\n");
 	struct digests d = { 0 };
 	int err = -EINVAL;
 
-	for (i = 0; i < 2 && text[len] == ','; i++) {
-		const struct foreign *f = foreign_find(names[i]);
-
-		err = digest_parse(f->id, text, len, &d);
+	for (; text[len] == ',' && s->name; s++) {
+		err = digest_parse(s->id, text, len, &d);
 		digests_release(&d);
 		if (!err)
-			return f;
+			return s;
 	}
 	return NULL;
 }
 
-static bool find_format(const char *text, const struct foreign **out)
+static bool find_format(const char *text, const struct digest_style **out)
 {
 	*out = foreign_by_line(text);
 	if (!*out)
@@ -196,7 +194,7 @@ static bool find_format(const char *text, const struct foreign **out)
 
 /* The whole file, if it begins like a list.  -ENODATA: it does not. */
 static int read_list(FILE *file, struct buf *text,
-		     const struct foreign **format_out)
+		     const struct digest_style **format_out)
 {
 	enum { HEAD = 64 << 10 }; /* more than the longest line but of sdhash */
 	bool known = false;

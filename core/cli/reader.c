@@ -34,46 +34,29 @@ void reader_release(struct reader *r)
 	*r = (struct reader){ 0 };
 }
 
-int reader_each(struct reader *r, int fd,
-		int (*take)(void *arg, const void *data, size_t len), void *arg)
+ssize_t reader_next(struct reader *r, int fd, uint64_t most)
 {
 	ssize_t got;
-	int err;
 
-	for (;;) {
-		got = read(fd, r->buffer, BUFFER_BYTES);
-		if (!got)
-			return 0;
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		err = take(arg, r->buffer, (size_t)got);
-		if (err)
-			return err;
-	}
+	do {
+		got = read(fd, r->buffer,
+			   most < BUFFER_BYTES ? (size_t)most : BUFFER_BYTES);
+	} while (got < 0 && errno == EINTR);
+	return got < 0 ? -errno : got;
 }
 
 /* Feeds what comes next of fd, most bytes or to its end. */
 static int feed(struct reader *r, int fd, uint64_t most, uint64_t *got_out)
 {
-	uint64_t got = 0;
-	ssize_t n = 1;
+	ssize_t n = 0;
 	int err = 0;
 
-	while (!err && n && got < most) {
-		do {
-			n = read(fd, r->buffer,
-				 most - got < BUFFER_BYTES ?
-					 (size_t)(most - got) :
-					 BUFFER_BYTES);
-		} while (n < 0 && errno == EINTR);
-		if (n < 0)
-			return -errno;
-		got += (uint64_t)n;
+	for (*got_out = 0; !err && *got_out < most; *got_out += (uint64_t)n) {
+		n = reader_next(r, fd, most - *got_out);
+		if (n <= 0)
+			return (int)n;
 		err = fingerprint_update(r->fp, r->buffer, (size_t)n);
 	}
-	*got_out = got;
 	return err;
 }
 

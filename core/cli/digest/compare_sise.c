@@ -13,23 +13,20 @@
  * two contents the larger one as the smaller one.
  */
 
-static int take_sise(void *arg, const void *data, size_t len)
-{
-	ctph_update(arg, data, len);
-	return 0;
-}
-
 /* The signature of a file whose search starts at that block size. */
 static int read_from(struct reader *r, const char *path, uint64_t block_size,
 		     struct sise_signature *out)
 {
 	struct ctph *sise = malloc(sizeof(*sise));
 	int fd = -1, err = sise ? sise_init_from(sise, block_size) : -ENOMEM;
+	ssize_t n = 0;
 
 	if (!err)
 		err = reader_open(path, true, &fd);
+	while (!err && (n = reader_next(r, fd, UINT64_MAX)) > 0)
+		ctph_update(sise, r->buffer, (size_t)n);
 	if (!err)
-		err = reader_each(r, fd, take_sise, sise);
+		err = (int)n;
 	if (!err)
 		sise_read(sise, out);
 	if (fd >= 0)

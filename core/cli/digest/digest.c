@@ -9,7 +9,6 @@
 #include "core/base/thread.h"
 #include "core/base/utf8.h"
 #include "core/cli/digest/digest_job.h"
-#include "core/cli/digest/foreign.h"
 #include "core/cli/table.h"
 
 enum { MAX_JOBS = 1024 };
@@ -37,7 +36,7 @@ int digest_file(const struct digest_job *job, struct reader *r,
 	const bool is_stdin = follow && !strcmp(path, "-");
 	/* The name of the content in its sdhash. */
 	const char *name = is_stdin     ? "stdin" :
-			   job->foreign ? path :
+			   style->magic ? path :
 					  cli_base_name(path);
 	struct digests d = { 0 };
 	int fd = STDIN_FILENO,
@@ -102,7 +101,6 @@ static int job_run(struct digest_job *job, int argc, char **argv)
 	if (!job->recursive && job->threads > (uint64_t)argc)
 		job->threads = (uint64_t)argc;
 	fputs(job->style->begin ? job->style->begin : "", stdout);
-	fputs(job->foreign ? job->foreign->header : "", stdout);
 	err = digest_all(job, argv);
 	if (err)
 		return cli_complain_errno(NULL, err);
@@ -133,33 +131,42 @@ static int take_attribute(void *arg, const char *name)
 	return code;
 }
 
+static const struct digest_style *find_format(const char *name)
+{
+	const struct digest_style *s = foreign_styles;
+
+	if (!strcmp(name, style_csv.name))
+		return &style_csv;
+	if (!strcmp(name, style_hashdeep.name))
+		return &style_hashdeep;
+	while (s->name && strcmp(name, s->name) != 0)
+		s++;
+	return s->name ? s : NULL;
+}
+
 /* What is printed is said once; but -a and --json go together. */
 static int set_style(struct digest_job *job)
 {
-	const char *format = job->format ? job->format : "";
-	const bool is_csv = !strcmp(format, "csv"),
-		   is_hashdeep = !strcmp(format, "hashdeep");
+	const struct digest_style *format =
+		job->format ? find_format(job->format) : NULL;
 	const struct {
 		bool asked;
 		const struct digest_style *style;
 	} all[] = {
 		{ job->only && !job->json, &style_sums },
 		{ job->json, &style_json },
-		{ is_csv, &style_csv },
-		{ is_hashdeep, &style_hashdeep },
-		{ job->format && !is_csv && !is_hashdeep, &style_foreign },
+		{ job->format, format },
 		{ job->si2, &style_si2 },
 		{ job->sif_classic, &style_sif_classic },
 		{ job->rdc_signatures, &style_rdc_signatures },
 	};
 	size_t i;
 
-	job->foreign = foreign_find(format);
-	if (job->format && !is_csv && !is_hashdeep && !job->foreign)
+	if (job->format && !format)
 		return cli_usage_error(&command_digest,
 				       "no format '%s'; there are sise, "
 				       "ssdeep, sdbf, csv, hashdeep",
-				       format);
+				       job->format);
 	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		if (!all[i].asked)
 			continue;
@@ -202,8 +209,8 @@ static int parse(struct digest_job *job, int argc, char **argv)
 			"in binary, not to a terminal");
 	if (job->only)
 		job->digest_set = DIGEST_BIT(job->only->id);
-	else if (job->foreign)
-		job->digest_set = DIGEST_BIT(job->foreign->id);
+	else if (job->style->magic)
+		job->digest_set = DIGEST_BIT(job->style->id);
 	else
 		job->digest_set =
 			DIGEST_DEFAULT |

@@ -14,7 +14,12 @@ struct digest_job;
 /* One of the two functions; several threads may call it, a reader each.  path is
  * "-" for standard input. */
 struct digest_style {
+	const char *name;  /* of --format; or NULL */
 	const char *begin; /* before all; may be NULL */
+	/* Of a list that is read, too: how it begins, and the one digest that it
+	 * has; NULL: it is not read. */
+	const char *magic;
+	enum digest_id id;
 	/* Appends what there is to say of a content by its digests. */
 	int (*format)(const struct digest_job *job, const struct digests *d,
 		      const char *path, struct buf *out);
@@ -27,9 +32,8 @@ struct digest_job {
 	const struct digest_style *style;
 	uint32_t digest_set;
 	const struct digest_ops *only; /* -a */
-	const struct foreign *foreign; /* --format */
-	const char *format;
-	uint64_t threads; /* -j */
+	const char *format;            /* --format */
+	uint64_t threads;              /* -j */
 	bool json, si2, sif_classic, rdc_signatures;
 	bool sdhash, tlsh, sha256; /* these, too */
 	bool recursive, failed;
@@ -46,7 +50,13 @@ void digest_tell(struct digest_job *job, const char *path, int err,
 
 /* digest_print.c */
 extern const struct digest_style style_attributes, style_sums, style_json,
-	style_foreign, style_csv;
+	style_csv;
+
+/* Lists as the original programs write them, ended by one without a name. */
+extern const struct digest_style foreign_styles[];
+
+/* Of these, by the first line of a list; NULL: it is none. */
+const struct digest_style *foreign_by_line(const char *line);
 
 /* digest_original.c */
 extern const struct digest_style style_hashdeep, style_si2, style_sif_classic,
@@ -54,6 +64,9 @@ extern const struct digest_style style_hashdeep, style_si2, style_sif_classic,
 
 /* "value  path" as sha256sum prints it. */
 int digest_append_sum(struct buf *out, const char *value, const char *path);
+
+/* The absolute path of a file, or "stdin" for "-". */
+int digest_append_name(struct buf *out, const char *path);
 
 /* digest_all.c: the files in order, by threads side by side.  -ENOMEM. */
 int digest_all(struct digest_job *job, char **paths);

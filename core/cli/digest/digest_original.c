@@ -7,7 +7,6 @@
 
 #include "core/base/hex.h"
 #include "core/cli/digest/digest_job.h"
-#include "core/cli/digest/foreign.h"
 #include "core/digest/rdc/rdc.h"
 #include "core/digest/reference/rdc_signature.h"
 #include "core/digest/reference/si2.h"
@@ -16,22 +15,6 @@
 /* What is worked out of a content by functions that are no digests. */
 
 /* ---- hashdeep 1.0 ---- */
-
-struct sums {
-	EVP_MD_CTX *md5, *sha256;
-	uint64_t size;
-};
-
-static int take_sums(void *arg, const void *data, size_t len)
-{
-	struct sums *s = arg;
-
-	s->size += len;
-	return EVP_DigestUpdate(s->md5, data, len) &&
-			       EVP_DigestUpdate(s->sha256, data, len) ?
-		       0 :
-		       -ENOMEM;
-}
 
 static int append_hash(EVP_MD_CTX *context, struct buf *out)
 {
@@ -49,31 +32,40 @@ static int append_hash(EVP_MD_CTX *context, struct buf *out)
 static int content_hashdeep(struct reader *r, int fd, const char *path,
 			    struct buf *out)
 {
-	struct sums s = { EVP_MD_CTX_new(), EVP_MD_CTX_new(), 0 };
+	EVP_MD_CTX *md5 = EVP_MD_CTX_new(), *sha256 = EVP_MD_CTX_new();
+	uint64_t size = 0;
+	ssize_t n = 0;
 	int err = strpbrk(path, "\n\r") ? -EILSEQ : 0;
 
-	if (!err && (!s.md5 || !s.sha256 ||
-		     !EVP_DigestInit_ex(s.md5, EVP_md5(), NULL) ||
-		     !EVP_DigestInit_ex(s.sha256, EVP_sha256(), NULL)))
+	if (!err &&
+	    (!md5 || !sha256 || !EVP_DigestInit_ex(md5, EVP_md5(), NULL) ||
+	     !EVP_DigestInit_ex(sha256, EVP_sha256(), NULL)))
 		err = -ENOMEM;
+	while (!err && (n = reader_next(r, fd, UINT64_MAX)) > 0) {
+		size += (uint64_t)n;
+		if (!EVP_DigestUpdate(md5, r->buffer, (size_t)n) ||
+		    !EVP_DigestUpdate(sha256, r->buffer, (size_t)n))
+			err = -ENOMEM;
+	}
 	if (!err)
-		err = reader_each(r, fd, take_sums, &s);
+		err = (int)n;
 	if (!err)
-		err = buf_append_format(out, "%" PRIu64, s.size);
+		err = buf_append_format(out, "%" PRIu64, size);
 	if (!err)
-		err = append_hash(s.md5, out);
+		err = append_hash(md5, out);
 	if (!err)
-		err = append_hash(s.sha256, out);
+		err = append_hash(sha256, out);
 	if (!err)
 		err = buf_append_text(out, ",");
 	if (!err)
-		err = foreign_append_name(path, out);
-	EVP_MD_CTX_free(s.md5);
-	EVP_MD_CTX_free(s.sha256);
+		err = digest_append_name(out, path);
+	EVP_MD_CTX_free(md5);
+	EVP_MD_CTX_free(sha256);
 	return err ? err : buf_append_text(out, "\n");
 }
 
 const struct digest_style style_hashdeep = {
+	.name = "hashdeep",
 	.begin = "%%%% HASHDEEP-1.0\n"
 		 "%%%% size,md5,sha256,filename\n"
 		 "## Written by kin digest\n## \n",
@@ -82,20 +74,18 @@ const struct digest_style style_hashdeep = {
 
 /* ---- the Similarity Index's SimHash ---- */
 
-static int take_si2(void *arg, const void *data, size_t len)
-{
-	return si2_update(arg, data, len);
-}
-
 static int content_si2(struct reader *r, int fd, const char *path,
 		       struct buf *out)
 {
 	struct si2 *si2 = calloc(1, sizeof(*si2));
 	char value[17];
+	ssize_t n = 0;
 	int err = si2 ? si2_init(si2) : -ENOMEM;
 
+	while (!err && (n = reader_next(r, fd, UINT64_MAX)) > 0)
+		err = si2_update(si2, r->buffer, (size_t)n);
 	if (!err)
-		err = reader_each(r, fd, take_si2, si2);
+		err = (int)n;
 	if (!err) {
 		(void)snprintf(value, sizeof(value), "%016" PRIx64,
 			       si2_final(si2));
@@ -111,11 +101,6 @@ const struct digest_style style_si2 = { .content = content_si2 };
 
 /* ---- sif's own rule ---- */
 
-static int take_classic(void *arg, const void *data, size_t len)
-{
-	return sif_classic_update(arg, data, len);
-}
-
 /* "-" when there is no fingerprint. */
 static int content_sif_classic(struct reader *r, int fd, const char *path,
 			       struct buf *out)
@@ -124,12 +109,16 @@ static int content_sif_classic(struct reader *r, int fd, const char *path,
 	struct buf text = { 0 };
 	const uint32_t *values;
 	size_t i, count = 0;
+	ssize_t n = 0;
 	int err =
 		sif_classic_init(&sif, SIF_CLASSIC_BASE, SIF_CLASSIC_ZERO_BITS);
 
 	if (err)
 		return err;
-	err = reader_each(r, fd, take_classic, &sif);
+	while (!err && (n = reader_next(r, fd, UINT64_MAX)) > 0)
+		err = sif_classic_update(&sif, r->buffer, (size_t)n);
+	if (!err)
+		err = (int)n;
 	values = sif_classic_values(&sif, &count);
 	for (i = 0; i < count && !err; i++)
 		err = buf_append_format(&text, "%s%08" PRIx32, i ? "," : "",
@@ -146,18 +135,13 @@ const struct digest_style style_sif_classic = { .content =
 
 /* ---- RDC's list of chunks ---- */
 
-static int take_rdc(void *arg, const void *data, size_t len)
-{
-	rdc_update(arg, data, len);
-	return 0;
-}
-
 static int content_rdc_signatures(struct reader *r, int fd, const char *path,
 				  struct buf *out)
 {
 	struct rdc *rdc = malloc(sizeof(*rdc));
 	struct rdc_signature_writer writer;
 	uint8_t traits[RDC_TRAITS];
+	ssize_t n = 0;
 	int err = rdc ? rdc_init(rdc, RDC_WINDOW, RDC_HORIZON) : -ENOMEM;
 
 	(void)path;
@@ -166,8 +150,11 @@ static int content_rdc_signatures(struct reader *r, int fd, const char *path,
 		rdc->on_chunk = rdc_signature_add;
 		rdc->arg = &writer;
 		rdc_begin(rdc);
-		err = reader_each(r, fd, take_rdc, rdc);
 	}
+	while (!err && (n = reader_next(r, fd, UINT64_MAX)) > 0)
+		rdc_update(rdc, r->buffer, (size_t)n);
+	if (!err)
+		err = (int)n;
 	if (!err) {
 		rdc_final(rdc, traits);
 		err = writer.err;

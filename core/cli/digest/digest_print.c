@@ -5,7 +5,6 @@
 
 #include "core/base/json.h"
 #include "core/cli/digest/digest_job.h"
-#include "core/cli/digest/foreign.h"
 
 /* What the digests of most files take, at once. */
 #define MOST_TEXT 8192
@@ -127,13 +126,79 @@ const struct digest_style style_json = { .format = format_json };
 
 /* ---- as the original programs ---- */
 
+const struct digest_style *foreign_by_line(const char *line)
+{
+	const struct digest_style *s = foreign_styles;
+
+	while (s->name && strncmp(line, s->magic, strlen(s->magic)) != 0)
+		s++;
+	return s->name ? s : NULL;
+}
+
+int digest_append_name(struct buf *out, const char *path)
+{
+	char *absolute = strcmp(path, "-") ? cli_absolute_path(path) : NULL;
+	int err;
+
+	if (strcmp(path, "-") && !absolute)
+		return -errno;
+	err = buf_append_text(out, absolute ? absolute : "stdin");
+	free(absolute);
+	return err;
+}
+
+/* The line of an sdhash has the name already. */
+static int format_sdhash(const struct digest_job *job, const struct digests *d,
+			 const char *path, struct buf *out)
+{
+	int err = digest_format(d, DIGEST_SDHASH, out);
+
+	(void)job;
+	(void)path;
+	return err ? err : buf_append_text(out, "\n");
+}
+
+/* A quotation mark in a name: ssdeep writes a backslash before it, SiSe writes it
+ * as it is. */
 static int format_foreign(const struct digest_job *job, const struct digests *d,
 			  const char *path, struct buf *out)
 {
-	return foreign_format(job->foreign, d, path, out);
+	const enum digest_id id = job->style->id;
+	struct buf name = { 0 };
+	size_t i;
+	int err = digest_format(d, id, out);
+
+	if (!err)
+		err = strpbrk(path, "\n\r") ? -EILSEQ :
+					      digest_append_name(&name, path);
+	if (!err)
+		err = buf_append_text(out, ",\"");
+	for (i = 0; i < name.len && !err; i++)
+		err = buf_append_format(
+			out, "%s%c",
+			name.data[i] == '"' && id == DIGEST_SSDEEP ? "\\" : "",
+			name.data[i]);
+	buf_release(&name);
+	return err ? err : buf_append_text(out, "\"\n");
 }
 
-const struct digest_style style_foreign = { .format = format_foreign };
+const struct digest_style foreign_styles[] = {
+	{ .name = "ssdeep",
+	  .begin = "ssdeep,1.1--blocksize:hash:hash,filename\n",
+	  .magic = "ssdeep,",
+	  .id = DIGEST_SSDEEP,
+	  .format = format_foreign },
+	{ .name = "sise",
+	  .begin = "SiSe-1.0--7:1--blocksize:hash,filename\n",
+	  .magic = "SiSe",
+	  .id = DIGEST_SISE,
+	  .format = format_foreign },
+	{ .name = "sdbf",
+	  .magic = "sdbf",
+	  .id = DIGEST_SDHASH,
+	  .format = format_sdhash },
+	{ .name = NULL },
+};
 
 /* ---- CSV, RFC 4180 ---- */
 
@@ -179,6 +244,7 @@ static int format_csv(const struct digest_job *job, const struct digests *d,
 
 /* The digests in the order of enum digest_id. */
 const struct digest_style style_csv = {
+	.name = "csv",
 	.begin = "size,sise,simhash,rdc,sif,ssdeep,xxh128,sdhash,"
 		 "tlsh,sha256,path\r\n",
 	.format = format_csv,
