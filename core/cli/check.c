@@ -121,9 +121,8 @@ static int check_open_file(struct check *c, int fd, const char *path)
 }
 
 /* That a file cannot be read, or changes meanwhile, is no finding. */
-static int check_entry(void *arg, FTS *fts, FTSENT *e)
+static int check_entry(struct check *c, FTS *fts, FTSENT *e)
 {
-	struct check *c = arg;
 	int fd, err = 0;
 
 	if (e->fts_info == FTS_D && c->mount.listings &&
@@ -153,8 +152,10 @@ static int read_all(struct check *c)
 	const json_t *name;
 	const struct digest_ops *ops;
 	uint32_t set = 0;
+	FTSENT *entry;
+	FTS *fts;
 	size_t i;
-	int err;
+	int err = 0, end;
 
 	json_array_foreach(json_object_get(c->mount.status, "digests"), i, name)
 	{
@@ -163,7 +164,11 @@ static int read_all(struct check *c)
 	}
 	if (reader_init(&c->reader, set & DIGEST_KEPT))
 		return EXIT_FAILED;
-	err = cli_walk(c->mount.root, FTS_XDEV, NULL, check_entry, c);
+	fts = cli_walk_begin(c->mount.root, FTS_XDEV);
+	while (!err && (entry = cli_walk_next(fts)))
+		err = check_entry(c, fts, entry);
+	end = cli_walk_end(fts);
+	err = err ? err : end;
 	reader_release(&c->reader);
 	return err ? cli_complain_errno(c->mount.root, err) : EXIT_OK;
 }

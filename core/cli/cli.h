@@ -126,16 +126,16 @@ int reader_digest_fd(struct reader *r, int fd, const char *name,
  * missing stays unset. */
 int cli_told_digests(const char *path, uint32_t set, struct digests *out);
 
-/* If path is a document or an archive, and kin-extract is there, adds the sketch
- * of its text.  Only files whose digests were read are asked for. */
-void cli_add_text(const char *path, struct digests *d);
+/* Of what the user named: "-" is standard input.  text: with the sketch of its text
+ * if it is a document or an archive, not in a pipe, and kin-extract is there. */
+int reader_digest_named(struct reader *r, const char *path, bool text,
+			struct digests *out);
 
-/* Every entry of the tree at path, as fts(3) has them, until each returns an
- * error.  options beside FTS_PHYSICAL and FTS_NOCHDIR; compare may be NULL. */
-typedef int cli_walk_compare_fn(const FTSENT **a, const FTSENT **b);
-typedef int cli_walk_fn(void *arg, FTS *fts, FTSENT *entry);
-int cli_walk(char *path, int options, cli_walk_compare_fn *compare,
-	     cli_walk_fn *each, void *arg);
+/* Every entry of the tree at path in order of names, as fts(3) has them; options
+ * beside FTS_PHYSICAL and FTS_NOCHDIR.  The end returns what has ended it. */
+FTS *cli_walk_begin(char *path, int options);
+FTSENT *cli_walk_next(FTS *fts);
+int cli_walk_end(FTS *fts);
 
 /* Whether an entry could not be read, for fts_errno. */
 static inline bool cli_walk_failed(const FTSENT *entry)
@@ -167,8 +167,10 @@ struct operands {
 int operands_look(const char *arg, struct operands *out);
 void operands_release(struct operands *o);
 
-/* Reads the content, if it is one.  EXIT_OK, or EXIT_FAILED and a message. */
-int operands_read(struct reader *r, const char *arg, struct operands *o);
+/* Reads the content, if it is one, as reader_digest_named().  EXIT_OK, or
+ * EXIT_FAILED and a message. */
+int operands_read(struct reader *r, const char *arg, bool text,
+		  struct operands *o);
 
 /*
  * The SiSe score of two operands, of which one at least is a content, by the
@@ -201,5 +203,27 @@ int mount_path_or_complain(const char *path, const char *root, char **rel_out);
 
 /* The place of its listings; NULL after a message that there is none. */
 const char *mount_listings_or_complain(const struct mount *m);
+
+/* The files at and below a path of a mount that have no digests. */
+struct state_walk {
+	bool failed;  /* "error:EIO" is asked for */
+	bool skipped; /* "skipped:RULE"; a directory stands for all in it */
+	/* The one at hand. */
+	const char *path;
+	char state[128];
+	/* Of all before it. */
+	size_t pending;  /* files whose state is not known yet */
+	bool is_damaged; /* some could not be asked for, and that was said */
+
+	const struct mount *mount; /* borrowed */
+	FTS *fts;
+	char *top;
+};
+
+/* 1: there is one more; 0: no more; a negative errno.  To be ended in any case. */
+int state_walk_begin(struct state_walk *s, const struct mount *mount,
+		     const char *rel);
+int state_walk_next(struct state_walk *s);
+void state_walk_end(struct state_walk *s);
 
 #endif

@@ -266,15 +266,14 @@ int operands_look(const char *arg, struct operands *out)
 	return EXIT_OK;
 }
 
-int operands_read(struct reader *r, const char *arg, struct operands *o)
+int operands_read(struct reader *r, const char *arg, bool text,
+		  struct operands *o)
 {
-	int err = 0;
+	int err =
+		o->all[0].is_content ?
+			reader_digest_named(r, arg, text, &o->all[0].digests) :
+			0;
 
-	if (o->all[0].is_content && !strcmp(arg, "-"))
-		err = reader_digest_fd(r, STDIN_FILENO, "stdin",
-				       &o->all[0].digests);
-	else if (o->all[0].is_content)
-		err = reader_digest_path(r, arg, true, &o->all[0].digests);
 	return err ? complain_operand(arg, err) : EXIT_OK;
 }
 

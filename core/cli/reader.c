@@ -9,6 +9,8 @@
 #include "core/base/err.h"
 #include "core/base/hole.h"
 #include "core/cli/cli.h"
+#include "core/extract/sketch.h"
+#include "core/extract/sniff.h"
 
 #define BUFFER_BYTES ((size_t)256 << 10) /* stays in the second cache */
 #define UNTOLD_BYTES (64 << 20) /* most that is read of a file of size 0 */
@@ -121,22 +123,34 @@ int cli_told_digests(const char *path, uint32_t set, struct digests *out)
 	return err;
 }
 
-int cli_walk(char *path, int options, cli_walk_compare_fn *compare,
-	     cli_walk_fn *each, void *arg)
-{
-	char *paths[] = { path, NULL };
-	FTS *fts =
-		fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR | options, compare);
-	FTSENT *entry;
-	int err = 0;
+/* ---- trees ---- */
 
+static int by_name(const FTSENT **a, const FTSENT **b)
+{
+	return strcmp((*a)->fts_name, (*b)->fts_name);
+}
+
+FTS *cli_walk_begin(char *path, int options)
+{
+	char *const paths[] = { path, NULL };
+
+	return fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR | options, by_name);
+}
+
+FTSENT *cli_walk_next(FTS *fts)
+{
 	if (!fts)
-		return -errno;
-	for (errno = 0; !err && (entry = fts_read(fts)); errno = 0)
-		err = each(arg, fts, entry);
-	if (!err)
-		err = -errno;
-	(void)fts_close(fts);
+		return NULL;
+	errno = 0;
+	return fts_read(fts);
+}
+
+int cli_walk_end(FTS *fts)
+{
+	int err = -errno;
+
+	if (fts)
+		(void)fts_close(fts);
 	return err;
 }
 
@@ -190,6 +204,55 @@ int reader_digest_path(struct reader *r, const char *path, bool follow,
 	if (err)
 		return err;
 	err = reader_digest_fd(r, fd, cli_base_name(path), out);
+	close(fd);
+	return err;
+}
+
+/* ---- the text of a document ---- */
+
+static bool is_document(int fd)
+{
+	uint8_t head[SNIFF_BYTES];
+	ssize_t len = pread(fd, head, sizeof(head), 0);
+
+	return len > 0 && sniff_is_document(head, (size_t)len);
+}
+
+static int add_sketch(int fd, struct extract_client *client, struct digests *d)
+{
+	struct extract_sketch *s = extract_sketch_new();
+	const struct sketch *sketch = NULL;
+	uint8_t packed[SKETCH_PACKED_MAX];
+	struct extract_result result;
+	struct stat st;
+	int err = s && !fstat(fd, &st) ? 0 : -ENOMEM;
+
+	if (!err)
+		err = extract_sketch_read(s, client, fd, st.st_uid, &sketch,
+					  &result);
+	if (!err && sketch)
+		err = digests_put_text(d, packed, sketch_pack(sketch, packed));
+	extract_sketch_free(s);
+	return err;
+}
+
+int reader_digest_named(struct reader *r, const char *path, bool text,
+			struct digests *out)
+{
+	struct extract_client *client;
+	int fd, err;
+
+	if (!strcmp(path, "-"))
+		return reader_digest_fd(r, STDIN_FILENO, "stdin", out);
+	err = reader_open(path, true, &fd);
+	if (err)
+		return err;
+	err = reader_digest_fd(r, fd, cli_base_name(path), out);
+	if (!err && text && is_document(fd) &&
+	    !extract_open(NULL, false, &client)) {
+		(void)add_sketch(fd, client, out);
+		extract_free(client);
+	}
 	close(fd);
 	return err;
 }

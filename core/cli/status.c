@@ -7,16 +7,16 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "core/base/err.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/cli/cli.h"
 #include "core/cli/everywhere/everywhere.h"
 #include "core/cli/progress.h"
-#include "core/cli/status_list.h"
 #include "core/cli/table.h"
 
 struct status_job {
-	struct status_list list;
+	struct state_walk walk;
 	struct mount mount;
 	struct table table;
 };
@@ -208,42 +208,111 @@ static const struct column file_columns[] = {
 	{ 0 },
 };
 
-static int show_file(void *arg, const char *state, const char *path)
+/* 1: a file that the caller may not read is told of to the owner alone. */
+static int take_failure(struct state_walk *s, int err)
 {
-	struct status_job *job = arg;
-	const char *root = job->mount.root;
-	json_t *row = json_pack("{s:s}", "reason", state);
+	/* Only the owner is told such a number. */
+	const bool is_owner = json_object_get(s->mount->status, "failed");
 
-	if (json_set_path(row, "root", root) ||
-	    json_set_path(row, "path", path_below(path, root))) {
-		json_decref(row);
-		return -ENOMEM;
+	if (err == -ENOENT || (err == -EACCES && !is_owner))
+		return 0;
+	if (err != -EACCES) {
+		cli_complain_errno(s->path, err);
+		s->is_damaged = true;
+		return 0;
 	}
-	return table_row(&job->table, row) ? -EIO : 0;
+	(void)snprintf(s->state, sizeof(s->state), "error:%s", err_name(err));
+	return s->failed;
+}
+
+/* Every word for a state is short; many files are asked for it.  A directory
+ * has one only when all that is in it is skipped. */
+static int take_entry(struct state_walk *s, FTSENT *entry)
+{
+	const bool is_directory = entry->fts_info == FTS_D;
+	const char *listings = s->mount->listings;
+	ssize_t len;
+
+	s->path = entry->fts_path;
+	if (cli_walk_failed(entry))
+		return take_failure(s, -entry->fts_errno);
+	if (!is_directory && entry->fts_info != FTS_F)
+		return 0;
+	/* With similar=show the root lists it. */
+	if (is_directory && listings && !strcmp(s->path, listings)) {
+		(void)fts_set(s->fts, entry, FTS_SKIP);
+		return 0;
+	}
+	len = getxattr(s->path, STATE_ATTRIBUTE, s->state,
+		       sizeof(s->state) - 1);
+	if (len < 0)
+		return is_directory ? 0 : take_failure(s, -errno);
+	s->state[len] = '\0';
+	s->pending += !strcmp(s->state, "pending") || !strcmp(s->state, "busy");
+	if (is_directory)
+		(void)fts_set(s->fts, entry, FTS_SKIP);
+	return (s->failed && !strncmp(s->state, "error:", 6)) ||
+	       (s->skipped && !strncmp(s->state, "skipped:", 8));
+}
+
+int state_walk_begin(struct state_walk *s, const struct mount *mount,
+		     const char *rel)
+{
+	s->mount = mount;
+	s->top = path_shown(mount->root, rel, NULL);
+	s->fts = s->top ? cli_walk_begin(s->top, FTS_XDEV) : NULL;
+	return !s->top ? -ENOMEM : s->fts ? 0 : -errno;
+}
+
+int state_walk_next(struct state_walk *s)
+{
+	FTSENT *entry;
+
+	while ((entry = cli_walk_next(s->fts)))
+		if (take_entry(s, entry))
+			return 1;
+	return -errno;
+}
+
+void state_walk_end(struct state_walk *s)
+{
+	(void)cli_walk_end(s->fts);
+	free(s->top);
 }
 
 static int show_files(struct status_job *job)
 {
-	struct status_list *l = &job->list;
-	int err, code;
+	const char *root = job->mount.root;
+	struct state_walk *s = &job->walk;
+	json_t *row;
+	int err = state_walk_begin(s, &job->mount, job->mount.rel), more = 0,
+	    code;
 
 	job->table.columns = file_columns;
-	l->take = show_file;
-	l->arg = job;
-	err = status_list_each(l, &job->mount);
+	while (!err && (more = state_walk_next(s)) > 0) {
+		row = json_pack("{s:s}", "reason", s->state);
+		err = json_set_path(row, "root", root) ?:
+			      json_set_path(row, "path",
+					    path_below(s->path, root));
+		if (!err && table_row(&job->table, json_incref(row)))
+			err = -EIO;
+		json_decref(row);
+	}
+	state_walk_end(s);
+	err = err ? err : more;
 	if (err)
-		cli_complain_errno(job->mount.root, err);
-	code = err || l->is_damaged ? EXIT_FAILED : EXIT_OK;
+		cli_complain_errno(root, err);
+	code = err || s->is_damaged ? EXIT_FAILED : EXIT_OK;
 	if (!err && job->table.output.json)
 		code |= table_totals(json_pack("{s:I}", "files",
 					       (json_int_t)job->table.rows),
-				     !l->pending && !code, NULL);
-	if (err || !l->pending)
+				     !s->pending && !code, NULL);
+	if (err || !s->pending)
 		return code;
-	cli_complain(job->mount.root,
-		     "%zu %s not hashed yet; kin wait waits for %s", l->pending,
-		     text_plural(l->pending, "file is", "files are"),
-		     text_plural(l->pending, "it", "them"));
+	cli_complain(root, "%zu %s not hashed yet; kin wait waits for %s",
+		     s->pending,
+		     text_plural(s->pending, "file is", "files are"),
+		     text_plural(s->pending, "it", "them"));
 	return code ? code : EXIT_INCOMPLETE;
 }
 
@@ -325,7 +394,7 @@ static int run_status(int argc, char **argv)
 {
 	struct status_job job = { 0 };
 	int code = options_parse(&command_status, &job, argc, argv);
-	const bool lists = job.list.failed || job.list.skipped;
+	const bool lists = job.walk.failed || job.walk.skipped;
 	char *base = NULL;
 
 	if (!code && lists && optind == argc)
@@ -350,11 +419,11 @@ static const struct option_row options[] = {
 	{ "failed", 0, NULL,
 	  "list the files at and below PATH that could not be hashed, and "
 	  "why: error:EIO  PATH",
-	  OPTION_FLAG(struct status_job, list.failed) },
+	  OPTION_FLAG(struct status_job, walk.failed) },
 	{ "skipped", 0, NULL,
 	  "list those that are not to be hashed: skipped:exclude  PATH; a "
 	  "directory stands for all in it",
-	  OPTION_FLAG(struct status_job, list.skipped) },
+	  OPTION_FLAG(struct status_job, walk.skipped) },
 	{ "json", 0, NULL,
 	  "the daemon's own answer, the value of user.kinfs.status; or the "
 	  "list, an object a line, the last one with totals",

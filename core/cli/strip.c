@@ -65,14 +65,21 @@ static void strip_file(struct strip *s, const char *path)
 	s->files += s->attributes > before;
 }
 
-static int strip_entry(void *arg, FTS *fts, FTSENT *entry)
+/* Other filesystems below are not entered: one may be a mount of kinfs. */
+static void strip_tree(struct strip *s, char *path)
 {
-	(void)fts;
-	if (entry->fts_info == FTS_F)
-		strip_file(arg, entry->fts_path);
-	else if (cli_walk_failed(entry))
-		strip_fail(arg, entry->fts_path, -entry->fts_errno);
-	return 0;
+	FTS *fts = cli_walk_begin(path, FTS_COMFOLLOW | FTS_XDEV);
+	const FTSENT *entry;
+	int err;
+
+	while ((entry = cli_walk_next(fts)))
+		if (entry->fts_info == FTS_F)
+			strip_file(s, entry->fts_path);
+		else if (cli_walk_failed(entry))
+			strip_fail(s, entry->fts_path, -entry->fts_errno);
+	err = cli_walk_end(fts);
+	if (err)
+		strip_fail(s, path, err);
 }
 
 /* In a mount they are worked out, not stored. */
@@ -109,20 +116,14 @@ static int print_result(const struct strip *s)
 static int run_strip(int argc, char **argv)
 {
 	struct strip s = { 0 };
-	int code = options_parse(&command_strip, &s, argc, argv), i, err;
+	int code = options_parse(&command_strip, &s, argc, argv), i;
 
 	for (i = optind; i < argc && !code; i++)
 		code = refuse_mount(argv[i]);
 	if (code)
 		return code;
-	/* Other filesystems below are not entered: one may be a mount of
-	 * kinfs. */
-	for (i = optind; i < argc; i++) {
-		err = cli_walk(argv[i], FTS_COMFOLLOW | FTS_XDEV, NULL,
-			       strip_entry, &s);
-		if (err)
-			strip_fail(&s, argv[i], err);
-	}
+	for (i = optind; i < argc; i++)
+		strip_tree(&s, argv[i]);
 	code = print_result(&s);
 	return s.failed ? EXIT_FAILED : code;
 }

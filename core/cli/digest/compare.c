@@ -237,15 +237,10 @@ static int job_run(struct compare_job *job)
 		code = reader_init(&job->reader,
 				   job->only ? DIGEST_BIT(job->only->id) : set);
 	for (side = 0; side < 2 && !code; side++)
-		code = operands_read(&job->reader, job->paths[side],
+		code = operands_read(&job->reader, job->paths[side], !job->only,
 				     &job->lists[side]);
 	if (code)
 		return code;
-	for (side = 0; side < 2 && !job->only; side++)
-		if (job->lists[side].all[0].is_content &&
-		    strcmp(job->paths[side], "-") != 0)
-			cli_add_text(job->paths[side],
-				     &job->lists[side].all[0].digests);
 	err = job_compute_best(job);
 	if (!err)
 		return job->measure ? print_one(job) : print_measures(job);

@@ -33,28 +33,23 @@ struct files {
 	struct slot slots[SLOTS];
 };
 
-static int by_name(const FTSENT **a, const FTSENT **b)
-{
-	return strcmp((*a)->fts_name, (*b)->fts_name);
-}
-
 /* Directories come by themselves; the rest has no content.  NULL: the end. */
 static FTSENT *next_entry(struct files *f)
 {
 	FTSENT *entry;
+	int err;
 
 	while (f->fts) {
-		errno = 0;
-		entry = fts_read(f->fts);
+		entry = cli_walk_next(f->fts);
 		if (entry && entry->fts_info == FTS_F)
 			return entry;
 		if (entry && cli_walk_failed(entry))
 			digest_fail(f->job, entry->fts_path, -entry->fts_errno);
 		if (entry)
 			continue;
-		if (errno)
-			digest_fail(f->job, f->paths[-1], -errno);
-		(void)fts_close(f->fts);
+		err = cli_walk_end(f->fts);
+		if (err)
+			digest_fail(f->job, f->paths[-1], err);
 		f->fts = NULL;
 	}
 	return NULL;
@@ -68,17 +63,13 @@ static bool next_file(struct files *f, struct slot *out)
 	char *path;
 
 	while (!(entry = next_entry(f)) && (path = *f->paths)) {
-		char *const roots[] = { path, NULL };
-
 		f->paths++;
 		if (!f->job->recursive || !strcmp(path, "-") ||
 		    stat(path, &st) || !S_ISDIR(st.st_mode)) {
 			*out = (struct slot){ strdup(path), .follow = true };
 			return true;
 		}
-		f->fts = fts_open(roots,
-				  FTS_PHYSICAL | FTS_NOCHDIR | FTS_COMFOLLOW,
-				  by_name);
+		f->fts = cli_walk_begin(path, FTS_COMFOLLOW);
 		if (!f->fts)
 			digest_fail(f->job, path, -errno);
 	}

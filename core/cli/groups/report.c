@@ -9,7 +9,6 @@
 #include "core/base/json.h"
 #include "core/cli/groups/groups.h"
 #include "core/cli/progress.h"
-#include "core/cli/status_list.h"
 
 struct report_job {
 	struct groups_asking asking; /* first */
@@ -98,28 +97,21 @@ static int ask_pairs(struct report *report, const struct mount *mount)
 
 /* ---- files without digests ---- */
 
-static int take_unread(void *arg, const char *state, const char *path)
-{
-	struct report_job *job = arg;
-
-	return report_add_unread(
-		job->report, path_below(path, job->asking.mount.root), state);
-}
-
 static int ask_mount(struct report_job *job)
 {
 	const struct mount *mount = &job->asking.mount;
-	struct mount all = *mount;
-	struct status_list list = {
-		.failed = true, .skipped = true, .take = take_unread, .arg = job
-	};
-	int err = ask_pairs(job->report, mount);
+	struct state_walk s = { .failed = true, .skipped = true };
+	int err = ask_pairs(job->report, mount), more = 0;
 
-	all.rel = (char[]){ "" };
 	progress_show("looking for files without digests", 1);
 	if (!err)
-		err = status_list_each(&list, &all);
+		err = state_walk_begin(&s, mount, "");
+	while (!err && (more = state_walk_next(&s)) > 0)
+		err = report_add_unread(
+			job->report, path_below(s.path, mount->root), s.state);
+	state_walk_end(&s);
 	progress_clear();
+	err = err ? err : more;
 	return err ? cli_complain_errno(mount->root, err) : EXIT_OK;
 }
 

@@ -25,14 +25,8 @@ int similar_digest(struct similar_job *job, const char *path)
 
 	if (reader_init(&reader, DIGEST_DEFAULT))
 		return 1;
-	if (!strcmp(path, "-"))
-		err = reader_digest_fd(&reader, STDIN_FILENO, "stdin",
-				       &job->digests);
-	else
-		err = reader_digest_path(&reader, path, true, &job->digests);
+	err = reader_digest_named(&reader, path, true, &job->digests);
 	reader_release(&reader);
-	if (!err && strcmp(path, "-") != 0)
-		cli_add_text(path, &job->digests);
 	return err ? cli_complain_errno(path, err) : 0;
 }
 

@@ -97,16 +97,13 @@ static int take_content(struct trees *t, const struct found_member *m)
 }
 
 /* A file that the mount did not tell: one without digests, or empty. */
-static int walk_entry(void *arg, FTS *fts, FTSENT *entry)
+static int take_entry(struct trees *t, int side, const FTSENT *entry)
 {
-	struct trees *t = arg;
-	const int side = !path_below(entry->fts_path, t->paths[0]);
 	const struct tree_file f = { .name = (char *)path_below(entry->fts_path,
 								t->paths[side]),
 				     .side = side };
 	struct stat st;
 
-	(void)fts;
 	if (cli_walk_failed(entry) && entry->fts_errno != ENOENT)
 		cli_complain_errno(entry->fts_path, -entry->fts_errno);
 	if ((entry->fts_info != FTS_F && entry->fts_info != FTS_NSOK) ||
@@ -130,7 +127,9 @@ static int read_trees(struct trees *t)
 	struct tree_file *f;
 	struct groups g;
 	bool empty[2] = { false };
-	int side, event,
+	const FTSENT *entry;
+	FTS *fts;
+	int side, event, end,
 		err = groups_ask(&g, &wish, mount->root, mount->listings);
 
 	while (!err && (event = progress_groups_next(&g, "reading digests",
@@ -142,9 +141,13 @@ static int read_trees(struct trees *t)
 	if (t->count)
 		qsort(t->files, t->count, sizeof(*t->files), by_name);
 	t->known = t->count;
-	for (side = 0; side < 2 && !err; side++)
-		err = cli_walk(t->paths[side], FTS_NOSTAT | FTS_XDEV, NULL,
-			       walk_entry, t);
+	for (side = 0; side < 2 && !err; side++) {
+		fts = cli_walk_begin(t->paths[side], FTS_NOSTAT | FTS_XDEV);
+		while (!err && (entry = cli_walk_next(fts)))
+			err = take_entry(t, side, entry);
+		end = cli_walk_end(fts);
+		err = err ? err : end;
+	}
 	if (t->count)
 		qsort(t->files, t->count, sizeof(*t->files), by_name);
 	for (f = t->files; f < t->files + t->count; f++)
