@@ -31,13 +31,17 @@ static int open_catalog(const struct mount *mount)
 }
 
 /* The request goes there in a datagram, with the end of a connection to which
- * the answer is written.  The other end, or -1. */
-static int ask_mount(struct everywhere *e, const json_t *request)
+ * the answer is written. */
+int everywhere_ask(struct everywhere *e, const struct mount *mount,
+		   json_t *request)
 {
 	char *text = json_dumps(request, JSON_COMPACT);
-	int dir = open_catalog(e->mount), ends[2] = { -1, -1 };
+	int dir = open_catalog(mount), ends[2] = { -1, -1 };
+	const bool is_good = request;
 	bool sent;
 
+	*e = (struct everywhere){ 0 };
+	json_decref(request);
 	sent = text && dir >= 0 &&
 	       !socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) &&
 	       !datagram_send(dir, SOCKET_PATH, text, strlen(text), ends[1]);
@@ -47,36 +51,24 @@ static int ask_mount(struct everywhere *e, const json_t *request)
 	if (ends[1] >= 0)
 		close(ends[1]);
 	if (sent)
-		return ends[0];
+		return client_answer(&e->answer, ends[0]);
 	if (ends[0] >= 0)
 		close(ends[0]);
 	doubt(e, "no kin-share publishes this mount");
-	return -1;
+	return is_good ? 0 : -ENOMEM;
 }
 
-/* ---- question and answer ---- */
-
-int everywhere_ask(struct everywhere *e, json_t *request,
-		   int (*each)(void *arg, json_t *line), void *arg)
+json_t *everywhere_next(struct everywhere *e)
 {
-	struct client_query c;
-	int fd, err, more = 0;
+	const int more = e->answer.lines.in ? client_next(&e->answer) : 0;
+	json_t *line = e->answer.line;
 
-	if (!request)
-		return -ENOMEM;
-	fd = ask_mount(e, request);
-	json_decref(request);
-	if (fd < 0)
-		return 0;
-	err = client_answer(&c, fd);
-	while (!err && (more = client_next(&c)) > 0)
-		err = each(arg, c.line);
 	if (more < 0)
 		doubt(e, "kin-share ended before its answer did");
-	else if (!err && !json_is_true(json_object_get(c.line, "complete")))
-		doubt(e, json_string_value(json_object_get(c.line, "reason")));
-	client_close(&c);
-	return err;
+	else if (!more && line &&
+		 !json_is_true(json_object_get(line, "complete")))
+		doubt(e, json_string_value(json_object_get(line, "reason")));
+	return more > 0 ? line : NULL;
 }
 
 /* ---- names ---- */
@@ -96,24 +88,20 @@ char *everywhere_name(const json_t *file)
 
 /* ---- the state ---- */
 
-static int keep_line(void *arg, json_t *line)
-{
-	*(json_t **)arg = json_incref(line);
-	return 0;
-}
-
 json_t *everywhere_status(const struct mount *mount)
 {
-	struct everywhere e = { .mount = mount };
+	struct everywhere e;
 	int catalog = open_catalog(mount);
 	json_t *share = NULL;
 	bool published = catalog >= 0 && !faccessat(catalog, "share", F_OK, 0);
 
 	if (catalog >= 0)
 		close(catalog);
-	if (!published || everywhere_ask(&e, json_pack("{s:b}", "status", 1),
-					 keep_line, &share))
+	if (!published)
 		return NULL;
+	if (!everywhere_ask(&e, mount, json_pack("{s:b}", "status", 1)))
+		share = json_incref(everywhere_next(&e));
+	client_close(&e.answer);
 	return share ? share :
 		       json_pack("{s:b, s:b, s:s}", "connected", 0, "current",
 				 0, "error", "kin-share does not run");

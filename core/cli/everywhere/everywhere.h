@@ -7,9 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/digest/digest.h"
+#include "core/client/client.h"
 
-struct mount;
 struct output;
 
 /*
@@ -18,15 +17,17 @@ struct output;
  * Requests and answers are lines of JSON (core/share/ask.h).
  */
 struct everywhere {
-	const struct mount *mount; /* whose kin-share is asked */
-	char reason[256]; /* why the answer is not complete; "": it is */
+	struct client_query answer; /* to be closed in any case */
+	char reason[256];           /* why it is not complete; "": it is */
 };
 
-/* Calls each for every line of the answer but the last one; a result that is
- * not 0 ends it and is returned.  Whatever else goes wrong is a reason, also
- * when there is no kin-share.  Takes the request. */
-int everywhere_ask(struct everywhere *e, json_t *request,
-		   int (*each)(void *arg, json_t *line), void *arg);
+/* Takes the request.  -ENOMEM; whatever else goes wrong is a reason, also when
+ * there is no kin-share. */
+int everywhere_ask(struct everywhere *e, const struct mount *mount,
+		   json_t *request);
+
+/* The next line of the answer, borrowed; NULL: there are no more. */
+json_t *everywhere_next(struct everywhere *e);
 
 /* "host:path" of a file in an answer, to be freed. */
 char *everywhere_name(const json_t *file);

@@ -43,27 +43,23 @@ static int print_text(struct groups_printer *p, json_t *line)
 	return err == -EINVAL ? -EBADMSG : err;
 }
 
-static int take_line(void *arg, json_t *line)
-{
-	struct groups_printer *p = arg;
-
-	if (p->table.output.json)
-		return cli_print_json(json_incref(line)) ? -EIO : 0;
-	return print_text(p, line);
-}
-
 int everywhere_groups(const struct mount *mount, uint64_t min_size,
 		      const struct output *output)
 {
-	struct everywhere e = { .mount = mount };
 	struct groups_printer p = { 0 };
-	int err;
+	struct everywhere e;
+	json_t *line;
+	int err = everywhere_ask(&e, mount,
+				 json_pack("{s:{s:I}}", "groups", "min_size",
+					   (json_int_t)min_size));
 
 	groups_printer_init(&p, output, false);
-	err = everywhere_ask(&e,
-			     json_pack("{s:{s:I}}", "groups", "min_size",
-				       (json_int_t)min_size),
-			     take_line, &p);
+	while (!err && (line = everywhere_next(&e)))
+		if (!output->json)
+			err = print_text(&p, line);
+		else if (cli_print_json(json_incref(line)))
+			err = -EIO;
+	client_close(&e.answer);
 	if (err)
 		return cli_complain_errno(mount->root, err);
 	if (!*e.reason)

@@ -157,37 +157,35 @@ static int add_copies(const struct similar_job *job, const json_t *line,
 	return err;
 }
 
-static int take_everywhere(void *arg, json_t *line)
-{
-	struct digests d = { 0 };
-	int err = digests_from_json(json_object_get(line, "digests"), &d);
-
-	d.size = (uint64_t)json_integer_value(json_object_get(line, "size"));
-	if (!err)
-		err = add_copies(arg, line, &d);
-	digests_release(&d);
-	return err == -EINVAL ? 0 : err;
-}
-
 static int ask_everywhere(struct similar_job *job)
 {
 	const uint32_t sent = ~DIGEST_BIT(DIGEST_SDHASH);
-	struct everywhere e = { .mount = &job->mount };
+	struct everywhere e;
+	struct digests d;
+	json_t *line;
 	int err;
 
 	/* A file that is not hashed has no digests to ask with. */
 	if (!(job->digests.set & DIGEST_BIT(DIGEST_XXH128)) ||
 	    !job->digests.size)
 		return 0;
-	err = everywhere_ask(&e,
+	err = everywhere_ask(&e, &job->mount,
 			     json_pack("{s:{s:I, s:o}, s:i}", "similar", "size",
 				       (json_int_t)job->digests.size, "digests",
 				       digests_to_json(&job->digests, sent),
-				       "threshold", similar_threshold(job)),
-			     take_everywhere, job);
+				       "threshold", similar_threshold(job)));
+	while (!err && (line = everywhere_next(&e))) {
+		d = (struct digests){ 0 };
+		err = digests_from_json(json_object_get(line, "digests"), &d);
+		d.size = (uint64_t)json_integer_value(
+			json_object_get(line, "size"));
+		err = err == -EINVAL ? 0 : err ?: add_copies(job, line, &d);
+		digests_release(&d);
+	}
 	if (!err && *e.reason && !*job->reason)
 		(void)snprintf(job->reason, sizeof(job->reason),
 			       "elsewhere: %s", e.reason);
+	client_close(&e.answer);
 	return err;
 }
 
