@@ -305,8 +305,8 @@ $(out)/fuzzers/%: $(obj)/tests/fuzz/%.o $(out)/libkin.a
 D3 ?= /usr/share/nodejs
 report_page := $(wildcard core/act/report/*.js core/act/report/*.css \
 	core/act/report/*.html core/act/report/*.licence)
-$(obj)/core/act/report/asset.o: $(report_page)
-$(obj)/core/act/report/asset.o: extra_cflags = -DREPORT_D3='"$(D3)"'
+$(obj)/core/act/report/page.o: $(report_page)
+$(obj)/core/act/report/page.o: extra_cflags = -DREPORT_D3='"$(D3)"'
 
 $(obj)/%.o: %.c $(out)/flags | $(BUILD)/deps
 	@mkdir -p $(@D)

@@ -12,25 +12,71 @@
 
 /* The page: template.html, in which {{NAME}} stands for a value. */
 
-struct page {
-	struct report *report;
-	const struct report_about *about;
-	FILE *out;
-	int err; /* the first one; nothing is written after it */
+/*
+ * The files of the page.  The assembler reads them into the program, so the
+ * build needs no tool but the compiler; the Makefile says that this file
+ * depends on them.  REPORT_D3 is the folder of Debian's packages node-d3-*.
+ */
+#define ASSET(name, path)                                               \
+	__asm__(".pushsection .rodata\n"                                \
+		".globl report_" #name "_start, report_" #name "_end\n" \
+		"report_" #name "_start:\n"                             \
+		".incbin \"" path "\"\n"                                \
+		"report_" #name "_end:\n"                               \
+		".byte 0\n"                                             \
+		".popsection\n");                                       \
+	extern const char report_##name##_start[], report_##name##_end[]
+
+struct asset {
+	const char *start, *end;
 };
 
-int report_put(FILE *out, const void *data, size_t len)
-{
-	errno = 0;
-	if (fwrite(data, 1, len, out) == len)
-		return 0;
-	return errno ? -errno : -EIO;
-}
+#define BOUNDS(name)                                       \
+	{                                                  \
+		report_##name##_start, report_##name##_end \
+	}
+
+ASSET(html, "core/act/report/template.html");
+ASSET(css, "core/act/report/page.css");
+ASSET(bsd, "core/act/report/d3.licence");
+ASSET(d3_array, REPORT_D3 "/d3-array/dist/d3-array.min.js");
+ASSET(d3_hierarchy, REPORT_D3 "/d3-hierarchy/dist/d3-hierarchy.min.js");
+ASSET(format, "core/act/report/format.js");
+ASSET(model, "core/act/report/model.js");
+ASSET(filter, "core/act/report/filter.js");
+ASSET(treemap, "core/act/report/treemap.js");
+ASSET(histogram, "core/act/report/histogram.js");
+ASSET(rows, "core/act/report/rows.js");
+ASSET(groups, "core/act/report/groups.js");
+ASSET(lists, "core/act/report/lists.js");
+ASSET(chosen, "core/act/report/chosen.js");
+ASSET(main, "core/act/report/main.js");
+
+static const struct asset template_html = BOUNDS(html);
+static const struct asset style = BOUNDS(css);
+static const struct asset licence = BOUNDS(bsd);
+
+/* In their order, each an element of its own. */
+static const struct asset scripts[] = {
+	BOUNDS(d3_array),  BOUNDS(d3_hierarchy), BOUNDS(format),
+	BOUNDS(model),     BOUNDS(filter),       BOUNDS(treemap),
+	BOUNDS(histogram), BOUNDS(rows),         BOUNDS(groups),
+	BOUNDS(lists),     BOUNDS(chosen),       BOUNDS(main),
+};
+
+enum { SCRIPTS = sizeof(scripts) / sizeof(scripts[0]) };
+
+struct page {
+	const struct report *report;
+	const struct report_about *about;
+	struct buf out;
+	int err; /* the first one; nothing is added after it */
+};
 
 static void put(struct page *p, const char *data, size_t len)
 {
 	if (!p->err)
-		p->err = report_put(p->out, data, len);
+		p->err = buf_append(&p->out, data, len);
 }
 
 static void put_text(struct page *p, const char *text)
@@ -38,7 +84,7 @@ static void put_text(struct page *p, const char *text)
 	put(p, text, strlen(text));
 }
 
-static void put_asset(struct page *p, const struct report_asset *a)
+static void put_asset(struct page *p, const struct asset *a)
 {
 	put(p, a->start, (size_t)(a->end - a->start));
 }
@@ -96,7 +142,7 @@ static void put_size(struct page *p, uint64_t bytes)
 /* ---- values ---- */
 
 /* For the Content Security Policy. */
-static void put_hash(struct page *p, const struct report_asset *a)
+static void put_hash(struct page *p, const struct asset *a)
 {
 	unsigned char hash[SHA256_DIGEST_LENGTH];
 	unsigned char text[4 * ((SHA256_DIGEST_LENGTH + 2) / 3) + 1];
@@ -187,24 +233,24 @@ static void put_value(struct page *p, const char *name)
 	size_t i;
 
 	if (!strcmp(name, "style")) {
-		put_asset(p, &report_style);
+		put_asset(p, &style);
 	} else if (!strcmp(name, "licence")) {
-		put_asset(p, &report_licence);
+		put_asset(p, &licence);
 	} else if (!strcmp(name, "policy")) {
 		put_text(p, "default-src 'none'; style-src");
-		put_hash(p, &report_style);
+		put_hash(p, &style);
 		put_text(p, "; script-src");
-		for (i = 0; i < REPORT_SCRIPTS; i++)
-			put_hash(p, &report_scripts[i]);
+		for (i = 0; i < SCRIPTS; i++)
+			put_hash(p, &scripts[i]);
 		put_text(p, "; base-uri 'none'; form-action 'none'");
 	} else if (!strcmp(name, "scripts")) {
-		for (i = 0; i < REPORT_SCRIPTS; i++) {
+		for (i = 0; i < SCRIPTS; i++) {
 			put_text(p, "<script>");
-			put_asset(p, &report_scripts[i]);
+			put_asset(p, &scripts[i]);
 			put_text(p, "</script>\n");
 		}
 	} else if (!strcmp(name, "data")) {
-		p->err = p->err ? p->err : report_write_data(r, p->out);
+		p->err = p->err ? p->err : report_append_data(r, &p->out);
 	} else if (!strcmp(name, "exact")) {
 		put_size(p, r->exact_bytes);
 	} else if (!strcmp(name, "near")) {
@@ -224,15 +270,15 @@ static void put_value(struct page *p, const char *name)
 
 int report_write(struct report *r, const struct report_about *about, FILE *out)
 {
-	struct page p = { .report = r, .about = about, .out = out };
-	const char *at = report_template.start, *end = report_template.end;
+	struct page p = { .report = r, .about = about };
+	const char *at = template_html.start, *end = template_html.end;
 	const char *open, *close;
 	char name[16];
 
 	while ((open = memmem(at, (size_t)(end - at), "{{", 2))) {
 		close = memmem(open, (size_t)(end - open), "}}", 2);
 		if (!close)
-			return -EINVAL;
+			break;
 		put(&p, at, (size_t)(open - at));
 		(void)snprintf(name, sizeof(name), "%.*s",
 			       (int)(close - open) - 2, open + 2);
@@ -240,5 +286,9 @@ int report_write(struct report *r, const struct report_about *about, FILE *out)
 		at = close + 2;
 	}
 	put(&p, at, (size_t)(end - at));
+	errno = 0;
+	if (!p.err && fwrite(p.out.data, 1, p.out.len, out) != p.out.len)
+		p.err = errno ? -errno : -EIO;
+	buf_release(&p.out);
 	return p.err;
 }

@@ -304,13 +304,11 @@ int report_next_directory(struct report *r, const char **path_out)
 
 /* ---- the data of the page ---- */
 
-int report_write_data(const struct report *r, FILE *out)
+int report_append_data(const struct report *r, struct buf *out)
 {
-	enum { PIECE = 3 * 16384 }; /* four characters for three bytes */
 	struct buf raw = { 0 };
-	uint8_t *packed = NULL, text[4 * PIECE / 3 + 1];
+	uint8_t *packed = NULL;
 	uLongf len = 0;
-	size_t at, part;
 	int err = buf_append_format(
 		&raw,
 		"{\"version\":%d,\"groups\":[%s],\"pairs\":[%s],"
@@ -327,12 +325,11 @@ int report_write_data(const struct report *r, FILE *out)
 			err = -ENOMEM;
 	}
 	buf_release(&raw);
-	for (at = 0; at < len && !err; at += part) {
-		part = len - at < PIECE ? len - at : PIECE;
-		err = report_put(
-			out, text,
-			(size_t)EVP_EncodeBlock(text, packed + at, (int)part));
-	}
+	if (!err) /* four characters for three bytes, and what ends them */
+		err = buf_reserve(out, 4 * (len / 3 + 1) + 1);
+	if (!err)
+		out->len += (size_t)EVP_EncodeBlock(
+			(uint8_t *)out->data + out->len, packed, (int)len);
 	free(packed);
 	return err;
 }

@@ -7,8 +7,6 @@
 #include "core/base/buf.h"
 #include "core/act/report/report.h"
 
-/* ---- report.c ---- */
-
 struct report {
 	struct buf groups, pairs, unread; /* items of JSON, commas between */
 	size_t group_count, file_count;
@@ -21,25 +19,7 @@ struct report {
 	size_t ranked_count, ranked_at;
 };
 
-/* Writes the data as base64.  -ENOMEM, or as report_put(). */
-int report_write_data(const struct report *r, FILE *out);
-
-/* ---- page.c ---- */
-
-/* The error of a stream that cannot be written to. */
-int report_put(FILE *out, const void *data, size_t len);
-
-/* ---- asset.c ---- */
-
-/* A file of the page, in the program. */
-struct report_asset {
-	const char *start, *end;
-};
-
-extern const struct report_asset report_template, report_style, report_licence;
-
-/* The scripts of the page in their order, each an element of its own. */
-enum { REPORT_SCRIPTS = 12 };
-extern const struct report_asset report_scripts[REPORT_SCRIPTS];
+/* Appends the data as base64.  -ENOMEM. */
+int report_append_data(const struct report *r, struct buf *out);
 
 #endif
