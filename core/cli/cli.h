@@ -172,14 +172,6 @@ void operands_release(struct operands *o);
 int operands_read(struct reader *r, const char *arg, bool text,
 		  struct operands *o);
 
-/*
- * The SiSe score of two operands, of which one at least is a content, by the
- * mode that is meant for such a pair.  -ENODATA when that is what their own
- * signatures say already.
- */
-int compare_by_sise(struct reader *r, const struct operand sides[2],
-		    const char *const paths[2], int *score_out);
-
 /* ---- measures ---- */
 
 /* Two contents by every measure; -1 where one side has no digest. */
