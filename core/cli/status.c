@@ -329,22 +329,14 @@ static const struct column columns[] = {
 };
 
 /* Another user's daemon may let a question wait for ever. */
-static bool is_own(const struct mntent *m)
-{
-	const char *owner = hasmntopt(m, "user_id");
-	unsigned long uid =
-		owner ? strtoul(owner + strlen("user_id="), NULL, 10) : 0;
-
-	return !uid || uid == getuid();
-}
-
 static int show_mount(struct table *table, const struct mntent *m)
 {
 	json_t *status = NULL, *row;
 	const char *state = "not-asked";
 	struct progress p = { .counted = false };
 
-	if (is_own(m) && mount_get_status(m->mnt_dir, &status)) {
+	if (mount_is_trusted(m->mnt_opts) &&
+	    mount_get_status(m->mnt_dir, &status)) {
 		state = "dead";
 	} else if (status) {
 		progress_read(status, &p);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -85,6 +86,53 @@ int client_ask(struct client_query *c, const char *listings, json_t *query)
 	}
 	buf_release(&text);
 	return err || fd < 0 ? err ? err : fd : client_answer(c, fd);
+}
+
+/* ---- lines ---- */
+
+static int reserve(struct lines *l)
+{
+	size_t room = 2 * l->room + 4096;
+	char *text = l->len + 1 < l->room ? l->text : realloc(l->text, room);
+
+	if (!text)
+		return -ENOMEM;
+	l->room = l->len + 1 < l->room ? l->room : room;
+	l->text = text;
+	return 0;
+}
+
+int lines_next(struct lines *l, size_t most)
+{
+	int c;
+
+	l->len = 0;
+	errno = 0;
+	do {
+		c = getc_unlocked(l->in);
+		if (c == EOF || c == '\n')
+			break;
+		if (l->len == most)
+			return -EFBIG;
+		if (reserve(l))
+			return -ENOMEM;
+		l->text[l->len++] = (char)c;
+	} while (true);
+	if (ferror(l->in))
+		return errno ? -errno : -EIO;
+	if (c == EOF && !l->len)
+		return 0;
+	if (reserve(l))
+		return -ENOMEM;
+	l->text[l->len] = '\0';
+	l->number++;
+	return 1;
+}
+
+void lines_release(struct lines *l)
+{
+	free(l->text);
+	*l = (struct lines){ 0 };
 }
 
 /* ---- the answer ---- */

@@ -43,6 +43,9 @@ struct mount {
 
 void mount_release(struct mount *m);
 
+/* By the options of a line of a file as /proc/self/mounts. */
+bool mount_is_trusted(const char *options);
+
 /*
  * In which kinfs mount is path?  -ENODEV: in none; -EXDEV: it was reached by
  * a bind mount and the root itself is not mounted anywhere; the errors of
@@ -78,7 +81,7 @@ char *mount_get_place(const struct mount *m, const char *object,
 int client_list(const struct mount *m, const char *rel, const char *view,
 		json_t *rows, char reason_out[CLIENT_REASON]);
 
-/* ---- lines (lines.c) ---- */
+/* ---- lines (ask.c) ---- */
 
 /* Zeroed but for in, which is borrowed. */
 struct lines {

@@ -125,8 +125,8 @@ static int set_listings(struct mount *m)
 
 /* ---- a path ---- */
 
-/* Another user could mount anything under this name.  options: of a line. */
-static bool is_trusted(const char *options)
+/* Another user could mount anything under this name. */
+bool mount_is_trusted(const char *options)
 {
 	const char *id = strstr(options, "user_id=");
 	char *end;
@@ -176,7 +176,7 @@ static int consider(const char *line, const char *path, const struct statx *st,
 		unescape(point);
 		below = path_below(path, point);
 		if (id == st->stx_mnt_id && below) {
-			out->is_trusted = is_trusted(strrchr(type, ' '));
+			out->is_trusted = mount_is_trusted(strrchr(type, ' '));
 			out->rel = join(root, below);
 			err = out->rel ? 0 : -ENOMEM;
 		}

@@ -115,17 +115,17 @@ void similar_complain_near(const struct similar_job *job, json_t *alike,
  * a message. */
 int similar_digest(struct similar_job *job, const char *path);
 
-/* What is asked of the mount.  0: what its options say. */
-struct similar_question {
-	enum index_relation relation;
-	int threshold;
-	uint64_t share_min, limit;
-	bool all; /* also pairs that are ignored, in the same mount */
-};
+/* A filter that kin applies must not be starved by the mount's limit. */
+enum { LIMIT_OF_FILTERS = 4096 };
 
-/* Asks for the files in a relation to a content with job->digests, best first. */
-int similar_ask(struct similar_job *job, const struct similar_question *q,
-		json_t *rows);
+/* What is asked for in place of the mount's own settings; 0: those. */
+json_t *similar_settings(const struct similar_job *job, int threshold,
+			 uint64_t share_min, uint64_t limit);
+
+/* Asks for the files in a relation to a content with job->digests, best first.
+ * Takes settings. */
+int similar_ask(struct similar_job *job, enum index_relation relation,
+		json_t *settings, json_t *rows);
 
 /* Why a file has no complete answer, by its state, in job->reason. */
 void similar_look_file(struct similar_job *job, const char *file);

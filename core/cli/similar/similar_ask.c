@@ -15,9 +15,6 @@
  * are written to .similar/.query, which answers with paths; so does a kin-share.
  */
 
-/* A filter that kin applies must not be starved by the mount's limit. */
-enum { LIMIT_OF_FILTERS = 4096 };
-
 int similar_digest(struct similar_job *job, const char *path)
 {
 	struct reader reader;
@@ -43,30 +40,18 @@ void similar_look_file(struct similar_job *job, const char *file)
 
 /* ---- the query ---- */
 
-/* NULL without memory. */
-static json_t *make_query(const struct similar_job *job,
-			  const struct similar_question *q)
+json_t *similar_settings(const struct similar_job *job, int threshold,
+			 uint64_t share_min, uint64_t limit)
 {
-	const uint64_t limit =
-		q->limit < LIMIT_OF_FILTERS ? q->limit : LIMIT_OF_FILTERS;
-	json_t *query = json_pack("{s:s, s:I, s:o}", "relation",
-				  index_relation_names[q->relation], "size",
-				  (json_int_t)job->digests.size, "digests",
-				  digests_to_json(&job->digests, UINT32_MAX));
+	const json_int_t most =
+		limit < LIMIT_OF_FILTERS ? (json_int_t)limit : LIMIT_OF_FILTERS;
 
-	if (!job->of && !q->all)
-		(void)json_object_set_new(query, "ignore", json_true());
-	if (q->threshold)
-		(void)json_object_set_new(query, "threshold",
-					  json_integer(q->threshold));
-	if (q->share_min)
-		(void)json_object_set_new(
-			query, "share_min",
-			json_integer((json_int_t)q->share_min));
-	if (limit)
-		(void)json_object_set_new(query, "limit",
-					  json_integer((json_int_t)limit));
-	return query;
+	return json_pack("{s:o*, s:o*, s:o*, s:o*}", "ignore",
+			 job->of ? NULL : json_true(), "threshold",
+			 threshold ? json_integer(threshold) : NULL,
+			 "share_min",
+			 share_min ? json_integer((json_int_t)share_min) : NULL,
+			 "limit", limit ? json_integer(most) : NULL);
 }
 
 /* ---- the answer ---- */
@@ -100,15 +85,20 @@ static int take_line(const struct similar_job *job,
 	return err;
 }
 
-int similar_ask(struct similar_job *job, const struct similar_question *q,
-		json_t *rows)
+int similar_ask(struct similar_job *job, enum index_relation relation,
+		json_t *settings, json_t *rows)
 {
+	json_t *query = json_pack("{s:s, s:I, s:o}", "relation",
+				  index_relation_names[relation], "size",
+				  (json_int_t)job->digests.size, "digests",
+				  digests_to_json(&job->digests, UINT32_MAX));
 	struct client_query c;
-	int more = 1,
-	    err = client_ask(&c, job->mount.listings, make_query(job, q));
+	int more = 1, err;
 
+	(void)json_object_update_new(query, settings);
+	err = client_ask(&c, job->mount.listings, query);
 	while (!err && (more = client_next(&c)) > 0)
-		err = take_line(job, q->relation, c.line, rows);
+		err = take_line(job, relation, c.line, rows);
 	if (!err)
 		err = more;
 	if (!err && !json_is_true(json_object_get(c.line, "complete")))
@@ -193,18 +183,16 @@ static int ask_everywhere(struct similar_job *job)
 
 static int tell_near(struct similar_job *job)
 {
-	/* Of copies that are equally near the first by name is told, which
-	 * the limit must not cut. */
-	static const struct similar_question questions[] = {
-		{ .relation = INDEX_ALL, .threshold = 1, .limit = 64 },
-		{ .relation = INDEX_SHARES, .share_min = 1, .limit = 64 },
-	};
 	const bool cut = job->cut;
 	json_t *alike = json_object(), *sharing = json_object();
-	int err = similar_ask(job, &questions[0], alike);
+	/* Of copies that are equally near the first by name is told, which
+	 * the limit must not cut. */
+	int err = similar_ask(job, INDEX_ALL, similar_settings(job, 1, 0, 64),
+			      alike);
 
 	if (!err)
-		err = similar_ask(job, &questions[1], sharing);
+		err = similar_ask(job, INDEX_SHARES,
+				  similar_settings(job, 0, 1, 64), sharing);
 	if (!err)
 		similar_complain_near(job, alike, sharing);
 	json_decref(alike);
@@ -234,18 +222,21 @@ static int look_at(struct similar_job *job)
 int similar_file(struct similar_job *job)
 {
 	const struct filter *f = &job->filter;
-	struct similar_question q = { .threshold = job->best.threshold,
-				      .share_min = job->share_min };
+	enum index_relation relation;
+	uint64_t limit = 0;
 	int at = 0, err = look_at(job);
 	const bool is_known =
 		!err && !*job->reason && job->digests.size && job->digests.set;
 
 	if (f->include.count || f->exclude.count || f->min_size || job->within)
-		q.limit = LIMIT_OF_FILTERS;
+		limit = LIMIT_OF_FILTERS;
 	else if (job->best.limit) /* one more may be the file itself */
-		q.limit = job->best.limit + 1;
-	while (is_known && !err && similar_next(job, &at, &q.relation))
-		err = similar_ask(job, &q, job->rows);
+		limit = job->best.limit + 1;
+	while (is_known && !err && similar_next(job, &at, &relation))
+		err = similar_ask(job, relation,
+				  similar_settings(job, job->best.threshold,
+						   job->share_min, limit),
+				  job->rows);
 	if (!err && job->everywhere)
 		err = ask_everywhere(job);
 	if (!err)

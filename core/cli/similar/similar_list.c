@@ -28,23 +28,23 @@ static bool is_wanted(const struct similar_job *job, enum similar_relation r)
 bool similar_next(const struct similar_job *job, int *at_io,
 		  enum index_relation *out)
 {
-	static const struct {
-		enum index_relation relation;
-		enum similar_relation first, second; /* that it finds */
-	} all[] = {
-		{ INDEX_ALIKE, SIMILAR_COPY, SIMILAR_VERSION },
-		{ INDEX_WITHIN, SIMILAR_WITHIN, SIMILAR_WITHIN },
-		{ INDEX_CONTAINS, SIMILAR_CONTAINS, SIMILAR_CONTAINS },
-		{ INDEX_SHARES, SIMILAR_SHARES, SIMILAR_SHARES },
-		{ INDEX_ALL, SIMILAR_BOILERPLATE, SIMILAR_BOILERPLATE },
+	static const enum index_relation found_by[SIMILAR_RELATIONS] = {
+		[SIMILAR_COPY] = INDEX_ALIKE,
+		[SIMILAR_VERSION] = INDEX_ALIKE,
+		[SIMILAR_WITHIN] = INDEX_WITHIN,
+		[SIMILAR_CONTAINS] = INDEX_CONTAINS,
+		[SIMILAR_SHARES] = INDEX_SHARES,
+		[SIMILAR_BOILERPLATE] = INDEX_ALL,
 	};
+	int at;
 
-	for (; *at_io < (int)(sizeof(all) / sizeof(all[0])); ++*at_io)
-		if (is_wanted(job, all[*at_io].first) ||
-		    is_wanted(job, all[*at_io].second)) {
-			*out = all[(*at_io)++].relation;
-			return true;
-		}
+	while ((at = (*at_io)++) < SIMILAR_RELATIONS) {
+		if (!is_wanted(job, at) ||
+		    (at == SIMILAR_VERSION && is_wanted(job, SIMILAR_COPY)))
+			continue;
+		*out = found_by[at];
+		return true;
+	}
 	return false;
 }
 

@@ -118,8 +118,7 @@ static int answer(const struct similar_job *job, json_t *listed, json_t *known,
 int similar_why(struct similar_job *job)
 {
 	json_t *alike = json_object(), *sharing = json_object();
-	struct similar_question q = { .threshold = job->best.threshold,
-				      .share_min = job->share_min };
+	enum index_relation relation;
 	bool is_cut;
 	char *rel = NULL;
 	struct stat st;
@@ -132,19 +131,22 @@ int similar_why(struct similar_job *job)
 	similar_look_file(job, job->path);
 	if (!*job->reason)
 		similar_look_file(job, job->other);
-	while (!err && !*job->reason && similar_next(job, &at, &q.relation))
-		err = similar_ask(job, &q, job->rows);
+	while (!err && !*job->reason && similar_next(job, &at, &relation))
+		err = similar_ask(job, relation,
+				  similar_settings(job, job->best.threshold,
+						   job->share_min, 0),
+				  job->rows);
 	is_cut = job->cut;
-	q = (struct similar_question){ .relation = INDEX_ALL,
-				       .threshold = 1,
-				       .limit = SIZE_MAX,
-				       .all = true };
 	if (!err && !*job->reason)
-		err = similar_ask(job, &q, alike);
-	q.relation = INDEX_SHARES;
-	q.share_min = 1;
+		err = similar_ask(job, INDEX_ALL,
+				  json_pack("{s:i, s:i}", "threshold", 1,
+					    "limit", LIMIT_OF_FILTERS),
+				  alike);
 	if (!err && !*job->reason)
-		err = similar_ask(job, &q, sharing);
+		err = similar_ask(job, INDEX_SHARES,
+				  json_pack("{s:i, s:i}", "share_min", 1,
+					    "limit", LIMIT_OF_FILTERS),
+				  sharing);
 	if (!err && !*job->reason)
 		err = answer(job, json_object_get(job->rows, rel),
 			     json_object_get(alike, rel),
