@@ -21,8 +21,8 @@
 struct match {
 	const struct sise_part *x, *y;
 	size_t points;
-	size_t most; /* points that either order can make */
-	uint16_t last[SISE_PAIR_VALUES];   /* place of a value in y */
+	size_t most;                     /* points that either order can make */
+	uint16_t last[SISE_PAIR_VALUES]; /* place of a value in y */
 	uint16_t previous[SISE_MAX_PAIRS]; /* place before, of the same value */
 	bool used_x[SISE_MAX_PAIRS], used_y[SISE_MAX_PAIRS];
 };

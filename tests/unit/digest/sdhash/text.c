@@ -212,7 +212,8 @@ TEST(damage_is_refused_or_kept)
 
 TEST(any_name_is_read_back)
 {
-	static const char *const names[] = { "", ":", "a:b:c", "sdbf:03:", "1", "\xff\xc3" };
+	static const char *const names[] = { "",         ":", "a:b:c",
+					     "sdbf:03:", "1", "\xff\xc3" };
 	struct sdhash_digest d = { 0 };
 	struct buf text;
 	size_t i;
