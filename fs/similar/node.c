@@ -2,6 +2,7 @@
 #include "fs/similar/similar_impl.h"
 
 #include <errno.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -18,33 +19,24 @@ uint64_t node_number_below(uint64_t parent, const char *name)
 									  << 63;
 }
 
-static struct similar_node **bucket_of(struct similar *s, uint64_t number)
+static int compare(const void *a, const void *b)
 {
-	return &s->buckets[number & (s->bucket_count - 1)];
+	return ((uintptr_t)a > (uintptr_t)b) - ((uintptr_t)a < (uintptr_t)b);
 }
 
-/* Doubles the number of buckets; without memory the table stays as it is.  The
- * caller holds the lock. */
-static void table_grow(struct similar *s)
+/* The numbers are hashes; where they are equal, the rest decides. */
+static int by_key(const void *a, const void *b)
 {
-	struct similar_node **before = s->buckets, *n, **bucket;
-	size_t i, count = s->bucket_count;
+	const struct similar_node *x = a, *y = b;
+	int order;
 
-	s->buckets = calloc(2 * count, sizeof(struct similar_node *));
-	if (!s->buckets) {
-		s->buckets = before;
-		return;
-	}
-	s->bucket_count = 2 * count;
-	for (i = 0; i < count; i++) {
-		while ((n = before[i])) {
-			before[i] = n->chain;
-			bucket = bucket_of(s, n->number);
-			n->chain = *bucket;
-			*bucket = n;
-		}
-	}
-	free(before);
+	if (x->number != y->number)
+		return x->number < y->number ? -1 : 1;
+	order = compare(x->parent, y->parent)     ?:
+			compare(x->view, y->view) ?:
+			compare(x->real, y->real) ?:
+						    strcmp(x->name, y->name);
+	return order || x->view ? order : strcmp(x->target, y->target);
 }
 
 /* Removes the node's kept listing and returns it, or NULL.  The caller holds
@@ -64,8 +56,7 @@ static struct listing *kept_take(struct similar *s, struct similar_node *n)
 /* Frees a node that is not in the table. */
 static void node_free(struct fs *fs, struct similar_node *n)
 {
-	if (n->real)
-		inode_unref(fs, n->real);
+	inode_unref(fs, n->real);
 	free(n->name);
 	free(n->target);
 	free(n);
@@ -83,7 +74,7 @@ void node_unref(struct fs *fs, struct similar_node *n, uint64_t count)
 	struct similar *s = fs->similar;
 
 	while (n) {
-		struct similar_node *parent = n->parent, **at;
+		struct similar_node *parent = n->parent;
 		struct listing *kept;
 
 		pthread_mutex_lock(&s->lock);
@@ -92,10 +83,7 @@ void node_unref(struct fs *fs, struct similar_node *n, uint64_t count)
 			pthread_mutex_unlock(&s->lock);
 			return;
 		}
-		for (at = bucket_of(s, n->number); *at != n;)
-			at = &(*at)->chain;
-		*at = n->chain;
-		s->node_count--;
+		(void)tdelete(n, &s->nodes, by_key);
 		kept = kept_take(s, n);
 		pthread_mutex_unlock(&s->lock);
 		listing_unref(kept);
@@ -105,62 +93,39 @@ void node_unref(struct fs *fs, struct similar_node *n, uint64_t count)
 	}
 }
 
-static bool node_matches(const struct similar_node *n, uint64_t number,
-			 const struct similar_node *parent, const char *name,
-			 const struct node_key *key)
-{
-	return n->number == number && n->parent == parent &&
-	       n->view == key->view && n->real == key->real &&
-	       strcmp(n->name, name) == 0 &&
-	       (key->view || strcmp(n->target, key->target) == 0);
-}
-
 int node_get(struct fs *fs, struct similar_node *parent, const char *name,
 	     const struct node_key *key, struct similar_node **out)
 {
 	struct similar *s = fs->similar;
-	uint64_t number = parent ? node_number_below(parent->number, name) :
-				   s->root_number;
-	struct similar_node *n, **at, *fresh = calloc(1, sizeof(*fresh));
+	struct similar_node *fresh = calloc(1, sizeof(*fresh)), **found = NULL;
 
 	if (!fresh)
 		return -ENOMEM;
+	fresh->parent = parent;
 	fresh->name = strdup(name);
+	fresh->view = key->view;
+	fresh->depth = parent ? parent->depth + 1 : 0;
+	fresh->number = parent ? node_number_below(parent->number, name) :
+				 s->root_number;
+	fresh->real = key->real;
+	inode_ref(fresh->real);
 	fresh->target = key->target ? strdup(key->target) : NULL;
-	if (!fresh->name || (key->target && !fresh->target)) {
-		node_free(fs, fresh);
-		return -ENOMEM;
-	}
 	pthread_mutex_lock(&s->lock);
-	n = *bucket_of(s, number);
-	while (n && !node_matches(n, number, parent, name, key))
-		n = n->chain;
-	if (n) {
-		n->refs++;
-	} else {
-		n = fresh;
+	if (fresh->name && (!key->target || fresh->target))
+		found = tsearch(fresh, &s->nodes, by_key);
+	if (found) {
+		*out = *found;
+		(*out)->refs++;
+	}
+	if (found && *found == fresh) {
 		fresh = NULL;
-		n->parent = parent;
-		n->view = key->view;
-		n->real = key->real;
-		inode_ref(n->real);
-		n->depth = parent ? parent->depth + 1 : 0;
-		n->number = number;
-		n->refs = 1;
-		if (s->node_count >= s->bucket_count)
-			table_grow(s);
-		at = bucket_of(s, number);
-		n->chain = *at;
-		*at = n;
-		s->node_count++;
 		if (parent)
 			parent->refs++;
 	}
 	pthread_mutex_unlock(&s->lock);
 	if (fresh)
 		node_free(fs, fresh);
-	*out = n;
-	return 0;
+	return found ? 0 : -ENOMEM;
 }
 
 /* ---- attributes ---- */
@@ -279,27 +244,17 @@ struct listing *node_kept_listing(struct fs *fs, struct similar_node *n,
 
 /* ---- the table ---- */
 
-int node_table_init(struct similar *s)
-{
-	s->buckets = calloc(NODE_FIRST_BUCKETS, sizeof(struct similar_node *));
-	s->bucket_count = NODE_FIRST_BUCKETS;
-	TAILQ_INIT(&s->kept);
-	return s->buckets ? 0 : -ENOMEM;
-}
-
 void node_table_release(struct fs *fs)
 {
 	struct similar *s = fs->similar;
 	struct similar_node *n;
-	size_t i;
 
-	for (i = 0; i < s->bucket_count; i++)
-		while ((n = s->buckets[i])) {
-			s->buckets[i] = n->chain;
-			listing_unref(kept_take(s, n));
-			node_free(fs, n);
-		}
-	free(s->buckets);
+	while (s->nodes) {
+		n = *(struct similar_node **)s->nodes;
+		(void)tdelete(n, &s->nodes, by_key);
+		listing_unref(kept_take(s, n));
+		node_free(fs, n);
+	}
 }
 
 /* ---- open files ---- */

@@ -71,10 +71,8 @@ int similar_open(struct fs *fs)
 	if (!s)
 		return -ENOMEM;
 	err = -pthread_mutex_init(&s->lock, NULL);
-	if (!err)
-		err = node_table_init(s);
+	TAILQ_INIT(&s->kept);
 	if (err) {
-		free(s->buckets);
 		free(s);
 		return err;
 	}

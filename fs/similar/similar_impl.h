@@ -50,7 +50,6 @@ struct similar_view {
 };
 
 struct similar_node {
-	struct similar_node *chain;
 	struct similar_node *parent; /* holds a reference; NULL for the top */
 	char *name;
 	const struct similar_view *view; /* NULL: a link */
@@ -72,18 +71,16 @@ struct opened {
 	void (*cancel)(struct opened *o); /* ends its job soon; or NULL */
 };
 
-enum { NODE_FIRST_BUCKETS = 1024, QUERIES_MAX = 256 };
+enum { QUERIES_MAX = 256 };
 
 /* Most bytes of kept listings.  The oldest are dropped first.  The latest stays
  * even if it is larger; otherwise each lookup in it would make it again. */
 #define KEPT_MAX ((size_t)16 << 20)
 
-/* The virtual tree: a hash table of all nodes, by their number. */
+/* The virtual tree. */
 struct similar {
 	pthread_mutex_t lock; /* the fields here and those marked above */
-	struct similar_node **buckets;
-	size_t bucket_count; /* a power of two */
-	size_t node_count;
+	void *nodes; /* of tsearch(3), by number and what else distinguishes them */
 	LIST_HEAD(opened_list, opened) opened;
 	TAILQ_HEAD(kept_list, similar_node) kept; /* nodes with a listing */
 	size_t kept_bytes;
@@ -123,7 +120,6 @@ int node_get(struct fs *fs, struct similar_node *parent, const char *name,
 void node_ref(struct fs *fs, struct similar_node *n);
 void node_unref(struct fs *fs, struct similar_node *n, uint64_t count);
 
-int node_table_init(struct similar *s);
 /* Frees the table and all nodes, whatever their references. */
 void node_table_release(struct fs *fs);
 
