@@ -280,7 +280,8 @@ static bool is_watching(const struct changes *c, uid_t uid)
 {
 	const struct changes_watcher *w = c->first;
 
-	while (w && (w->ended || w->caller.credentials.uid != uid))
+	while (w &&
+	       (w->ended || w->cancelled || w->caller.credentials.uid != uid))
 		w = w->next;
 	return w;
 }
@@ -301,13 +302,16 @@ int changes_watch(struct changes *c, const struct search_caller *caller,
 		  struct search_paths *within, struct changes_watcher **out)
 {
 	struct changes_watcher *w = calloc(1, sizeof(*w));
-	int err = w ? search_caller_copy(caller, &w->caller) : -ENOMEM;
+	int err = w ? credentials_copy(&caller->credentials,
+				       &w->caller.credentials) :
+		      -ENOMEM;
 
 	if (err) {
 		free(w);
 		return err;
 	}
 	w->changes = c;
+	w->caller.trusted = caller->trusted;
 	pthread_mutex_lock(&c->lock);
 	err = is_watching(c, caller->credentials.uid) ? -EBUSY :
 							start_locked(c);

@@ -9,13 +9,6 @@
 
 /* The life of a query, see search.h. */
 
-int search_caller_copy(const struct search_caller *from,
-		       struct search_caller *out)
-{
-	out->trusted = from->trusted;
-	return credentials_copy(&from->credentials, &out->credentials);
-}
-
 void search_hits_release(struct search_hits *hits)
 {
 	size_t i;

@@ -140,10 +140,6 @@ struct search_caller {
 	struct credentials credentials;
 };
 
-/* The caller releases the credentials of the copy.  -ENOMEM. */
-int search_caller_copy(const struct search_caller *from,
-		       struct search_caller *out);
-
 struct search_hit {
 	char *path; /* relative to SOURCE */
 	struct verdict verdict;

@@ -144,7 +144,7 @@ int fd_paths_enable(void);
 struct fd_path {
 	char text[16];
 };
-void fd_path_make(int fd, struct fd_path *out);
+struct fd_path fd_path(int fd);
 
 /* Opens the file behind fd with other flags. */
 int fd_reopen(int fd, int flags);

@@ -193,16 +193,6 @@ struct inode *inode_find(struct fs *fs, dev_t dev, ino_t ino)
 	return inode;
 }
 
-struct inode *inode_find_held(struct fs *fs, dev_t dev, ino_t ino)
-{
-	struct inode *inode = inode_find(fs, dev, ino);
-
-	if (!inode || inode->fd >= 0)
-		return inode;
-	inode_unref(fs, inode);
-	return NULL;
-}
-
 int64_t inode_notified_ns(struct fs *fs, dev_t dev, ino_t ino)
 {
 	struct shard *s = shard_of(fs, dev, ino);

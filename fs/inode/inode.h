@@ -149,10 +149,6 @@ struct found {
 int inode_enter(struct fs *fs, const struct found *found,
 		struct inode **inode_out);
 
-/* Finds an inode with a descriptor of its own, whose number cannot have been
- * reused; takes a reference.  NULL: there is none. */
-struct inode *inode_find_held(struct fs *fs, dev_t dev, ino_t ino);
-
 /* Finds an inode; takes a reference.  NULL: it is not in the table. */
 struct inode *inode_find(struct fs *fs, dev_t dev, ino_t ino);
 

@@ -58,18 +58,18 @@ int fd_paths_enable(void)
 	return chdir("/proc/self/fd") == 0 ? 0 : -errno;
 }
 
-void fd_path_make(int fd, struct fd_path *out)
+struct fd_path fd_path(int fd)
 {
-	snprintf(out->text, sizeof(out->text), "%d", fd);
+	struct fd_path path;
+
+	(void)snprintf(path.text, sizeof(path.text), "%d", fd);
+	return path;
 }
 
 int fd_reopen(int fd, int flags)
 {
-	struct fd_path path;
-	int again;
+	int again = open(fd_path(fd).text, flags | O_CLOEXEC);
 
-	fd_path_make(fd, &path);
-	again = open(path.text, flags | O_CLOEXEC);
 	return again < 0 ? -errno : again;
 }
 

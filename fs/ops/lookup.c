@@ -64,11 +64,6 @@ uint64_t lookup_number(struct fs *fs, dev_t dev, ino_t ino)
 
 /* ---- attributes ---- */
 
-void lookup_set_number(struct fs *fs, struct stat *st)
-{
-	st->st_ino = lookup_number(fs, st->st_dev, st->st_ino);
-}
-
 void lookup_observe(struct fs *fs, struct inode *inode, const struct stat *st)
 {
 	int64_t ctime_ns = timespec_to_ns(&st->st_ctim);
@@ -88,7 +83,7 @@ static void fill_entry(struct fs *fs, struct inode *inode,
 	out->ino = node_of(fs, inode);
 	out->generation = inode->generation;
 	out->attr = *st;
-	lookup_set_number(fs, &out->attr);
+	out->attr.st_ino = lookup_number(fs, st->st_dev, st->st_ino);
 	out->attr_timeout = attr_timeout;
 	out->entry_timeout = fs->options.timeout_s;
 }
@@ -124,9 +119,8 @@ void lookup_fill_statx(const struct stat *st, struct statx *out)
 
 /* ---- a name ---- */
 
-static int find_by_opening(struct fs *fs, struct inode *parent, int parent_fd,
-			   const char *name, struct stat *st,
-			   struct inode **inode_out)
+int lookup_find(struct fs *fs, struct inode *parent, int parent_fd,
+		const char *name, struct stat *st, struct inode **inode_out)
 {
 	struct found found = {
 		.st = st,
@@ -161,9 +155,13 @@ int lookup_name(struct fs *fs, struct inode *parent, int parent_fd,
 	if (known && fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		err = -errno;
 	else if (known)
-		inode = inode_find_held(fs, st.st_dev, st.st_ino);
+		inode = inode_find(fs, st.st_dev, st.st_ino);
+	if (inode && inode->fd < 0) {
+		inode_unref(fs, inode);
+		inode = NULL;
+	}
 	if (!inode && !err)
-		err = find_by_opening(fs, parent, parent_fd, name, &st, &inode);
+		err = lookup_find(fs, parent, parent_fd, name, &st, &inode);
 	if (err) {
 		*out = (struct fuse_entry_param){ .entry_timeout = timeout };
 		return err;
@@ -177,20 +175,6 @@ int lookup_name(struct fs *fs, struct inode *parent, int parent_fd,
 	fill_entry(fs, inode, &st, cache_attr_timeout(fs, inode, &st), out);
 	out->entry_timeout = timeout;
 	atomic_store(&inode->notified_ns, cache_clock_ns());
-	return 0;
-}
-
-int lookup_find(struct fs *fs, struct inode *parent, int parent_fd,
-		const char *name, struct fuse_entry_param *out)
-{
-	struct inode *inode = NULL;
-	struct stat st = { 0 };
-	int err = find_by_opening(fs, parent, parent_fd, name, &st, &inode);
-
-	if (err)
-		return err;
-	assert(inode);
-	lookup_fill_entry(fs, inode, &st, out);
 	return 0;
 }
 

@@ -20,9 +20,9 @@ struct statx;
 int lookup_name(struct fs *fs, struct inode *parent, int parent_fd,
 		const char *name, bool known, struct fuse_entry_param *out);
 
-/* Looks up name for the daemon itself.  The timeouts in out are not valid. */
+/* Looks up name for the daemon itself; takes a reference. */
 int lookup_find(struct fs *fs, struct inode *parent, int parent_fd,
-		const char *name, struct fuse_entry_param *out);
+		const char *name, struct stat *st, struct inode **inode_out);
 
 /* Fills in the entry of an inode; a reference of the caller becomes a lookup
  * count. */
@@ -44,8 +44,5 @@ void lookup_observe(struct fs *fs, struct inode *inode, const struct stat *st);
 /* The inode number that the mount shows (core/base/inode_number.h).  Bit 63 is
  * set in virtual nodes only. */
 uint64_t lookup_number(struct fs *fs, dev_t dev, ino_t ino);
-
-/* Sets that number in st. */
-void lookup_set_number(struct fs *fs, struct stat *st);
 
 #endif

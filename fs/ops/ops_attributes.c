@@ -35,7 +35,7 @@ static int show_node(struct fs *fs, fuse_ino_t node,
 		return err;
 	*timeout_out = cache_attr_timeout(fs, inode, st);
 	lookup_observe(fs, inode, st);
-	lookup_set_number(fs, st);
+	st->st_ino = lookup_number(fs, st->st_dev, st->st_ino);
 	return 0;
 }
 
@@ -105,7 +105,6 @@ struct target {
 static int set_size(fuse_req_t req, struct fs *fs, const struct target *t,
 		    off_t size)
 {
-	struct fd_path path;
 	struct cred saved;
 	bool dropped;
 	int err;
@@ -122,8 +121,7 @@ static int set_size(fuse_req_t req, struct fs *fs, const struct target *t,
 	err = cred_assume(fs, req, &saved);
 	if (err)
 		return err;
-	fd_path_make(t->fd, &path);
-	err = truncate(path.text, size) == 0 ? 0 : -errno;
+	err = truncate(fd_path(t->fd).text, size) == 0 ? 0 : -errno;
 	cred_restore(fs, &saved);
 	if (!err && !atomic_load(&t->inode->writers))
 		notify_closed(fs, t->inode, t->fd);
@@ -156,7 +154,6 @@ static int set_attributes(fuse_req_t req, struct fs *fs, const struct target *t,
 	uid_t uid = to_set & FUSE_SET_ATTR_UID ? attr->st_uid : (uid_t)-1;
 	gid_t gid = to_set & FUSE_SET_ATTR_GID ? attr->st_gid : (gid_t)-1;
 	mode_t mode = attr->st_mode & 07777;
-	struct fd_path path;
 	int r, err = 0;
 
 	if (to_set & FUSE_SET_ATTR_SIZE)
@@ -168,9 +165,9 @@ static int set_attributes(fuse_req_t req, struct fs *fs, const struct target *t,
 		     AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) != 0)
 		err = -errno;
 	if (!err && to_set & FUSE_SET_ATTR_MODE) {
-		fd_path_make(t->fd, &path);
-		r = t->is_handle ? fchmod(t->fd, mode) :
-				   fchmodat(AT_FDCWD, path.text, mode, 0);
+		r = t->is_handle ?
+			    fchmod(t->fd, mode) :
+			    fchmodat(AT_FDCWD, fd_path(t->fd).text, mode, 0);
 		err = r == 0 ? 0 : -errno;
 	}
 	if (!err &&

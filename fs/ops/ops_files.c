@@ -91,7 +91,6 @@ static int open_as_caller(fuse_req_t req, struct fs *fs, struct inode *inode,
 {
 	int below = flags_below(flags), at = inode_fd(fs, inode), fd;
 	bool may_run = false;
-	struct fd_path path;
 	struct cred saved;
 
 	if (at < 0)
@@ -103,8 +102,7 @@ static int open_as_caller(fuse_req_t req, struct fs *fs, struct inode *inode,
 		 * daemon opens it then. */
 		if (fd == -EACCES && flags & OPEN_TO_EXECUTE &&
 		    !flags_write(flags)) {
-			fd_path_make(at, &path);
-			may_run = faccessat(AT_FDCWD, path.text, X_OK,
+			may_run = faccessat(AT_FDCWD, fd_path(at).text, X_OK,
 					    AT_EACCESS) == 0;
 		}
 		cred_restore(fs, &saved);

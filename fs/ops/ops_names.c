@@ -149,7 +149,6 @@ static int link_to(fuse_req_t req, struct fs *fs, struct inode *inode,
 		   int dir_fd, const char *name, struct stat *st)
 {
 	struct metadata_change change;
-	struct fd_path path;
 	struct cred saved;
 	int fd = inode_fd(fs, inode), err;
 
@@ -159,8 +158,7 @@ static int link_to(fuse_req_t req, struct fs *fs, struct inode *inode,
 	err = cred_assume(fs, req, &saved);
 	if (!err) {
 		/* AT_EMPTY_PATH would need CAP_DAC_READ_SEARCH. */
-		fd_path_make(fd, &path);
-		if (linkat(AT_FDCWD, path.text, dir_fd, name,
+		if (linkat(AT_FDCWD, fd_path(fd).text, dir_fd, name,
 			   AT_SYMLINK_FOLLOW) != 0)
 			err = -errno;
 		cred_restore(fs, &saved);

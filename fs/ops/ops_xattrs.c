@@ -19,7 +19,7 @@
 #define HIDDEN "trusted."
 
 /*
- * These operations use the path of a descriptor (fd_path_make()), which leads
+ * These operations use the path of a descriptor (fd_path()), which leads
  * to the file behind it, even to a symbolic link.  So the system calls that
  * follow links are right for every type of file.
  */
@@ -29,13 +29,11 @@ static ssize_t get_lower(struct fs *fs, struct inode *inode, const char *name,
 			 char *value, size_t size)
 {
 	int fd = inode_fd(fs, inode);
-	struct fd_path path;
 	ssize_t len;
 
 	if (fd < 0)
 		return fd;
-	fd_path_make(fd, &path);
-	len = getxattr(path.text, name, value, size);
+	len = getxattr(fd_path(fd).text, name, value, size);
 	if (len < 0)
 		len = -errno;
 	inode_fd_close(inode, fd);
@@ -85,12 +83,10 @@ static int lower_list(struct fs *fs, struct inode *inode, char **names_out,
 {
 	char *names = malloc(XATTR_LIST_MAX);
 	int fd = inode_fd(fs, inode), err = fd < 0 ? fd : 0;
-	struct fd_path path;
 	ssize_t len = 0;
 
 	if (!err && names) {
-		fd_path_make(fd, &path);
-		len = listxattr(path.text, names, XATTR_LIST_MAX);
+		len = listxattr(fd_path(fd).text, names, XATTR_LIST_MAX);
 		err = len < 0 ? -errno : 0;
 	}
 	inode_fd_close(inode, fd);
@@ -219,7 +215,6 @@ static int change_lower(fuse_req_t req, struct inode *inode, const char *name,
 {
 	struct metadata_change change;
 	struct fs *fs = fs_of(req);
-	struct fd_path path;
 	struct cred saved;
 	int fd = inode_fd(fs, inode), r, err;
 
@@ -228,9 +223,9 @@ static int change_lower(fuse_req_t req, struct inode *inode, const char *name,
 	metadata_change_begin(fs, inode, &change);
 	err = cred_assume(fs, req, &saved);
 	if (!err) {
-		fd_path_make(fd, &path);
-		r = value ? setxattr(path.text, name, value, size, flags) :
-			    removexattr(path.text, name);
+		r = value ? setxattr(fd_path(fd).text, name, value, size,
+				     flags) :
+			    removexattr(fd_path(fd).text, name);
 		err = r == 0 ? 0 : -errno;
 		cred_restore(fs, &saved);
 	}

@@ -96,9 +96,8 @@ static int lookup_real(fuse_req_t req, struct fs *fs,
 		       struct similar_node *parent, const char *name,
 		       struct similar_node **out, struct stat *st_out)
 {
-	struct fuse_entry_param e;
-	struct node_key key = { 0 };
 	int fd = inode_fd(fs, parent->real);
+	struct node_key key = { 0 };
 	struct cred saved;
 	int err = fd < 0 ? fd : cred_assume(fs, req, &saved);
 
@@ -108,12 +107,12 @@ static int lookup_real(fuse_req_t req, struct fs *fs,
 		cred_restore(fs, &saved);
 	}
 	if (!err)
-		err = lookup_find(fs, parent->real, fd, name, &e);
+		err = lookup_find(fs, parent->real, fd, name, st_out,
+				  &key.real);
 	inode_fd_close(parent->real, fd);
 	if (err)
 		return err;
-	*st_out = e.attr;
-	key.real = inode_of(fs, e.ino);
+	lookup_observe(fs, key.real, st_out);
 	if (S_ISDIR(key.real->type) || S_ISREG(key.real->type)) {
 		key.view =
 			S_ISDIR(key.real->type) ? &directory_view : &file_view;
