@@ -516,10 +516,6 @@ uint64_t catalog_pending_texts(const struct catalog *c);
 int catalog_text_pending(struct catalog_txn *txn, uint32_t after, bool again,
 			 uint32_t *out);
 
-/* The ids of the sketches of all texts, ascending. */
-int catalog_texts_begin(struct catalog_txn *txn, struct catalog_walk **out);
-int catalog_texts_next(struct catalog_walk *w, uint32_t *sketch_out);
-
 /* ---- pending ---- */
 
 /* The first pending file after *after (NULL: the first of all), in order of

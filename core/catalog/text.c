@@ -154,21 +154,6 @@ int catalog_text_owner(struct catalog_txn *txn, uint32_t sketch,
 	return err ? err : content_id_decode(&value, content_out);
 }
 
-int catalog_texts_begin(struct catalog_txn *txn, struct catalog_walk **out)
-{
-	return walk_begin(txn, DB_OWNERS, "", 0, out);
-}
-
-int catalog_texts_next(struct catalog_walk *w, uint32_t *sketch_out)
-{
-	int err, found = record_scan_next(&w->scan);
-
-	if (found != 1)
-		return found;
-	err = content_id_decode(&w->scan.key, sketch_out);
-	return err ? err : 1;
-}
-
 /* ---- what is to be done ---- */
 
 uint64_t catalog_pending_texts(const struct catalog *c)

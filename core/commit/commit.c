@@ -57,7 +57,6 @@ static void drop_events(struct committer *c, size_t count)
 
 static void note_outcome(struct committer *c, int err)
 {
-	const struct engine_listener *up = c->context.up;
 	struct event_list *l = c->context.events;
 	bool lost;
 	int before;
@@ -88,7 +87,6 @@ static void note_outcome(struct committer *c, int err)
 	 * feed it. */
 	hash_feed(c->context.hasher);
 	hash_want_texts(c->context.hasher);
-	up->catalog_damaged(up->ctx, false);
 }
 
 static bool adds_pending(const struct event *ev, size_t count)

@@ -57,14 +57,6 @@ static void report_path(void *engine, int fd, const struct file_key *key)
 	scan_report_path(&e->scan, fd, key);
 }
 
-static void catalog_damaged(void *engine, bool waits)
-{
-	if (waits)
-		engine_await_reload(engine);
-	else
-		engine_reload_if_damaged(engine);
-}
-
 static bool is_watched(void *engine)
 {
 	struct engine *e = engine;
@@ -111,7 +103,6 @@ static int init_parts(struct engine *e)
 		.throttle = &e->throttle,
 		.events = &e->events,
 		.hasher = &e->hash,
-		.up = &e->listener,
 	};
 	const struct commit_context commit = {
 		.source = &e->source,
@@ -138,13 +129,11 @@ static int init_parts(struct engine *e)
 		.limit = o->limit,
 		.measure = o->measure,
 		.texts = o->texts != NULL,
-		.up = &e->listener,
 	};
 
 	e->listener = (struct engine_listener){
 		.ctx = e,
 		.report_path = report_path,
-		.catalog_damaged = catalog_damaged,
 		.is_watched = is_watched,
 		.changed = changed,
 	};
@@ -167,7 +156,6 @@ int engine_open(const struct engine_options *options, struct engine **out)
 	if (!e)
 		return -ENOMEM;
 	e->started_ms = clock_now_ms();
-	(void)pthread_mutex_init(&e->load_lock, NULL);
 	e->options = *options;
 	if (!options->workers)
 		e->options.workers = processors_usable();
@@ -225,8 +213,6 @@ void engine_free(struct engine *e)
 	hash_release(&e->hash);
 	index_free(e->index);
 	catalog_free(e->catalog);
-	crew_release(&e->load);
-	pthread_mutex_destroy(&e->load_lock);
 	free(e);
 }
 
@@ -278,8 +264,6 @@ static int end_read_of_file(struct engine *e, struct catalog_txn *txn, int err)
 	if (err == -EUCLEAN)
 		catalog_found_damage(e->catalog);
 	catalog_abort(txn);
-	if (err == -EUCLEAN)
-		engine_reload_if_damaged(e);
 	return err == -ENOENT || err == -EUCLEAN ? -ENODATA : err;
 }
 

@@ -42,7 +42,7 @@
  *     |     ^ seen files, requests              catalog (LMDB), then index
  *     |     +------------------------------------------------+ rescan
  *     +--queries--> a thread each --> waits for the committer --> 4 slots
- *                                                 loader [1]: at the start
+ *                   loader [1]: at the start, and when the catalog is damaged
  *
  * The life of a change.  engine_file_closed() pushes a job for the file
  * (queue).  A worker takes the job, digests the file, compares its identity

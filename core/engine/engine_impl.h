@@ -14,7 +14,6 @@
 #include "core/queue/hash.h"
 #include "core/engine/engine.h"
 #include "core/ignore/ignore.h"
-#include "core/queue/crew.h"
 #include "core/queue/gate.h"
 #include "core/queue/throttle.h"
 #include "core/queue/queue.h"
@@ -42,10 +41,8 @@ struct engine {
 	struct logger log;
 	struct catalog *catalog;
 	struct index *index;
-	struct crew load;          /* opens the catalog, and loads the index */
-	pthread_mutex_t load_lock; /* of load; it calls the catalog */
-	bool loaded;               /* the next two: load's own */
-	unsigned reloads;
+	pthread_t loader; /* opens the catalog, and loads the index */
+	bool loads;       /* loader is valid */
 
 	struct queue queue;
 	struct event_list events;
@@ -67,9 +64,5 @@ struct engine {
 int engine_start_loading(struct engine *e);
 /* Cancels the loading and waits for the end of its thread. */
 void engine_stop_loading(struct engine *e);
-/* Something could not be read: if the catalog is damaged, has it replaced. */
-void engine_reload_if_damaged(struct engine *e);
-/* The same, and waits for the end of that; without a transaction. */
-void engine_await_reload(struct engine *e);
 
 #endif

@@ -11,10 +11,9 @@
 /*
  * A thread of its own opens the catalog and loads the index, while the host
  * already serves files.  Until the catalog is open, other threads wait for it
- * or treat all files as pending.  Then the thread ends.  If the catalog turns
- * out to be damaged, which a failed commit, query or scan tells, another one
- * sets it aside and begins a new one, and everything is scanned and hashed
- * again.
+ * or treat all files as pending.  Then the thread waits until somebody finds
+ * the catalog to be damaged.  It sets that aside and begins a new one, and
+ * everything is scanned and hashed again.
  */
 
 /* Damaged catalogs that are replaced while mounted.  On a bad disk the new one
@@ -47,57 +46,51 @@ struct load_reader {
 	sem_t filled, free;  /* batches */
 	atomic_bool stopped; /* what is read is not wanted any more */
 	int result;          /* valid after a batch that is not full */
-	size_t batch;        /* the reader's own */
+	size_t batch;        /* the rest is the reader's own */
 	size_t counts[BATCHES];
 	struct load_item items[BATCHES][BATCH];
-};
-
-/* One of the tables, and its next record: id is UINT32_MAX at the end. */
-struct load_table {
-	struct catalog_walk *walk;
-	uint32_t id;
+	/* The next content and the next sketch; UINT32_MAX: there is none. */
+	struct catalog_walk *contents, *sketches;
+	uint32_t content, sketch;
+	struct digests digests;
 	const uint8_t *packed;
 	size_t len;
-	struct digests digests;
 };
 
-enum { CONTENTS, SKETCHES, TEXTS, TABLES };
-
-static int read_next(struct load_table *t, int which)
+static int next_content(struct load_reader *r)
 {
-	int found;
+	int found =
+		catalog_contents_next(r->contents, &r->content, &r->digests);
 
-	if (which == CONTENTS)
-		found = catalog_contents_next(t->walk, &t->id, &t->digests);
-	else if (which == SKETCHES)
-		found = catalog_sketches_next(t->walk, &t->id, &t->packed,
-					      &t->len);
-	else
-		found = catalog_texts_next(t->walk, &t->id);
 	if (found != 1)
-		t->id = UINT32_MAX;
+		r->content = UINT32_MAX;
 	return found < 0 ? found : 0;
 }
 
-/* Reads the content or text of the lowest id, and its sketch. */
-static int read_item(struct load_table tables[TABLES], struct load_item *out)
+static int next_sketch(struct load_reader *r)
 {
-	struct load_table *sketches = &tables[SKETCHES];
-	const int which =
-		tables[TEXTS].id < tables[CONTENTS].id ? TEXTS : CONTENTS;
+	int found = catalog_sketches_next(r->sketches, &r->sketch, &r->packed,
+					  &r->len);
+
+	if (found != 1)
+		r->sketch = UINT32_MAX;
+	return found < 0 ? found : 0;
+}
+
+/* Takes the lowest id.  Without a content it is that of a text. */
+static int read_item(struct load_reader *r, struct load_item *out)
+{
+	const bool is_text = r->sketch < r->content;
 	int err = 0;
 
-	out->id = tables[which].id;
-	out->digests = which == TEXTS ? (struct digests){ .size = 1 } :
-					tables[which].digests;
-	/* A sketch of neither is left out. */
-	while (!err && sketches->id < out->id)
-		err = read_next(sketches, SKETCHES);
-	out->has_sketch = !err && sketches->id == out->id;
-	if (out->has_sketch &&
-	    sketch_unpack(sketches->packed, sketches->len, &out->sketch))
-		err = -EUCLEAN;
-	return err ? err : read_next(&tables[which], which);
+	out->id = is_text ? r->sketch : r->content;
+	out->digests = is_text ? (struct digests){ .size = 1 } : r->digests;
+	out->has_sketch = r->sketch == out->id;
+	if (out->has_sketch)
+		err = sketch_unpack(r->packed, r->len, &out->sketch) ?
+			      -EUCLEAN :
+			      next_sketch(r);
+	return err || is_text ? err : next_content(r);
 }
 
 static void end_batch(struct load_reader *r)
@@ -109,16 +102,13 @@ static void end_batch(struct load_reader *r)
 	r->counts[r->batch] = 0;
 }
 
-static int read_items(struct load_reader *r, struct load_table tables[TABLES])
+static int read_items(struct load_reader *r)
 {
-	int err = 0, i;
+	int err = next_content(r) ?: next_sketch(r);
 
-	for (i = 0; i < TABLES && !err; i++)
-		err = read_next(&tables[i], i);
 	while (!err && !atomic_load(&r->stopped) &&
-	       (tables[CONTENTS].id & tables[TEXTS].id) != UINT32_MAX) {
-		err = read_item(tables,
-				&r->items[r->batch][r->counts[r->batch]]);
+	       (r->content & r->sketch) != UINT32_MAX) {
+		err = read_item(r, &r->items[r->batch][r->counts[r->batch]]);
 		if (!err && ++r->counts[r->batch] == BATCH)
 			end_batch(r);
 	}
@@ -127,18 +117,14 @@ static int read_items(struct load_reader *r, struct load_table tables[TABLES])
 
 static void *reader_run(void *arg)
 {
-	struct load_table tables[TABLES] = { 0 };
 	struct load_reader *r = arg;
-	int i;
 
 	thread_set_name("kinfs-read");
-	r->result =
-		catalog_contents_begin(r->txn, &tables[CONTENTS].walk) ?:
-			catalog_sketches_begin(r->txn, &tables[SKETCHES].walk) ?:
-			catalog_texts_begin(r->txn, &tables[TEXTS].walk) ?:
-			read_items(r, tables);
-	for (i = 0; i < TABLES; i++)
-		catalog_walk_end(tables[i].walk);
+	r->result = catalog_contents_begin(r->txn, &r->contents)         ?:
+			    catalog_sketches_begin(r->txn, &r->sketches) ?:
+			    read_items(r);
+	catalog_walk_end(r->contents);
+	catalog_walk_end(r->sketches);
 	(void)sem_post(&r->filled);
 	return NULL;
 }
@@ -274,80 +260,39 @@ static int reopen_catalog(struct engine *e, unsigned times)
 	return err;
 }
 
-/* The catalog was found to be damaged since it was opened. */
-static bool is_damaged(const struct engine *e)
-{
-	return !catalog_is_open(e->catalog) && !catalog_failure(e->catalog);
-}
-
 static void *loader_run(void *arg)
 {
 	struct engine *e = arg;
+	unsigned replaced = 0;
 	int err = 0;
 
 	thread_set_name("kinfs-load");
-	if (!e->loaded && !catalog_is_open(e->catalog)) {
+	if (!catalog_is_open(e->catalog)) {
 		err = open_catalog(e);
 		admit(e, err);
 	} /* else a new one, which has nothing to load */
-	e->loaded = true;
-	pthread_mutex_lock(&e->load_lock);
-	while (!err && is_damaged(e)) {
-		pthread_mutex_unlock(&e->load_lock);
+	while (!err) {
 		err = catalog_await_damage(e->catalog);
 		if (!err)
-			err = reopen_catalog(e, e->reloads++);
-		pthread_mutex_lock(&e->load_lock);
+			err = reopen_catalog(e, replaced++);
 	}
-	crew_leave(&e->load);
-	pthread_mutex_unlock(&e->load_lock);
 	return NULL;
-}
-
-static int start_loader(void *engine)
-{
-	return crew_thread(loader_run, engine);
-}
-
-void engine_reload_if_damaged(struct engine *e)
-{
-	if (atomic_load(&e->stopping) || !is_damaged(e))
-		return;
-	pthread_mutex_lock(&e->load_lock);
-	crew_want(&e->load);
-	pthread_mutex_unlock(&e->load_lock);
-}
-
-void engine_await_reload(struct engine *e)
-{
-	pthread_mutex_lock(&e->load_lock);
-	while (!e->load.stopped && is_damaged(e)) {
-		crew_want(&e->load);
-		pthread_cond_wait(&e->load.ended, &e->load_lock);
-	}
-	pthread_mutex_unlock(&e->load_lock);
 }
 
 int engine_start_loading(struct engine *e)
 {
-	e->load = (struct crew){ .queue = &e->queue,
-				 .lock = &e->load_lock,
-				 .start = start_loader,
-				 .arg = e,
-				 .most = 1,
-				 .wanted = true };
-	crew_init(&e->load);
-	if (!crew_serve(&e->load))
-		return -EAGAIN;
-	catalog_wait_open(e->catalog, SMALL_CATALOG_MS);
-	return 0;
+	int err = -pthread_create(&e->loader, NULL, loader_run, e);
+
+	e->loads = !err;
+	if (!err)
+		catalog_wait_open(e->catalog, SMALL_CATALOG_MS);
+	return err;
 }
 
 void engine_stop_loading(struct engine *e)
 {
-	if (!e->load.lock)
+	if (!e->loads)
 		return;
 	catalog_cancel(e->catalog);
-	crew_stop(&e->load);
-	pthread_cond_broadcast(&e->load.ended); /* engine_await_reload() */
+	(void)pthread_join(e->loader, NULL);
 }

@@ -87,61 +87,6 @@ static json_t *digest_names(uint32_t set)
 	return names;
 }
 
-static json_t *scan_object(struct engine *e)
-{
-	return json_pack("{s:b, s:I, s:I}", "running",
-			 atomic_load(&e->scan.running), "files_seen",
-			 (json_int_t)atomic_load(&e->scan.files), "scans",
-			 (json_int_t)atomic_load(&e->scan.walks));
-}
-
-static json_t *hashed_object(struct engine *e)
-{
-	int64_t since = (clock_now_ms() - e->started_ms) / 1000;
-
-	return json_pack("{s:I, s:I, s:I}", "files",
-			 (json_int_t)atomic_load(&e->hash.files), "bytes",
-			 (json_int_t)atomic_load(&e->hash.bytes), "since",
-			 (json_int_t)since);
-}
-
-/* The progress of the files that are being read. */
-static json_t *progress_object(const struct queue_counts *q)
-{
-	return json_pack("{s:I, s:I, s:I}", "done", (json_int_t)q->done, "size",
-			 (json_int_t)q->size, "speed", (json_int_t)q->speed);
-}
-
-static json_t *catalog_object(struct engine *e, const struct snapshot *s)
-{
-	json_t *error = s->catalog_error ?
-				json_string(err_text(s->catalog_error)) :
-				json_null();
-
-	return json_pack("{s:o, s:b, s:I, s:o}", "path",
-			 json_text(e->options.catalog_dir), "open",
-			 s->catalog_open, "bytes", (json_int_t)s->catalog_bytes,
-			 "error", error);
-}
-
-/* The texts of documents. */
-static json_t *texts_object(struct engine *e, const struct snapshot *s)
-{
-	const struct engine_options *o = &e->options;
-
-	return json_pack("{s:s, s:I, s:I}", "state",
-			 o->texts         ? "on" :
-			 o->texts_missing ? "not installed" :
-					    "off",
-			 "made", (json_int_t)s->catalog.texts, "pending",
-			 (json_int_t)s->catalog.pending_texts);
-}
-
-static void set_number(json_t *o, const char *name, uint64_t value)
-{
-	json_object_set_new(o, name, json_integer((json_int_t)value));
-}
-
 /* 100 only when idle and nothing is left, 0 while nobody knows how many files
  * there are.  Includes the parts of files that are being read. */
 static uint64_t percent(const struct snapshot *s)
@@ -162,24 +107,80 @@ static uint64_t percent(const struct snapshot *s)
 	return (uint64_t)(99 * done / (double)c->files);
 }
 
-static void set_counts(json_t *o, struct engine *e, const struct snapshot *s)
+static json_int_t number(uint64_t n)
 {
-	set_number(o, "percent", percent(s));
-	set_number(o, "files", s->catalog.files);
-	set_number(o, "directories", s->catalog.directories);
-	set_number(o, "fresh", s->catalog.fresh);
-	set_number(o, "pending", s->catalog.pending);
-	set_number(o, "pending_bytes", s->catalog.pending_bytes);
-	set_number(o, "failed", s->catalog.failed);
-	set_number(o, "skipped", atomic_load(&e->scan.skipped));
-	set_number(o, "queue", s->queue.queued + s->queue.delayed);
-	set_number(o, "hashing", s->queue.running);
-	set_number(o, "uncommitted", s->commit.events);
-	set_number(o, "unsteady", s->queue.unsteady);
-	set_number(o, "waiting", s->queue.waiting);
-	set_number(o, "contents", s->catalog.contents);
-	set_number(o, "content_bytes", s->catalog.content_bytes);
-	set_number(o, "index_bytes", index_bytes(e->index));
+	return (json_int_t)n;
+}
+
+static json_t *status_object(struct engine *e, const struct snapshot *s)
+{
+	const struct engine_options *o = &e->options;
+	const struct catalog_counts *c = &s->catalog;
+	const int64_t since_ms = clock_now_ms() - e->started_ms;
+
+	return json_pack(
+		"{s:o, s:i, s:o, s:b, s:s?, s:b, s:I, s:I,"
+		" s:{s:b, s:I, s:I}, s:{s:I, s:I, s:I}, s:{s:I, s:I, s:I},"
+		" s:{s:o, s:b, s:I, s:s?}, s:{s:s, s:I, s:I}}",
+		"source", json_text(e->source.path), "threshold", o->threshold,
+		"digests", digest_names(o->digest_set), "idle", is_idle(s),
+		"paused", s->queue.paused ? "asked" : NULL, "stalled",
+		is_stalled(s), "rate", number(o->rate), "share_min",
+		number(e->search.context.share_min),
+
+		"scan", "running", atomic_load(&e->scan.running), "files_seen",
+		number(atomic_load(&e->scan.files)), "scans", number(s->walks),
+
+		"hashed", "files", number(atomic_load(&e->hash.files)), "bytes",
+		number(atomic_load(&e->hash.bytes)), "since",
+		(json_int_t)since_ms / 1000,
+
+		/* of the files that are being read */
+		"progress", "done", number(s->queue.done), "size",
+		number(s->queue.size), "speed", number(s->queue.speed),
+
+		"catalog", "path", json_text(o->catalog_dir), "open",
+		s->catalog_open, "bytes", number(s->catalog_bytes), "error",
+		s->catalog_error ? err_text(s->catalog_error) : NULL,
+
+		"texts", "state",
+		o->texts         ? "on" :
+		o->texts_missing ? "not installed" :
+				   "off",
+		"made", number(c->texts), "pending", number(c->pending_texts));
+}
+
+static int set_counts(json_t *o, struct engine *e, const struct snapshot *s)
+{
+	const struct {
+		const char *name;
+		uint64_t value;
+	} counts[] = {
+		{ "percent", percent(s) },
+		{ "files", s->catalog.files },
+		{ "directories", s->catalog.directories },
+		{ "fresh", s->catalog.fresh },
+		{ "pending", s->catalog.pending },
+		{ "pending_bytes", s->catalog.pending_bytes },
+		{ "failed", s->catalog.failed },
+		{ "skipped", atomic_load(&e->scan.skipped) },
+		{ "queue", s->queue.queued + s->queue.delayed },
+		{ "hashing", s->queue.running },
+		{ "uncommitted", s->commit.events },
+		{ "unsteady", s->queue.unsteady },
+		{ "waiting", s->queue.waiting },
+		{ "contents", s->catalog.contents },
+		{ "content_bytes", s->catalog.content_bytes },
+		{ "index_bytes", index_bytes(e->index) },
+	};
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+		err |= json_object_set_new(
+			o, counts[i].name,
+			json_integer(number(counts[i].value)));
+	return err;
 }
 
 int engine_status(struct engine *e, json_t **out)
@@ -194,23 +195,11 @@ int engine_status(struct engine *e, json_t **out)
 		throttle_end_hurry(&e->throttle);
 		queue_hurry(&e->queue, 0);
 	}
-	o = json_pack("{s:o, s:i, s:o, s:o, s:o, s:o, s:b}", "source",
-		      json_text(e->source.path), "threshold",
-		      e->options.threshold, "digests",
-		      digest_names(e->options.digest_set), "scan",
-		      scan_object(e), "hashed", hashed_object(e), "catalog",
-		      catalog_object(e, &s), "idle", is_idle(&s));
-	if (!o)
+	o = status_object(e, &s);
+	if (!o || set_counts(o, e, &s)) {
+		json_decref(o);
 		return -ENOMEM;
-	json_object_set_new(o, "progress", progress_object(&s.queue));
-	json_object_set_new(o, "texts", texts_object(e, &s));
-	json_object_set_new(o, "paused",
-			    s.queue.paused ? json_string("asked") :
-					     json_null());
-	json_object_set_new(o, "stalled", json_boolean(is_stalled(&s)));
-	set_number(o, "rate", e->options.rate);
-	set_number(o, "share_min", e->search.context.share_min);
-	set_counts(o, e, &s);
+	}
 	*out = o;
 	return 0;
 }

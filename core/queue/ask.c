@@ -38,8 +38,6 @@ static int ask_catalog(struct hasher *h, const struct file_key *key,
 			catalog_found_damage(c->catalog);
 		catalog_abort(txn);
 	}
-	if (err == -EUCLEAN)
-		c->up->catalog_damaged(c->up->ctx, false);
 	/* Where the catalog is damaged, the file is pending and hashed again. */
 	return err == -ENOENT || err == -EUCLEAN ? 0 : err;
 }
@@ -141,8 +139,6 @@ int hash_ask(struct hasher *h, int fd, uint32_t wanted,
 	    is_identity_reliable(c->source, &answer.key, &st))
 		err = ask_queue_and_catalog(h, &answer.key, &answer.identity,
 					    wanted, &answer);
-	else
-		c->up->catalog_damaged(c->up->ctx, false);
 	if (err)
 		return err;
 	if (answer.state == DIGESTS_PENDING)

@@ -25,10 +25,6 @@ struct engine_listener {
 	 * changed, whose events the function may take. */
 	bool (*is_watched)(void *ctx);
 	void (*changed)(void *ctx, struct catalog_changes *changes);
-
-	/* The catalog may be damaged: if it is, has it replaced.  waits: until
-	 * that is done; without a transaction. */
-	void (*catalog_damaged)(void *ctx, bool waits);
 };
 
 #endif

@@ -18,7 +18,6 @@ static void walk_tree(struct scanner *s)
 	(void)source_catch_up(c->source);
 	(void)catalog_trim_rss(c->catalog);
 	events_hurry(c->events);
-	c->up->catalog_damaged(c->up->ctx, false);
 	atomic_fetch_add(&s->walks, 1);
 	pthread_mutex_lock(&s->lock);
 	atomic_store(&s->running, false);

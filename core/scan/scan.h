@@ -70,7 +70,6 @@ struct scan_context {
 	struct throttle *throttle; /* NULL: the host is never busy */
 	struct event_list *events;
 	struct hasher *hasher; /* files that differ from their records */
-	const struct engine_listener *up;
 };
 
 struct seen_file {

@@ -133,8 +133,6 @@ int query_end(struct search_query *q, int err, struct search_hits *out)
 		catalog_found_damage(context->catalog);
 	query_end_turn(q);
 	query_give_slot(q);
-	if (err == -EUCLEAN)
-		context->up->catalog_damaged(context->up->ctx, false);
 	visibility_release(&q->visibility);
 	free(q->index_visibility);
 	file_digests_release(&q->hits.file);

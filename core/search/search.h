@@ -217,7 +217,6 @@ struct search_context {
 	size_t limit;                /* of hits; identical files not counted */
 	enum digest_id measure;      /* see struct engine_options */
 	bool texts; /* contents are alike by the texts of documents, too */
-	const struct engine_listener *up;
 };
 
 struct search_job;

@@ -27,7 +27,6 @@ struct recorder {
 	struct temp_tree t;
 	struct logger log;
 	atomic_bool stopping;
-	struct engine_listener listener;
 	struct scanner *scanner;
 	atomic_int refusals; /* so many listings are refused as stale */
 	int held;            /* a directory that the host knows */
@@ -168,12 +167,6 @@ void events_hurry(struct event_list *l)
 	record(&current->t, "done");
 }
 
-static void catalog_damaged(void *ctx, bool waits)
-{
-	(void)ctx;
-	(void)waits;
-}
-
 /* ---- a tree: a (file), b/ with c (file) and d/ with e (file) ---- */
 
 static const char *const directories[] = { "b", "b/d" };
@@ -216,14 +209,9 @@ static int set_up(void **state)
 		.source = &r->t.source,
 		.log = &r->log,
 		.stopping = &r->stopping,
-		.up = &r->listener,
 	};
 
 	current = r;
-	r->listener = (struct engine_listener){
-		.ctx = r,
-		.catalog_damaged = catalog_damaged,
-	};
 
 	temp_tree_make(&r->t);
 	make_files(r);

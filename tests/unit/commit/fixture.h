@@ -97,12 +97,6 @@ void hash_want_texts(struct hasher *h)
 	pthread_mutex_unlock(&current->lock);
 }
 
-static inline void catalog_damaged(void *ctx, bool waits)
-{
-	(void)ctx;
-	(void)waits;
-}
-
 static inline void print_line(void *ctx, const char *line)
 {
 	struct recorder *r = ctx;
@@ -138,7 +132,6 @@ static inline int set_up(void **state)
 	current = r;
 	r->listener = (struct engine_listener){
 		.ctx = r,
-		.catalog_damaged = catalog_damaged,
 	};
 	assert_int_equal(queue_init(&r->queue, 1), 0);
 	fixture_init(&r->f);

@@ -197,12 +197,6 @@ static inline void make_files(struct world *w, const char *parent,
 	catalog_changes_release(&made);
 }
 
-static inline void catalog_damaged(void *ctx, bool waits)
-{
-	(void)ctx;
-	(void)waits;
-}
-
 static inline void make_parts(struct world *w)
 {
 	const struct throttle_context idle = { .workers = 1 };
@@ -213,11 +207,9 @@ static inline void make_parts(struct world *w)
 					   .up = &w->listener };
 	const struct scan_context scan = { .source = &w->source,
 					   .catalog = w->catalog,
-					   .stopping = &w->stopping,
-					   .up = &w->listener };
+					   .stopping = &w->stopping };
 
 	w->listener.ctx = w;
-	w->listener.catalog_damaged = catalog_damaged;
 	assert_int_equal(queue_init(&w->queue, 1), 0);
 	assert_int_equal(throttle_init(&w->throttle, &idle), 0);
 	assert_int_equal(hash_init(&w->hasher, &hash), 0);
@@ -267,7 +259,6 @@ static inline int set_up(void **state)
 	context.events = &w->events;
 	context.scan = &w->scan;
 	context.stopping = &w->stopping;
-	context.up = &w->listener;
 	make_parts(w);
 	w->searcher = calloc(1, sizeof(*w->searcher));
 	assert_int_equal(search_init(w->searcher, &context), 0);
