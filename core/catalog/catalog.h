@@ -40,9 +40,9 @@
  *
  * Crashes.  A commit is synced before it returns, and LMDB writes it to unused
  * pages: after kill -9 or power loss the last commit is complete and nothing of
- * the next one is there.  A catalog that was closed has a seal (seal.h), which
+ * the next one is there.  A catalog that was closed has a seal, which
  * is removed before the next change.  A data file without a seal is inspected
- * and copied by a child process before it is used (inspect.h).
+ * and copied by a child process before it is used (inspect.c).
  *
  * Opening may take as long as reading the whole file.  A daemon serves files
  * meanwhile; transactions of other threads wait until the catalog is open,

@@ -10,7 +10,6 @@
 
 #include "core/catalog/catalog.h"
 #include "core/catalog/guard.h"
-#include "core/catalog/inspect.h"
 
 /*
  * The disk format: an LMDB file with a database for each table.  Keys are
@@ -71,7 +70,10 @@ enum catalog_db {
 #define CATALOG_VERSION 16
 #define CATALOG_LOCK_FILE "lock"
 #define CATALOG_DATA_FILE "data.mdb"
-#define CATALOG_READERS_FILE "lock.mdb"
+/* It is renamed to the data file when it is complete. */
+#define CATALOG_COPY_FILE CATALOG_DATA_FILE ".new"
+#define CATALOG_READERS_FILE "lock.mdb" /* LMDB's */
+#define SEAL_FILE "sealed"
 
 #define META_KEY "catalog"
 #define SOURCE_KEY "source"
@@ -129,11 +131,19 @@ struct lost_name {
 	char name[NAME_BYTES_MAX];
 };
 
+/* The check of a data file by a child process, see inspect.c. */
+struct inspection {
+	pid_t pid; /* 0: none, or it has ended */
+	int fd;    /* a socket that the child sends its result to */
+};
+
 struct catalog {
 	MDB_env *env; /* NULL until the data file is opened */
 	MDB_dbi dbs[DB_COUNT];
 	char *directory;
+	int dir;    /* its descriptor */
 	char *data; /* path of the data file */
+	char *copy; /* path of CATALOG_COPY_FILE */
 	int lock_fd;
 	/* A part of the file could not be read, so env is not used again. */
 	atomic_bool lost;
@@ -147,8 +157,8 @@ struct catalog {
 	uint32_t digest_set;
 
 	/* The check, until catalog_finish(). */
-	int verdict;                  /* 0, or an error found without a child */
-	struct inspection inspection; /* pid 0: none, or it has ended */
+	int verdict; /* 0, or an error found without a child */
+	struct inspection inspection;
 	atomic_bool cancelled;
 	int failed;    /* error of the opening; under gate.lock */
 	size_t packed; /* bytes of the data file when it was packed last */
@@ -259,7 +269,7 @@ int catalog_errno(int rc);
 
 /* As catalog_errno(), for a commit.  LMDB returns EIO after a short write; if
  * the disk is full that becomes -ENOSPC. */
-int catalog_commit_errno(const char *directory, int rc);
+int catalog_commit_errno(const struct catalog *c, int rc);
 
 /*
  * Sets err to the result of the call, a negative errno; to -EUCLEAN if the map
@@ -283,6 +293,9 @@ int catalog_lose(struct catalog *c);
  * record. */
 int txn_get(struct catalog_txn *txn, enum catalog_db db, const void *key,
 	    size_t key_len, MDB_val *value_out);
+
+int meta_get(struct catalog_txn *txn, struct catalog_meta *out);
+int meta_put(struct catalog_txn *txn, const struct catalog_meta *m);
 
 /* txn_get() from a database whose keys are ids of contents. */
 int txn_get_content(struct catalog_txn *txn, enum catalog_db db,
@@ -459,43 +472,45 @@ int link_delete_others(struct catalog_txn *txn, const struct file_key *key,
 
 /* ---- data_dir.c ---- */
 
-/* Takes the lock of the directory.  -EBUSY: another process has it. */
-int data_dir_lock(const char *directory, int *fd_out);
-/* Writes the pid and the holder's text to the lock file. */
-void data_dir_sign(int fd, const char *holder);
+/* Takes the lock of the directory, and writes the pid and the holder's text to
+ * its file.  -EBUSY: another process has it. */
+int data_dir_lock(int dir, const char *holder, int *fd_out);
 void data_dir_unlock(int fd);
 
-/* A file of the directory.  Opening returns a descriptor.  Writing and removing
- * are durable; what is written takes the place of the file when it is
- * complete. */
-int data_dir_open(const char *directory, const char *name, int flags);
-int data_dir_write(const char *directory, const char *name, const void *bytes,
-		   size_t len);
-int data_dir_remove(const char *directory, const char *name);
-int data_dir_sync(const char *directory);
+/* A small file of the directory.  Writing and removing are durable; what is
+ * written takes the place of the file when it is complete. */
+int data_dir_write(int dir, const char *name, const void *bytes, size_t len);
+ssize_t data_dir_read(int dir, const char *name, void *out, size_t room);
+int data_dir_remove(int dir, const char *name);
 
-/* Renames the data file to "<name>.damaged-N", where N is the first unused
- * number; sets path_out to the new path. */
-int data_dir_move_aside(const char *directory, struct buf *path_out);
-/* Removes LMDB's lock file after the data file was replaced.  A process that
- * still reads the old file (follow.c) has a slot in it, which LMDB would take
- * for a reader of the new file. */
-void data_dir_forget_readers(const char *directory);
+/* ---- inspect.c ---- */
 
-/* ---- open.c ---- */
+/* Starts the child.  The calling process must have a single thread.  If there is
+ * no room for the copy, the file is only read. */
+int inspection_start(struct catalog *c);
 
-/* A catalog of that directory, which is not open yet. */
-int catalog_new(const char *directory, struct catalog **out);
+/* Blocks until the child has ended.  -EUCLEAN: the file is damaged;
+ * -EMEDIUMTYPE: it has another format; or an error of the system. */
+int inspection_wait(struct inspection *i);
 
-/* Removes the seal, before the first change.  The calling thread has LMDB's
- * writer lock. */
+/* Makes inspection_wait() return -ECANCELED soon; from any thread. */
+void inspection_cancel(const struct inspection *i);
+
+int seal_write(const struct catalog *c);
+/* 0: the data file matches its seal; -EUCLEAN: it differs; -ECANCELED. */
+int seal_check(const struct catalog *c);
+
+/* Removes the seal if there is one, before the first change.  The calling
+ * thread has LMDB's writer lock. */
 int catalog_unseal(struct catalog *c);
+int catalog_break_seal(struct catalog *c);
 
 /* ---- env.c ---- */
 
 /* Maps the files of the directory: sets c->env. */
 int env_map(struct catalog *c, unsigned flags);
-/* Maps the data file, and makes the tables if it has none.  -EUCLEAN, -EMEDIUMTYPE; -ESTALE: it has other digests. */
+/* Maps the data file, and makes the tables if it has none.  -EUCLEAN,
+ * -EMEDIUMTYPE; -ESTALE: it has other digests. */
 int env_open(struct catalog *c);
 /* -EUCLEAN: a table is missing. */
 int env_open_tables(struct catalog *c, MDB_txn *mdb, bool create);

@@ -12,26 +12,18 @@
 #include "core/base/bytes.h"
 #include "core/catalog/catalog_impl.h"
 
-#define ACK_FILE "ack"
+#define ACK_FILE CATALOG_SHARE_DIRECTORY "/ack"
 #define CHANGE_BYTES 8
 /* Entries that one transaction removes. */
 #define TRIM_MAX 4096
-
-static int path_in(const char *directory, const char *name, struct buf *out)
-{
-	return buf_append_format(out, "%s/%s", directory, name);
-}
 
 /* ---- recording ---- */
 
 bool dirty_is_wanted(struct catalog *c)
 {
-	struct buf path = { 0 };
-	bool wanted = !path_in(c->directory, CATALOG_SHARE_DIRECTORY, &path) &&
-		      access(path.data, F_OK) == 0;
+	bool wanted = !faccessat(c->dir, CATALOG_SHARE_DIRECTORY, F_OK, 0);
 	int err = 0;
 
-	buf_release(&path);
 	/* Frees the reader slots of a share that was killed; otherwise LMDB
 	 * would never reuse the pages that it read. */
 	if (wanted)
@@ -151,44 +143,30 @@ int dirty_each(struct catalog_txn *txn, uint64_t change,
 
 /* ---- removing ---- */
 
-int dirty_register(const char *directory)
+int dirty_register(const struct catalog *c)
 {
-	struct buf path = { 0 };
-	int err = path_in(directory, CATALOG_SHARE_DIRECTORY, &path);
-
-	if (!err && mkdir(path.data, 0700) && errno != EEXIST)
-		err = -errno;
-	buf_release(&path);
-	return err;
+	return mkdirat(c->dir, CATALOG_SHARE_DIRECTORY, 0700) &&
+			       errno != EEXIST ?
+		       -errno :
+		       0;
 }
 
-int dirty_acknowledge(const char *directory, const struct dirty_mark *mark)
+int dirty_acknowledge(const struct catalog *c, const struct dirty_mark *mark)
 {
 	uint8_t bytes[SHARE_BYTES];
-	struct buf path = { 0 };
-	int err = path_in(directory, CATALOG_SHARE_DIRECTORY, &path);
 
 	store_le64(bytes, mark->incarnation);
 	store_le64(bytes + 8, mark->change);
-	if (!err)
-		err = data_dir_write(path.data, ACK_FILE, bytes, sizeof(bytes));
-	buf_release(&path);
-	return err;
+	return data_dir_write(c->dir, ACK_FILE, bytes, sizeof(bytes));
 }
 
 /* The number that the share has acknowledged; 0: none. */
 static uint64_t get_acknowledged(const struct catalog_txn *txn)
 {
 	uint8_t bytes[SHARE_BYTES];
-	ssize_t len = 0;
-	int fd = data_dir_open(txn->catalog->directory,
-			       CATALOG_SHARE_DIRECTORY "/" ACK_FILE,
-			       O_RDONLY | O_NONBLOCK);
+	ssize_t len = data_dir_read(txn->catalog->dir, ACK_FILE, bytes,
+				    sizeof(bytes));
 
-	if (fd >= 0) {
-		len = read(fd, bytes, sizeof(bytes));
-		(void)close(fd);
-	}
 	if (len != sizeof(bytes) || load_le64(bytes) != txn->incarnation)
 		return 0;
 	return load_le64(bytes + 8);

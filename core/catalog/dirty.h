@@ -33,7 +33,7 @@ struct dirty_mark {
 };
 
 /* Begins to record changes: makes CATALOG_SHARE_DIRECTORY. */
-int dirty_register(const char *directory);
+int dirty_register(const struct catalog *c);
 
 /* The last change that the transaction sees. */
 int dirty_get_mark(struct catalog_txn *txn, struct dirty_mark *out);
@@ -46,6 +46,6 @@ int dirty_each(struct catalog_txn *txn, uint64_t change,
 	       int (*each)(void *arg, const struct file_key *key), void *arg);
 
 /* Entries up to that mark are no longer needed. */
-int dirty_acknowledge(const char *directory, const struct dirty_mark *mark);
+int dirty_acknowledge(const struct catalog *c, const struct dirty_mark *mark);
 
 #endif

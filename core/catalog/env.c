@@ -38,54 +38,24 @@ int env_open_tables(struct catalog *c, MDB_txn *mdb, bool create)
 	return err == -ENOENT ? -EUCLEAN : err;
 }
 
-/* Whether the stored path of the source is c->source. */
-static int source_check(struct catalog_txn *txn, bool *same_out)
+static int meta_create(struct catalog_txn *txn)
 {
-	const char *source = txn->catalog->source;
-	MDB_val stored;
-	int err =
-		txn_get(txn, DB_META, SOURCE_KEY, strlen(SOURCE_KEY), &stored);
-
-	if (err && err != -ENOENT)
-		return err;
-	*same_out = !err && stored.mv_size == strlen(source) &&
-		    memcmp(stored.mv_data, source, stored.mv_size) == 0;
-	return 0;
-}
-
-static int source_put(struct catalog_txn *txn)
-{
-	const char *source = txn->catalog->source;
-
-	return txn_put(txn, DB_META, SOURCE_KEY, strlen(SOURCE_KEY), source,
-		       strlen(source));
-}
-
-static int meta_create(struct catalog_txn *txn, uint32_t digest_set)
-{
-	struct catalog_meta m = { .digest_set = digest_set,
-				  .next_content = atomic_load(
-					  &txn->catalog->next_content) };
-	uint8_t bytes[META_BYTES];
+	struct catalog *c = txn->catalog;
+	struct catalog_meta m = { .digest_set = c->digest_set,
+				  .next_content =
+					  atomic_load(&c->next_content) };
 
 	if (getrandom(&m.seed, sizeof(m.seed), 0) != sizeof(m.seed))
 		return -EAGAIN;
-	meta_store(&m, bytes);
-	return txn_put(txn, DB_META, META_KEY, strlen(META_KEY), bytes,
-		       sizeof(bytes));
+	return meta_put(txn, &m);
 }
 
 static int meta_check(struct catalog_txn *txn)
 {
 	struct catalog *c = txn->catalog;
 	struct catalog_meta m;
-	MDB_val value;
-	int err;
+	int err = meta_get(txn, &m);
 
-	err = txn_get(txn, DB_META, META_KEY, strlen(META_KEY), &value);
-	if (err)
-		return err == -ENOENT ? -EUCLEAN : err;
-	err = meta_decode(&value, &m);
 	if (err)
 		return err;
 	atomic_store(&c->next_content, m.next_content);
@@ -93,65 +63,50 @@ static int meta_check(struct catalog_txn *txn)
 	return m.digest_set == c->digest_set ? 0 : -ESTALE;
 }
 
-/* Opens the tables without writing.  *create_out: there are none, because the
- * process that made the file was killed before its first commit. */
-static int tables_find(struct catalog *c, bool *create_out, bool *same_out)
+/* Stores the path of the source if it is another one than before. */
+static int source_put(struct catalog_txn *txn, bool *writes)
+{
+	const char *source = txn->catalog->source;
+	const size_t len = strlen(source);
+	MDB_val old;
+	int err = txn_get(txn, DB_META, SOURCE_KEY, strlen(SOURCE_KEY), &old);
+
+	if (!err && old.mv_size == len && !memcmp(old.mv_data, source, len))
+		return 0;
+	*writes = true;
+	return err && err != -ENOENT ? err :
+				       txn_put(txn, DB_META, SOURCE_KEY,
+					       strlen(SOURCE_KEY), source, len);
+}
+
+/* Without tables the file is new, or the process that made it was killed before
+ * its first commit.  The seal stays if there is nothing to write. */
+static int tables_open(struct catalog *c)
 {
 	struct catalog_txn txn = { .catalog = c };
+	bool writes = false;
 	MDB_stat st;
-	int err;
+	int err = catalog_errno(mdb_txn_begin(c->env, NULL, 0, &txn.mdb));
 
-	err = catalog_errno(mdb_txn_begin(c->env, NULL, MDB_RDONLY, &txn.mdb));
 	if (err)
 		return err;
 	err = catalog_errno(mdb_env_stat(c->env, &st));
-	*create_out = !err && st.ms_entries == 0;
-	if (!err && !*create_out)
-		err = env_open_tables(c, txn.mdb, false);
-	if (!err && !*create_out)
-		err = meta_check(&txn);
-	*same_out = true;
-	if (!err && !*create_out && c->source)
-		err = source_check(&txn, same_out);
+	if (!err) {
+		writes = st.ms_entries == 0;
+		err = env_open_tables(c, txn.mdb, writes);
+	}
+	if (!err)
+		err = writes ? meta_create(&txn) : meta_check(&txn);
+	if (!err)
+		err = source_put(&txn, &writes);
+	if (!err && writes)
+		err = catalog_unseal(c);
 	buf_release(&txn.found);
 	/* LMDB closes the tables if the transaction is aborted. */
 	if (err)
 		mdb_txn_abort(txn.mdb);
 	else
-		err = catalog_errno(mdb_txn_commit(txn.mdb));
-	return err;
-}
-
-static int tables_write(struct catalog *c, bool create)
-{
-	struct catalog_txn txn = { .catalog = c };
-	int err;
-
-	err = catalog_errno(mdb_txn_begin(c->env, NULL, 0, &txn.mdb));
-	if (err)
-		return err;
-	err = catalog_unseal(c);
-	if (!err)
-		err = env_open_tables(c, txn.mdb, true);
-	if (!err && create)
-		err = meta_create(&txn, c->digest_set);
-	if (!err && c->source)
-		err = source_put(&txn);
-	buf_release(&txn.found);
-	if (err) {
-		mdb_txn_abort(txn.mdb);
-		return err;
-	}
-	return catalog_commit_errno(c->directory, mdb_txn_commit(txn.mdb));
-}
-
-static int tables_open(struct catalog *c)
-{
-	bool create = false, same = true;
-	int err = tables_find(c, &create, &same);
-
-	if (!err && (create || !same))
-		err = tables_write(c, create);
+		err = catalog_commit_errno(c, mdb_txn_commit(txn.mdb));
 	return err;
 }
 
@@ -195,7 +150,7 @@ int env_open(struct catalog *c)
 	struct stat st = { 0 };
 	int err;
 
-	if (stat(c->data, &st) && errno != ENOENT)
+	if (fstatat(c->dir, CATALOG_DATA_FILE, &st, 0) && errno != ENOENT)
 		return -errno;
 	c->packed = (size_t)st.st_size;
 	atomic_store(&c->lost, false);
@@ -209,7 +164,7 @@ int env_open(struct catalog *c)
 	/* On a full disk a new file may be incomplete; it must not be taken for
 	 * a damaged one. */
 	if (err && st.st_size == 0)
-		(void)unlink(c->data);
+		(void)unlinkat(c->dir, CATALOG_DATA_FILE, 0);
 	return err;
 }
 

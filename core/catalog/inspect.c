@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/catalog/inspect.h"
+#include "core/catalog/catalog_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -15,10 +16,35 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/catalog/catalog_impl.h"
+#include "core/base/bytes.h"
+#include "core/base/xxh3.h"
 
-/* The copy; it is renamed to the data file when it is complete. */
-#define COPY_FILE CATALOG_DATA_FILE ".new"
+/*
+ * Whether LMDB can open a data file safely.
+ *
+ * The seal is a file with the digest of the whole data file.  It is written when
+ * the catalog is closed, and removed, durably, before the next change.  So a
+ * data file that matches its seal is as LMDB wrote it.
+ *
+ * A data file has no seal if its process was killed or the host lost power.
+ * Then it is inspected, in a child process.  LMDB trusts its file: a wrong
+ * offset in a page becomes an invalid pointer.  So a child process reads every
+ * record by LMDB's own calls, compares its sum (record_sum()), and writes it to
+ * a new file, which then replaces the old one.  If the file is damaged, the
+ * child may crash, but not the daemon.  Nothing here depends on LMDB's file
+ * format.
+ *
+ * The copy is needed because a file whose records can be read may still crash a
+ * writer: only writes use the free space of a page and the list of free pages.
+ * (mdb_env_copy2() would copy pages as they are.)  It also has full pages, so a
+ * process packs its own catalog in the same way (catalog_pack()).
+ *
+ * The child is forked and executes no program.  So the parent must have a
+ * single thread, and it must not have entered its sandbox (fs/sandbox.c).  The
+ * child is killed when its parent ends.
+ */
+
+/* More than twice the file's size that the map of the copy has. */
 #define COPY_ROOM ((size_t)64 << 20)
 
 /* A smaller data file is not packed. */
@@ -31,10 +57,9 @@
 #define RECORDS_BETWEEN_LOOKS 1024
 
 struct inspector {
-	const char *directory;
-	int fd;                  /* of the child: socket to the parent */
-	const atomic_bool *stop; /* of a process that packs its own catalog */
-	MDB_env *from, *to;      /* to: NULL without a copy */
+	const struct catalog *c;
+	int fd; /* socket to the parent; -1: the process packs its own catalog */
+	MDB_env *from, *to; /* to: NULL without a copy */
 	MDB_txn *read, *write;
 	size_t batch; /* bytes copied in this transaction */
 	size_t records;
@@ -56,7 +81,7 @@ static int from_errno(int rc)
  * file is damaged.  Other errors mean that there is no room for a copy. */
 static int to_errno(const struct inspector *in, int rc)
 {
-	int err = catalog_commit_errno(in->directory, rc);
+	int err = catalog_commit_errno(in->c, rc);
 
 	return rc == MDB_MAP_FULL || err == -EINVAL ? -EUCLEAN : err;
 }
@@ -80,8 +105,8 @@ static bool is_cancelled(struct inspector *in)
 {
 	struct pollfd parent = { .fd = in->fd };
 
-	if (in->stop)
-		return atomic_load(in->stop);
+	if (in->fd < 0)
+		return atomic_load(&in->c->cancelled);
 	return in->records++ % RECORDS_BETWEEN_LOOKS == 0 &&
 	       poll(&parent, 1, 0) > 0;
 }
@@ -148,12 +173,12 @@ static int inspect_table(struct inspector *in, enum catalog_db db)
 	return err;
 }
 
-static int open_copy(struct inspector *in, const char *copy, size_t size)
+static int open_copy(struct inspector *in, size_t size)
 {
 	int rc;
 
-	(void)unlink(copy);
-	rc = open_env(copy, 2 * size + COPY_ROOM, MDB_NOSYNC, &in->to);
+	(void)unlink(in->c->copy);
+	rc = open_env(in->c->copy, 2 * size + COPY_ROOM, MDB_NOSYNC, &in->to);
 	if (!rc)
 		rc = mdb_txn_begin(in->to, NULL, 0, &in->write);
 	return to_errno(in, rc);
@@ -179,25 +204,25 @@ static int sync_copy(struct inspector *in)
 	return to_errno(in, rc);
 }
 
-static int adopt_copy(const char *directory, const char *copy, const char *data)
+/* Followers of the old file have slots in LMDB's lock file, which it would take
+ * for readers of the new one. */
+static int adopt_copy(const struct catalog *c)
 {
-	if (rename(copy, data) != 0)
+	if (renameat(c->dir, CATALOG_COPY_FILE, c->dir, CATALOG_DATA_FILE))
 		return -errno;
-	data_dir_forget_readers(directory);
-	return data_dir_sync(directory);
+	(void)unlinkat(c->dir, CATALOG_READERS_FILE, 0);
+	return fsync(c->dir) ? -errno : 0;
 }
 
-/* copy: NULL to read only. */
-static int inspect_file(struct inspector *in, const char *data,
-			const char *copy)
+static int inspect_file(struct inspector *in, bool copies)
 {
 	MDB_stat all;
 	struct stat st;
-	int err = stat(data, &st) ? -errno : 0;
+	int err = stat(in->c->data, &st) ? -errno : 0;
 
 	if (!err)
-		err = from_errno(open_env(data, (size_t)st.st_size, MDB_RDONLY,
-					  &in->from));
+		err = from_errno(open_env(in->c->data, (size_t)st.st_size,
+					  MDB_RDONLY, &in->from));
 	if (!err)
 		err = from_errno(
 			mdb_txn_begin(in->from, NULL, MDB_RDONLY, &in->read));
@@ -205,35 +230,28 @@ static int inspect_file(struct inspector *in, const char *data,
 		err = from_errno(mdb_env_stat(in->from, &all));
 	if (err || all.ms_entries == 0) /* no tables yet */
 		return err;
-	if (copy)
-		err = open_copy(in, copy, (size_t)st.st_size);
+	if (copies)
+		err = open_copy(in, (size_t)st.st_size);
 	if (!err)
 		err = inspect_tables(in);
-	if (!err && copy)
+	if (!err && copies)
 		err = sync_copy(in);
-	return err || !copy ? err : adopt_copy(in->directory, copy, data);
+	return err || !copies ? err : adopt_copy(in->c);
 }
 
 /* The child ends after one file, so nothing is closed or freed. */
-static int inspect(const char *directory, int fd)
+static int inspect(const struct catalog *c, int fd)
 {
-	struct inspector in = { .directory = directory, .fd = fd };
-	struct buf data = { 0 }, copy = { 0 };
-	int err =
-		buf_append_format(&data, "%s/%s", directory, CATALOG_DATA_FILE);
+	struct inspector in = { .c = c, .fd = fd };
+	int err = inspect_file(&in, true);
 
-	if (!err)
-		err = buf_append_format(&copy, "%s/%s", directory, COPY_FILE);
 	if (err)
-		return err;
-	err = inspect_file(&in, data.data, copy.data);
-	if (err)
-		(void)unlink(copy.data);
+		(void)unlink(c->copy);
 	if (!err || err == -EUCLEAN || err == -EMEDIUMTYPE || err == -ECANCELED)
 		return err;
 	/* There is no room for a copy. */
-	in = (struct inspector){ .directory = directory, .fd = fd };
-	return inspect_file(&in, data.data, NULL);
+	in = (struct inspector){ .c = c, .fd = fd };
+	return inspect_file(&in, false);
 }
 
 /* ---- the child ---- */
@@ -266,7 +284,7 @@ static int close_descriptors(int fd)
 	return fd;
 }
 
-static _Noreturn void child_run(const char *directory, int fd, pid_t parent)
+static _Noreturn void child_run(struct catalog *c, int fd, pid_t parent)
 {
 	int32_t verdict;
 
@@ -276,14 +294,15 @@ static _Noreturn void child_run(const char *directory, int fd, pid_t parent)
 	(void)prctl(PR_SET_NAME, "kinfs-inspect");
 	expect_crashes();
 	fd = close_descriptors(fd);
-	verdict = inspect(directory, fd);
+	c->dir = open(c->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	verdict = c->dir < 0 ? -errno : inspect(c, fd);
 	(void)send(fd, &verdict, sizeof(verdict), MSG_NOSIGNAL);
 	_exit(0);
 }
 
 /* ---- the parent ---- */
 
-int inspection_start(const char *directory, struct inspection *out)
+int inspection_start(struct catalog *c)
 {
 	pid_t parent = getpid(), child;
 	int ends[2], err;
@@ -292,15 +311,14 @@ int inspection_start(const char *directory, struct inspection *out)
 		return -errno;
 	child = fork();
 	if (child == 0)
-		child_run(directory, ends[1], parent);
+		child_run(c, ends[1], parent);
 	err = child < 0 ? -errno : 0;
 	(void)close(ends[1]);
 	if (err) {
 		(void)close(ends[0]);
 		return err;
 	}
-	out->pid = child;
-	out->fd = ends[0];
+	c->inspection = (struct inspection){ child, ends[0] };
 	return 0;
 }
 
@@ -333,9 +351,9 @@ void inspection_cancel(const struct inspection *i)
 
 /* ---- packing ---- */
 
-static int copy_tables(struct inspector *in, const char *copy, size_t size)
+static int copy_tables(struct inspector *in, size_t size)
 {
-	int err = open_copy(in, copy, size);
+	int err = open_copy(in, size);
 
 	if (!err)
 		err = inspect_tables(in);
@@ -348,8 +366,7 @@ static int copy_tables(struct inspector *in, const char *copy, size_t size)
 }
 
 /* Puts the copy in the place of the data file, unless that has changed since. */
-static int replace_unchanged(struct catalog *c, const char *copy,
-			     uint64_t snapshot)
+static int replace_unchanged(struct catalog *c, uint64_t snapshot)
 {
 	MDB_envinfo info = { 0 };
 	int err = atomic_load(&c->lost) ? -EUCLEAN : 0, reopened;
@@ -361,7 +378,7 @@ static int replace_unchanged(struct catalog *c, const char *copy,
 	if (err)
 		return err;
 	env_close(c);
-	err = adopt_copy(c->directory, copy, c->data);
+	err = adopt_copy(c);
 	c->replaced++;
 	reopened = env_open(c);
 	if (reopened)
@@ -371,40 +388,100 @@ static int replace_unchanged(struct catalog *c, const char *copy,
 
 int catalog_pack(struct catalog *c)
 {
-	struct inspector in = { .directory = c->directory,
-				.fd = -1,
-				.stop = &c->cancelled };
+	struct inspector in = { .c = c, .fd = -1 };
 	size_t size = atomic_load(&c->file_bytes);
 	struct statvfs disk;
 	struct catalog_txn *txn;
-	struct buf copy = { 0 };
-	uint64_t snapshot = 0;
+	uint64_t snapshot;
 	int err;
 
 	if (size < PACK_LEAST || size - size / 5 < c->packed)
 		return 0;
-	if (statvfs(c->directory, &disk) ||
-	    disk.f_bavail < 2 * size / disk.f_frsize)
+	if (fstatvfs(c->dir, &disk) || disk.f_bavail < 2 * size / disk.f_frsize)
 		return -ENOSPC; /* others shall not meet a full disk */
-	err = buf_append_format(&copy, "%s/%s", c->directory, COPY_FILE);
-	if (!err)
-		err = catalog_read(c, &txn);
-	if (!err) {
-		snapshot = mdb_txn_id(txn->mdb);
-		in.read = txn->mdb;
-		GUARDED(c, err, copy_tables(&in, copy.data, size));
-		catalog_abort(txn);
-	}
+	err = catalog_read(c, &txn);
+	if (err)
+		return err;
+	snapshot = mdb_txn_id(txn->mdb);
+	in.read = txn->mdb;
+	GUARDED(c, err, copy_tables(&in, size));
+	catalog_abort(txn);
 	if (!err) {
 		map_gate_close(&c->gate);
-		err = replace_unchanged(c, copy.data, snapshot);
+		err = replace_unchanged(c, snapshot);
 		map_gate_open(&c->gate);
 	}
 	if (err)
-		(void)unlink(copy.data);
+		(void)unlinkat(c->dir, CATALOG_COPY_FILE, 0);
 	/* A file that does not become smaller is not tried at each rest. */
 	if (err != -EAGAIN)
 		c->packed = atomic_load(&c->file_bytes);
-	buf_release(&copy);
+	return err;
+}
+
+/* ---- the seal ---- */
+
+enum { SEAL_BYTES = 16, CHUNK = 128 << 10 };
+
+/* The seal of the present data file: its digest and its size. */
+static int seal_make(const struct catalog *c, bool waits, uint8_t *seal)
+{
+	int fd = openat(c->dir, CATALOG_DATA_FILE, O_RDONLY | O_CLOEXEC);
+	char *chunk = malloc(CHUNK);
+	uint64_t digest = 0, size = 0;
+	ssize_t n = 1;
+	int err = fd < 0 ? -errno : chunk ? 0 : -ENOMEM;
+
+	if (!err)
+		(void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	while (!err && n > 0) {
+		n = read(fd, chunk, CHUNK);
+		if (n < 0) {
+			err = -errno;
+		} else if (waits && atomic_load(&c->cancelled)) {
+			err = -ECANCELED;
+		} else {
+			digest = XXH3_64bits_withSeed(chunk, (size_t)n, digest);
+			size += (size_t)n;
+		}
+	}
+	free(chunk);
+	if (fd >= 0)
+		(void)close(fd);
+	store_le64(seal, digest);
+	store_le64(seal + 8, size);
+	return err;
+}
+
+int seal_write(const struct catalog *c)
+{
+	uint8_t seal[SEAL_BYTES];
+	int err = seal_make(c, false, seal);
+
+	return err ? err : data_dir_write(c->dir, SEAL_FILE, seal, SEAL_BYTES);
+}
+
+int seal_check(const struct catalog *c)
+{
+	uint8_t seal[SEAL_BYTES], kept[SEAL_BYTES + 1];
+	ssize_t len = data_dir_read(c->dir, SEAL_FILE, kept, sizeof(kept));
+	int err = len < 0 ? (int)len : seal_make(c, true, seal);
+
+	if (!err && (len != SEAL_BYTES || memcmp(seal, kept, SEAL_BYTES) != 0))
+		err = -EUCLEAN;
+	/* -EIO: a part of the file cannot be read. */
+	return err == -EIO || err == -ENOENT ? -EUCLEAN : err;
+}
+
+int catalog_unseal(struct catalog *c)
+{
+	return c->sealed ? catalog_break_seal(c) : 0;
+}
+
+int catalog_break_seal(struct catalog *c)
+{
+	int err = data_dir_remove(c->dir, SEAL_FILE);
+
+	c->sealed = c->sealed && err;
 	return err;
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,69 +11,41 @@
 
 #include "core/base/clock.h"
 #include "core/base/thread.h"
-#include "core/catalog/seal.h"
 
-/* ---- the data file ---- */
-
-static int try_file(const char *path)
-{
-	int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
-
-	if (fd < 0)
-		return -errno;
-	(void)close(fd);
-	return 0;
-}
-
-static bool has_seal(const struct catalog *c)
-{
-	struct buf path = { 0 };
-	bool there =
-		!buf_append_format(&path, "%s/%s", c->directory, SEAL_FILE) &&
-		access(path.data, F_OK) == 0;
-
-	buf_release(&path);
-	return there;
-}
-
-static int begin_check(struct catalog *c)
-{
-	int err = try_file(c->data);
-
-	c->sealed = !err && has_seal(c);
-	if (err || c->sealed)
-		return err;
-	return inspection_start(c->directory, &c->inspection);
-}
+/* ---- opening ---- */
 
 /* Opens a new catalog at once, as it needs no check. */
 static int begin_data(struct catalog *c)
 {
-	struct stat st = { .st_mode = S_IFREG };
-	int err = 0;
+	const int flags = O_RDWR | O_CLOEXEC | O_NONBLOCK;
+	int fd = openat(c->dir, CATALOG_DATA_FILE, flags);
+	struct stat st = { 0 };
+	int err = fd < 0 || fstat(fd, &st) ? -errno : 0;
 
-	if (stat(c->data, &st) != 0 && errno != ENOENT)
-		return -errno;
-	if (!S_ISREG(st.st_mode)) {
+	if (fd >= 0)
+		(void)close(fd);
+	if (err == -EISDIR || (!err && !S_ISREG(st.st_mode))) {
 		c->verdict = -EUCLEAN;
-	} else if (st.st_size > 0) {
-		err = begin_check(c);
-	} else {
-		(void)seal_remove(c->directory);
-		data_dir_forget_readers(c->directory);
-		err = env_open(c);
-		c->gate.opening = err != 0;
+		return 0;
 	}
+	if (err && err != -ENOENT)
+		return err;
+	if (st.st_size > 0) {
+		c->sealed = !faccessat(c->dir, SEAL_FILE, F_OK, 0);
+		return c->sealed ? 0 : inspection_start(c);
+	}
+	(void)catalog_break_seal(c);
+	(void)unlinkat(c->dir, CATALOG_READERS_FILE, 0);
+	err = env_open(c);
+	c->gate.opening = err != 0;
 	return err;
 }
 
-/* ---- opening ---- */
-
-int catalog_new(const char *directory, struct catalog **out)
+/* A catalog of that directory, which is not open yet. */
+static int catalog_new(const char *directory, struct catalog **out)
 {
 	struct catalog *c = calloc(1, sizeof(*c));
-	struct buf data = { 0 };
-	int err;
+	int err = 0;
 
 	if (!c)
 		return -ENOMEM;
@@ -80,35 +53,13 @@ int catalog_new(const char *directory, struct catalog **out)
 	(void)cond_init_monotonic(&c->gate.changed);
 	c->lock_fd = -1;
 	c->directory = strdup(directory);
-	err = buf_append_format(&data, "%s/%s", directory, CATALOG_DATA_FILE);
-	c->data = buf_take(&data);
-	if (err || !c->directory) {
-		catalog_free(c);
-		return -ENOMEM;
-	}
-	*out = c;
-	return 0;
-}
-
-int catalog_begin(const struct catalog_options *options, struct catalog **out)
-{
-	struct catalog *c;
-	int err = catalog_new(options->directory, &c);
-
-	if (err)
-		return err;
-	c->gate.opening = true;
-	atomic_init(&c->next_content, 1);
-	c->digest_set = options->digest_set;
-	c->source = strdup(options->source);
-	err = c->source ? catalog_make_directories(c->directory) : -ENOMEM;
-	if (!err)
-		err = data_dir_lock(c->directory, &c->lock_fd);
-	if (!err) {
-		data_dir_sign(c->lock_fd,
-			      options->holder ? options->holder : "");
-		err = begin_data(c);
-	}
+	c->dir = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (c->dir < 0)
+		err = -errno;
+	if (!c->directory ||
+	    asprintf(&c->data, "%s/%s", directory, CATALOG_DATA_FILE) < 0 ||
+	    asprintf(&c->copy, "%s/%s", directory, CATALOG_COPY_FILE) < 0)
+		err = -ENOMEM;
 	if (err)
 		catalog_free(c);
 	else
@@ -116,15 +67,28 @@ int catalog_begin(const struct catalog_options *options, struct catalog **out)
 	return err;
 }
 
-static int wait_for_verdict(struct catalog *c)
+int catalog_begin(const struct catalog_options *options, struct catalog **out)
 {
-	int err = c->verdict;
+	const char *holder = options->holder ? options->holder : "";
+	struct catalog *c;
+	int err = catalog_make_directories(options->directory);
 
-	if (!err && c->sealed) {
-		err = seal_check(c->directory, c->data, &c->cancelled);
-		return err == -ENOENT ? -EUCLEAN : err;
-	}
-	return err ? err : inspection_wait(&c->inspection);
+	if (!err)
+		err = catalog_new(options->directory, &c);
+	if (err)
+		return err;
+	c->gate.opening = true;
+	atomic_init(&c->next_content, 1);
+	c->digest_set = options->digest_set;
+	c->source = strdup(options->source);
+	err = c->source ? data_dir_lock(c->dir, holder, &c->lock_fd) : -ENOMEM;
+	if (!err)
+		err = begin_data(c);
+	if (err)
+		catalog_free(c);
+	else
+		*out = c;
+	return err;
 }
 
 static void set_opener(struct catalog *c)
@@ -135,40 +99,49 @@ static void set_opener(struct catalog *c)
 	(void)pthread_mutex_unlock(&c->gate.lock);
 }
 
-/* With other digests than those that are stored every file is hashed again, so
- * nothing of the catalog is worth to be kept. */
-static int begin_anew(struct catalog *c)
-{
-	int err = seal_remove(c->directory);
-
-	if (!err && unlink(c->data) != 0)
-		err = -errno;
-	if (err)
-		return err;
-	c->sealed = false;
-	data_dir_forget_readers(c->directory);
-	return env_open(c);
-}
-
 int catalog_finish(struct catalog *c)
 {
-	int err;
+	struct buf none = { 0 };
+	int err = c->verdict;
 
 	set_opener(c);
 	if (c->env)
 		return 0;
-	err = wait_for_verdict(c);
+	if (!err)
+		err = c->sealed ? seal_check(c) :
+				  inspection_wait(&c->inspection);
 	if (!err && atomic_load(&c->cancelled))
 		err = -ECANCELED;
 	if (!err)
 		err = env_open(c);
+	/* With other digests than those that are stored every file is hashed
+	 * again, so nothing of the catalog is worth to be kept. */
 	if (err == -ESTALE)
-		err = begin_anew(c);
-	if (!err)
-		return 0;
-	env_close(c);
-	c->sealed = false;
-	return atomic_load(&c->cancelled) ? -ECANCELED : err;
+		err = unlinkat(c->dir, CATALOG_DATA_FILE, 0) ?
+			      -errno :
+			      catalog_replace(c, &none);
+	buf_release(&none);
+	return err && atomic_load(&c->cancelled) ? -ECANCELED : err;
+}
+
+/* Renames the data file to the first unused name of its kind. */
+static int move_aside(struct catalog *c, struct buf *path_out)
+{
+	char name[64];
+	unsigned n = 0;
+	int err;
+
+	do
+		(void)snprintf(name, sizeof(name),
+			       CATALOG_DATA_FILE ".damaged-%u", ++n);
+	while (!faccessat(c->dir, name, F_OK, 0));
+	buf_clear(path_out);
+	err = buf_append_format(path_out, "%s/%s", c->directory, name);
+	if (!err && renameat(c->dir, CATALOG_DATA_FILE, c->dir, name)) {
+		err = errno == ENOENT ? 0 : -errno; /* it was deleted */
+		buf_clear(path_out);
+	}
+	return err;
 }
 
 int catalog_replace(struct catalog *c, struct buf *aside_out)
@@ -176,14 +149,15 @@ int catalog_replace(struct catalog *c, struct buf *aside_out)
 	int err;
 
 	env_close(c);
-	c->sealed = false;
 	c->dirty_trimmed = 0;
 	c->replaced++;
-	err = seal_remove(c->directory);
+	err = catalog_break_seal(c);
 	if (!err)
-		err = data_dir_move_aside(c->directory, aside_out);
-	/* -ENOENT: the damaged file was deleted. */
-	return err && err != -ENOENT ? err : env_open(c);
+		err = move_aside(c, aside_out);
+	if (err)
+		return err;
+	(void)unlinkat(c->dir, CATALOG_READERS_FILE, 0);
+	return env_open(c);
 }
 
 void catalog_admit(struct catalog *c, int err)
@@ -286,22 +260,6 @@ void catalog_wait_open(struct catalog *c, unsigned timeout_ms)
 
 /* ---- closing ---- */
 
-int catalog_unseal(struct catalog *c)
-{
-	int err = c->sealed ? seal_remove(c->directory) : 0;
-
-	if (!err)
-		c->sealed = false;
-	return err;
-}
-
-/* If this fails, the file is inspected when it is opened. */
-static void seal(const struct catalog *c)
-{
-	if (c->lock_fd >= 0 && !c->sealed) /* it is the daemon's */
-		(void)seal_write(c->directory, c->data);
-}
-
 void catalog_free(struct catalog *c)
 {
 	if (!c)
@@ -312,16 +270,100 @@ void catalog_free(struct catalog *c)
 	}
 	if (c->env) {
 		env_close(c);
-		if (!atomic_load(&c->lost) && !c->gate.damaged)
-			seal(c);
+		/* Of the daemon alone.  If this fails, the file is inspected
+		 * when it is opened. */
+		if (c->lock_fd >= 0 && !c->sealed && !c->gate.damaged &&
+		    !atomic_load(&c->lost))
+			(void)seal_write(c);
 	}
 	lost_names_release(c);
 	if (c->lock_fd >= 0)
 		data_dir_unlock(c->lock_fd);
 	(void)pthread_cond_destroy(&c->gate.changed);
 	(void)pthread_mutex_destroy(&c->gate.lock);
+	if (c->dir >= 0)
+		(void)close(c->dir);
 	free(c->directory);
 	free(c->data);
+	free(c->copy);
 	free(c->source);
 	free(c);
+}
+
+/* ---- following ---- */
+
+/*
+ * A second process reads the daemon's catalog.  Its transactions are in the
+ * reader table of LMDB's lock file, so the daemon's LMDB does not reuse the
+ * pages that they need.  A daemon that replaces the data file removes the lock
+ * file, too.  So a process with the old files
+ * cannot disturb the daemon, and finds out by their inode numbers.
+ */
+
+/* 0: there is no such file. */
+static ino_t inode_of(int dir, const char *path)
+{
+	struct stat st;
+
+	return fstatat(dir, path, &st, 0) ? 0 : st.st_ino;
+}
+
+/* The data file by its path, as the directory may be replaced. */
+bool catalog_follow_holds(const struct catalog *c)
+{
+	return c->data_inode == inode_of(AT_FDCWD, c->data) &&
+	       c->lock_inode == inode_of(c->dir, CATALOG_READERS_FILE);
+}
+
+static int open_tables(struct catalog *c)
+{
+	MDB_txn *mdb;
+	int err = catalog_errno(mdb_reader_check(c->env, NULL));
+
+	if (!err)
+		err = catalog_errno(
+			mdb_txn_begin(c->env, NULL, MDB_RDONLY, &mdb));
+	if (err)
+		return err;
+	err = env_open_tables(c, mdb, false);
+	if (err)
+		mdb_txn_abort(mdb);
+	else
+		err = catalog_errno(mdb_txn_commit(mdb));
+	return err;
+}
+
+/* -EAGAIN: a file was replaced while they were opened. */
+static int open_follower(struct catalog *c)
+{
+	int err;
+
+	c->data_inode = inode_of(AT_FDCWD, c->data);
+	c->lock_inode = inode_of(c->dir, CATALOG_READERS_FILE);
+	if (!c->data_inode)
+		return -ENOENT;
+	err = env_map(c, MDB_RDONLY);
+	if (err)
+		return err;
+	if (!c->lock_inode) /* it was made now */
+		c->lock_inode = inode_of(c->dir, CATALOG_READERS_FILE);
+	if (!catalog_follow_holds(c))
+		return -EAGAIN;
+	GUARDED(c, err, open_tables(c));
+	return err;
+}
+
+int catalog_follow(const char *directory, struct catalog **out)
+{
+	struct catalog *c;
+	int err = catalog_new(directory, &c);
+
+	if (err)
+		return err;
+	err = open_follower(c);
+	if (err)
+		catalog_free(c);
+	else
+		*out = c;
+	return err;
 }

@@ -101,15 +101,23 @@ void map_gate_open(struct map_gate *g)
 
 /* ---- life of a transaction ---- */
 
-static int meta_load(struct catalog_txn *txn)
+int meta_get(struct catalog_txn *txn, struct catalog_meta *out)
 {
 	MDB_val value;
-	int err;
+	int err = txn_get(txn, DB_META, META_KEY, strlen(META_KEY), &value);
 
-	err = txn_get(txn, DB_META, META_KEY, strlen(META_KEY), &value);
 	if (err)
 		return err == -ENOENT ? -EUCLEAN : err;
-	return meta_decode(&value, &txn->meta);
+	return meta_decode(&value, out);
+}
+
+int meta_put(struct catalog_txn *txn, const struct catalog_meta *m)
+{
+	uint8_t bytes[META_BYTES];
+
+	meta_store(m, bytes);
+	return txn_put(txn, DB_META, META_KEY, strlen(META_KEY), bytes,
+		       sizeof(bytes));
 }
 
 /* 0, or why the transaction cannot go on. */
@@ -154,7 +162,7 @@ static int mdb_begin(struct catalog_txn *txn)
 		err = check_length(c);
 	if (!err && txn->writes)
 		err = catalog_unseal(c);
-	return err ? err : meta_load(txn);
+	return err ? err : meta_get(txn, &txn->meta);
 }
 
 static int txn_begin(struct catalog *c, bool writes, struct catalog_txn **out)
@@ -220,26 +228,15 @@ void catalog_abort(struct catalog_txn *txn)
 	txn_free(txn);
 }
 
-int catalog_commit_errno(const char *directory, int rc)
+int catalog_commit_errno(const struct catalog *c, int rc)
 {
 	struct statvfs fs;
 	int err = catalog_errno(rc);
 
-	if (err == -EIO && statvfs(directory, &fs) == 0 &&
+	if (err == -EIO && fstatvfs(c->dir, &fs) == 0 &&
 	    (uint64_t)fs.f_bavail * fs.f_frsize < 1024 * 1024)
 		return -ENOSPC;
 	return err;
-}
-
-static int meta_save(struct catalog_txn *txn)
-{
-	uint8_t bytes[META_BYTES];
-
-	if (!txn->meta_changed)
-		return 0;
-	meta_store(&txn->meta, bytes);
-	return txn_put(txn, DB_META, META_KEY, strlen(META_KEY), bytes,
-		       sizeof(bytes));
 }
 
 int catalog_commit(struct catalog_txn *txn, struct catalog_changes *out)
@@ -250,8 +247,8 @@ int catalog_commit(struct catalog_txn *txn, struct catalog_changes *out)
 
 	if (!err)
 		err = dirty_trim(txn);
-	if (!err)
-		err = meta_save(txn);
+	if (!err && txn->meta_changed)
+		err = meta_put(txn, &txn->meta);
 	if (err) {
 		catalog_abort(txn);
 		return err;
@@ -259,8 +256,7 @@ int catalog_commit(struct catalog_txn *txn, struct catalog_changes *out)
 	/* Behind the commit another thread may write already: this is stored
 	 * before it, and the file only grows. */
 	atomic_store(&c->next_content, txn->meta.next_content);
-	GUARDED(c, err,
-		catalog_commit_errno(c->directory, mdb_txn_commit(txn->mdb)));
+	GUARDED(c, err, catalog_commit_errno(c, mdb_txn_commit(txn->mdb)));
 	if (err == -EUCLEAN)
 		catalog_found_damage(c);
 	if (!err) {

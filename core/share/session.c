@@ -90,7 +90,7 @@ int session_open(struct session *s)
 	if (!err)
 		err = find_source(s);
 	if (!err && !s->state) {
-		err = dirty_register(s->directory);
+		err = dirty_register(s->catalog);
 		if (!err)
 			err = buf_append_format(&path,
 						"%s/" CATALOG_SHARE_DIRECTORY,
@@ -293,7 +293,7 @@ static int end_pass(struct session *s, struct share_db *db)
 	i->done = s->mark;
 	i->rules = hash_rules(s->rules);
 	err = share_state_write(s->state, false, NULL, 0, NULL, 0);
-	return err ? err : dirty_acknowledge(s->directory, &i->done);
+	return err ? err : dirty_acknowledge(s->catalog, &i->done);
 }
 
 int session_publish(struct session *s, struct share_db *db)

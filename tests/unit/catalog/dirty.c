@@ -63,7 +63,7 @@ WITH_FIXTURE(test_a_file_has_one_entry_with_its_last_change)
 	struct seen seen;
 	uint64_t i;
 
-	assert_int_equal(dirty_register(f->directory), 0);
+	assert_int_equal(dirty_register(f->c), 0);
 	change(f, 1, 10);
 	change(f, 2, 20);
 	first = look(f->c, 0, &seen);
@@ -85,7 +85,7 @@ WITH_FIXTURE(test_an_aborted_change_is_no_change)
 	struct catalog_txn *txn;
 	struct seen seen;
 
-	assert_int_equal(dirty_register(f->directory), 0);
+	assert_int_equal(dirty_register(f->c), 0);
 	txn = begin_write(f);
 	assert_int_equal(set_fresh(txn, 1, 10), 0);
 	catalog_abort(txn);
@@ -101,7 +101,7 @@ WITH_FIXTURE(test_names_and_removals_are_changes)
 	struct catalog_txn *txn;
 	struct seen seen;
 
-	assert_int_equal(dirty_register(f->directory), 0);
+	assert_int_equal(dirty_register(f->c), 0);
 	txn = begin_write(f);
 	assert_int_equal(catalog_directory_set(txn, &ROOT), 0);
 	assert_int_equal(catalog_name_set(txn, &ROOT, name_of("d"), &directory),
@@ -135,16 +135,16 @@ WITH_FIXTURE(test_acknowledged_entries_are_removed)
 	struct dirty_mark mark, other;
 	struct seen seen;
 
-	assert_int_equal(dirty_register(f->directory), 0);
+	assert_int_equal(dirty_register(f->c), 0);
 	change(f, 1, 10);
 	mark = look(f->c, 0, &seen);
 	change(f, 2, 20);
 	other = (struct dirty_mark){ mark.incarnation + 1, mark.change };
-	assert_int_equal(dirty_acknowledge(f->directory, &other), 0);
+	assert_int_equal(dirty_acknowledge(f->c, &other), 0);
 	change(f, 3, 30);
 	look(f->c, 0, &seen);
 	assert_int_equal(seen.count, 3);
-	assert_int_equal(dirty_acknowledge(f->directory, &mark), 0);
+	assert_int_equal(dirty_acknowledge(f->c, &mark), 0);
 	change(f, 3, 31);
 	look(f->c, 0, &seen);
 	assert_int_equal(seen.count, 2);
@@ -173,7 +173,7 @@ WITH_FIXTURE(test_another_process_sees_what_was_committed)
 {
 	struct fixture *f = *state;
 
-	assert_int_equal(dirty_register(f->directory), 0);
+	assert_int_equal(dirty_register(f->c), 0);
 	change(f, 1, 10);
 	follow_in_child(f, 1);
 	change(f, 2, 20);
