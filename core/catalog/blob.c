@@ -30,14 +30,13 @@ enum {
 };
 
 static int append_piece(struct catalog_txn *txn, enum catalog_db db,
-			const uint8_t *key, size_t key_len,
-			const uint8_t *bytes, size_t len)
+			struct record_key key, const uint8_t *bytes, size_t len)
 {
 	struct blob_page *page = &txn->pages[db - DB_BLOBS];
-	size_t used = RECORD_HEAD + key_len + len + RECORD_SUM_BYTES;
+	size_t used = RECORD_HEAD + key.len + len + RECORD_SUM_BYTES;
 	struct catalog *c = txn->catalog;
 	MDB_stat st = { 0 };
-	int err = txn_append(txn, db, key, key_len, bytes, len);
+	int err = txn_append(txn, db, key, bytes, len);
 
 	if (!err)
 		GUARDED(c, err,
@@ -65,23 +64,23 @@ static size_t piece_len(const struct blob_page *page, size_t len)
 int blob_append(struct catalog_txn *txn, enum catalog_db db, uint32_t id,
 		const void *bytes, size_t len)
 {
+	struct record_key key = key_of_id(id);
 	const uint8_t *at = bytes;
-	uint8_t key[KEY_BYTES] = { 0 };
+	uint8_t number = 0;
 	size_t piece;
 	int err;
 
 	if (len > BLOB_MOST)
 		return -EINVAL;
-	store_be32(key, id);
 	do {
 		piece = piece_len(&txn->pages[db - DB_BLOBS], len);
-		if (key[CONTENT_KEY_BYTES] == 0 && piece == len)
-			return append_piece(txn, db, key, CONTENT_KEY_BYTES, at,
-					    len);
+		if (number == 0 && piece == len)
+			return append_piece(txn, db, key, at, len);
+		key.len = KEY_BYTES;
+		key.bytes[CONTENT_KEY_BYTES] = number++;
 		if (piece == len)
-			key[CONTENT_KEY_BYTES] |= LAST;
-		err = append_piece(txn, db, key, sizeof(key), at, piece);
-		key[CONTENT_KEY_BYTES]++;
+			key.bytes[CONTENT_KEY_BYTES] |= LAST;
+		err = append_piece(txn, db, key, at, piece);
 		at += piece;
 		len -= piece;
 	} while (!err && len);
@@ -126,14 +125,12 @@ int blob_scan_next(struct record_scan *s, struct buf *whole, uint32_t *id_out,
 int blob_get(struct catalog_txn *txn, enum catalog_db db, uint32_t id,
 	     MDB_val *out)
 {
-	uint8_t key[CONTENT_KEY_BYTES];
 	struct record_scan s;
-	int found, err = txn_get_content(txn, db, id, out);
+	int found, err = txn_get(txn, db, key_of_id(id), out);
 
 	if (err != -ENOENT)
 		return err;
-	store_be32(key, id);
-	err = record_scan_open(txn, db, key, sizeof(key), &s);
+	err = record_scan_open(txn, db, key_of_id(id), &s);
 	if (err)
 		return err;
 	found = blob_scan_next(&s, &txn->blob, &id, out);
@@ -143,15 +140,13 @@ int blob_get(struct catalog_txn *txn, enum catalog_db db, uint32_t id,
 
 int blob_delete(struct catalog_txn *txn, enum catalog_db db, uint32_t id)
 {
-	uint8_t prefix[CONTENT_KEY_BYTES];
-	bool found = false;
 	MDB_val key, value;
+	bool found = false;
 	int err;
 
-	store_be32(prefix, id);
-	while (!(err = txn_first(txn, db, prefix, sizeof(prefix), &key,
-				 &value))) {
-		err = txn_delete(txn, db, key.mv_data, key.mv_size);
+	while (!(err = txn_first(txn, db, key_of_id(id), &key, &value))) {
+		err = txn_delete(txn, db,
+				 key_of_bytes(key.mv_data, key.mv_size));
 		if (err)
 			return err;
 		found = true;

@@ -75,20 +75,18 @@ enum catalog_db {
 #define CATALOG_READERS_FILE "lock.mdb" /* LMDB's */
 #define SEAL_FILE "sealed"
 
-#define META_KEY "catalog"
-#define SOURCE_KEY "source"
-#define SHARE_KEY "share"
+#define META_KEY key_of_bytes("catalog", 7)
+#define SOURCE_KEY key_of_bytes("source", 6)
+#define SHARE_KEY key_of_bytes("share", 5)
 
 #define FILE_KEY_BYTES_MAX 16
 #define FILE_RECORD_BYTES 29
 #define NAME_BYTES_MAX 255
-#define NAME_KEY_BYTES_MAX (FILE_KEY_BYTES_MAX + NAME_BYTES_MAX)
-#define LINK_KEY_BYTES_MAX (FILE_KEY_BYTES_MAX + NAME_KEY_BYTES_MAX)
+/* That of a link. */
+#define KEY_BYTES_MAX (2 * FILE_KEY_BYTES_MAX + NAME_BYTES_MAX)
 #define CONTENT_KEY_BYTES 4
 #define CONTENT_BYTES 52
 #define IDENTITY_HASH_BYTES 8
-#define IDENTITY_KEY_BYTES (IDENTITY_HASH_BYTES + CONTENT_KEY_BYTES)
-#define COPY_KEY_BYTES_MAX (CONTENT_KEY_BYTES + FILE_KEY_BYTES_MAX)
 #define META_HEAD 32
 #define META_COUNTS 10
 #define META_BYTES (META_HEAD + 8 * META_COUNTS)
@@ -204,10 +202,26 @@ struct catalog_txn {
 
 /* ---- record.c: bytes ---- */
 
-/* These return the length.  A file number is the prefix of all keys with that
- * device and inode. */
-size_t file_key_store(const struct file_key *key, uint8_t *bytes);
-size_t file_number_store(uint32_t device, uint64_t inode, uint8_t *bytes);
+/* The key of a record, or what the keys of some begin with. */
+struct record_key {
+	size_t len;
+	uint8_t bytes[KEY_BYTES_MAX];
+};
+
+struct record_key key_of_bytes(const void *bytes, size_t len);
+#define ANY_KEY key_of_bytes("", 0)
+struct record_key key_of_file(const struct file_key *key);
+/* The beginning of all keys of files with that device and inode. */
+struct record_key key_of_number(uint32_t device, uint64_t inode);
+struct record_key key_of_id(uint32_t id);
+struct record_key key_of_identity(uint64_t seed, const struct digests *d,
+				  uint32_t content);
+struct record_key key_of_copy(uint32_t content, const struct file_key *key);
+struct record_key key_of_name(const struct file_key *parent,
+			      struct catalog_name name);
+struct record_key key_of_link(const struct file_key *key,
+			      const struct file_key *parent,
+			      struct catalog_name name);
 
 /* Decodes a database key or value that is a file key. */
 int file_key_decode(const MDB_val *bytes, struct file_key *out);
@@ -219,11 +233,6 @@ void content_store(const struct digests *d, uint8_t *bytes);
 int content_decode(const MDB_val *bytes, struct digests *out);
 int content_id_decode(const MDB_val *bytes, uint32_t *out);
 
-void identity_key_store(uint64_t seed, const struct digests *d,
-			uint32_t content, uint8_t *bytes);
-/* Returns the length. */
-size_t copy_key_store(uint32_t content, const struct file_key *key,
-		      uint8_t *bytes);
 int copy_key_decode(const MDB_val *bytes, uint32_t *content_out,
 		    struct file_key *key_out);
 
@@ -231,12 +240,6 @@ void meta_store(const struct catalog_meta *m, uint8_t *bytes);
 int meta_decode(const MDB_val *bytes, struct catalog_meta *out);
 
 bool name_is_valid(struct catalog_name name);
-
-/* Return the length of the key. */
-size_t name_key_store(const struct file_key *parent, struct catalog_name name,
-		      uint8_t *bytes);
-size_t link_key_store(const struct file_key *key, const struct file_key *parent,
-		      struct catalog_name name, uint8_t *bytes);
 
 /* name_out points into bytes. */
 int name_key_decode(const MDB_val *bytes, struct file_key *parent_out,
@@ -291,26 +294,19 @@ int catalog_lose(struct catalog *c);
 
 /* value_out is a copy that is valid until the transaction looks for another
  * record. */
-int txn_get(struct catalog_txn *txn, enum catalog_db db, const void *key,
-	    size_t key_len, MDB_val *value_out);
+int txn_get(struct catalog_txn *txn, enum catalog_db db, struct record_key key,
+	    MDB_val *value_out);
+
+int txn_put(struct catalog_txn *txn, enum catalog_db db, struct record_key key,
+	    const void *value, size_t len);
+/* The key must be above every key of the database: -EUCLEAN. */
+int txn_append(struct catalog_txn *txn, enum catalog_db db,
+	       struct record_key key, const void *value, size_t len);
+int txn_delete(struct catalog_txn *txn, enum catalog_db db,
+	       struct record_key key);
 
 int meta_get(struct catalog_txn *txn, struct catalog_meta *out);
 int meta_put(struct catalog_txn *txn, const struct catalog_meta *m);
-
-/* txn_get() from a database whose keys are ids of contents. */
-int txn_get_content(struct catalog_txn *txn, enum catalog_db db,
-		    uint32_t content, MDB_val *value_out);
-
-bool txn_has(struct catalog_txn *txn, enum catalog_db db, const void *key,
-	     size_t key_len, int *err);
-int txn_put(struct catalog_txn *txn, enum catalog_db db, const void *key,
-	    size_t key_len, const void *value, size_t value_len);
-
-/* The key must be above every key of the database: -EUCLEAN. */
-int txn_append(struct catalog_txn *txn, enum catalog_db db, const void *key,
-	       size_t key_len, const void *value, size_t value_len);
-int txn_delete(struct catalog_txn *txn, enum catalog_db db, const void *key,
-	       size_t key_len);
 
 /* Every public writing function ends with this call.  It returns err.  After an
  * error that may have left half of the work done, the transaction can only be
@@ -319,16 +315,15 @@ int txn_result(struct catalog_txn *txn, int err);
 
 /*
  * A walk over the records of a database whose keys begin with prefix, in order.
- * The prefix is borrowed.  No write is allowed until record_scan_close().  key
- * and value are copies that are valid until the next record_scan_next().
+ * No write is allowed until record_scan_close().  key and value are copies that
+ * are valid until the next record_scan_next().
  */
 struct record_scan {
 	struct catalog_txn *txn;
 	enum catalog_db db;
 	MDB_cursor *cursor;
 	struct buf copy;
-	const void *prefix;
-	size_t prefix_len;
+	struct record_key prefix;
 	bool open_end; /* walk to the end of the database */
 	bool started;
 	MDB_val key;
@@ -336,8 +331,7 @@ struct record_scan {
 };
 
 int record_scan_open(struct catalog_txn *txn, enum catalog_db db,
-		     const void *prefix, size_t prefix_len,
-		     struct record_scan *out);
+		     struct record_key prefix, struct record_scan *out);
 
 /* 1: key and value hold the next record; 0: no more. */
 int record_scan_next(struct record_scan *s);
@@ -345,25 +339,21 @@ void record_scan_close(struct record_scan *s);
 
 struct catalog_walk {
 	struct record_scan scan;
-	uint8_t prefix[FILE_KEY_BYTES_MAX];
 	/* Of catalog_paths_begin(). */
 	struct file_key root;
 	bool is_root;     /* the path "" is still to be given */
 	struct buf built; /* a path, or a value made of pieces */
 };
 
-/* A walk over the records whose keys begin with prefix, which is copied. */
-int walk_begin(struct catalog_txn *txn, enum catalog_db db, const void *prefix,
-	       size_t prefix_len, struct catalog_walk **out);
+int walk_begin(struct catalog_txn *txn, enum catalog_db db,
+	       struct record_key prefix, struct catalog_walk **out);
 
-/* The first record with that prefix.  -ENOENT.  What is found is a copy, as by
- * txn_get(). */
-int txn_first(struct catalog_txn *txn, enum catalog_db db, const void *prefix,
-	      size_t prefix_len, MDB_val *key_out, MDB_val *value_out);
-
-/* The first record whose key is above key; as txn_first(). */
-int txn_after(struct catalog_txn *txn, enum catalog_db db, const void *key,
-	      size_t key_len, MDB_val *key_out);
+/* The first record with that prefix, or the first one whose key is above key.
+ * -ENOENT.  What is found is a copy, as by txn_get(). */
+int txn_first(struct catalog_txn *txn, enum catalog_db db,
+	      struct record_key prefix, MDB_val *key_out, MDB_val *value_out);
+int txn_after(struct catalog_txn *txn, enum catalog_db db,
+	      struct record_key key, MDB_val *key_out, MDB_val *value_out);
 
 int id_list_append(struct id_list *list, uint32_t id);
 

@@ -54,10 +54,9 @@ static bool value_is_valid(const MDB_val *v)
 static int value_get(struct catalog_txn *txn, const struct file_key *key,
 		     struct buf *out)
 {
-	uint8_t k[FILE_KEY_BYTES_MAX];
 	uint8_t never[HEAD_BYTES] = { KEPT_NEVER };
 	MDB_val v = { .mv_size = HEAD_BYTES, .mv_data = never };
-	int err = txn_get(txn, DB_CHANGES, k, file_key_store(key, k), &v);
+	int err = txn_get(txn, DB_CHANGES, key_of_file(key), &v);
 
 	if (err && err != -ENOENT)
 		return err;
@@ -70,16 +69,13 @@ static int value_get(struct catalog_txn *txn, const struct file_key *key,
 static int value_put(struct catalog_txn *txn, const struct file_key *key,
 		     const struct buf *value)
 {
-	uint8_t k[FILE_KEY_BYTES_MAX];
-
-	return txn_put(txn, DB_CHANGES, k, file_key_store(key, k), value->data,
+	return txn_put(txn, DB_CHANGES, key_of_file(key), value->data,
 		       value->len);
 }
 
 int change_forget(struct catalog_txn *txn, const struct file_key *key)
 {
-	uint8_t k[FILE_KEY_BYTES_MAX];
-	int err = txn_delete(txn, DB_CHANGES, k, file_key_store(key, k));
+	int err = txn_delete(txn, DB_CHANGES, key_of_file(key));
 
 	return err == -ENOENT ? 0 : err;
 }

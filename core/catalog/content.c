@@ -104,35 +104,32 @@ static int list_read(const MDB_val *list, uint32_t set, uint32_t wanted,
 int catalog_content_find(struct catalog_txn *txn, const struct digests *d,
 			 uint32_t *out)
 {
-	uint8_t key[IDENTITY_KEY_BYTES];
+	struct record_key key = key_of_identity(txn->meta.seed, d, 0);
+	const size_t len = key.len;
 	struct digests other = { 0 };
 	struct record_scan s;
 	uint32_t content;
-	int found;
+	int found, err = 0;
 
-	identity_key_store(txn->meta.seed, d, 0, key);
-	found = record_scan_open(txn, DB_IDENTITIES, key, IDENTITY_HASH_BYTES,
-				 &s);
+	key.len = IDENTITY_HASH_BYTES;
+	found = record_scan_open(txn, DB_IDENTITIES, key, &s);
 	if (found)
 		return found;
 	while ((found = record_scan_next(&s)) == 1) {
-		MDB_val id = { CONTENT_KEY_BYTES,
-			       (char *)s.key.mv_data + IDENTITY_HASH_BYTES };
-		int err = s.key.mv_size == sizeof(key) ?
-				  content_id_decode(&id, &content) :
-				  -EUCLEAN;
-
-		if (!err)
-			err = content_load(txn, content, &other);
-		if (err) {
-			found = err == -ENOENT ? -EUCLEAN : err;
+		if (s.key.mv_size != len) {
+			err = -EUCLEAN;
 			break;
 		}
-		if (other.size == d->size &&
-		    !memcmp(other.xxh128, d->xxh128, sizeof(d->xxh128)))
+		content = load_be32((uint8_t *)s.key.mv_data +
+				    IDENTITY_HASH_BYTES);
+		err = content_load(txn, content, &other);
+		if (err || (other.size == d->size &&
+			    !memcmp(other.xxh128, d->xxh128, 16)))
 			break;
 	}
 	record_scan_close(&s);
+	if (err)
+		return err == -ENOENT ? -EUCLEAN : err;
 	if (found == 1)
 		*out = content;
 	return found == 1 ? 0 : found ? found : -ENOENT;
@@ -142,17 +139,13 @@ static int content_insert(struct catalog_txn *txn, uint32_t content,
 			  const struct digests *d)
 {
 	const struct digest_value sif = digest_value_of(d, DIGEST_SIF);
-	uint8_t identity[IDENTITY_KEY_BYTES];
 	uint8_t record[CONTENT_BYTES];
-	uint8_t id[CONTENT_KEY_BYTES];
 	struct buf list = { 0 };
 	int err = list_make(d, &list);
 
-	store_be32(id, content);
 	content_store(d, record);
-	identity_key_store(txn->meta.seed, d, content, identity);
 	if (!err)
-		err = txn_append(txn, DB_CONTENTS, id, sizeof(id), record,
+		err = txn_append(txn, DB_CONTENTS, key_of_id(content), record,
 				 sizeof(record));
 	if (!err && digest_is_apart(d, DIGEST_SIF))
 		err = blob_append(txn, DB_SKETCHES, content, sif.bytes,
@@ -161,8 +154,9 @@ static int content_insert(struct catalog_txn *txn, uint32_t content,
 		err = blob_append(txn, DB_DIGESTS, content, list.data,
 				  list.len);
 	if (!err)
-		err = txn_put(txn, DB_IDENTITIES, identity, sizeof(identity),
-			      "", 0);
+		err = txn_put(txn, DB_IDENTITIES,
+			      key_of_identity(txn->meta.seed, d, content), "",
+			      0);
 	buf_release(&list);
 	return err;
 }
@@ -198,31 +192,26 @@ int content_intern(struct catalog_txn *txn, const struct digests *d,
 int content_load(struct catalog_txn *txn, uint32_t content, struct digests *out)
 {
 	MDB_val value;
-	int err = txn_get_content(txn, DB_CONTENTS, content, &value);
+	int err = txn_get(txn, DB_CONTENTS, key_of_id(content), &value);
 
 	return err ? err : content_decode(&value, out);
 }
 
 static int content_delete(struct catalog_txn *txn, uint32_t content)
 {
-	uint8_t identity[IDENTITY_KEY_BYTES];
-	uint8_t id[CONTENT_KEY_BYTES];
 	struct digests d;
-	int err;
+	int err = content_load(txn, content, &d);
 
-	err = content_load(txn, content, &d);
 	if (err)
 		return err;
-	store_be32(id, content);
-	identity_key_store(txn->meta.seed, &d, content, identity);
-	err = txn_delete(txn, DB_CONTENTS, id, sizeof(id));
+	err = txn_delete(txn, DB_CONTENTS, key_of_id(content));
 	if (!err && digest_is_apart(&d, DIGEST_SIF))
 		err = blob_delete(txn, DB_SKETCHES, content);
 	if (!err && set_listed(&d))
 		err = blob_delete(txn, DB_DIGESTS, content);
 	if (!err)
-		err = txn_delete(txn, DB_IDENTITIES, identity,
-				 sizeof(identity));
+		err = txn_delete(txn, DB_IDENTITIES,
+				 key_of_identity(txn->meta.seed, &d, content));
 	if (!err && !id_list_remove(&txn->added, content))
 		err = id_list_append(&txn->removed, content);
 	if (!err)
@@ -233,27 +222,14 @@ static int content_delete(struct catalog_txn *txn, uint32_t content)
 	return err;
 }
 
-int content_copy_add(struct catalog_txn *txn, uint32_t content,
-		     const struct file_key *key)
-{
-	uint8_t copy[COPY_KEY_BYTES_MAX];
-
-	return txn_put(txn, DB_COPIES, copy, copy_key_store(content, key, copy),
-		       "", 0);
-}
-
 int content_copy_drop(struct catalog_txn *txn, uint32_t content,
 		      const struct file_key *key)
 {
-	uint8_t copy[COPY_KEY_BYTES_MAX];
 	MDB_val k, v;
-	int err;
+	int err = txn_delete(txn, DB_COPIES, key_of_copy(content, key));
 
-	err = txn_delete(txn, DB_COPIES, copy,
-			 copy_key_store(content, key, copy));
 	if (!err)
-		err = txn_first(txn, DB_COPIES, copy, CONTENT_KEY_BYTES, &k,
-				&v);
+		err = txn_first(txn, DB_COPIES, key_of_id(content), &k, &v);
 	else if (err == -ENOENT)
 		return -EUCLEAN;
 	if (err != -ENOENT)
@@ -336,7 +312,7 @@ int catalog_sketch_get(struct catalog_txn *txn, uint32_t id, struct sketch *out)
 
 int catalog_sketches_begin(struct catalog_txn *txn, struct catalog_walk **out)
 {
-	return walk_begin(txn, DB_SKETCHES, "", 0, out);
+	return walk_begin(txn, DB_SKETCHES, ANY_KEY, out);
 }
 
 int catalog_sketches_next(struct catalog_walk *w, uint32_t *id_out,
@@ -354,7 +330,7 @@ int catalog_sketches_next(struct catalog_walk *w, uint32_t *id_out,
 
 int catalog_contents_begin(struct catalog_txn *txn, struct catalog_walk **out)
 {
-	return walk_begin(txn, DB_CONTENTS, "", 0, out);
+	return walk_begin(txn, DB_CONTENTS, ANY_KEY, out);
 }
 
 int catalog_contents_next(struct catalog_walk *w, uint32_t *content_out,
@@ -376,11 +352,8 @@ int catalog_contents_next(struct catalog_walk *w, uint32_t *content_out,
 int catalog_copies_begin(struct catalog_txn *txn, uint32_t content,
 			 struct catalog_walk **out)
 {
-	uint8_t id[CONTENT_KEY_BYTES];
-	int err;
+	int err = walk_begin(txn, DB_COPIES, key_of_id(content), out);
 
-	store_be32(id, content);
-	err = walk_begin(txn, DB_COPIES, id, sizeof(id), out);
 	if (!err)
 		(*out)->scan.open_end = true;
 	return err;
@@ -400,17 +373,14 @@ int catalog_copies_next(struct catalog_walk *w, uint32_t *content_out,
 int catalog_copy_after(struct catalog_txn *txn, uint32_t content,
 		       const struct file_key *after, struct file_key *out)
 {
-	uint8_t k[CONTENT_KEY_BYTES + FILE_KEY_BYTES_MAX];
-	size_t len = CONTENT_KEY_BYTES;
 	struct file_key key;
 	uint32_t found;
-	MDB_val at;
-	int err;
+	MDB_val at, value;
+	int err = txn_after(txn, DB_COPIES,
+			    after ? key_of_copy(content, after) :
+				    key_of_id(content),
+			    &at, &value);
 
-	store_be32(k, content);
-	if (after)
-		len = copy_key_store(content, after, k);
-	err = txn_after(txn, DB_COPIES, k, len, &at);
 	if (!err)
 		err = copy_key_decode(&at, &found, &key);
 	if (!err && found != content)

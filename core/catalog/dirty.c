@@ -44,7 +44,7 @@ static int new_incarnation(uint64_t *out)
 int dirty_get_mark(struct catalog_txn *txn, struct dirty_mark *out)
 {
 	MDB_val value;
-	int err = txn_get(txn, DB_META, SHARE_KEY, strlen(SHARE_KEY), &value);
+	int err = txn_get(txn, DB_META, SHARE_KEY, &value);
 
 	if (err == -ENOENT) {
 		*out = (struct dirty_mark){ 0 };
@@ -73,8 +73,7 @@ static int begin_change(struct catalog_txn *txn)
 	mark.change++;
 	store_le64(bytes, mark.incarnation);
 	store_le64(bytes + 8, mark.change);
-	err = txn_put(txn, DB_META, SHARE_KEY, strlen(SHARE_KEY), bytes,
-		      sizeof(bytes));
+	err = txn_put(txn, DB_META, SHARE_KEY, bytes, sizeof(bytes));
 	if (err)
 		return err;
 	txn->change = mark.change;
@@ -84,7 +83,7 @@ static int begin_change(struct catalog_txn *txn)
 
 int dirty_add(struct catalog_txn *txn, const struct file_key *key)
 {
-	uint8_t k[FILE_KEY_BYTES_MAX], change[CHANGE_BYTES];
+	uint8_t change[CHANGE_BYTES];
 	int err = 0;
 
 	if (!txn->shared)
@@ -94,51 +93,47 @@ int dirty_add(struct catalog_txn *txn, const struct file_key *key)
 	if (err)
 		return err;
 	store_le64(change, txn->change);
-	return txn_put(txn, DB_DIRTY, k, file_key_store(key, k), change,
-		       sizeof(change));
+	return txn_put(txn, DB_DIRTY, key_of_file(key), change, sizeof(change));
 }
 
 /* ---- reading ---- */
 
-static int decode_entry(const struct record_scan *s, struct file_key *key_out,
-			uint64_t *change_out)
+static int decode_entry(const MDB_val *key, const MDB_val *value,
+			struct file_key *key_out, uint64_t *change_out)
 {
-	int err = file_key_decode(&s->key, key_out);
+	int err = file_key_decode(key, key_out);
 
-	if (!err && s->value.mv_size != CHANGE_BYTES)
+	if (!err && value->mv_size != CHANGE_BYTES)
 		err = -EUCLEAN;
 	if (!err)
-		*change_out = load_le64(s->value.mv_data);
+		*change_out = load_le64(value->mv_data);
 	return err;
 }
 
-int dirty_each(struct catalog_txn *txn, uint64_t change,
-	       const struct file_key *from,
-	       int (*each)(void *arg, const struct file_key *key), void *arg)
+int dirty_begin(struct catalog_txn *txn, const struct file_key *from,
+		struct catalog_walk **out)
 {
-	uint8_t first[FILE_KEY_BYTES_MAX];
-	size_t first_len = 0;
-	struct record_scan s;
-	struct file_key key;
-	uint64_t of_entry;
-	int result;
+	int err = walk_begin(txn, DB_DIRTY, from ? key_of_file(from) : ANY_KEY,
+			     out);
 
-	if (from)
-		first_len = file_key_store(from, first);
-	result = record_scan_open(txn, DB_DIRTY, first, first_len, &s);
-	if (result)
-		return result;
-	s.open_end = true;
-	while ((result = record_scan_next(&s)) == 1) {
-		result = decode_entry(&s, &key, &of_entry);
-		if (!result && of_entry > change &&
-		    !(from && file_key_equal(&key, from)))
-			result = each(arg, &key);
-		if (result)
-			break;
+	if (!err)
+		(*out)->scan.open_end = true;
+	return err;
+}
+
+int dirty_next(struct catalog_walk *w, uint64_t change,
+	       struct file_key *key_out)
+{
+	uint64_t of_entry = 0;
+	int err = 0, found = 1;
+
+	while (!err && found == 1 && of_entry <= change) {
+		found = record_scan_next(&w->scan);
+		if (found == 1)
+			err = decode_entry(&w->scan.key, &w->scan.value,
+					   key_out, &of_entry);
 	}
-	record_scan_close(&s);
-	return result;
+	return err ? err : found;
 }
 
 /* ---- removing ---- */
@@ -172,52 +167,34 @@ static uint64_t get_acknowledged(const struct catalog_txn *txn)
 	return load_le64(bytes + 8);
 }
 
-struct trim_batch {
-	struct file_key keys[TRIM_MAX];
-	size_t count;
-};
-
-static int collect_old(struct catalog_txn *txn, uint64_t change,
-		       struct trim_batch *b)
-{
-	struct record_scan s;
-	struct file_key key;
-	uint64_t of_entry;
-	int result = record_scan_open(txn, DB_DIRTY, NULL, 0, &s);
-
-	if (result)
-		return result;
-	while (b->count < TRIM_MAX && (result = record_scan_next(&s)) == 1) {
-		result = decode_entry(&s, &key, &of_entry);
-		if (result)
-			break;
-		if (of_entry <= change)
-			b->keys[b->count++] = key;
-	}
-	record_scan_close(&s);
-	return result < 0 ? result : 0;
-}
-
 int dirty_trim(struct catalog_txn *txn)
 {
+	struct record_key at = ANY_KEY;
 	struct catalog *c = txn->catalog;
-	uint8_t k[FILE_KEY_BYTES_MAX];
-	struct trim_batch b;
-	uint64_t change;
-	size_t i;
-	int err;
+	uint64_t change, of_entry;
+	struct file_key file;
+	unsigned removed = 0;
+	MDB_val key, value;
+	int err = 0;
 
 	if (!txn->shared || !txn->change)
 		return 0;
 	change = get_acknowledged(txn);
 	if (change == c->dirty_trimmed)
 		return 0;
-	b.count = 0;
-	err = collect_old(txn, change, &b);
-	for (i = 0; i < b.count && !err; i++)
-		err = txn_delete(txn, DB_DIRTY, k,
-				 file_key_store(&b.keys[i], k));
-	if (!err && b.count < TRIM_MAX)
+	while (!err && removed < TRIM_MAX) {
+		err = txn_after(txn, DB_DIRTY, at, &key, &value);
+		if (!err)
+			err = decode_entry(&key, &value, &file, &of_entry);
+		if (err)
+			break;
+		at = key_of_file(&file);
+		if (of_entry <= change) {
+			err = txn_delete(txn, DB_DIRTY, at);
+			removed++;
+		}
+	}
+	if (err == -ENOENT)
 		c->dirty_trimmed = change;
-	return err;
+	return err == -ENOENT ? 0 : err;
 }

@@ -38,12 +38,12 @@ int dirty_register(const struct catalog *c);
 /* The last change that the transaction sees. */
 int dirty_get_mark(struct catalog_txn *txn, struct dirty_mark *out);
 
-/* Calls each() for the files and directories with a change after that number,
- * in order of their keys, from the one after *from on (NULL: all), until each()
- * does not return 0, and returns that. */
-int dirty_each(struct catalog_txn *txn, uint64_t change,
-	       const struct file_key *from,
-	       int (*each)(void *arg, const struct file_key *key), void *arg);
+/* A walk over the files and directories in order of their keys, from that one on
+ * (NULL: all).  dirty_next() gives those with a change after that number. */
+int dirty_begin(struct catalog_txn *txn, const struct file_key *from,
+		struct catalog_walk **out);
+int dirty_next(struct catalog_walk *w, uint64_t change,
+	       struct file_key *key_out);
 
 /* Entries up to that mark are no longer needed. */
 int dirty_acknowledge(const struct catalog *c, const struct dirty_mark *mark);

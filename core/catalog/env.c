@@ -69,14 +69,14 @@ static int source_put(struct catalog_txn *txn, bool *writes)
 	const char *source = txn->catalog->source;
 	const size_t len = strlen(source);
 	MDB_val old;
-	int err = txn_get(txn, DB_META, SOURCE_KEY, strlen(SOURCE_KEY), &old);
+	int err = txn_get(txn, DB_META, SOURCE_KEY, &old);
 
 	if (!err && old.mv_size == len && !memcmp(old.mv_data, source, len))
 		return 0;
 	*writes = true;
-	return err && err != -ENOENT ? err :
-				       txn_put(txn, DB_META, SOURCE_KEY,
-					       strlen(SOURCE_KEY), source, len);
+	return err && err != -ENOENT ?
+		       err :
+		       txn_put(txn, DB_META, SOURCE_KEY, source, len);
 }
 
 /* Without tables the file is new, or the process that made it was killed before
@@ -241,7 +241,8 @@ static int mapping_find(const void *address, uintptr_t *begin_out,
 /* An address in the map: that of a record. */
 static int get_address(struct catalog_txn *txn, void **out)
 {
-	MDB_val key = { strlen(META_KEY), (void *)(uintptr_t)META_KEY };
+	struct record_key meta = META_KEY;
+	MDB_val key = { meta.len, meta.bytes };
 	struct catalog *c = txn->catalog;
 	MDB_val value = { 0 };
 	int err;

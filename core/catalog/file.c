@@ -9,11 +9,9 @@
 int catalog_file_get(struct catalog_txn *txn, const struct file_key *key,
 		     struct file_record *out)
 {
-	uint8_t k[FILE_KEY_BYTES_MAX];
 	MDB_val value;
-	int err;
+	int err = txn_get(txn, DB_FILES, key_of_file(key), &value);
 
-	err = txn_get(txn, DB_FILES, k, file_key_store(key, k), &value);
 	return err ? err : file_record_decode(&value, out);
 }
 
@@ -21,14 +19,12 @@ int catalog_file_is_recorded(struct catalog_txn *txn, uint32_t device,
 			     uint64_t inode,
 			     const struct file_identity *identity)
 {
-	uint8_t prefix[FILE_KEY_BYTES_MAX];
 	struct file_record r;
 	bool recorded = false;
 	struct record_scan s;
-	int err;
+	int err = record_scan_open(txn, DB_FILES, key_of_number(device, inode),
+				   &s);
 
-	err = record_scan_open(txn, DB_FILES, prefix,
-			       file_number_store(device, inode, prefix), &s);
 	if (err)
 		return err;
 	while (!recorded && (err = record_scan_next(&s)) == 1) {
@@ -79,26 +75,24 @@ static void count_record(struct catalog_txn *txn, const struct file_record *r,
 static int add_state(struct catalog_txn *txn, const struct file_key *key,
 		     const struct file_record *r)
 {
-	uint8_t k[FILE_KEY_BYTES_MAX];
-
 	if (r->state == FILE_FRESH)
-		return content_copy_add(txn, r->content, key);
+		return txn_put(txn, DB_COPIES, key_of_copy(r->content, key), "",
+			       0);
 	if (r->state != FILE_PENDING)
 		return 0;
-	return txn_put(txn, DB_PENDING, k, file_key_store(key, k), "", 0);
+	return txn_put(txn, DB_PENDING, key_of_file(key), "", 0);
 }
 
 static int remove_state(struct catalog_txn *txn, const struct file_key *key,
 			const struct file_record *r)
 {
-	uint8_t k[FILE_KEY_BYTES_MAX];
 	int err;
 
 	if (r->state == FILE_FRESH)
 		return content_copy_drop(txn, r->content, key);
 	if (r->state != FILE_PENDING)
 		return 0;
-	err = txn_delete(txn, DB_PENDING, k, file_key_store(key, k));
+	err = txn_delete(txn, DB_PENDING, key_of_file(key));
 	return err == -ENOENT ? -EUCLEAN : err;
 }
 
@@ -118,13 +112,11 @@ static bool record_equal(const struct file_record *a,
 static int record_put(struct catalog_txn *txn, const struct file_key *key,
 		      const struct file_record *r)
 {
-	uint8_t k[FILE_KEY_BYTES_MAX];
 	uint8_t bytes[FILE_RECORD_BYTES];
 	int err;
 
 	file_record_store(r, bytes);
-	err = txn_put(txn, DB_FILES, k, file_key_store(key, k), bytes,
-		      sizeof(bytes));
+	err = txn_put(txn, DB_FILES, key_of_file(key), bytes, sizeof(bytes));
 	return err ? err : dirty_add(txn, key);
 }
 
@@ -194,7 +186,6 @@ static int record_replace(struct catalog_txn *txn, const struct file_key *key,
 /* Removes the record with its copy or pending mark, but not its names. */
 static int file_discard(struct catalog_txn *txn, const struct file_key *key)
 {
-	uint8_t k[FILE_KEY_BYTES_MAX];
 	struct file_record r;
 	int err;
 
@@ -203,7 +194,7 @@ static int file_discard(struct catalog_txn *txn, const struct file_key *key)
 		return err == -ENOENT ? 0 : err;
 	err = remove_state(txn, key, &r);
 	if (!err)
-		err = txn_delete(txn, DB_FILES, k, file_key_store(key, k));
+		err = txn_delete(txn, DB_FILES, key_of_file(key));
 	if (!err)
 		err = change_forget(txn, key);
 	if (!err)
@@ -302,16 +293,13 @@ int catalog_directory_set(struct catalog_txn *txn, const struct file_key *key)
 int catalog_pending_next(struct catalog_txn *txn, const struct file_key *after,
 			 struct file_key *key_out, struct file_record *out)
 {
-	uint8_t k[FILE_KEY_BYTES_MAX] = { 0 }; /* sorts before all keys */
-	size_t len = 1;
 	struct file_record r;
 	struct file_key key;
-	MDB_val found;
-	int err;
+	MDB_val found, value;
+	int err =
+		txn_after(txn, DB_PENDING, after ? key_of_file(after) : ANY_KEY,
+			  &found, &value);
 
-	if (after)
-		len = file_key_store(after, k);
-	err = txn_after(txn, DB_PENDING, k, len, &found);
 	if (err)
 		return err;
 	err = file_key_decode(&found, &key);

@@ -121,8 +121,8 @@ static int inspect_record(struct inspector *in, enum catalog_db db, MDB_dbi to,
 		return -ECANCELED;
 	if (!record_is_whole(db, &key, value))
 		return -EUCLEAN;
-	if (db == DB_META && key.mv_size == strlen(META_KEY) &&
-	    !memcmp(key.mv_data, META_KEY, key.mv_size))
+	if (db == DB_META && key.mv_size == META_KEY.len &&
+	    !memcmp(key.mv_data, META_KEY.bytes, key.mv_size))
 		err = meta_decode(&value, &m);
 	if (err || !in->to)
 		return err;

@@ -9,19 +9,13 @@
 static int link_put(struct catalog_txn *txn, const struct file_key *parent,
 		    struct catalog_name name, const struct file_key *key)
 {
-	uint8_t name_key[NAME_KEY_BYTES_MAX];
-	uint8_t link_key[LINK_KEY_BYTES_MAX];
-	uint8_t target[FILE_KEY_BYTES_MAX];
-	size_t len;
-	int err;
+	struct record_key target = key_of_file(key);
+	int err = txn_put(txn, DB_NAMES, key_of_name(parent, name),
+			  target.bytes, target.len);
 
-	len = name_key_store(parent, name, name_key);
-	err = txn_put(txn, DB_NAMES, name_key, len, target,
-		      file_key_store(key, target));
-	if (err)
-		return err;
-	len = link_key_store(key, parent, name, link_key);
-	err = txn_put(txn, DB_LINKS, link_key, len, "", 0);
+	if (!err)
+		err = txn_put(txn, DB_LINKS, key_of_link(key, parent, name), "",
+			      0);
 	if (!err)
 		err = change_name_taken(txn, parent, name, key);
 	return err ? err : dirty_add(txn, key);
@@ -30,17 +24,12 @@ static int link_put(struct catalog_txn *txn, const struct file_key *parent,
 int link_delete(struct catalog_txn *txn, const struct file_key *parent,
 		struct catalog_name name, const struct file_key *key)
 {
-	uint8_t name_key[NAME_KEY_BYTES_MAX];
-	uint8_t link_key[LINK_KEY_BYTES_MAX];
-	size_t name_len = name_key_store(parent, name, name_key);
-	size_t link_len = link_key_store(key, parent, name, link_key);
-	int err;
+	int err = change_name_lost(txn, parent, name, key);
 
-	err = change_name_lost(txn, parent, name, key);
 	if (!err)
-		err = txn_delete(txn, DB_NAMES, name_key, name_len);
+		err = txn_delete(txn, DB_NAMES, key_of_name(parent, name));
 	if (!err)
-		err = txn_delete(txn, DB_LINKS, link_key, link_len);
+		err = txn_delete(txn, DB_LINKS, key_of_link(key, parent, name));
 	if (!err)
 		err = dirty_add(txn, key);
 	return err == -ENOENT ? -EUCLEAN : err;
@@ -132,15 +121,12 @@ int link_delete_others(struct catalog_txn *txn, const struct file_key *key,
 int catalog_name_get(struct catalog_txn *txn, const struct file_key *parent,
 		     struct catalog_name name, struct file_key *out)
 {
-	uint8_t key[NAME_KEY_BYTES_MAX];
 	MDB_val value;
-	size_t len;
 	int err;
 
 	if (!name_is_valid(name))
 		return -EINVAL;
-	len = name_key_store(parent, name, key);
-	err = txn_get(txn, DB_NAMES, key, len, &value);
+	err = txn_get(txn, DB_NAMES, key_of_name(parent, name), &value);
 	return err ? err : file_key_decode(&value, out);
 }
 
@@ -296,10 +282,7 @@ int catalog_entries_begin(struct catalog_txn *txn,
 			  const struct file_key *directory,
 			  struct catalog_walk **out)
 {
-	uint8_t prefix[FILE_KEY_BYTES_MAX];
-
-	return walk_begin(txn, DB_NAMES, prefix,
-			  file_key_store(directory, prefix), out);
+	return walk_begin(txn, DB_NAMES, key_of_file(directory), out);
 }
 
 int catalog_entries_next(struct catalog_walk *w, struct catalog_name *name_out,
@@ -319,10 +302,7 @@ int catalog_entries_next(struct catalog_walk *w, struct catalog_name *name_out,
 int catalog_links_begin(struct catalog_txn *txn, const struct file_key *key,
 			struct catalog_walk **out)
 {
-	uint8_t prefix[FILE_KEY_BYTES_MAX];
-
-	return walk_begin(txn, DB_LINKS, prefix, file_key_store(key, prefix),
-			  out);
+	return walk_begin(txn, DB_LINKS, key_of_file(key), out);
 }
 
 int catalog_links_next(struct catalog_walk *w, struct file_key *parent_out,

@@ -19,29 +19,97 @@ static unsigned bytes_of(uint64_t number)
 
 /* The device comes first, so that the pending files of a filesystem are hashed
  * in the order of their inodes. */
-size_t file_number_store(uint32_t device, uint64_t inode, uint8_t *bytes)
+struct record_key key_of_number(uint32_t device, uint64_t inode)
 {
-	unsigned count = bytes_of(inode), i;
-	uint8_t *at = bytes;
+	unsigned count = bytes_of(inode);
+	struct record_key k;
 
+	k.len = 0;
 	if (device) {
-		*at++ = OTHER_DEVICE;
-		store_be32(at, device);
-		at += 4;
+		k.bytes[0] = OTHER_DEVICE;
+		store_be32(k.bytes + 1, device);
+		k.len = 5;
 	}
-	*at++ = (uint8_t)count;
-	for (i = count; i-- > 0;)
-		*at++ = (uint8_t)(inode >> 8 * i);
-	return (size_t)(at - bytes);
+	k.bytes[k.len++] = (uint8_t)count;
+	while (count-- > 0)
+		k.bytes[k.len++] = (uint8_t)(inode >> 8 * count);
+	return k;
 }
 
-size_t file_key_store(const struct file_key *key, uint8_t *bytes)
+static void key_append(struct record_key *k, const void *bytes, size_t len)
 {
-	size_t len = file_number_store(key->device, key->inode, bytes);
+	memcpy(k->bytes + k->len, bytes, len);
+	k->len += len;
+}
 
-	bytes[len] = (uint8_t)(key->generation >> 8);
-	bytes[len + 1] = (uint8_t)key->generation;
-	return len + 2;
+struct record_key key_of_bytes(const void *bytes, size_t len)
+{
+	struct record_key k;
+
+	k.len = 0;
+	key_append(&k, bytes, len);
+	return k;
+}
+
+struct record_key key_of_file(const struct file_key *key)
+{
+	struct record_key k = key_of_number(key->device, key->inode);
+
+	k.bytes[k.len++] = (uint8_t)(key->generation >> 8);
+	k.bytes[k.len++] = (uint8_t)key->generation;
+	return k;
+}
+
+struct record_key key_of_id(uint32_t id)
+{
+	struct record_key k;
+
+	k.len = CONTENT_KEY_BYTES;
+	store_be32(k.bytes, id);
+	return k;
+}
+
+/* The seed is a secret: otherwise somebody could make many contents with one
+ * hash, which are all compared when another one comes. */
+struct record_key key_of_identity(uint64_t seed, const struct digests *d,
+				  uint32_t content)
+{
+	uint8_t identity[24];
+	struct record_key k;
+
+	memcpy(identity, d->xxh128, 16);
+	store_be64(identity + 16, d->size);
+	store_be64(k.bytes, XXH3_64bits_withSeed(identity, 24, seed));
+	store_be32(k.bytes + IDENTITY_HASH_BYTES, content);
+	k.len = IDENTITY_HASH_BYTES + CONTENT_KEY_BYTES;
+	return k;
+}
+
+struct record_key key_of_copy(uint32_t content, const struct file_key *key)
+{
+	struct record_key k = key_of_id(content), file = key_of_file(key);
+
+	key_append(&k, file.bytes, file.len);
+	return k;
+}
+
+struct record_key key_of_name(const struct file_key *parent,
+			      struct catalog_name name)
+{
+	struct record_key k = key_of_file(parent);
+
+	key_append(&k, name.bytes, name.len);
+	return k;
+}
+
+struct record_key key_of_link(const struct file_key *key,
+			      const struct file_key *parent,
+			      struct catalog_name name)
+{
+	struct record_key k = key_of_file(key), of = key_of_name(parent, name);
+
+	key_append(&k, of.bytes, of.len);
+	return k;
 }
 
 /* Takes the device off the front; false: it is not valid. */
@@ -209,27 +277,6 @@ int content_id_decode(const MDB_val *bytes, uint32_t *out)
 	return 0;
 }
 
-/* The seed is a secret: otherwise somebody could make many contents with one
- * hash, which are all compared when another one comes. */
-void identity_key_store(uint64_t seed, const struct digests *d,
-			uint32_t content, uint8_t *bytes)
-{
-	uint8_t identity[24];
-
-	memcpy(identity, d->xxh128, 16);
-	store_be64(identity + 16, d->size);
-	store_be64(bytes, XXH3_64bits_withSeed(identity, 24, seed));
-	store_be32(bytes + IDENTITY_HASH_BYTES, content);
-}
-
-size_t copy_key_store(uint32_t content, const struct file_key *key,
-		      uint8_t *bytes)
-{
-	store_be32(bytes, content);
-	return CONTENT_KEY_BYTES +
-	       file_key_store(key, bytes + CONTENT_KEY_BYTES);
-}
-
 int copy_key_decode(const MDB_val *bytes, uint32_t *content_out,
 		    struct file_key *key_out)
 {
@@ -304,23 +351,6 @@ bool name_is_valid(struct catalog_name name)
 	return name.len >= 1 && name.len <= NAME_BYTES_MAX &&
 	       !memchr(name.bytes, '/', name.len) &&
 	       !memchr(name.bytes, '\0', name.len);
-}
-
-size_t name_key_store(const struct file_key *parent, struct catalog_name name,
-		      uint8_t *bytes)
-{
-	size_t len = file_key_store(parent, bytes);
-
-	memcpy(bytes + len, name.bytes, name.len);
-	return len + name.len;
-}
-
-size_t link_key_store(const struct file_key *key, const struct file_key *parent,
-		      struct catalog_name name, uint8_t *bytes)
-{
-	size_t len = file_key_store(key, bytes);
-
-	return len + name_key_store(parent, name, bytes + len);
 }
 
 static int take_name_key(const uint8_t *at, const uint8_t *end,

@@ -18,14 +18,13 @@ enum { TEXT_BYTES = 14 };
 static int text_put(struct catalog_txn *txn, uint32_t content,
 		    const struct content_text *text)
 {
-	uint8_t id[CONTENT_KEY_BYTES], value[TEXT_BYTES];
+	uint8_t value[TEXT_BYTES];
 
-	store_be32(id, content);
 	value[0] = (uint8_t)text->state;
 	value[1] = text->why;
 	store_le64(value + 2, (uint64_t)text->date);
 	store_le32(value + 10, text->sketch);
-	return txn_put(txn, DB_TEXTS, id, sizeof(id), value, sizeof(value));
+	return txn_put(txn, DB_TEXTS, key_of_id(content), value, sizeof(value));
 }
 
 static int text_decode(const MDB_val *bytes, struct content_text *out)
@@ -47,7 +46,7 @@ int catalog_text_get(struct catalog_txn *txn, uint32_t content,
 		     struct content_text *out)
 {
 	MDB_val value;
-	int err = txn_get_content(txn, DB_TEXTS, content, &value);
+	int err = txn_get(txn, DB_TEXTS, key_of_id(content), &value);
 
 	return err ? err : text_decode(&value, out);
 }
@@ -65,18 +64,16 @@ static int sketch_insert(struct catalog_txn *txn, uint32_t content,
 			 const void *sketch, size_t len, uint32_t *id_out)
 {
 	struct catalog_meta *m = &txn->meta;
-	uint8_t id[CONTENT_KEY_BYTES], owner[CONTENT_KEY_BYTES];
+	struct record_key owner = key_of_id(content);
 	int err;
 
 	if (m->next_content > UINT32_MAX)
 		return -EOVERFLOW;
 	*id_out = (uint32_t)m->next_content;
-	store_be32(id, *id_out);
-	store_be32(owner, content);
 	err = blob_append(txn, DB_SKETCHES, *id_out, sketch, len);
 	if (!err)
-		err = txn_append(txn, DB_OWNERS, id, sizeof(id), owner,
-				 sizeof(owner));
+		err = txn_append(txn, DB_OWNERS, key_of_id(*id_out),
+				 owner.bytes, owner.len);
 	if (!err)
 		err = id_list_append(&txn->added, *id_out);
 	m->next_content++;
@@ -105,19 +102,16 @@ int catalog_text_set(struct catalog_txn *txn, uint32_t content,
 
 int text_forget(struct catalog_txn *txn, uint32_t content)
 {
-	uint8_t id[CONTENT_KEY_BYTES];
 	struct content_text text;
 	int err = catalog_text_get(txn, content, &text);
 
 	if (err)
 		return err == -ENOENT ? 0 : err;
-	store_be32(id, content);
-	err = txn_delete(txn, DB_TEXTS, id, sizeof(id));
+	err = txn_delete(txn, DB_TEXTS, key_of_id(content));
 	txn->meta.counts.pending_texts -= text.state == TEXT_PENDING;
 	if (err || !text.sketch)
 		return err;
-	store_be32(id, text.sketch);
-	err = txn_delete(txn, DB_OWNERS, id, sizeof(id));
+	err = txn_delete(txn, DB_OWNERS, key_of_id(text.sketch));
 	if (!err)
 		err = blob_delete(txn, DB_SKETCHES, text.sketch);
 	txn->meta.counts.texts--;
@@ -150,7 +144,7 @@ int catalog_text_owner(struct catalog_txn *txn, uint32_t sketch,
 
 	/* Most trees have none. */
 	if (txn->meta.counts.texts)
-		err = txn_get_content(txn, DB_OWNERS, sketch, &value);
+		err = txn_get(txn, DB_OWNERS, key_of_id(sketch), &value);
 	return err ? err : content_id_decode(&value, content_out);
 }
 
@@ -165,20 +159,18 @@ int catalog_text_pending(struct catalog_txn *txn, uint32_t after, bool again,
 			 uint32_t *out)
 {
 	struct content_text text = { .state = TEXT_NONE };
-	uint8_t id[CONTENT_KEY_BYTES];
-	MDB_val key;
+	MDB_val key, value;
 	int err = txn->meta.counts.pending_texts || again ? 0 : -ENOENT;
 
 	*out = after;
 	while (!err && text.state != TEXT_PENDING &&
 	       !(again && text.state == TEXT_FAILED &&
 		 text.why == TEXT_UNREADABLE)) {
-		store_be32(id, *out);
-		err = txn_after(txn, DB_TEXTS, id, sizeof(id), &key);
+		err = txn_after(txn, DB_TEXTS, key_of_id(*out), &key, &value);
 		if (!err)
 			err = content_id_decode(&key, out);
 		if (!err)
-			err = catalog_text_get(txn, *out, &text);
+			err = text_decode(&value, &text);
 	}
 	return err;
 }

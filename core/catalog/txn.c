@@ -104,7 +104,7 @@ void map_gate_open(struct map_gate *g)
 int meta_get(struct catalog_txn *txn, struct catalog_meta *out)
 {
 	MDB_val value;
-	int err = txn_get(txn, DB_META, META_KEY, strlen(META_KEY), &value);
+	int err = txn_get(txn, DB_META, META_KEY, &value);
 
 	if (err)
 		return err == -ENOENT ? -EUCLEAN : err;
@@ -116,8 +116,7 @@ int meta_put(struct catalog_txn *txn, const struct catalog_meta *m)
 	uint8_t bytes[META_BYTES];
 
 	meta_store(m, bytes);
-	return txn_put(txn, DB_META, META_KEY, strlen(META_KEY), bytes,
-		       sizeof(bytes));
+	return txn_put(txn, DB_META, META_KEY, bytes, sizeof(bytes));
 }
 
 /* 0, or why the transaction cannot go on. */
@@ -307,7 +306,7 @@ int catalog_source(struct catalog_txn *txn, struct buf *out)
 	MDB_val value;
 	int err;
 
-	err = txn_get(txn, DB_META, SOURCE_KEY, strlen(SOURCE_KEY), &value);
+	err = txn_get(txn, DB_META, SOURCE_KEY, &value);
 	if (err)
 		return err == -ENOENT ? -EUCLEAN : err;
 	return buf_append(out, value.mv_data, value.mv_size);
@@ -315,12 +314,9 @@ int catalog_source(struct catalog_txn *txn, struct buf *out)
 
 /* ---- records ---- */
 
-static MDB_val mdb_value(const void *data, size_t len)
+static MDB_val mdb_key(struct record_key *key)
 {
-	/* LMDB does not write to what it is given. */
-	MDB_val v = { .mv_size = len, .mv_data = (void *)(uintptr_t)data };
-
-	return v;
+	return (MDB_val){ key->len, key->bytes };
 }
 
 static int copy_bytes(char *to, const MDB_val *key, const MDB_val *value)
@@ -351,11 +347,11 @@ static int take_record(struct catalog *c, enum catalog_db db, struct buf *b,
 	return 0;
 }
 
-int txn_get(struct catalog_txn *txn, enum catalog_db db, const void *key,
-	    size_t key_len, MDB_val *value_out)
+int txn_get(struct catalog_txn *txn, enum catalog_db db, struct record_key key,
+	    MDB_val *value_out)
 {
 	struct catalog *c = txn->catalog;
-	MDB_val k = mdb_value(key, key_len);
+	MDB_val k = mdb_key(&key);
 	MDB_val v = { 0 };
 	int err = txn_state(txn);
 
@@ -367,25 +363,6 @@ int txn_get(struct catalog_txn *txn, enum catalog_db db, const void *key,
 	if (!err)
 		*value_out = v;
 	return err;
-}
-
-int txn_get_content(struct catalog_txn *txn, enum catalog_db db,
-		    uint32_t content, MDB_val *value_out)
-{
-	uint8_t id[CONTENT_KEY_BYTES];
-
-	store_be32(id, content);
-	return txn_get(txn, db, id, sizeof(id), value_out);
-}
-
-bool txn_has(struct catalog_txn *txn, enum catalog_db db, const void *key,
-	     size_t key_len, int *err)
-{
-	MDB_val v;
-	int result = txn_get(txn, db, key, key_len, &v);
-
-	*err = result == -ENOENT ? 0 : result;
-	return result == 0;
 }
 
 static int put_with_sum(MDB_txn *mdb, MDB_dbi dbi, MDB_val k, MDB_val v,
@@ -404,11 +381,15 @@ static int put_with_sum(MDB_txn *mdb, MDB_dbi dbi, MDB_val k, MDB_val v,
 	return 0;
 }
 
-static int put_record(struct catalog_txn *txn, enum catalog_db db, MDB_val k,
-		      MDB_val v, unsigned flags)
+static int put_record(struct catalog_txn *txn, enum catalog_db db,
+		      struct record_key *key, const void *value, size_t len,
+		      unsigned flags)
 {
 	struct catalog *c = txn->catalog;
 	MDB_dbi dbi = c->dbs[db];
+	MDB_val k = mdb_key(key);
+	/* LMDB does not write to what it is given. */
+	MDB_val v = { len, (void *)(uintptr_t)value };
 	int err = txn_state(txn);
 
 	if (err)
@@ -421,25 +402,23 @@ static int put_record(struct catalog_txn *txn, enum catalog_db db, MDB_val k,
 	return err;
 }
 
-int txn_put(struct catalog_txn *txn, enum catalog_db db, const void *key,
-	    size_t key_len, const void *value, size_t value_len)
+int txn_put(struct catalog_txn *txn, enum catalog_db db, struct record_key key,
+	    const void *value, size_t len)
 {
-	return put_record(txn, db, mdb_value(key, key_len),
-			  mdb_value(value, value_len), 0);
+	return put_record(txn, db, &key, value, len, 0);
 }
 
-int txn_append(struct catalog_txn *txn, enum catalog_db db, const void *key,
-	       size_t key_len, const void *value, size_t value_len)
+int txn_append(struct catalog_txn *txn, enum catalog_db db,
+	       struct record_key key, const void *value, size_t len)
 {
-	return put_record(txn, db, mdb_value(key, key_len),
-			  mdb_value(value, value_len), MDB_APPEND);
+	return put_record(txn, db, &key, value, len, MDB_APPEND);
 }
 
-int txn_delete(struct catalog_txn *txn, enum catalog_db db, const void *key,
-	       size_t key_len)
+int txn_delete(struct catalog_txn *txn, enum catalog_db db,
+	       struct record_key key)
 {
 	struct catalog *c = txn->catalog;
-	MDB_val k = mdb_value(key, key_len);
+	MDB_val k = mdb_key(&key);
 	int err = txn_state(txn);
 
 	if (!err)
@@ -451,21 +430,16 @@ int txn_delete(struct catalog_txn *txn, enum catalog_db db, const void *key,
 /* ---- scans ---- */
 
 int record_scan_open(struct catalog_txn *txn, enum catalog_db db,
-		     const void *prefix, size_t prefix_len,
-		     struct record_scan *out)
+		     struct record_key prefix, struct record_scan *out)
 {
-	struct record_scan s = {
-		.txn = txn, .db = db, .prefix = prefix, .prefix_len = prefix_len
-	};
 	struct catalog *c = txn->catalog;
 	int err = txn_state(txn);
 
+	*out = (struct record_scan){ .txn = txn, .db = db, .prefix = prefix };
 	if (!err)
 		GUARDED(c, err,
 			catalog_errno(mdb_cursor_open(txn->mdb, c->dbs[db],
-						      &s.cursor)));
-	if (!err)
-		*out = s;
+						      &out->cursor)));
 	return err;
 }
 
@@ -486,28 +460,24 @@ static int scan_step(struct record_scan *s, MDB_cursor_op op)
 	return 1;
 }
 
-static MDB_cursor_op next_op(const struct record_scan *s)
-{
-	if (s->started)
-		return MDB_NEXT;
-	return s->prefix_len > 0 ? MDB_SET_RANGE : MDB_FIRST;
-}
-
 int record_scan_next(struct record_scan *s)
 {
-	MDB_cursor_op op = next_op(s);
+	const struct record_key *prefix = &s->prefix;
+	MDB_cursor_op op = s->started  ? MDB_NEXT :
+			   prefix->len ? MDB_SET_RANGE :
+					 MDB_FIRST;
 	int found;
 
 	if (s->txn->stop && atomic_load(s->txn->stop))
 		return -ECANCELED;
-	if (op == MDB_SET_RANGE)
-		s->key = mdb_value(s->prefix, s->prefix_len);
+	if (!s->started)
+		s->key = mdb_key(&s->prefix);
 	s->started = true;
 	found = scan_step(s, op);
-	if (found != 1 || s->prefix_len == 0 || s->open_end)
+	if (found != 1 || s->open_end)
 		return found;
-	return s->key.mv_size >= s->prefix_len &&
-	       memcmp(s->key.mv_data, s->prefix, s->prefix_len) == 0;
+	return s->key.mv_size >= prefix->len &&
+	       memcmp(s->key.mv_data, prefix->bytes, prefix->len) == 0;
 }
 
 /* The cursors of a write transaction are a list, of which some may be on a
@@ -519,17 +489,12 @@ void record_scan_close(struct record_scan *s)
 	buf_release(&s->copy);
 }
 
-int walk_begin(struct catalog_txn *txn, enum catalog_db db, const void *prefix,
-	       size_t prefix_len, struct catalog_walk **out)
+int walk_begin(struct catalog_txn *txn, enum catalog_db db,
+	       struct record_key prefix, struct catalog_walk **out)
 {
 	struct catalog_walk *w = calloc(1, sizeof(*w));
-	int err = -ENOMEM;
+	int err = w ? record_scan_open(txn, db, prefix, &w->scan) : -ENOMEM;
 
-	if (w) {
-		memcpy(w->prefix, prefix, prefix_len);
-		err = record_scan_open(txn, db, w->prefix, prefix_len,
-				       &w->scan);
-	}
 	if (err)
 		free(w);
 	else
@@ -563,31 +528,30 @@ static int keep_found(struct record_scan *s, int found, MDB_val *key_out,
 	return found == 1 ? 0 : found ? found : -ENOENT;
 }
 
-int txn_first(struct catalog_txn *txn, enum catalog_db db, const void *prefix,
-	      size_t prefix_len, MDB_val *key_out, MDB_val *value_out)
+int txn_first(struct catalog_txn *txn, enum catalog_db db,
+	      struct record_key prefix, MDB_val *key_out, MDB_val *value_out)
 {
 	struct record_scan s;
-	int err = record_scan_open(txn, db, prefix, prefix_len, &s);
+	int err = record_scan_open(txn, db, prefix, &s);
 
 	return err ? err :
 		     keep_found(&s, record_scan_next(&s), key_out, value_out);
 }
 
-int txn_after(struct catalog_txn *txn, enum catalog_db db, const void *key,
-	      size_t key_len, MDB_val *key_out)
+int txn_after(struct catalog_txn *txn, enum catalog_db db,
+	      struct record_key key, MDB_val *key_out, MDB_val *value_out)
 {
 	struct record_scan s;
-	MDB_val value;
-	int found = record_scan_open(txn, db, key, key_len, &s);
+	int found = record_scan_open(txn, db, key, &s);
 
 	if (found)
 		return found;
 	s.open_end = true;
 	found = record_scan_next(&s);
-	if (found == 1 && s.key.mv_size == key_len &&
-	    memcmp(s.key.mv_data, key, key_len) == 0)
+	if (found == 1 && s.key.mv_size == key.len &&
+	    memcmp(s.key.mv_data, key.bytes, key.len) == 0)
 		found = record_scan_next(&s);
-	return keep_found(&s, found, key_out, &value);
+	return keep_found(&s, found, key_out, value_out);
 }
 
 /* ---- lists of content ids ---- */

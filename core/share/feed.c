@@ -227,33 +227,44 @@ static int visit_publications(struct session *s)
 	return err;
 }
 
-static int push_some(void *arg, const struct file_key *key)
+/* Some of the files that changed, from the one after the last one on. */
+static int push_changes(struct session *s)
 {
-	struct session *s = arg;
+	const uint64_t done = share_state_identity(s->state)->done.change;
+	const struct file_key last = s->key;
+	const struct file_key *from = s->has_key ? &last : NULL;
+	struct catalog_walk *walk;
+	int err = dirty_begin(s->txn, from, &walk);
 
-	s->key = *key;
-	s->has_key = true;
-	return push(s, key) ? -ENOMEM : s->work_count >= PIECE;
+	if (err)
+		return err;
+	while (!err && s->work_count < PIECE) {
+		struct file_key key;
+
+		err = dirty_next(walk, done, &key);
+		if (err != 1)
+			break;
+		err = from && file_key_equal(&key, from) ? 0 : push(s, &key);
+		s->key = key;
+		s->has_key = true;
+	}
+	catalog_walk_end(walk);
+	if (!err && !s->work_count)
+		s->step = PASS_END;
+	return err;
 }
 
 static int visit_changes(struct session *s)
 {
-	const uint64_t done = share_state_identity(s->state)->done.change;
-	struct file_key from = s->key;
-	int result = 0;
+	int err = s->work_count ? 0 : push_changes(s);
 
-	if (!s->work_count) {
-		result = dirty_each(s->txn, done, s->has_key ? &from : NULL,
-				    push_some, s);
-		if (result == 0 && !s->work_count)
-			s->step = PASS_END;
-	}
-	while (result >= 0 && s->work_count && !batch_is_full(&s->batch)) {
-		from = s->work[--s->work_count];
+	while (!err && s->work_count && !batch_is_full(&s->batch)) {
+		struct file_key key = s->work[--s->work_count];
+
 		s->visited++;
-		result = visit(s, &from);
+		err = visit(s, &key);
 	}
-	return result < 0 ? result : 0;
+	return err;
 }
 
 /* The last batch is sent before the pass has come to its end. */

@@ -164,13 +164,12 @@ static void lengthen_values(const struct sample *s, const uint8_t *key,
 	assert_true(found > 0);
 }
 
-static void assert_length_is_checked(struct sample *s, const uint8_t *key,
-				     size_t len)
+static void assert_length_is_checked(struct sample *s, struct record_key key)
 {
 	uint8_t *bytes = malloc(s->len);
 
 	assert_non_null(bytes);
-	lengthen_values(s, key, len, bytes);
+	lengthen_values(s, key.bytes, key.len, bytes);
 	write_whole(s->path, bytes, s->len);
 	assert_int_equal(try_unsealed(s), -EUCLEAN);
 	free(bytes);
@@ -182,20 +181,14 @@ WITH_SAMPLE(test_values_that_are_not_read_have_their_size)
 	struct catalog_name name = name_of("file number 1 of many");
 	struct file_key file = key_of(1), parent = key_of(100000);
 	struct sample *s = *state;
-	uint8_t key[LINK_KEY_BYTES_MAX];
-	size_t len;
 
-	len = link_key_store(&file, &parent, name, key);
-	assert_length_is_checked(s, key, len);
-	len = name_key_store(&parent, name, key);
-	assert_length_is_checked(s, key, len);
-	len = copy_key_store(1, &file, key); /* the first one */
-	assert_length_is_checked(s, key, len);
+	assert_length_is_checked(s, key_of_link(&file, &parent, name));
+	assert_length_is_checked(s, key_of_name(&parent, name));
+	/* The first one. */
+	assert_length_is_checked(s, key_of_copy(1, &file));
 	file = key_of(7);
-	len = file_key_store(&file, key);
-	assert_length_is_checked(s, key, len);
-	assert_length_is_checked(s, (const uint8_t *)SOURCE_KEY,
-				 strlen(SOURCE_KEY));
+	assert_length_is_checked(s, key_of_file(&file));
+	assert_length_is_checked(s, SOURCE_KEY);
 }
 
 /* The free space of pages is believed by writes alone: each of these bytes

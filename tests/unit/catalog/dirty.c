@@ -19,24 +19,23 @@ struct seen {
 	size_t count;
 };
 
-static int see(void *arg, const struct file_key *key)
-{
-	struct seen *s = arg;
-
-	s->inodes[s->count++] = key->inode;
-	return 0;
-}
-
 static struct dirty_mark look(struct catalog *c, uint64_t after,
 			      struct seen *out)
 {
 	struct dirty_mark mark;
+	struct catalog_walk *walk;
 	struct catalog_txn *txn;
+	struct file_key key;
+	int found;
 
 	*out = (struct seen){ 0 };
 	assert_int_equal(catalog_read(c, &txn), 0);
 	assert_int_equal(dirty_get_mark(txn, &mark), 0);
-	assert_int_equal(dirty_each(txn, after, NULL, see, out), 0);
+	assert_int_equal(dirty_begin(txn, NULL, &walk), 0);
+	while ((found = dirty_next(walk, after, &key)) == 1)
+		out->inodes[out->count++] = key.inode;
+	assert_int_equal(found, 0);
+	catalog_walk_end(walk);
 	catalog_abort(txn);
 	return mark;
 }

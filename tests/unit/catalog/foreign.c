@@ -33,9 +33,8 @@ WITH_SAMPLE(test_another_version_of_kinfs_is_told_apart)
 	txn = begin_write(&s->f);
 	meta_store(&txn->meta, record);
 	record[8]++;
-	assert_int_equal(txn_put(txn, DB_META, META_KEY, strlen(META_KEY),
-				 record, sizeof(record)),
-			 0);
+	assert_int_equal(
+		txn_put(txn, DB_META, META_KEY, record, sizeof(record)), 0);
 	commit(txn);
 	fixture_close(&s->f);
 	assert_int_equal(try_all(s), -EMEDIUMTYPE);

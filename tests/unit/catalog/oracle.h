@@ -10,6 +10,14 @@
 /* Compares all records with each other.  NULL: they agree; or what
  * contradicts.  A file without a name is no contradiction. */
 
+static inline bool oracle_has(struct catalog_txn *txn, enum catalog_db db,
+			      struct record_key key)
+{
+	MDB_val value;
+
+	return !txn_get(txn, db, key, &value);
+}
+
 static inline bool oracle_is_directory(struct catalog_txn *txn,
 				       const struct file_key *key)
 {
@@ -22,11 +30,9 @@ static inline const char *oracle_file(struct catalog_txn *txn,
 				      const struct record_scan *s,
 				      struct catalog_counts *n)
 {
-	uint8_t k[COPY_KEY_BYTES_MAX];
 	struct file_record r;
 	struct file_key key;
 	struct digests d;
-	int err;
 
 	if (file_key_decode(&s->key, &key) || file_record_decode(&s->value, &r))
 		return "a malformed file";
@@ -37,14 +43,13 @@ static inline const char *oracle_file(struct catalog_txn *txn,
 	n->pending_bytes += r.state == FILE_PENDING ? r.identity.size : 0;
 	n->fresh += r.state == FILE_FRESH;
 	if (r.state == FILE_PENDING &&
-	    !txn_has(txn, DB_PENDING, k, file_key_store(&key, k), &err))
+	    !oracle_has(txn, DB_PENDING, key_of_file(&key)))
 		return "a pending file that is not on the list";
 	if (r.state != FILE_FRESH)
 		return NULL;
 	if (content_load(txn, r.content, &d) || d.size != r.identity.size)
 		return "a file without its content";
-	return txn_has(txn, DB_COPIES, k, copy_key_store(r.content, &key, k),
-		       &err) ?
+	return oracle_has(txn, DB_COPIES, key_of_copy(r.content, &key)) ?
 		       NULL :
 		       "a file that is not among the copies";
 }
@@ -53,7 +58,6 @@ static inline const char *oracle_name(struct catalog_txn *txn,
 				      const struct record_scan *s,
 				      const struct file_key *root)
 {
-	uint8_t k[LINK_KEY_BYTES_MAX];
 	struct file_key parent, key;
 	struct catalog_name name;
 	struct file_record r;
@@ -62,8 +66,7 @@ static inline const char *oracle_name(struct catalog_txn *txn,
 	if (name_key_decode(&s->key, &parent, &name) ||
 	    file_key_decode(&s->value, &key))
 		return "a malformed name";
-	if (!txn_has(txn, DB_LINKS, k, link_key_store(&key, &parent, name, k),
-		     &err))
+	if (!oracle_has(txn, DB_LINKS, key_of_link(&key, &parent, name)))
 		return "a name without its link";
 	if (catalog_file_get(txn, &key, &r))
 		return "a name without a record";
@@ -107,8 +110,7 @@ static inline const char *oracle_content(struct catalog_txn *txn,
 	digests_release(&d);
 	if (!found)
 		return "a content that is not found by its identity";
-	return txn_first(txn, DB_COPIES, s->key.mv_data, s->key.mv_size, &k,
-			 &v) ?
+	return txn_first(txn, DB_COPIES, key_of_id(content), &k, &v) ?
 		       "a content of no file" :
 		       NULL;
 }
@@ -157,7 +159,7 @@ static inline const char *oracle_find(struct catalog_txn *txn,
 	int i, found = 0;
 
 	for (i = 0; i < 5 && !wrong; i++) {
-		if (record_scan_open(txn, tables[i], NULL, 0, &s))
+		if (record_scan_open(txn, tables[i], ANY_KEY, &s))
 			return "a table that cannot be read";
 		while (!wrong && (found = record_scan_next(&s)) == 1)
 			wrong = i == 0 ? oracle_file(txn, &s, &n) :

@@ -41,6 +41,12 @@ WITH_CATALOG(test_long_values_come_and_go)
 }
 
 /* Each record, cut or lengthened by a byte. */
+static void store_key(struct record_key key, uint8_t *bytes, size_t *len_out)
+{
+	memcpy(bytes, key.bytes, key.len);
+	*len_out = key.len;
+}
+
 TEST(test_records_of_a_wrong_length_are_unclean)
 {
 	uint8_t bytes[128] = { 0 };
@@ -63,13 +69,13 @@ TEST(test_records_of_a_wrong_length_are_unclean)
 		meta_store(&m, bytes);
 		assert_int_equal(meta_decode(&v, &m),
 				 len == META_BYTES ? 0 : -EUCLEAN);
-		key_len = file_key_store(&file, bytes);
+		store_key(key_of_file(&file), bytes, &key_len);
 		assert_int_equal(file_key_decode(&v, &key),
 				 len == key_len ? 0 : -EUCLEAN);
 		store_be32(bytes, 7);
 		assert_int_equal(content_id_decode(&v, &id),
 				 len == CONTENT_KEY_BYTES ? 0 : -EUCLEAN);
-		key_len = copy_key_store(7, &file, bytes);
+		store_key(key_of_copy(7, &file), bytes, &key_len);
 		assert_int_equal(copy_key_decode(&v, &id, &key),
 				 len == key_len ? 0 : -EUCLEAN);
 	}
@@ -98,43 +104,43 @@ enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
 
 TEST(test_keys_come_back_and_sort_as_their_numbers)
 {
-	uint8_t bytes[2][FILE_KEY_BYTES_MAX];
-	size_t len[2] = { 0 }, i, less;
+	struct record_key k, before = { 0 };
 	struct file_key have;
-	int order;
+	size_t i, less;
 
-	for (i = 0; i < KEYS; i++) {
-		MDB_val v = { .mv_data = bytes[i % 2] };
+	for (i = 0; i < KEYS; i++, before = k) {
+		MDB_val v;
 
-		len[i % 2] = v.mv_size = file_key_store(&keys[i], bytes[i % 2]);
-		assert_true(v.mv_size <= FILE_KEY_BYTES_MAX);
+		k = key_of_file(&keys[i]);
+		v = (MDB_val){ k.len, k.bytes };
+		assert_true(k.len <= FILE_KEY_BYTES_MAX);
 		assert_int_equal(file_key_decode(&v, &have), 0);
 		assert_true(file_key_equal(&have, &keys[i]));
 		if (i == 0)
 			continue;
-		less = len[0] < len[1] ? len[0] : len[1];
-		order = memcmp(bytes[(i - 1) % 2], bytes[i % 2], less);
+		less = k.len < before.len ? k.len : before.len;
 		/* Not 0: neither is the beginning of the other one. */
-		assert_true(order < 0);
+		assert_true(memcmp(before.bytes, k.bytes, less) < 0);
 	}
 }
 
 /* Keys of a device and inode begin alike, and no others do. */
 TEST(test_a_number_is_how_its_keys_begin)
 {
-	uint8_t number[FILE_KEY_BYTES_MAX], key[FILE_KEY_BYTES_MAX];
-	size_t i, j, len;
+	size_t i, j;
 
 	for (i = 0; i < KEYS; i++)
 		for (j = 0; j < KEYS; j++) {
 			bool same = keys[i].device == keys[j].device &&
 				    keys[i].inode == keys[j].inode;
 
-			memset(key, 0xff, sizeof(key));
-			(void)file_key_store(&keys[j], key);
-			len = file_number_store(keys[i].device, keys[i].inode,
-						number);
-			assert_true((memcmp(number, key, len) == 0) == same);
+			struct record_key key = key_of_file(&keys[j]);
+			struct record_key number =
+				key_of_number(keys[i].device, keys[i].inode);
+
+			assert_true((key.len > number.len &&
+				     !memcmp(number.bytes, key.bytes,
+					     number.len)) == same);
 		}
 }
 
@@ -185,7 +191,7 @@ static int spoil_first(struct fixture *f, int db, size_t offset)
 	bytes[offset] ^= 1;
 	value.mv_data = bytes;
 	assert_int_equal(mdb_cursor_put(cursor, &key, &value, MDB_CURRENT), 0);
-	err = txn_first(txn, db, NULL, 0, &key, &value);
+	err = txn_first(txn, db, ANY_KEY, &key, &value);
 	mdb_cursor_close(cursor);
 	catalog_abort(txn);
 	return err;

@@ -70,10 +70,7 @@ WITH_CATALOG(test_only_what_is_wanted_is_read)
 static void put_value(struct catalog_txn *txn, uint32_t content,
 		      enum catalog_db db, const void *bytes, size_t len)
 {
-	uint8_t id[CONTENT_KEY_BYTES];
-
-	store_be32(id, content);
-	assert_int_equal(txn_put(txn, db, id, sizeof(id), bytes, len), 0);
+	assert_int_equal(txn_put(txn, db, key_of_id(content), bytes, len), 0);
 }
 
 /* Digests that are not wanted are not looked at. */
@@ -196,7 +193,9 @@ static void assert_lacks_piece(struct fixture *f, uint8_t number)
 	make_sketch(1000, 1, &sketch);
 	len = sketch_pack(&sketch, packed);
 	assert_int_equal(blob_append(txn, DB_SKETCHES, 1, packed, len), 0);
-	assert_int_equal(txn_delete(txn, DB_SKETCHES, key, sizeof(key)), 0);
+	assert_int_equal(
+		txn_delete(txn, DB_SKETCHES, key_of_bytes(key, sizeof(key))),
+		0);
 	assert_int_equal(catalog_sketch_get(txn, 1, &sketch), -EUCLEAN);
 	assert_int_equal(catalog_sketches_begin(txn, &walk), 0);
 	assert_int_equal(catalog_sketches_next(walk, &id, &bytes, &len),
@@ -227,8 +226,12 @@ WITH_CATALOG(test_pieces_of_two_values_are_not_one)
 	len = sketch_pack(&sketch, packed);
 	assert_int_equal(blob_append(txn, DB_SKETCHES, 1, packed, len), 0);
 	assert_int_equal(blob_append(txn, DB_SKETCHES, 2, packed, len), 0);
-	assert_int_equal(txn_delete(txn, DB_SKETCHES, end, sizeof(end)), 0);
-	assert_int_equal(txn_delete(txn, DB_SKETCHES, begin, sizeof(begin)), 0);
+	assert_int_equal(
+		txn_delete(txn, DB_SKETCHES, key_of_bytes(end, sizeof(end))),
+		0);
+	assert_int_equal(txn_delete(txn, DB_SKETCHES,
+				    key_of_bytes(begin, sizeof(begin))),
+			 0);
 	assert_int_equal(catalog_sketches_begin(txn, &walk), 0);
 	assert_int_equal(catalog_sketches_next(walk, &id, &bytes, &len),
 			 -EUCLEAN);
@@ -242,7 +245,6 @@ WITH_CATALOG(test_pieces_of_two_values_are_not_one)
 WITH_CATALOG(test_an_identity_is_compared)
 {
 	struct fixture *f = *state;
-	uint8_t key[IDENTITY_KEY_BYTES];
 	struct catalog_txn *txn;
 	uint32_t first, found;
 	struct digests d;
@@ -251,8 +253,9 @@ WITH_CATALOG(test_an_identity_is_compared)
 	(void)add_content(f, 2, NULL);
 	txn = begin_write(f);
 	assert_int_equal(catalog_content_brief(txn, first + 1, &d), 0);
-	identity_key_store(txn->meta.seed, &d, first, key);
-	assert_int_equal(txn_put(txn, DB_IDENTITIES, key, sizeof(key), "", 0),
+	assert_int_equal(txn_put(txn, DB_IDENTITIES,
+				 key_of_identity(txn->meta.seed, &d, first), "",
+				 0),
 			 0);
 	assert_int_equal(catalog_content_find(txn, &d, &found), 0);
 	assert_int_equal(found, first + 1);
@@ -398,16 +401,16 @@ WITH_CATALOG(test_a_missing_sketch_is_unclean)
 {
 	static uint8_t bytes[SKETCH_PACKED_MAX];
 	size_t len = make_bytes(5, bytes);
-	uint8_t id[CONTENT_KEY_BYTES];
 	struct fixture *f = *state;
 	uint32_t content = add_one(f);
 	struct catalog_txn *txn = begin_write(f);
 	struct digests d;
 
-	store_be32(id, content);
-	assert_int_equal(txn_delete(txn, DB_SKETCHES, id, sizeof(id)), 0);
+	assert_int_equal(txn_delete(txn, DB_SKETCHES, key_of_id(content)), 0);
 	assert_int_equal(catalog_content_get(txn, content, &d), -EUCLEAN);
-	assert_int_equal(txn_put(txn, DB_SKETCHES, id, 3, bytes, len), 0);
+	assert_int_equal(
+		txn_put(txn, DB_SKETCHES, key_of_bytes("\0\0", 3), bytes, len),
+		0);
 	assert_int_equal(catalog_sketch_each(txn, ignore, NULL), -EUCLEAN);
 	catalog_abort(txn);
 	check_clean(f);

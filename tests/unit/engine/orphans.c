@@ -34,7 +34,7 @@ static void assert_no_orphans(struct fixture *f, const char *what)
 	int found;
 
 	assert_int_equal(catalog_read(f->engine->catalog, &txn), 0);
-	assert_int_equal(record_scan_open(txn, DB_FILES, NULL, 0, &s), 0);
+	assert_int_equal(record_scan_open(txn, DB_FILES, ANY_KEY, &s), 0);
 	while ((found = record_scan_next(&s)) == 1) {
 		assert_int_equal(file_key_decode(&s.key, &key), 0);
 		if (catalog_has_path(txn, root, &key) != 1)
