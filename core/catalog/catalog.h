@@ -29,6 +29,7 @@
  *   copies      id, file: the files with a content
  *   pending     file: its digests are still to be made
  *   changes     file: how its content was last changed
+ *   left        file without a content: what is left of its last one
  *   texts       content: the text of a document
  *
  * Transactions.  One thread writes at a time; others that want to write wait.

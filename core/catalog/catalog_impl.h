@@ -28,7 +28,8 @@
  *   copies      content, file -> nothing
  *   pending     file -> nothing
  *   dirty       file -> change 8: see dirty.h
- *   changes     file -> what became of its contents: see change.c
+ *   changes     file -> how its content was last changed: see change.c
+ *   left        file -> what is left of its earlier content
  *   texts       content -> whether it has a text of its own: see text.c
  *   owners      the sketch of a text -> the content whose text it is
  *
@@ -59,6 +60,7 @@ enum catalog_db {
 	DB_PENDING,
 	DB_DIRTY,
 	DB_CHANGES,
+	DB_LEFT,
 	DB_TEXTS,
 	DB_OWNERS,
 	DB_BLOBS, /* those of blob.c */
@@ -67,7 +69,7 @@ enum catalog_db {
 	DB_COUNT
 };
 
-#define CATALOG_VERSION 16
+#define CATALOG_VERSION 17
 #define CATALOG_LOCK_FILE "lock"
 #define CATALOG_DATA_FILE "data.mdb"
 /* It is renamed to the data file when it is complete. */

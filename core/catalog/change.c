@@ -16,24 +16,19 @@
  * A content is compared with the one before when it is recorded.  Often the file
  * was pending in between, and its earlier content may be gone from the catalog
  * by then.  So a file that loses its content leaves the identity and the sketch
- * of it in the table changes, until it has another one.
+ * of it in the table left, until it has another one.
  *
  * Programs replace a file by another one of its name (they write it beside and
  * rename it; or they remove the file and make it anew).  So the last few names
  * that were removed are remembered with what their files left, and a file that
  * gets such a name soon afterwards inherits that.
  *
- * A value of the table:
- *
- *   kept 1       0..100, KEPT_UNKNOWN, or KEPT_NEVER: the file was not changed
- *   replaced 1   0 or 1
- *   when 8
- *   left:        xxh128 16, size 8, replaced 1, sketch; or nothing
+ * A value of the table changes: kept 1 (0..100, or KEPT_UNKNOWN), replaced 1
+ * (0 or 1), when 8.  Of the table left: xxh128 16, size 8, replaced 1, sketch.
  */
 enum {
 	KEPT_UNKNOWN = 101,
-	KEPT_NEVER = 102,
-	HEAD_BYTES = 10,
+	CHANGE_BYTES = 10,
 	LEFT_BYTES = 25,
 	LEFT_REPLACED = 24,
 };
@@ -41,62 +36,38 @@ enum {
 /* Between the removal of a name and its return. */
 #define RETURNS_MS 10000
 
-static bool value_is_valid(const MDB_val *v)
+/* Deletes the record of the file in that table if there is one. */
+static int forget(struct catalog_txn *txn, enum catalog_db db,
+		  const struct file_key *key)
 {
-	const uint8_t *p = v->mv_data;
+	int err = txn_delete(txn, db, key_of_file(key));
 
-	return v->mv_size == HEAD_BYTES ||
-	       (v->mv_size >= HEAD_BYTES + LEFT_BYTES && p[0] <= KEPT_NEVER &&
-		p[1] <= 1 && p[HEAD_BYTES + LEFT_REPLACED] <= 1);
-}
-
-/* The value of the file; an empty one if it has none. */
-static int value_get(struct catalog_txn *txn, const struct file_key *key,
-		     struct buf *out)
-{
-	uint8_t never[HEAD_BYTES] = { KEPT_NEVER };
-	MDB_val v = { .mv_size = HEAD_BYTES, .mv_data = never };
-	int err = txn_get(txn, DB_CHANGES, key_of_file(key), &v);
-
-	if (err && err != -ENOENT)
-		return err;
-	if (!err && !value_is_valid(&v))
-		return -EUCLEAN;
-	buf_clear(out);
-	return buf_append(out, v.mv_data, v.mv_size);
-}
-
-static int value_put(struct catalog_txn *txn, const struct file_key *key,
-		     const struct buf *value)
-{
-	return txn_put(txn, DB_CHANGES, key_of_file(key), value->data,
-		       value->len);
+	return err == -ENOENT ? 0 : err;
 }
 
 int change_forget(struct catalog_txn *txn, const struct file_key *key)
 {
-	int err = txn_delete(txn, DB_CHANGES, key_of_file(key));
-
-	return err == -ENOENT ? 0 : err;
+	return forget(txn, DB_CHANGES, key) ?: forget(txn, DB_LEFT, key);
 }
 
 int catalog_change_get(struct catalog_txn *txn, const struct file_key *key,
 		       struct catalog_change *out)
 {
-	struct buf value = { 0 };
-	int err = value_get(txn, key, &value);
-	const uint8_t *p = (const uint8_t *)value.data;
+	const uint8_t *p;
+	MDB_val v;
+	int err = txn_get(txn, DB_CHANGES, key_of_file(key), &v);
 
-	if (!err && p[0] == KEPT_NEVER)
-		err = -ENOENT;
-	if (!err)
-		*out = (struct catalog_change){
-			.kept = p[0] == KEPT_UNKNOWN ? -1 : p[0],
-			.replaced = p[1],
-			.when_ns = (int64_t)load_le64(p + 2),
-		};
-	buf_release(&value);
-	return err;
+	if (err)
+		return err;
+	p = v.mv_data;
+	if (v.mv_size != CHANGE_BYTES || p[0] > KEPT_UNKNOWN || p[1] > 1)
+		return -EUCLEAN;
+	*out = (struct catalog_change){
+		.kept = p[0] == KEPT_UNKNOWN ? -1 : p[0],
+		.replaced = p[1],
+		.when_ns = (int64_t)load_le64(p + 2),
+	};
+	return 0;
 }
 
 /* ---- what a content leaves ---- */
@@ -127,51 +98,37 @@ static int left_get(struct catalog_txn *txn, const struct file_key *key,
 		    struct buf *out)
 {
 	struct file_record r;
-	struct buf value = { 0 };
+	MDB_val v;
 	int err = catalog_file_get(txn, key, &r);
 
 	buf_clear(out);
-	if (err || r.state == FILE_DIRECTORY)
-		return err == -ENOENT ? 0 : err;
-	if (r.state == FILE_FRESH)
+	if (!err && r.state == FILE_FRESH)
 		return append_content(txn, r.content, out);
-	err = value_get(txn, key, &value);
-	if (!err && value.len > HEAD_BYTES)
-		err = buf_append(out, value.data + HEAD_BYTES,
-				 value.len - HEAD_BYTES);
-	buf_release(&value);
-	return err;
+	if (!err)
+		err = txn_get(txn, DB_LEFT, key_of_file(key), &v);
+	if (!err && v.mv_size < LEFT_BYTES)
+		err = -EUCLEAN;
+	if (!err)
+		err = buf_append(out, v.mv_data, v.mv_size);
+	return err == -ENOENT ? 0 : err;
 }
 
 int catalog_content_was_known(struct catalog_txn *txn,
 			      const struct file_key *key)
 {
 	struct file_record r;
-	struct buf value = { 0 };
-	int known = 0, err = catalog_file_get(txn, key, &r);
+	MDB_val v;
+	int err = catalog_file_get(txn, key, &r);
 
-	if (err || r.state == FILE_DIRECTORY || r.state == FILE_FRESH)
-		return err == -ENOENT ? 0 : err ? err : r.state == FILE_FRESH;
-	err = value_get(txn, key, &value);
-	known = value.len > HEAD_BYTES;
-	buf_release(&value);
-	return err ? err : known;
+	if (!err && r.state != FILE_FRESH)
+		err = txn_get(txn, DB_LEFT, key_of_file(key), &v);
+	return err == -ENOENT ? 0 : err ? err : 1;
 }
 
 static int left_put(struct catalog_txn *txn, const struct file_key *key,
 		    const struct buf *left)
 {
-	struct buf value = { 0 };
-	int err = value_get(txn, key, &value);
-
-	if (!err) {
-		value.len = HEAD_BYTES;
-		err = buf_append(&value, left->data, left->len);
-	}
-	if (!err)
-		err = value_put(txn, key, &value);
-	buf_release(&value);
-	return err;
+	return txn_put(txn, DB_LEFT, key_of_file(key), left->data, left->len);
 }
 
 /* ---- comparing ---- */
@@ -219,42 +176,28 @@ static int compare_left(struct catalog_txn *txn, const struct buf *left,
 	return out->kept == -ENOMEM ? -ENOMEM : 1;
 }
 
-/* Ends what is left of an earlier content. */
-static int drop_left(struct catalog_txn *txn, const struct file_key *key)
-{
-	struct buf value = { 0 };
-	int err = value_get(txn, key, &value);
-
-	if (!err && value.len > HEAD_BYTES) {
-		value.len = HEAD_BYTES;
-		err = value.data[0] == KEPT_NEVER ? change_forget(txn, key) :
-						    value_put(txn, key, &value);
-	}
-	buf_release(&value);
-	return err;
-}
-
 /* The file has that content now, and left is what was before; empty: nothing. */
 static int record_change(struct catalog_txn *txn, const struct file_key *key,
 			 const struct file_record *r, const struct buf *left)
 {
 	struct catalog_event event = { .kind = CONTENT_NEW, .key = *key };
 	struct catalog_change change = { .when_ns = r->identity.ctime_ns };
-	uint8_t head[HEAD_BYTES];
-	struct buf value = { .data = (char *)head, .len = sizeof(head) };
-	int differs;
+	uint8_t value[CHANGE_BYTES];
+	int err, differs;
 
 	if (!left->len)
 		return catalog_event_add(txn, &event);
 	differs = compare_left(txn, left, r->content, &change);
-	if (differs != 1)
-		return differs ?: drop_left(txn, key);
-	head[0] = change.kept < 0 ? KEPT_UNKNOWN : (uint8_t)change.kept;
-	head[1] = change.replaced;
-	store_le64(head + 2, (uint64_t)change.when_ns);
+	err = differs < 0 ? differs : forget(txn, DB_LEFT, key);
+	if (err || !differs)
+		return err;
+	value[0] = change.kept < 0 ? KEPT_UNKNOWN : (uint8_t)change.kept;
+	value[1] = change.replaced;
+	store_le64(value + 2, (uint64_t)change.when_ns);
 	event.kind = CONTENT_CHANGED;
 	event.change = change;
-	return value_put(txn, key, &value) ?: catalog_event_add(txn, &event);
+	return txn_put(txn, DB_CHANGES, key_of_file(key), value, sizeof(value)) ?:
+		       catalog_event_add(txn, &event);
 }
 
 int change_of_record(struct catalog_txn *txn, const struct file_key *key,

@@ -156,10 +156,13 @@ static int name_give(struct catalog_txn *txn, const struct file_key *parent,
 	return err == 1 ? link_delete_others(txn, key, parent, name) : err;
 }
 
+/* More than any path of the kernel has; the names of a damaged catalog may form
+ * a circle. */
+#define DEPTH_MAX 4096
+
 static int is_at_or_above(struct catalog_txn *txn, const struct file_key *key,
 			  const struct file_key *at, int *depth)
 {
-	enum { DEPTH_MAX = 4096 }; /* deeper: the names form a circle */
 	struct catalog_walk *walk;
 	struct catalog_name name;
 	struct file_key parent;
@@ -318,10 +321,6 @@ int catalog_links_next(struct catalog_walk *w, struct file_key *parent_out,
 }
 
 /* ---- paths ---- */
-
-/* Longer than any path of the kernel; the names of a damaged catalog may form a
- * circle. */
-#define DEPTH_MAX 4096
 
 static int prepend(struct buf *b, const char *bytes, size_t len)
 {

@@ -15,8 +15,9 @@ const char *const catalog_db_names[DB_COUNT] = {
 	[DB_CONTENTS] = "contents", [DB_IDENTITIES] = "identities",
 	[DB_COPIES] = "copies",     [DB_PENDING] = "pending",
 	[DB_DIRTY] = "dirty",       [DB_CHANGES] = "changes",
-	[DB_TEXTS] = "texts",       [DB_OWNERS] = "owners",
-	[DB_SKETCHES] = "sketches", [DB_DIGESTS] = "digests",
+	[DB_LEFT] = "left",         [DB_TEXTS] = "texts",
+	[DB_OWNERS] = "owners",     [DB_SKETCHES] = "sketches",
+	[DB_DIGESTS] = "digests",
 };
 
 int catalog_errno(int rc)

@@ -149,23 +149,23 @@ static inline size_t oracle_entries(struct catalog_txn *txn, enum catalog_db db)
 static inline const char *oracle_find(struct catalog_txn *txn,
 				      const struct file_key *root)
 {
-	static const enum catalog_db tables[] = { DB_FILES, DB_NAMES,
+	static const enum catalog_db tables[] = { DB_FILES,    DB_NAMES,
 						  DB_CONTENTS, DB_CHANGES,
-						  DB_TEXTS };
+						  DB_LEFT,     DB_TEXTS };
 	struct catalog_counts n = { 0 };
 	const char *wrong = NULL;
 	struct record_scan s;
 	struct file_record r;
 	int i, found = 0;
 
-	for (i = 0; i < 5 && !wrong; i++) {
+	for (i = 0; i < 6 && !wrong; i++) {
 		if (record_scan_open(txn, tables[i], ANY_KEY, &s))
 			return "a table that cannot be read";
 		while (!wrong && (found = record_scan_next(&s)) == 1)
 			wrong = i == 0 ? oracle_file(txn, &s, &n) :
 				i == 1 ? oracle_name(txn, &s, root) :
 				i == 2 ? oracle_content(txn, &s, &n) :
-				i == 3 ? oracle_change(txn, &s) :
+				i < 5  ? oracle_change(txn, &s) :
 					 oracle_text(txn, &s, &n);
 		record_scan_close(&s);
 		if (found < 0)
