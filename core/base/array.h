@@ -3,6 +3,7 @@
 #define CORE_BASE_ARRAY_H
 
 #include <stddef.h>
+#include <stdlib.h>
 
 /*
  * Room for one more item in an array that grows by one item at a time and
@@ -10,6 +11,15 @@
  * may be taken off the end.  Returns the array, moved perhaps; NULL without
  * memory, and then items is as before.  A new array is NULL.
  */
-void *array_with_room(void *items, size_t count, size_t item_size);
+static inline void *array_with_room(void *items, size_t count, size_t item_size)
+{
+	enum { FIRST = 8 };
+
+	if (count == 0)
+		return reallocarray(items, FIRST, item_size);
+	if (count < FIRST || count & (count - 1))
+		return items;
+	return reallocarray(items, 2 * count, item_size);
+}
 
 #endif

@@ -5,19 +5,32 @@
 #include <stdint.h>
 #include <time.h>
 
-/* The present time of that clock; see clock_gettime(2). */
-int64_t clock_ns(clockid_t clock);
-
-/* The present time of CLOCK_MONOTONIC. */
-int64_t clock_now_ns(void);
-int64_t clock_now_ms(void);
-
 /* Beyond the year 2262 it wraps, so that any two times differ; to be shown or
  * put in order they go through time_in_order(). */
 static inline int64_t timespec_to_ns(const struct timespec *t)
 {
 	return (int64_t)((uint64_t)t->tv_sec * 1000000000 +
 			 (uint64_t)t->tv_nsec);
+}
+
+/* The present time of that clock; see clock_gettime(2). */
+static inline int64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return timespec_to_ns(&now);
+}
+
+/* The present time of CLOCK_MONOTONIC. */
+static inline int64_t clock_now_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+static inline int64_t clock_now_ms(void)
+{
+	return clock_now_ns() / 1000000;
 }
 
 /* A time of timespec_to_ns().  One before 1901, where the usual filesystems have

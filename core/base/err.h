@@ -2,6 +2,8 @@
 #ifndef CORE_BASE_ERR_H
 #define CORE_BASE_ERR_H
 
+#include <string.h>
+
 /*
  * Errors are negative errno values.  What they mean inside core/:
  *
@@ -25,10 +27,20 @@
 
 /* Symbolic name of a negative or positive errno: "EIO".  Static storage;
  * "E?" when it is unknown. */
-const char *err_name(int err);
+static inline const char *err_name(int err)
+{
+	const char *name = strerrorname_np(err < 0 ? -err : err);
+
+	return name ? name : "E?";
+}
 
 /* Message of a negative or positive errno: "Input/output error".  Static
  * storage, thread-safe. */
-const char *err_text(int err);
+static inline const char *err_text(int err)
+{
+	const char *text = strerrordesc_np(err < 0 ? -err : err);
+
+	return text ? text : "unknown error";
+}
 
 #endif

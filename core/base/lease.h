@@ -2,6 +2,9 @@
 #ifndef CORE_BASE_LEASE_H
 #define CORE_BASE_LEASE_H
 
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 
 /*
@@ -18,11 +21,22 @@
 
 /* 0; -EAGAIN: the file is open for writing; or why there is no lease to be had:
  * neither the owner nor CAP_LEASE (-EACCES), or not on this filesystem. */
-int lease_take(int fd);
+static inline int lease_take(int fd)
+{
+	if (fcntl(fd, F_SETSIG, SIGURG) || fcntl(fd, F_SETLEASE, F_RDLCK))
+		return -errno;
+	return 0;
+}
 
 /* Whether it was held from lease_take() to this moment. */
-bool lease_holds(int fd);
+static inline bool lease_holds(int fd)
+{
+	return fcntl(fd, F_GETLEASE) == F_RDLCK;
+}
 
-void lease_drop(int fd);
+static inline void lease_drop(int fd)
+{
+	(void)fcntl(fd, F_SETLEASE, F_UNLCK);
+}
 
 #endif

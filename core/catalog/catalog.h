@@ -118,18 +118,7 @@ struct catalog_options {
 };
 
 /*
- * Opens a catalog in the calling thread, which may take long.
- *
- * -EBUSY        another process has it open, see catalog_holder()
- * -EUCLEAN      damaged, or not a catalog
- * -EMEDIUMTYPE  of another version of LMDB or kinfs
- * -ENOSPC, -EACCES, ...  errors of the system
- */
-int catalog_open(const struct catalog_options *options, struct catalog **out);
-void catalog_free(struct catalog *c);
-
-/*
- * catalog_open() in steps, for a process that works on while it is opened.
+ * Opens a catalog in steps, as the process works on while it is opened.
  *
  * catalog_begin() takes the lock and starts the check of the data file.  It is
  * quick, and a new catalog is open at once.  The process must have a single
@@ -148,12 +137,18 @@ void catalog_free(struct catalog *c);
  * catalog_admit(): the thread calls catalog_replace(), or not, and
  * catalog_admit().  No other thread is in a transaction then.  The new catalog
  * goes on with the ids of contents where the damaged one ended.
+ *
+ * -EBUSY        another process has it open, see catalog_holder()
+ * -EUCLEAN      damaged, or not a catalog
+ * -EMEDIUMTYPE  of another version of LMDB or kinfs
+ * -ENOSPC, -EACCES, ...  errors of the system
  */
 int catalog_begin(const struct catalog_options *options, struct catalog **out);
 int catalog_finish(struct catalog *c);
 int catalog_replace(struct catalog *c, struct buf *aside_out);
 void catalog_admit(struct catalog *c, int err);
 int catalog_await_damage(struct catalog *c);
+void catalog_free(struct catalog *c);
 
 /* The caller got -EUCLEAN.  Should be called before its transaction ends:
  * otherwise the catalog may have been replaced already, and is once more. */

@@ -202,22 +202,6 @@ int catalog_await_damage(struct catalog *c)
 	return err;
 }
 
-int catalog_open(const struct catalog_options *options, struct catalog **out)
-{
-	struct catalog *c;
-	int err = catalog_begin(options, &c);
-
-	if (err)
-		return err;
-	err = catalog_finish(c);
-	catalog_admit(c, err);
-	if (err)
-		catalog_free(c);
-	else
-		*out = c;
-	return err;
-}
-
 void catalog_cancel(struct catalog *c)
 {
 	(void)pthread_mutex_lock(&c->gate.lock);

@@ -15,6 +15,7 @@
 #include "core/source/source.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/inputs.h"
+#include "tests/support/catalog_open.h"
 
 #define BATCH 1000 /* files a commit */
 

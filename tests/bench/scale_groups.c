@@ -9,6 +9,7 @@
 #include "core/catalog/catalog.h"
 #include "core/index/grouping/grouping.h"
 #include "tests/bench/bench.h"
+#include "tests/support/catalog_open.h"
 
 /* Groups of all contents of a catalog, without a mount. */
 
@@ -117,7 +118,7 @@ void scale_groups(const struct scale *s)
 	struct catalog_options options = { .source = "/",
 					   .digest_set = DIGEST_DEFAULT };
 	struct buf directory = { 0 };
-	struct catalog *catalog;
+	struct catalog *catalog = NULL;
 	struct catalog_txn *txn;
 	struct group_set *set;
 

@@ -16,6 +16,7 @@
 #include "core/catalog/catalog.h"
 #include "core/source/source.h"
 #include "tests/support/remove_tree.h"
+#include "tests/support/catalog_open.h"
 
 /* What a module needs of the outside when it is tested without an engine: a
  * tree in a temporary directory, a catalog for it, and a list of the lines that

@@ -17,7 +17,6 @@ build_confined() { # the daemon's own sandbox around single system calls
 	# shellcheck disable=SC2046 # words
 	"$CC" -std=c11 -D_GNU_SOURCE -I. -Wall -Wextra -pthread -o "$confined" \
 		-DFUSE_USE_VERSION=314 "$HELPERS/confined.c" fs/sandbox.c \
-		core/base/err.c \
 		$(pkg-config --cflags --libs libseccomp fuse3) &&
 		chmod 755 "$confined"
 }

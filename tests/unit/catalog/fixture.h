@@ -16,6 +16,7 @@
 #include "tests/support/test.h"
 #include "tests/unit/catalog/oracle.h"
 #include "tests/support/catalog_each.h"
+#include "tests/support/catalog_open.h"
 
 /* What the catalog tests share: a directory of their own, a catalog in it,
  * made-up files and digests, and a seeded generator. */

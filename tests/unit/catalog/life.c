@@ -62,7 +62,7 @@ WITH_CATALOG(test_other_users_cannot_read_it)
 	struct fixture *f = *state;
 	char inner[96];
 	struct catalog_options options = f->options;
-	struct catalog *c;
+	struct catalog *c = NULL;
 
 	(void)snprintf(inner, sizeof(inner), "%s/a/b", f->directory);
 	options.directory = inner;

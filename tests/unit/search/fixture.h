@@ -15,6 +15,7 @@
 #include "core/search/search.h"
 #include "tests/support/remove_tree.h"
 #include "tests/support/test.h"
+#include "tests/support/catalog_open.h"
 
 /*
  * The search without an engine: the test makes a tree, a catalog and an index.
