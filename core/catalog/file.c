@@ -318,9 +318,9 @@ int catalog_pending_next(struct catalog_txn *txn, const struct file_key *after,
 /* ---- removing trees ---- */
 
 /*
- * Removes trees.  Files without a name are removed at once, directories without
- * a name are put on a list.  Every step deletes a name or a record, so the work
- * ends even if the names of a damaged catalog form a circle.
+ * The files and directories that have lost a name.  One that has none left is
+ * removed, and so are the names below it.  Every step deletes a name or a
+ * record, so the work ends even if the names of a damaged catalog form a circle.
  */
 struct worklist {
 	struct file_key *keys;
@@ -339,24 +339,6 @@ static int worklist_push(struct worklist *w, const struct file_key *key)
 	return 0;
 }
 
-/* If key has no name left, deletes its record, or puts it on the list if it is
- * a directory. */
-static int drop_nameless(struct catalog_txn *txn, const struct file_key *key,
-			 struct worklist *w)
-{
-	struct link l;
-	int directory;
-	int err;
-
-	err = link_first(txn, key, &l);
-	if (err != -ENOENT)
-		return err;
-	directory = file_is_directory(txn, key);
-	if (directory < 0)
-		return directory;
-	return directory ? worklist_push(w, key) : file_discard(txn, key);
-}
-
 static int drop_entries(struct catalog_txn *txn,
 			const struct file_key *directory, struct worklist *w)
 {
@@ -364,25 +346,26 @@ static int drop_entries(struct catalog_txn *txn,
 	int err;
 
 	while ((err = link_first_below(txn, directory, &l)) == 0) {
-		err = link_delete(txn, &l.parent, l.name, &l.key);
-		if (!err)
-			err = drop_nameless(txn, &l.key, w);
+		err = link_delete(txn, &l.parent, l.name, &l.key) ?:
+			      worklist_push(w, &l.key);
 		if (err)
 			return err;
 	}
 	return err == -ENOENT ? 0 : err;
 }
 
-static int drop_listed(struct catalog_txn *txn, struct worklist *w)
+static int drop_nameless(struct catalog_txn *txn, struct worklist *w)
 {
 	struct file_key key;
+	struct link l;
 	int err = 0;
 
 	while (!err && w->count > 0) {
 		key = w->keys[--w->count];
-		err = file_discard(txn, &key);
-		if (!err)
-			err = drop_entries(txn, &key, w);
+		err = link_first(txn, &key, &l);
+		if (err == -ENOENT)
+			err = file_discard(txn, &key) ?:
+				      drop_entries(txn, &key, w);
 	}
 	return err;
 }
@@ -393,11 +376,10 @@ static int remove_below(struct catalog_txn *txn,
 			const struct file_key *directory)
 {
 	struct worklist w = { 0 };
-	int err;
+	int err = drop_entries(txn, directory, &w);
 
-	err = drop_entries(txn, directory, &w);
 	if (!err)
-		err = drop_listed(txn, &w);
+		err = drop_nameless(txn, &w);
 	free(w.keys);
 	return err;
 }
@@ -405,11 +387,11 @@ static int remove_below(struct catalog_txn *txn,
 int remove_if_nameless(struct catalog_txn *txn, const struct file_key *key)
 {
 	struct worklist w = { 0 };
-	int err;
 
-	err = drop_nameless(txn, key, &w);
+	int err = worklist_push(&w, key);
+
 	if (!err)
-		err = drop_listed(txn, &w);
+		err = drop_nameless(txn, &w);
 	free(w.keys);
 	return err;
 }
