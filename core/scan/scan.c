@@ -34,11 +34,8 @@ static void (*next_work_locked(struct scanner *s))(struct scanner *s)
 	}
 	if (s->seen_count)
 		return scan_check_seen;
-	if (s->request_count && !s->deferred)
-		return scan_serve_requests;
-	if (scan_next_retry_ms(s) <= clock_now_ms())
-		return scan_serve_retries;
-	return NULL;
+	return scan_next_request_ms(s) <= clock_now_ms() ? scan_serve_request :
+							   NULL;
 }
 
 static void *scan_run(void *arg)
@@ -54,7 +51,7 @@ static void *scan_run(void *arg)
 		if (!work) {
 			s->checking = false;
 			cond_wait_until(&s->work, &s->lock,
-					scan_next_retry_ms(s));
+					scan_next_request_ms(s));
 			continue;
 		}
 		pthread_mutex_unlock(&s->lock);
@@ -89,8 +86,7 @@ bool scan_is_idle(struct scanner *s)
 
 	pthread_mutex_lock(&s->lock);
 	idle = !s->wanted && !atomic_load(&s->running) && !s->seen_count &&
-	       !s->checking && !s->request_count && !s->serving &&
-	       !atomic_load(&s->early_retries);
+	       !s->checking && !scan_has_early_requests(s);
 	pthread_mutex_unlock(&s->lock);
 	return idle;
 }
@@ -129,7 +125,6 @@ void scan_stop(struct scanner *s)
 void scan_release(struct scanner *s)
 {
 	scan_drop_requests(s);
-	scan_drop_retries(s);
 	pthread_cond_destroy(&s->work);
 	pthread_mutex_destroy(&s->lock);
 }

@@ -17,7 +17,7 @@
 /*
  * Finds the changes of SOURCE that nobody has reported.
  *
- * One thread, in the background class, has four kinds of work, in this order:
+ * One thread, in the background class, has three kinds of work, in this order:
  *
  *   whole tree   A walk from the root, at the start and when it is requested.
  *                The listing of each directory is posted to the committer,
@@ -32,11 +32,13 @@
  *                record, because an earlier event was lost or came late.  When
  *                there are more than REQUESTS_MAX, or more than DEEP_MAX for a
  *                directory with all below it, the whole tree is walked instead.
- *   retries      Directories whose names changed while they were read.  The
- *                names that were read are reported one by one.  The directory
- *                is read again later to find the names that are gone, at
- *                growing intervals until its names do not change meanwhile.  A
- *                request whose directory was not found is retried, too.
+ *                A request is served twice: a directory that was found is read
+ *                a moment later, once for all requests that led to it.
+ *
+ * A directory whose names changed while they were read is requested again.  The
+ * names that were read are reported one by one.  The directory is read again to
+ * find the names that are gone, at growing intervals until its names do not
+ * change meanwhile.  What was not found is looked up again, too.
  *
  * A directory may move, or one above it may, before it is read.  A directory
  * that is not found counts as gone only if the catalog has no record of it
@@ -80,13 +82,14 @@ struct seen_file {
 
 /* A directory to be read; or a file, whose directory is to be read. */
 struct scan_request {
+	struct scan_request *next;
 	struct file_key key;
 	bool deep;      /* read all directories below it, too */
 	unsigned tries; /* made before, in vain */
 	int fd;         /* of key, O_PATH; -1: it is looked up by key */
+	char *path;     /* owned: of the directory; NULL: to be looked up */
+	int64_t due_ms;
 };
-
-struct scan_retry;
 
 struct scanner {
 	struct scan_context context; /* constant */
@@ -94,14 +97,12 @@ struct scanner {
 	pthread_cond_t work;
 	struct seen_file seen[SEEN_MAX];
 	size_t seen_first, seen_count;
-	struct scan_request requests[REQUESTS_MAX];
-	size_t request_count;
+	struct scan_request *requests; /* by due_ms; owned */
+	struct scan_request *serving;  /* the thread is at this one; or NULL */
 	bool wanted; /* a walk over the whole tree is requested */
 	bool stopped;
-	bool checking;     /* the thread is at seen files */
-	bool serving;      /* the thread is at a request */
-	bool serving_deep; /* ... with deep set */
-	bool deferred;     /* requests wait for the end of a batch */
+	bool checking; /* the thread is at seen files */
+	bool deferred; /* what is to be looked up waits for a batch */
 	bool started;
 	atomic_bool running; /* the thread is at a walk over the whole tree */
 	pthread_t thread;
@@ -110,10 +111,7 @@ struct scanner {
 	atomic_ullong skipped;
 	atomic_uint walks; /* over the whole tree, finished */
 
-	struct gate gate;           /* the thread's pauses */
-	struct scan_retry *retries; /* by due time; the thread's own */
-	atomic_uint early_retries;  /* of these, with tries < EARLY_TRIES */
-	atomic_uint deep_retries;   /* of these, with deep set */
+	struct gate gate; /* the thread's pauses */
 };
 
 /* The context is copied; what it points to is borrowed. */
@@ -129,8 +127,8 @@ void scan_request_tree(struct scanner *s);
 /* Whether a walk over the whole tree is under way or requested. */
 bool scan_is_running(struct scanner *s);
 
-/* Whether the thread has nothing to do.  Retries from EARLY_TRIES on do not
- * count: such a directory changes all the time. */
+/* Whether the thread has nothing to do.  Directories tried EARLY_TRIES
+ * times do not count: such a directory changes all the time. */
 bool scan_is_idle(struct scanner *s);
 
 /* Adds a seen file.  False: SEEN_MAX files wait already. */

@@ -129,12 +129,12 @@ static void report_names(struct scan_walk *w, int dir_fd,
 /* The directory has moved from its path, or is gone. */
 static void request_moved(struct scan_walk *w, const struct file_key *key)
 {
-	scan_request_again(w->s, &(struct scan_request){
-					 .key = *key,
-					 .deep = !w->shallow,
-					 .tries = w->tries,
-					 .fd = -1,
-				 });
+	scan_add_request(w->s,
+			 &(struct scan_request){ .key = *key,
+						 .deep = !w->shallow,
+						 .tries = w->tries,
+						 .fd = -1 },
+			 NULL);
 }
 
 static int read_listing(struct scan_walk *w, int dir_fd, const char *path,
@@ -214,18 +214,17 @@ static int scan_directory(struct scan_walk *w, const char *path,
 
 	w->lost = false;
 	err = list_directory(w, path, key);
-	if (err == -ESTALE)
-		err = scan_retry_later(w->s, path,
-				       &(struct scan_request){
-					       .key = *key,
-					       .deep = w->lost,
-					       .tries = tries,
-					       .fd = -1,
-				       });
 	if (err == -ENOMEM)
 		return err;
-	if (err && err != -ENOENT && err != -ENOTDIR && err != -ELOOP &&
-	    err != -ECANCELED && err != -ENOBUFS)
+	if (err == -ESTALE)
+		scan_add_request(w->s,
+				 &(struct scan_request){ .key = *key,
+							 .deep = w->lost,
+							 .tries = tries,
+							 .fd = -1 },
+				 path);
+	else if (err && err != -ENOENT && err != -ENOTDIR && err != -ELOOP &&
+		 err != -ECANCELED && err != -ENOBUFS)
 		logger_print(c->log, "%s/%s: %s; not scanned", c->source->path,
 			     path, err_text(err));
 	return 0;

@@ -20,30 +20,23 @@ int scan_walk_tree(struct scanner *s);
 int scan_walk_again(struct scanner *s, const char *path,
 		    const struct file_key *key, unsigned tries, bool deep);
 
-/* ---- scan_retry.c ---- */
-
-/* From so many tries on a retry no longer keeps the scan from being idle. */
-enum { EARLY_TRIES = 4 };
-
-/* Has the directory at the path read again soon; path NULL: has the request
- * served again.  Replaces a retry of the same kind for the same key.  Takes
- * the request, unless it fails (-ENOMEM). */
-int scan_retry_later(struct scanner *s, const char *path,
-		     const struct scan_request *r);
-
-/* When the next retry is due; INT64_MAX: there is none. */
-int64_t scan_next_retry_ms(const struct scanner *s);
-void scan_serve_retries(struct scanner *s);
-void scan_drop_retries(struct scanner *s);
-
 /* ---- scan_request.c ---- */
 
-void scan_serve_requests(struct scanner *s);
-/* Adds a request (taken) that may have been tried before. */
-void scan_request_again(struct scanner *s, const struct scan_request *r);
+/* From so many tries on a directory no longer keeps the scan from being idle. */
+enum { EARLY_TRIES = 4 };
+
+/* Adds a copy of the request, of which due_ms is set, and takes its descriptor.
+ * path (copied): the directory of that key, which is there, is read again soon;
+ * NULL: the file or directory is looked up.  Instead of an earlier request of
+ * that kind for that key. */
+void scan_add_request(struct scanner *s, const struct scan_request *r,
+		      const char *path);
+/* With the lock: when the next request is due; INT64_MAX: there is none. */
+int64_t scan_next_request_ms(const struct scanner *s);
+/* With the lock: whether there are some, but for late tries. */
+bool scan_has_early_requests(const struct scanner *s);
+void scan_serve_request(struct scanner *s);
 void scan_drop_requests(struct scanner *s);
-/* Takes the request. */
-void scan_serve_request(struct scanner *s, struct scan_request *r);
 
 /* ---- scan_seen.c ---- */
 

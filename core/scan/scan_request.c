@@ -5,66 +5,102 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/clock.h"
+#include "core/base/err.h"
 #include "core/scan/scan_impl.h"
 #include "core/source/file.h"
 
 /* ---- the list ---- */
 
-static void request_close(const struct scan_request *r)
+enum {
+	RETRY_MIN_MS = 50, /* doubles with each try */
+	RETRY_MAX_MS = 30000,
+};
+
+static void request_free(struct scan_request *r)
 {
+	if (!r)
+		return;
 	if (r->fd >= 0)
 		close(r->fd);
+	free(r->path);
+	free(r);
 }
 
-static struct scan_request *find_locked(struct scanner *s,
-					const struct file_key *key)
+/* Takes a request of that kind for that key off the list. */
+static struct scan_request *unlink_locked(struct scanner *s,
+					  const struct file_key *key,
+					  bool has_path)
 {
-	size_t i;
+	struct scan_request **at = &s->requests, *found;
 
-	for (i = 0; i < s->request_count; i++)
-		if (file_key_equal(&s->requests[i].key, key))
-			return &s->requests[i];
-	return NULL;
+	while (*at &&
+	       (!file_key_equal(&(*at)->key, key) || !(*at)->path == has_path))
+		at = &(*at)->next;
+	found = *at;
+	if (found)
+		*at = found->next;
+	return found;
 }
 
-static size_t count_deep_locked(const struct scanner *s)
-{
-	size_t i, count = 0;
-
-	for (i = 0; i < s->request_count; i++)
-		count += s->requests[i].deep;
-	return count;
-}
-
+/* For one more directory or file to be looked up. */
 static bool has_room_locked(const struct scanner *s, bool deep)
 {
-	return s->request_count < REQUESTS_MAX &&
-	       (!deep || count_deep_locked(s) < DEEP_MAX);
+	const struct scan_request *r;
+	size_t count = 0, deep_count = 0;
+
+	for (r = s->requests; r; r = r->next) {
+		count += !r->path;
+		deep_count += !r->path && r->deep;
+	}
+	return count < REQUESTS_MAX && (!deep || deep_count < DEEP_MAX);
 }
 
-/* Takes r. */
-static void request_locked(struct scanner *s, const struct scan_request *r)
+/* Adds a copy of *from, whose descriptor it takes, and of the path; instead of
+ * an earlier request.  The whole tree is walked if that cannot be. */
+static void add_locked(struct scanner *s, const struct scan_request *from,
+		       const char *path)
 {
-	struct scan_request *same = find_locked(s, &r->key);
+	struct scan_request *same = unlink_locked(s, &from->key, path);
+	struct scan_request *r = malloc(sizeof(*r)), **at = &s->requests;
+	unsigned tries = from->tries;
 
 	pthread_cond_signal(&s->work);
-	if (same && (same->deep || !r->deep)) {
-		request_close(r);
-	} else if (!has_room_locked(s, r->deep)) {
+	if (!r) {
+		if (from->fd >= 0)
+			close(from->fd);
 		s->wanted = true;
-		request_close(r);
-	} else if (same) {
-		same->deep = true;
-		request_close(r);
-	} else {
-		s->requests[s->request_count++] = *r;
+		return;
 	}
+	*r = *from;
+	r->path = path ? strdup(path) : NULL;
+	r->due_ms =
+		!path && !tries ?
+			0 :
+			clock_now_ms() + (tries < 9 ? RETRY_MIN_MS << tries :
+						      RETRY_MAX_MS);
+	if (same) {
+		r->deep |= same->deep;
+		if (same->due_ms < r->due_ms)
+			r->due_ms = same->due_ms;
+		request_free(same);
+	}
+	if (path ? !r->path : !has_room_locked(s, r->deep)) {
+		s->wanted = true;
+		request_free(r);
+		return;
+	}
+	while (*at && (*at)->due_ms <= r->due_ms)
+		at = &(*at)->next;
+	r->next = *at;
+	*at = r;
 }
 
-void scan_request_again(struct scanner *s, const struct scan_request *r)
+void scan_add_request(struct scanner *s, const struct scan_request *r,
+		      const char *path)
 {
 	pthread_mutex_lock(&s->lock);
-	request_locked(s, r);
+	add_locked(s, r, path);
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -73,7 +109,7 @@ static void scan_request_fd(struct scanner *s, const struct file_key *key,
 {
 	const struct scan_request r = { .key = *key, .deep = deep, .fd = fd };
 
-	scan_request_again(s, &r);
+	scan_add_request(s, &r, NULL);
 }
 
 void scan_request(struct scanner *s, const struct file_key *key, bool deep)
@@ -115,8 +151,12 @@ void scan_request_unknown(struct scanner *s, const struct file_key *key)
 /* Whether a walk or a deep request is running or waits. */
 static bool is_deep_locked(const struct scanner *s)
 {
-	return atomic_load(&s->running) || s->serving_deep ||
-	       atomic_load(&s->deep_retries) || count_deep_locked(s);
+	const struct scan_request *r = s->requests;
+
+	while (r && !r->deep)
+		r = r->next;
+	return r || atomic_load(&s->running) ||
+	       (s->serving && s->serving->deep);
 }
 
 void scan_directory_moved(struct scanner *s, const struct file_key *directory)
@@ -129,7 +169,7 @@ void scan_directory_moved(struct scanner *s, const struct file_key *directory)
 
 	pthread_mutex_lock(&s->lock);
 	if (is_deep_locked(s))
-		request_locked(s, &r);
+		add_locked(s, &r, NULL);
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -137,23 +177,35 @@ void scan_defer_requests(struct scanner *s, bool on)
 {
 	pthread_mutex_lock(&s->lock);
 	s->deferred = on;
-	if (!on && s->request_count)
+	if (!on && s->requests)
 		pthread_cond_signal(&s->work);
 	pthread_mutex_unlock(&s->lock);
 }
 
-static bool request_take(struct scanner *s, struct scan_request *out)
+/* The request to be served first; NULL: there is none. */
+static struct scan_request *first_locked(const struct scanner *s)
 {
-	bool any;
+	struct scan_request *r = s->requests;
 
-	pthread_mutex_lock(&s->lock);
-	any = s->request_count > 0 && !s->deferred;
-	if (any)
-		*out = s->requests[--s->request_count];
-	s->serving = any;
-	s->serving_deep = any && out->deep;
-	pthread_mutex_unlock(&s->lock);
-	return any;
+	while (r && s->deferred && !r->path)
+		r = r->next;
+	return r;
+}
+
+int64_t scan_next_request_ms(const struct scanner *s)
+{
+	const struct scan_request *r = first_locked(s);
+
+	return r ? r->due_ms : INT64_MAX;
+}
+
+bool scan_has_early_requests(const struct scanner *s)
+{
+	const struct scan_request *r = s->serving ? s->serving : s->requests;
+
+	while (r && r->path && r->tries >= EARLY_TRIES)
+		r = r == s->serving ? s->requests : r->next;
+	return r;
 }
 
 /* ---- serving it ---- */
@@ -226,7 +278,7 @@ static int serve_found(struct scanner *s, const struct scan_request *r, int fd,
 		goto out;
 	scan_report_path(s, fd, &r->key);
 	directory.deep = r->deep && S_ISDIR(st->st_mode);
-	err = scan_retry_later(s, path, &directory);
+	scan_add_request(s, &directory, path);
 out:
 	free(path);
 	return err;
@@ -288,29 +340,50 @@ static bool is_gone(struct scanner *s, const struct scan_request *r)
 
 /* The number of tries is limited: a directory that a mount point hides is in
  * the catalog and can never be reached. */
-void scan_serve_request(struct scanner *s, struct scan_request *r)
+static void look_up(struct scanner *s, struct scan_request *r)
 {
+	struct scan_request again = *r;
 	int err = r->tries < EARLY_TRIES ? look_up_settled(s, r) : -EAGAIN;
 
 	if (is_elsewhere(err) && is_gone(s, r))
-		err = 0;
-	if (is_elsewhere(err) && !scan_retry_later(s, NULL, r))
 		return;
-	if (err)
+	if (is_elsewhere(err)) {
+		again.tries++;
+		scan_add_request(s, &again, NULL);
+		r->fd = -1; /* taken */
+	} else if (err) {
 		scan_request_tree(s);
-	request_close(r);
+	}
 }
 
-void scan_serve_requests(struct scanner *s)
+void scan_serve_request(struct scanner *s)
 {
-	struct scan_request r;
+	struct scan_request *r;
+	int err = 0;
 
-	while (!scan_is_stopping(s) && request_take(s, &r))
-		scan_serve_request(s, &r);
+	pthread_mutex_lock(&s->lock);
+	r = first_locked(s);
+	s->serving = r ? unlink_locked(s, &r->key, r->path) : NULL;
+	pthread_mutex_unlock(&s->lock);
+	if (r && r->path)
+		err = scan_walk_again(s, r->path, &r->key, r->tries + 1,
+				      r->deep);
+	else if (r)
+		look_up(s, r);
+	if (err)
+		logger_print(s->context.log, "scan: %s", err_text(err));
+	pthread_mutex_lock(&s->lock);
+	s->serving = NULL;
+	pthread_mutex_unlock(&s->lock);
+	request_free(r);
 }
 
 void scan_drop_requests(struct scanner *s)
 {
-	while (s->request_count)
-		request_close(&s->requests[--s->request_count]);
+	struct scan_request *r;
+
+	while ((r = s->requests)) {
+		s->requests = r->next;
+		request_free(r);
+	}
 }
