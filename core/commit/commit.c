@@ -105,7 +105,7 @@ static bool adds_pending(const struct event *ev, size_t count)
 static void commit_batch(struct committer *c, const struct event *first,
 			 size_t count)
 {
-	const struct commit_context *context = &c->context;
+	const struct engine_parts *context = &c->context;
 	int err;
 
 	/* Directories requested meanwhile are to be compared with the catalog
@@ -190,7 +190,7 @@ static void *commit_run(void *arg)
 
 /* ---- life ---- */
 
-void commit_init(struct committer *c, const struct commit_context *context)
+void commit_init(struct committer *c, const struct engine_parts *context)
 {
 	c->context = *context;
 	c->trim_ms = INT64_MAX;

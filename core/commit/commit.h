@@ -59,21 +59,8 @@
  * index before it is durable.
  */
 
-/* All pointers are borrowed. */
-struct commit_context {
-	const struct source *source;
-	struct catalog *catalog;
-	struct index *index;
-	struct event_list *events;
-	struct queue *queue;
-	struct hasher *hasher;
-	struct scanner *scan;
-	const struct logger *log;
-	const struct engine_listener *up;
-};
-
 struct committer {
-	struct commit_context context; /* constant */
+	struct engine_parts context; /* constant */
 	/* Under the lock of the events: when to return memory; INT64_MAX:
 	 * not. */
 	int64_t trim_ms;
@@ -82,7 +69,7 @@ struct committer {
 };
 
 /* The context is copied. */
-void commit_init(struct committer *c, const struct commit_context *context);
+void commit_init(struct committer *c, const struct engine_parts *context);
 int commit_start(struct committer *c);
 /* Tries to write all events, once, and ends the thread. */
 void commit_stop(struct committer *c);

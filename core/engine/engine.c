@@ -82,38 +82,21 @@ static int init_parts(struct engine *e)
 		.had_requests = o->host.had_requests,
 		.ctx = o->host.ctx,
 	};
-	const struct hash_context hash = {
-		.source = &e->source,
-		.catalog = e->catalog,
-		.queue = &e->queue,
-		.throttle = &e->throttle,
-		.events = &e->events,
-		.log = &e->log,
-		.stopping = &e->stopping,
-		.digest_set = o->digest_set,
-		.workers = o->workers,
-		.extract = o->texts,
-		.up = &e->listener,
-	};
-	const struct scan_context scan = {
-		.source = &e->source,
-		.catalog = e->catalog,
-		.log = &e->log,
-		.stopping = &e->stopping,
-		.throttle = &e->throttle,
-		.events = &e->events,
-		.hasher = &e->hash,
-	};
-	const struct commit_context commit = {
+	const struct engine_parts parts = {
 		.source = &e->source,
 		.catalog = e->catalog,
 		.index = e->index,
+		.throttle = &e->throttle,
 		.events = &e->events,
 		.queue = &e->queue,
 		.hasher = &e->hash,
 		.scan = &e->scan,
 		.log = &e->log,
+		.stopping = &e->stopping,
 		.up = &e->listener,
+		.digest_set = o->digest_set,
+		.workers = o->workers,
+		.extract = o->texts,
 	};
 	const struct search_context search = {
 		.source = &e->source,
@@ -137,12 +120,12 @@ static int init_parts(struct engine *e)
 		.is_watched = is_watched,
 		.changed = changed,
 	};
-	commit_init(&e->commit, &commit);
+	commit_init(&e->commit, &parts);
 	return queue_init(&e->queue, o->workers)                          ?:
 		       throttle_init(&e->throttle, &throttle)             ?:
 		       events_init(&e->events, &e->throttle)              ?:
-		       hash_init(&e->hash, &hash)                         ?:
-		       scan_init(&e->scan, &scan)                         ?:
+		       hash_init(&e->hash, &parts)                        ?:
+		       scan_init(&e->scan, &parts)                        ?:
 		       changes_init(&e->changes, &e->source, e->catalog)  ?:
 		       ignored_init(&e->ignored, o->catalog_dir, &e->log) ?:
 		       search_init(&e->search, &search);

@@ -16,7 +16,7 @@ static int ask_catalog(struct hasher *h, const struct file_key *key,
 		       const struct file_identity *identity, uint32_t wanted,
 		       struct file_digests *out)
 {
-	const struct hash_context *c = &h->context;
+	const struct engine_parts *c = &h->context;
 	struct catalog_txn *txn;
 	struct file_record rec;
 	int err = catalog_read(c->catalog, &txn);
@@ -113,7 +113,7 @@ int hash_ask(struct hasher *h, int fd, uint32_t wanted,
 		[SOURCE_WRITTEN] = DIGESTS_BUSY,
 		[SOURCE_CLOSING] = DIGESTS_CLOSED,
 	};
-	const struct hash_context *c = &h->context;
+	const struct engine_parts *c = &h->context;
 	struct file_digests answer = { .state = DIGESTS_PENDING };
 	struct stat st;
 	const char *rule;
@@ -264,7 +264,7 @@ void hash_file_pending(struct hasher *h, const struct file_key *key,
 void hash_file_closed(struct hasher *h, const struct file_key *key,
 		      const struct file_identity *identity)
 {
-	const struct hash_context *c = &h->context;
+	const struct engine_parts *c = &h->context;
 	int err = source_get_times(c->source, key) == TIMES_DOUBTFUL ?
 			  queue_push_changed(c->queue, key, identity) :
 			  queue_push(c->queue, key, JOB_CLOSED, identity);

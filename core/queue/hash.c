@@ -37,7 +37,7 @@ bool hash_is_feeding(struct hasher *h)
 /* Pushes at most FEED_COUNT files; more_out: the list has more. */
 static int push_pending(struct hasher *h, bool *more_out)
 {
-	const struct hash_context *c = &h->context;
+	const struct engine_parts *c = &h->context;
 	struct hash_feeder *f = &h->feeder;
 	struct catalog_txn *txn;
 	struct file_record rec;
@@ -102,7 +102,7 @@ static void *worker_run(void *arg)
 		"kinfs-hash-big",
 	};
 	struct hash_worker *w = arg;
-	const struct hash_context *c = w->context;
+	const struct engine_parts *c = w->context;
 	bool ends = false, feed;
 
 	thread_set_name(names[w->kind]);
@@ -158,7 +158,7 @@ static int worker_start(void *arg)
 
 /* ---- all of them ---- */
 
-int hash_init(struct hasher *h, const struct hash_context *context)
+int hash_init(struct hasher *h, const struct engine_parts *context)
 {
 	const unsigned workers = context->workers;
 	const unsigned most[WORKER_KINDS] = {

@@ -58,22 +58,6 @@
  * A worker never writes to SOURCE or the catalog, never reads special files,
  * and never posts digests of a file that may have changed while it was read.
  */
-struct extract_client;
-
-struct hash_context {
-	const struct source *source;
-	struct catalog *catalog;
-	struct queue *queue;
-	struct throttle *throttle;
-	struct event_list *events;
-	const struct logger *log;
-	const atomic_bool *stopping;
-	uint32_t digest_set; /* DIGEST_BIT()s that are computed */
-	unsigned workers;    /* of each kind, but for the spare ones */
-	/* Makes the texts of documents; NULL: none are made. */
-	struct extract_client *extract;
-	const struct engine_listener *up;
-};
 
 /* Moves files from the catalog's pending list to the queue. */
 struct hash_feeder {
@@ -103,7 +87,7 @@ struct hash_crew {
 };
 
 struct hasher {
-	struct hash_context context; /* constant */
+	struct engine_parts context; /* constant */
 	struct hash_feeder feeder;
 	struct hash_texts texts;
 	struct hash_crew crews[WORKER_KINDS];
@@ -113,7 +97,7 @@ struct hasher {
 
 /* The context is copied; what it points to is borrowed.  Workers are started
  * from queue_start() on. */
-int hash_init(struct hasher *h, const struct hash_context *context);
+int hash_init(struct hasher *h, const struct engine_parts *context);
 /* Waits until the workers have ended.  The caller has set context.stopping and
  * stopped the queue. */
 void hash_stop(struct hasher *h);

@@ -10,7 +10,7 @@ enum { HASH_CHUNK = 256 * 1024 };
 
 struct hash_worker {
 	struct hasher *h;
-	const struct hash_context *context; /* of h */
+	const struct engine_parts *context; /* of h */
 	enum worker_kind kind;
 	struct fingerprint *fp;
 	char *chunk; /* of HASH_CHUNK bytes */
@@ -28,7 +28,7 @@ bool worker_has_identity(int fd, const struct file_identity *identity);
 
 /* Opens the regular file with that key for reading.  -EAGAIN: it is not in that
  * state, or is being written.  The caller closes out->fd. */
-int worker_open_same(const struct hash_context *c, const struct file_key *key,
+int worker_open_same(const struct engine_parts *c, const struct file_key *key,
 		     const struct file_identity *identity,
 		     struct source_found *out);
 

@@ -2,12 +2,11 @@
 #ifndef CORE_QUEUE_LISTENER_H
 #define CORE_QUEUE_LISTENER_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "core/catalog/catalog.h"
-
-struct event;
 
 /*
  * What the parts of the engine tell those above them.  A part calls the parts
@@ -25,6 +24,36 @@ struct engine_listener {
 	 * changed, whose events the function may take. */
 	bool (*is_watched)(void *ctx);
 	void (*changed)(void *ctx, struct catalog_changes *changes);
+};
+
+struct event_list;
+struct extract_client;
+struct hasher;
+struct index;
+struct logger;
+struct queue;
+struct scanner;
+struct source;
+struct throttle;
+
+/* The parts of the engine, for each other: a part calls those that are below it.
+ * All pointers are borrowed. */
+struct engine_parts {
+	const struct source *source;
+	struct catalog *catalog;
+	struct index *index;
+	struct throttle *throttle; /* NULL: the host is never busy */
+	struct event_list *events;
+	struct queue *queue;
+	struct hasher *hasher;
+	struct scanner *scan;
+	const struct logger *log;
+	const atomic_bool *stopping;
+	const struct engine_listener *up;
+	uint32_t digest_set; /* DIGEST_BIT()s that are computed */
+	unsigned workers;    /* of each kind, but for the spare ones */
+	/* Makes the texts of documents; NULL: none are made. */
+	struct extract_client *extract;
 };
 
 #endif

@@ -87,7 +87,7 @@ static int post(struct hasher *h, const struct file_key *key,
 static int read_file(struct hasher *h, const struct file_key *key,
 		     const struct file_identity *identity)
 {
-	const struct hash_context *c = &h->context;
+	const struct engine_parts *c = &h->context;
 	struct extract_sketch *maker = extract_sketch_new();
 	const struct sketch *sketch = NULL;
 	struct extract_result result;
@@ -230,7 +230,7 @@ static int64_t make_next(struct hasher *h)
 
 void worker_make_text(struct hash_worker *w, struct job *job)
 {
-	const struct hash_context *c = w->context;
+	const struct engine_parts *c = w->context;
 	int64_t delay_ms = -1;
 	uint32_t content;
 

@@ -76,7 +76,7 @@ static int open_to_read(struct source_found *f)
 	return 0;
 }
 
-int worker_open_same(const struct hash_context *c, const struct file_key *key,
+int worker_open_same(const struct engine_parts *c, const struct file_key *key,
 		     const struct file_identity *identity,
 		     struct source_found *out)
 {
@@ -94,7 +94,7 @@ int worker_open_same(const struct hash_context *c, const struct file_key *key,
  * unmounted. */
 static int sit_out_pause(struct hash_task *t)
 {
-	const struct hash_context *c = t->w->context;
+	const struct engine_parts *c = t->w->context;
 
 	close(t->found->fd);
 	t->found->fd = -1;
@@ -228,7 +228,7 @@ enum {
 
 /* Posts an event of the file, if there is memory for one; otherwise it stays on
  * the pending list. */
-static void post_key(const struct hash_context *c, enum event_kind kind,
+static void post_key(const struct engine_parts *c, enum event_kind kind,
 		     const struct file_key *key)
 {
 	struct event *ev = event_new(kind);
@@ -261,7 +261,7 @@ static bool post_result(const struct hash_task *t, struct result *r)
 static void end_with_result(struct hash_task *t, int error,
 			    struct digests *digests)
 {
-	const struct hash_context *c = t->w->context;
+	const struct engine_parts *c = t->w->context;
 	struct result *r = calloc(1, sizeof(*r));
 
 	if (!r) {
@@ -281,7 +281,7 @@ static void end_with_result(struct hash_task *t, int error,
 
 static void hash_file(struct hash_task *t)
 {
-	const struct hash_context *c = t->w->context;
+	const struct engine_parts *c = t->w->context;
 	unsigned tries = t->job->tries;
 	struct digests digests;
 	int err = task_digest(t, &digests);
@@ -330,7 +330,7 @@ enum record_match {
 	MATCH_ALL,
 };
 
-static bool get_record(const struct hash_context *c, const struct file_key *key,
+static bool get_record(const struct engine_parts *c, const struct file_key *key,
 		       struct file_record *out)
 {
 	struct digests digests = { 0 };
@@ -359,7 +359,7 @@ static bool have_metadata_changes(struct event_list *events)
 
 static enum record_match match_record(struct hash_task *t)
 {
-	const struct hash_context *c = t->w->context;
+	const struct engine_parts *c = t->w->context;
 	struct file_record rec;
 
 	if (queue_doubts_file(c->queue, &t->job->key) ||
@@ -378,7 +378,7 @@ static enum record_match match_record(struct hash_task *t)
  * descriptor is still open for writing. */
 static enum source_use get_use(const struct hash_task *t)
 {
-	const struct hash_context *c = t->w->context;
+	const struct engine_parts *c = t->w->context;
 	enum source_use use = source_get_use(c->source, &t->found->st);
 
 	if (use != SOURCE_CLOSING || !source_catch_up(c->source))
@@ -390,7 +390,7 @@ static enum source_use get_use(const struct hash_task *t)
 /* True when the job was ended without reading the file. */
 static bool ends_early(struct hash_task *t)
 {
-	const struct hash_context *c = t->w->context;
+	const struct engine_parts *c = t->w->context;
 	enum source_use use = get_use(t);
 	enum record_match match = match_record(t);
 	bool ended = true;
@@ -425,7 +425,7 @@ static bool ends_early(struct hash_task *t)
 
 static void do_file(struct hash_task *t)
 {
-	const struct hash_context *c = t->w->context;
+	const struct engine_parts *c = t->w->context;
 	struct job *job = t->job;
 	enum job_level level;
 	int err;
@@ -460,7 +460,7 @@ static void do_file(struct hash_task *t)
 
 void worker_do_job(struct hash_worker *w, struct job *job)
 {
-	const struct hash_context *c = w->context;
+	const struct engine_parts *c = w->context;
 	struct source_found found;
 	struct hash_task t = {
 		.w = w, .job = job, .found = &found, .fp = w->fp

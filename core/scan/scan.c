@@ -8,7 +8,7 @@
 
 static void walk_tree(struct scanner *s)
 {
-	const struct scan_context *c = &s->context;
+	const struct engine_parts *c = &s->context;
 	int err = scan_walk_tree(s);
 
 	if (err)
@@ -91,7 +91,7 @@ bool scan_is_idle(struct scanner *s)
 	return idle;
 }
 
-int scan_init(struct scanner *s, const struct scan_context *context)
+int scan_init(struct scanner *s, const struct engine_parts *context)
 {
 	int err = -pthread_mutex_init(&s->lock, NULL);
 

@@ -11,6 +11,7 @@
 #include "core/catalog/catalog.h"
 #include "core/queue/gate.h"
 #include "core/queue/hash.h"
+#include "core/queue/listener.h"
 #include "core/source/listing.h"
 #include "core/source/source.h"
 
@@ -64,16 +65,6 @@ enum {
 	DEEP_MAX = 4, /* of these, with deep set */
 };
 
-struct scan_context {
-	const struct source *source;
-	struct catalog *catalog;
-	const struct logger *log;
-	const atomic_bool *stopping;
-	struct throttle *throttle; /* NULL: the host is never busy */
-	struct event_list *events;
-	struct hasher *hasher; /* files that differ from their records */
-};
-
 struct seen_file {
 	dev_t device;
 	ino_t inode;
@@ -92,7 +83,7 @@ struct scan_request {
 };
 
 struct scanner {
-	struct scan_context context; /* constant */
+	struct engine_parts context; /* constant */
 	pthread_mutex_t lock;        /* everything below but the atomics */
 	pthread_cond_t work;
 	struct seen_file seen[SEEN_MAX];
@@ -115,7 +106,7 @@ struct scanner {
 };
 
 /* The context is copied; what it points to is borrowed. */
-int scan_init(struct scanner *s, const struct scan_context *context);
+int scan_init(struct scanner *s, const struct engine_parts *context);
 int scan_start(struct scanner *s);
 /* Ends the thread; context.stopping is set by then. */
 void scan_stop(struct scanner *s);

@@ -140,7 +140,7 @@ static void request_moved(struct scan_walk *w, const struct file_key *key)
 static int read_listing(struct scan_walk *w, int dir_fd, const char *path,
 			const struct file_key *key, struct source_listing *l)
 {
-	const struct scan_context *c = &w->s->context;
+	const struct engine_parts *c = &w->s->context;
 	struct stat st;
 	const char *name;
 	DIR *names;
@@ -209,7 +209,7 @@ static int list_directory(struct scan_walk *w, const char *path,
 static int scan_directory(struct scan_walk *w, const char *path,
 			  const struct file_key *key, unsigned tries)
 {
-	const struct scan_context *c = &w->s->context;
+	const struct engine_parts *c = &w->s->context;
 	int err;
 
 	w->lost = false;

@@ -325,7 +325,7 @@ static bool has_record(struct scanner *s, const struct file_key *key)
  * new path of a directory that moved then. */
 static int look_up_settled(struct scanner *s, const struct scan_request *r)
 {
-	const struct scan_context *c = &s->context;
+	const struct engine_parts *c = &s->context;
 	int err = look_up_once(s, r);
 
 	if (!is_elsewhere(err) || r->fd >= 0 || events_settle(c->events))

@@ -34,7 +34,7 @@ static size_t take_seen(struct scanner *s, struct seen_file *out)
 
 /* Removes the files whose record has the same identity; returns how many are
  * left. */
-static size_t drop_recorded(const struct scan_context *c,
+static size_t drop_recorded(const struct engine_parts *c,
 			    struct seen_file *seen, size_t count)
 {
 	struct catalog_txn *txn;
@@ -60,7 +60,7 @@ static void set_seen(struct seen_file *out, const struct stat *st)
 
 /* Reports the file if it still differs from its record: it may have changed
  * again since it was seen. */
-static void check_file(const struct scan_context *c,
+static void check_file(const struct engine_parts *c,
 		       const struct seen_file *seen)
 {
 	const struct source *source = c->source;
@@ -86,7 +86,7 @@ static void check_file(const struct scan_context *c,
 
 void scan_check_seen(struct scanner *s)
 {
-	const struct scan_context *c = &s->context;
+	const struct engine_parts *c = &s->context;
 	struct seen_file seen[SEEN_BATCH];
 	size_t i, count;
 

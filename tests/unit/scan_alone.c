@@ -205,7 +205,7 @@ static void make_files(struct recorder *r)
 static int set_up(void **state)
 {
 	struct recorder *r = calloc(1, sizeof(*r));
-	struct scan_context context = {
+	struct engine_parts context = {
 		.source = &r->t.source,
 		.log = &r->log,
 		.stopping = &r->stopping,

@@ -120,7 +120,7 @@ static inline int set_up(void **state)
 		.had_requests = is_always_busy,
 	};
 	struct recorder *r = calloc(1, sizeof(*r));
-	struct commit_context context = {
+	struct engine_parts context = {
 		.source = &r->source,
 		.events = &r->events,
 		.log = &r->log,

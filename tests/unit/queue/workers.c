@@ -182,7 +182,7 @@ static enum source_use get_use(void *ctx, dev_t device, ino_t inode)
 static void init_hasher(struct recorder *r)
 {
 	const struct throttle_context idle = { .workers = 2 };
-	const struct hash_context context = {
+	const struct engine_parts context = {
 		.source = &r->t.source,
 		.catalog = r->t.catalog,
 		.queue = &r->queue,

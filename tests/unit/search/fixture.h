@@ -201,12 +201,12 @@ static inline void make_files(struct world *w, const char *parent,
 static inline void make_parts(struct world *w)
 {
 	const struct throttle_context idle = { .workers = 1 };
-	const struct hash_context hash = { .source = &w->source,
+	const struct engine_parts hash = { .source = &w->source,
 					   .catalog = w->catalog,
 					   .queue = &w->queue,
 					   .stopping = &w->stopping,
 					   .up = &w->listener };
-	const struct scan_context scan = { .source = &w->source,
+	const struct engine_parts scan = { .source = &w->source,
 					   .catalog = w->catalog,
 					   .stopping = &w->stopping };
 
