@@ -107,7 +107,8 @@ struct catalog_meta {
  * so that new transactions wait, and waits until inside is 0.  (With a rwlock,
  * new readers could delay it for ever.)  While the catalog is being opened,
  * only the opener can begin a transaction; so it is while a damaged one is
- * replaced (catalog_await_damage()).  Lock order: the gate, then LMDB's writer lock.
+ * replaced (catalog_await_damage()).  Lock order: the gate, then LMDB's writer
+ * lock.
  */
 struct map_gate {
 	pthread_mutex_t lock; /* guards the fields */

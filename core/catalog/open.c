@@ -280,8 +280,8 @@ void catalog_free(struct catalog *c)
  * A second process reads the daemon's catalog.  Its transactions are in the
  * reader table of LMDB's lock file, so the daemon's LMDB does not reuse the
  * pages that they need.  A daemon that replaces the data file removes the lock
- * file, too.  So a process with the old files
- * cannot disturb the daemon, and finds out by their inode numbers.
+ * file, too.  So a process with the old files cannot disturb the daemon, and
+ * finds out by their inode numbers.
  */
 
 /* 0: there is no such file. */

@@ -126,8 +126,9 @@ int reader_digest_fd(struct reader *r, int fd, const char *name,
  * missing stays unset. */
 int cli_told_digests(const char *path, uint32_t set, struct digests *out);
 
-/* Of what the user named: "-" is standard input.  text: with the sketch of its text
- * if it is a document or an archive, not in a pipe, and kin-extract is there. */
+/* Of what the user named: "-" is standard input.  text: with the sketch of its
+ * text if it is a document or an archive, not in a pipe, and kin-extract is
+ * there. */
 int reader_digest_named(struct reader *r, const char *path, bool text,
 			struct digests *out);
 

@@ -17,8 +17,8 @@
 
 /*
  * Writes the catalog.  Other modules post events (core/queue/event.h), and one
- * thread, the committer, applies them.  While a mount runs, nothing else writes to the
- * catalog.
+ * thread, the committer, applies them.  While a mount runs, nothing else writes
+ * to the catalog.
  *
  * The life of an event:
  *

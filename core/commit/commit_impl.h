@@ -26,7 +26,7 @@ static inline struct catalog_name name_of(const char *text)
 int event_apply(const struct committer *c, struct catalog_txn *txn,
 		const struct event *ev);
 
-/* ---- report.c: events of names, for those who watch; else these do nothing ---- */
+/* ---- report.c: events of names, if somebody watches ---- */
 
 /* Before the name is removed: of a directory, of all files below it. */
 int report_removed(const struct committer *c, struct catalog_txn *txn,

@@ -114,10 +114,10 @@ static int open_as_caller(fuse_req_t req, struct fs *fs, struct inode *inode,
 }
 
 /*
- * Whether the file has lost its last name behind the mount, and the kernel found it
- * by one that it had cached: what is written to it would be lost.  (A file that is
- * open in the mount can be opened again without a name.)  After ESTALE the kernel
- * looks the name up again.
+ * Whether the file has lost its last name behind the mount, and the kernel
+ * found it by one that it had cached: what is written to it would be lost.  (A
+ * file that is open in the mount can be opened again without a name.)  After
+ * ESTALE the kernel looks the name up again.
  */
 static bool is_removed(struct fs *fs, struct inode *inode,
 		       const struct stat *st)

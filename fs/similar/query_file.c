@@ -453,7 +453,8 @@ void query_read(fuse_req_t req, fuse_ino_t id, size_t size, off_t off,
 	}
 	r->park.engine = q->fs->engine;
 	r->size = size;
-	/* The file may be closed as soon as the read is answered or interrupted. */
+	/* The file may be closed as soon as the read is answered or
+	 * interrupted. */
 	atomic_fetch_add(&q->refs, 1);
 	if (!park_begin(&r->park, req)) {
 		free(r);

@@ -194,8 +194,8 @@ struct listing {
  *
  * listing_add_hit() adds a link such as "097_report.txt" ->
  * "../../docs/report.txt", with the score and the base name, or with another
- * name.  depth: the number of components in the path of the listed file.  Names are
- * cut to NAME_MAX at a character boundary; equal ones get "~2", "~3".
+ * name.  depth: the number of components in the path of the listed file.  Names
+ * are cut to NAME_MAX at a character boundary; equal ones get "~2", "~3".
  * listing_add() takes name and target (NULL: a directory), also on failure.
  * -ENOMEM, also if name is NULL.
  */
@@ -230,8 +230,8 @@ struct listing_want {
 
 /*
  * Replies with what is wanted of the node's listing: of the kept one if that is
- * still valid, else of a new one.  For that the request is parked, and a job of the
- * engine (core/search/search.h) calls list() of the node's view.
+ * still valid, else of a new one.  For that the request is parked, and a job of
+ * the engine (core/search/search.h) calls list() of the node's view.
  */
 void listing_answer(fuse_req_t req, struct similar_node *n,
 		    const struct listing_want *want);

@@ -15,8 +15,9 @@
 
 /*
  * conform DIRECTORY BEHIND [GROUP...]: runs the tests, those of the groups or
- * all but those that need a place of their own, in directories made in DIRECTORY.  BEHIND is the same
- * directory past the mount; for a plain directory, DIRECTORY once more.
+ * all but those that need a place of their own, in directories made in
+ * DIRECTORY.  BEHIND is the same directory past the mount; for a plain
+ * directory, DIRECTORY once more.
  *
  * Exits with 1 when the tests could not be run; what came of them is for
  * others to judge.

@@ -20,7 +20,8 @@
 /*
  * A journal is lines of JSON.  The first one is {"kin_dedup_journal": 3}; a
  * step has one line before it begins, with all that undo needs, and one after
- * it ended.  A step that shares blocks has none: no content changes.  Numbers and times, as [seconds, nanoseconds], are those of stat(2).
+ * it ended.  A step that shares blocks has none: no content changes.  Numbers
+ * and times, as [seconds, nanoseconds], are those of stat(2).
  */
 #define FORMAT_KEY "kin_dedup_journal"
 enum { FORMAT = 3 };

@@ -143,8 +143,9 @@ int groups_next(struct groups *g);
 void groups_close(struct groups *g);
 
 /*
- * A line of what kin groups --json prints.  GROUPS_GROUP: a group as it was written, neither sorted nor summed again, in
- * g->group, and g->root if it says that; GROUPS_END: the totals, in g->totals.
+ * A line of what kin groups --json prints.  GROUPS_GROUP: a group as it was
+ * written, neither sorted nor summed again, in g->group, and g->root if it says
+ * that; GROUPS_END: the totals, in g->totals.
  * -EINVAL: it is neither.  -ENOMEM.  g->group is empty before.
  */
 int groups_take_line(struct groups *g, const struct json_t *object);

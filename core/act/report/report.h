@@ -15,11 +15,11 @@
  * The page that kin report writes: one HTML file that needs no network.
  *
  * The caller adds groups, pairs of directories and files without digests to a
- * struct report, which keeps them as JSON, and report_write() writes the page.  Nothing here asks a mount.  One thread
- * uses a report at a time.
+ * struct report, which keeps them as JSON, and report_write() writes the page.
+ * Nothing here asks a mount.  One thread uses a report at a time.
  *
  *	report.c  the data of the page, and which directories are alike
- *	page.c   template.html with everything put in, and the files of the page,
+ *	page.c    template.html with everything put in, and the files of the page,
  *	         which the build puts into the program: template.html, page.css,
  *	         *.js, and from Debian's packages d3-hierarchy and d3-array
  *	save.c   the file that the page is written to
@@ -52,9 +52,10 @@ int report_add_unread(struct report *r, const char *path, const char *state);
 
 /*
  * The next of the directories to ask about, those with the most bytes that could
- * be saved within first: 1 and its path, borrowed; 0: there are no more; -ENOMEM.  Left out
- * are the root, directories with less than a thousandth of all, and those that
- * resemble an earlier one by a pair that was added meanwhile.
+ * be saved within first: 1 and its path, borrowed; 0: there are no more;
+ * -ENOMEM.  Left out are the root, directories with less than a thousandth of
+ * all, and those that resemble an earlier one by a pair that was added
+ * meanwhile.
  */
 int report_next_directory(struct report *r, const char **path_out);
 
