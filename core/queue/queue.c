@@ -247,7 +247,6 @@ void queue_done(struct queue *q, struct job *job, struct result *r, bool posted)
 	bool again, gone;
 
 	pthread_mutex_lock(&q->lock);
-	count_bytes(q, r->error ? 0 : job->left);
 	again = run_again_locked(q, job);
 	if (!again) {
 		waiters = waiters_take(q, job);

@@ -202,7 +202,7 @@ struct job {
 	bool suspended;        /* running only: in queue_sit_out_pause() */
 	int64_t ready_ms;      /* delayed only */
 	struct file_identity identity; /* running only: of the file hashed */
-	uint64_t left; /* running only: bytes, at the last queue_order() */
+	uint64_t left; /* running only: bytes, at the last queue_note_left() */
 	struct file_identity seen; /* at the last queue_identify() */
 	int64_t seen_ms;           /* when it was first seen */
 	struct result *result;     /* done only; a reference */
@@ -335,6 +335,9 @@ enum queue_order {
 	QUEUE_SUSPEND,   /* queue_sit_out_pause() */
 };
 enum queue_order queue_order(struct queue *q, struct job *job, uint64_t left);
+
+/* So many bytes are left to be read, for the progress. */
+void queue_note_left(struct queue *q, struct job *job, uint64_t left);
 
 /* Waits while the queue is paused, and no request waits for the job. */
 void queue_sit_out_pause(struct queue *q, struct job *job);

@@ -34,10 +34,6 @@ void job_wake_background(struct queue *q);
 
 void job_raise(struct queue *q, struct job *job, enum job_level level);
 
-/* Bytes were read.  Those before a pause of SPEED_MS do not count for the
- * speed. */
-void count_bytes(struct queue *q, uint64_t bytes);
-
 /* ---- parked requests ---- */
 
 /* The caller of these four holds the queue's lock. */

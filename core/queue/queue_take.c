@@ -268,7 +268,9 @@ static enum queue_order order_locked(const struct queue *q,
 	return q->paused && !waited ? QUEUE_SUSPEND : QUEUE_GO_ON;
 }
 
-void count_bytes(struct queue *q, uint64_t bytes)
+/* Bytes were read.  Those before a pause of SPEED_MS do not count for the
+ * speed. */
+static void count_bytes(struct queue *q, uint64_t bytes)
 {
 	int64_t now = clock_now_ms();
 
@@ -281,13 +283,19 @@ void count_bytes(struct queue *q, uint64_t bytes)
 	q->read = (struct read_mark){ now, q->read.bytes + bytes };
 }
 
+void queue_note_left(struct queue *q, struct job *job, uint64_t left)
+{
+	pthread_mutex_lock(&q->lock);
+	count_bytes(q, job->left - left);
+	job->left = left;
+	pthread_mutex_unlock(&q->lock);
+}
+
 enum queue_order queue_order(struct queue *q, struct job *job, uint64_t left)
 {
 	enum queue_order order;
 
 	pthread_mutex_lock(&q->lock);
-	count_bytes(q, job->left - left);
-	job->left = left;
 	order = order_locked(q, job, left);
 	if (job->gate)
 		gate_set(job->gate, job->waiters != NULL);

@@ -44,6 +44,13 @@ enum {
 
 /* ---- reading ---- */
 
+static void add_done(struct hash_task *t, uint64_t bytes)
+{
+	t->done += bytes;
+	queue_note_left(t->w->context->queue, t->job,
+			t->identity.size - t->done);
+}
+
 bool worker_has_identity(int fd, const struct file_identity *identity)
 {
 	struct file_identity now;
@@ -162,7 +169,7 @@ static int digest_data(struct hash_task *t)
 			t->is_document = sniff_is_document(
 				(const uint8_t *)t->w->chunk,
 				n < SNIFF_BYTES ? (size_t)n : SNIFF_BYTES);
-		t->done += (uint64_t)n;
+		add_done(t, (uint64_t)n);
 		err = fingerprint_update(t->fp, t->w->chunk, (size_t)n);
 	}
 	return err;
@@ -182,7 +189,7 @@ static int digest_hole(struct hash_task *t)
 		if (left > HOLE_BYTES)
 			left = HOLE_BYTES;
 		err = fingerprint_update_zeros(t->fp, left);
-		t->done += left;
+		add_done(t, left);
 	}
 	return err;
 }

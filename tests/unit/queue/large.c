@@ -176,8 +176,7 @@ TEST(test_how_much_is_read_of_the_files_at_hand)
 	push(q, 1, JOB_SCAN);
 	job = take_kind(q, WORKER_BACKGROUND, 1, NULL);
 	(void)queue_identify(q, job, &large);
-	(void)queue_order(q, job, MUCH);
-	(void)queue_order(q, job, MUCH - 1000);
+	queue_note_left(q, job, MUCH - 1000);
 	queue_counts(q, &counts);
 	assert_int_equal(counts.size, MUCH);
 	assert_int_equal(counts.done, 1000);
