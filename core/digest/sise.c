@@ -2,7 +2,11 @@
 #include "core/digest/sise.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
 #include <string.h>
+
+#include "core/base/text.h"
 
 #define WHOLE (CTPH_ROWS - 1)
 
@@ -66,3 +70,314 @@ void sise_read(const struct ctph *c, struct sise_signature *out)
 	else
 		copy_level(c, 0, &out->secondary);
 }
+
+/* ---- writing ---- */
+
+/* Four pairs at a time, then those that are left. */
+static char *spell_pairs(const uint16_t *pairs, size_t count, char *text)
+{
+	size_t i;
+
+	for (i = 0; i + 4 <= count; i += 4, text += 8)
+		base64_spell((uint64_t)pairs[i] << 36 |
+				     (uint64_t)pairs[i + 1] << 24 |
+				     (uint64_t)pairs[i + 2] << 12 |
+				     pairs[i + 3],
+			     text);
+	for (; i < count; i++) {
+		*text++ = base64_digits[pairs[i] >> 6];
+		*text++ = base64_digits[pairs[i] & 63];
+	}
+	return text;
+}
+
+static int format_part(const struct sise_part *part, struct buf *out)
+{
+	int err = buf_append_format(out, "%" PRIu64 "(%" PRIu64 "):",
+				    part->block_size, part->mod_value);
+
+	if (!err)
+		err = buf_reserve(out, 2 * part->count);
+	if (err)
+		return err;
+	*spell_pairs(part->pairs, part->count, out->data + out->len) = '\0';
+	out->len += 2 * part->count;
+	return 0;
+}
+
+int sise_format(const struct sise_signature *sig, struct buf *out)
+{
+	int err = buf_reserve(out, 4 * TEXT_NUMBER + sizeof("():::():") +
+					   2 * sig->leading.count +
+					   2 * sig->secondary.count);
+
+	if (!err)
+		err = format_part(&sig->leading, out);
+	if (!err)
+		err = buf_append_text(out, "::");
+	if (!err)
+		err = format_part(&sig->secondary, out);
+	return err;
+}
+
+/* ---- reading ---- */
+
+struct sise_cursor {
+	const char *at;
+	const char *end;
+};
+
+static bool skip(struct sise_cursor *c, char wanted)
+{
+	if (c->at == c->end || *c->at != wanted)
+		return false;
+	c->at++;
+	return true;
+}
+
+static bool decode_pairs(const char *text, size_t count, uint16_t *out)
+{
+	unsigned high, low, bad = 0;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		high = base64_codes[(uint8_t)text[2 * i]];
+		low = base64_codes[(uint8_t)text[2 * i + 1]];
+		bad |= (high == 0) | (low == 0);
+		out[i] = (uint16_t)((high - 1) << 6 | (low - 1));
+	}
+	return !bad;
+}
+
+/* All characters up to a colon or the end are checked, the first
+ * SISE_MAX_PAIRS pairs kept. */
+static bool read_pairs(struct sise_cursor *c, struct sise_part *out)
+{
+	size_t len = (size_t)(c->end - c->at), i;
+	const char *colon = memchr(c->at, ':', len), *start = c->at;
+
+	if (colon)
+		len = (size_t)(colon - start);
+	if (len == 0 || len % 2)
+		return false;
+	out->count = len / 2 < SISE_MAX_PAIRS ? len / 2 : SISE_MAX_PAIRS;
+	for (i = 2 * out->count; i < len; i++)
+		if (!base64_codes[(uint8_t)start[i]])
+			return false;
+	c->at += len;
+	return decode_pairs(start, out->count, out->pairs);
+}
+
+static bool read_part(struct sise_cursor *c, struct sise_part *out)
+{
+	return text_number(&c->at, c->end, &out->block_size) && skip(c, '(') &&
+	       text_number(&c->at, c->end, &out->mod_value) && skip(c, ')') &&
+	       skip(c, ':') && read_pairs(c, out);
+}
+
+int sise_parse(const char *text, size_t len, struct sise_signature *out)
+{
+	struct sise_cursor c = { text, text + len };
+
+	if (!read_part(&c, &out->leading) || !skip(&c, ':') || !skip(&c, ':') ||
+	    !read_part(&c, &out->secondary) || c.at != c.end)
+		return -EINVAL;
+	return 0;
+}
+
+/*
+ * The binary form.  The first byte says what the block sizes are:
+ *
+ *   0..60    the leading part has 3 * 2^byte, the secondary one half of that
+ *            (rounded down), both with the modulus of our signatures
+ *   TWICE    both have 3, and the same pairs, which are stored once: a file
+ *            that is too small for two block sizes
+ *   FOREIGN  others: block size and modulus of the leading part, and of the
+ *            secondary one, four varints
+ *
+ * Then come the number of pairs in each part, as varints, and the pairs, 12
+ * bits each, of each part from a new byte on.
+ */
+enum { LEVELS = 61, TWICE = 64, FOREIGN = 255, BITS = 12 };
+
+static void set_block(struct sise_part *part, uint64_t block_size)
+{
+	part->block_size = block_size;
+	part->mod_value = block_size - 1;
+}
+
+static bool is_block(const struct sise_part *part, uint64_t block_size)
+{
+	return part->block_size == block_size &&
+	       part->mod_value == block_size - 1;
+}
+
+static bool equal_pairs(const struct sise_part *a, const struct sise_part *b)
+{
+	return a->count == b->count &&
+	       !memcmp(a->pairs, b->pairs, a->count * sizeof(*a->pairs));
+}
+
+/* By the block sizes alone. */
+static unsigned level_of(const struct sise_signature *sig)
+{
+	unsigned level;
+
+	for (level = 0; level < LEVELS; level++)
+		if (is_block(&sig->leading, UINT64_C(3) << level) &&
+		    is_block(&sig->secondary, (UINT64_C(3) << level) / 2))
+			return level;
+	return FOREIGN;
+}
+
+static unsigned form_of(const struct sise_signature *sig)
+{
+	if (is_block(&sig->leading, 3) && is_block(&sig->secondary, 3) &&
+	    equal_pairs(&sig->leading, &sig->secondary))
+		return TWICE;
+	return level_of(sig);
+}
+
+int sise_pack(const struct sise_signature *sig, struct buf *out)
+{
+	const struct sise_part *a = &sig->leading, *b = &sig->secondary;
+	uint8_t head[1 + 6 * VARINT_BYTES];
+	unsigned form = form_of(sig);
+	size_t len = 0;
+	int err;
+
+	head[len++] = (uint8_t)form;
+	if (form == FOREIGN) {
+		len += store_varint(head + len, a->block_size);
+		len += store_varint(head + len, a->mod_value);
+		len += store_varint(head + len, b->block_size);
+		len += store_varint(head + len, b->mod_value);
+	}
+	len += store_varint(head + len, a->count);
+	if (form != TWICE)
+		len += store_varint(head + len, b->count);
+	err = buf_append(out, head, len);
+	if (!err)
+		err = ctph_pack(a->pairs, a->count, BITS, out);
+	if (!err && form != TWICE)
+		err = ctph_pack(b->pairs, b->count, BITS, out);
+	return err;
+}
+
+static bool take_count(const uint8_t **at, const uint8_t *end,
+		       struct sise_part *part)
+{
+	uint64_t count;
+
+	if (!load_varint(at, end, &count) || !count || count > SISE_MAX_PAIRS)
+		return false;
+	part->count = (size_t)count;
+	return true;
+}
+
+static bool take_pairs(const uint8_t **at, const uint8_t *end,
+		       struct sise_part *part)
+{
+	return ctph_unpack(at, end, part->count, BITS, part->pairs);
+}
+
+static bool take_blocks(const uint8_t **at, const uint8_t *end, unsigned form,
+			struct sise_signature *out)
+{
+	struct sise_part *a = &out->leading, *b = &out->secondary;
+
+	if (form == FOREIGN)
+		return load_varint(at, end, &a->block_size) &&
+		       load_varint(at, end, &a->mod_value) &&
+		       load_varint(at, end, &b->block_size) &&
+		       load_varint(at, end, &b->mod_value) &&
+		       level_of(out) == FOREIGN;
+	if (form >= LEVELS)
+		return false;
+	set_block(a, UINT64_C(3) << form);
+	set_block(b, a->block_size / 2);
+	return true;
+}
+
+int sise_unpack(struct digest_value v, struct sise_signature *out)
+{
+	const uint8_t *at = v.bytes, *end = at + v.len;
+	unsigned form;
+
+	if (!v.len)
+		return -EINVAL;
+	form = *at++;
+	if (form == TWICE) {
+		set_block(&out->leading, 3);
+		if (!take_count(&at, end, &out->leading) ||
+		    !take_pairs(&at, end, &out->leading))
+			return -EINVAL;
+		out->secondary = out->leading;
+	} else if (!take_blocks(&at, end, form, out) ||
+		   !take_count(&at, end, &out->leading) ||
+		   !take_count(&at, end, &out->secondary) ||
+		   !take_pairs(&at, end, &out->leading) ||
+		   !take_pairs(&at, end, &out->secondary)) {
+		return -EINVAL;
+	}
+	return at == end ? 0 : -EINVAL;
+}
+
+/* ---- the row ---- */
+
+static int final(void *state, struct buf *out)
+{
+	struct sise_signature sig;
+
+	sise_read(state, &sig);
+	return sise_pack(&sig, out);
+}
+
+static int format(struct digest_value v, struct buf *out)
+{
+	struct sise_signature sig;
+	int err = sise_unpack(v, &sig);
+
+	return err ? err : sise_format(&sig, out);
+}
+
+static int parse(const char *text, size_t len, struct buf *out)
+{
+	struct sise_signature sig;
+	int err = sise_parse(text, len, &sig);
+
+	return err ? err : sise_pack(&sig, out);
+}
+
+static int check(struct digest_value v)
+{
+	struct sise_signature sig;
+
+	return sise_unpack(v, &sig);
+}
+
+static int compare(struct digest_value a, struct digest_value b, int *score_out)
+{
+	struct sise_signature x, y;
+	int err = sise_unpack(a, &x);
+
+	if (!err)
+		err = sise_unpack(b, &y);
+	if (!err)
+		*score_out = sise_score(&x, &y);
+	return err;
+}
+
+const struct digest_ops digest_sise = {
+	.id = DIGEST_SISE,
+	.name = "sise",
+	.attribute = "user.sise",
+	.flags = DIGEST_IS_KEPT | DIGEST_IS_DEFAULT,
+	.listed = 7,
+	.part = &ctph_part,
+	.final = final,
+	.format = format,
+	.parse = parse,
+	.check = check,
+	.compare = compare,
+};

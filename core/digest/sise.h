@@ -44,7 +44,7 @@ int sise_init_from(struct ctph *c, uint64_t block_size);
 /* Appends "6144(6143):pairs::3072(3071):pairs".  -ENOMEM. */
 int sise_format(const struct sise_signature *sig, struct buf *out);
 
-/* Appends the binary form (sise_pack.c).  -ENOMEM. */
+/* Appends the binary form (sise.c).  -ENOMEM. */
 int sise_pack(const struct sise_signature *sig, struct buf *out);
 
 /* -EINVAL when it is no binary form of a signature; out is not specified

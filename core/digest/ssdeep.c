@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/text.h"
+#include "core/digest/sise.h"
 
 #define CHAR_MASK 0x3f
 
@@ -109,3 +110,212 @@ int ssdeep_parse(const char *text, size_t len, struct ssdeep_signature *out)
 		return -EINVAL;
 	return 0;
 }
+
+enum { LEVELS = 61, FOREIGN = 255, BITS = 6 };
+
+static unsigned level_of(uint64_t block_size)
+{
+	unsigned level;
+
+	for (level = 0; level < LEVELS; level++)
+		if (block_size == UINT64_C(3) << level)
+			return level;
+	return FOREIGN;
+}
+
+static int pack_part(const struct ssdeep_part *part, struct buf *out)
+{
+	uint16_t chars[SSDEEP_MAX_CHARS];
+	size_t i;
+
+	for (i = 0; i < part->count; i++)
+		chars[i] = part->chars[i];
+	return ctph_pack(chars, part->count, BITS, out);
+}
+
+int ssdeep_pack(const struct ssdeep_signature *sig, struct buf *out)
+{
+	uint8_t head[3 + VARINT_BYTES];
+	size_t len = 0;
+	int err;
+
+	head[len++] = (uint8_t)level_of(sig->block_size);
+	if (head[0] == FOREIGN)
+		len += store_varint(head + len, sig->block_size);
+	head[len++] = (uint8_t)sig->leading.count;
+	head[len++] = (uint8_t)sig->secondary.count;
+	err = buf_append(out, head, len);
+	if (!err)
+		err = pack_part(&sig->leading, out);
+	return err ? err : pack_part(&sig->secondary, out);
+}
+
+static bool take_block(const uint8_t **at, const uint8_t *end, uint64_t *out)
+{
+	unsigned level;
+
+	if (*at == end)
+		return false;
+	level = *(*at)++;
+	if (level == FOREIGN)
+		return load_varint(at, end, out) && *out &&
+		       level_of(*out) == FOREIGN;
+	*out = UINT64_C(3) << (level % 64);
+	return level < LEVELS;
+}
+
+static bool take_part(const uint8_t **at, const uint8_t *end,
+		      struct ssdeep_part *part)
+{
+	uint16_t chars[SSDEEP_MAX_CHARS];
+	size_t i;
+
+	if (part->count > SSDEEP_MAX_CHARS ||
+	    !ctph_unpack(at, end, part->count, BITS, chars))
+		return false;
+	for (i = 0; i < part->count; i++)
+		part->chars[i] = (uint8_t)chars[i];
+	return true;
+}
+
+/* -EINVAL when it is no binary form of a signature; out is not specified
+ * then. */
+static int ssdeep_unpack(struct digest_value v, struct ssdeep_signature *out)
+{
+	const uint8_t *at = v.bytes, *end = at + v.len;
+
+	if (!take_block(&at, end, &out->block_size) || end - at < 2)
+		return -EINVAL;
+	out->leading.count = *at++;
+	out->secondary.count = *at++;
+	return take_part(&at, end, &out->leading) &&
+			       take_part(&at, end, &out->secondary) &&
+			       at == end ?
+		       0 :
+		       -EINVAL;
+}
+
+/* ---- the short form ---- */
+
+/*
+ * A character of ssdeep is the lower half of SiSe's pair at the same block size,
+ * up to the last one, which may stand for more.  So the characters with which
+ * the leading part begins as SiSe's part of that block size does are left out;
+ * their number, a byte, stands before the rest.
+ */
+
+/* SiSe's part of the block size, unpacked to sig; NULL: there is none. */
+static const struct sise_part *part_like(uint64_t block_size,
+					 const struct sise_signature *sig)
+{
+	return sig->leading.block_size == block_size   ? &sig->leading :
+	       sig->secondary.block_size == block_size ? &sig->secondary :
+							 NULL;
+}
+
+int ssdeep_shorten(struct digest_value v, struct digest_value sise,
+		   struct buf *out)
+{
+	struct ssdeep_signature sig;
+	struct sise_signature other;
+	const struct sise_part *like;
+	struct ssdeep_part *part = &sig.leading;
+	uint8_t same = 0;
+	int err;
+
+	if (ssdeep_unpack(v, &sig) || sise_unpack(sise, &other))
+		return -EINVAL;
+	like = part_like(sig.block_size, &other);
+	while (like && same < part->count && same < like->count &&
+	       part->chars[same] == (like->pairs[same] & 63))
+		same++;
+	part->count -= same;
+	memmove(part->chars, part->chars + same, part->count);
+	err = buf_append(out, &same, 1);
+	return err ? err : ssdeep_pack(&sig, out);
+}
+
+int ssdeep_complete(struct digest_value shortened, struct digest_value sise,
+		    struct buf *out)
+{
+	struct ssdeep_signature sig;
+	struct sise_signature other;
+	const struct sise_part *like;
+	struct ssdeep_part *part = &sig.leading;
+	const size_t same = shortened.len ? *shortened.bytes++ : SIZE_MAX;
+	size_t i;
+
+	shortened.len--;
+	if (same > SSDEEP_MAX_CHARS || ssdeep_unpack(shortened, &sig) ||
+	    part->count + same > SSDEEP_MAX_CHARS || sise_unpack(sise, &other))
+		return -EINVAL;
+	like = part_like(sig.block_size, &other);
+	if (same > (like ? like->count : 0))
+		return -EINVAL;
+	memmove(part->chars + same, part->chars, part->count);
+	for (i = 0; i < same; i++)
+		part->chars[i] = like->pairs[i] & 63;
+	part->count += same;
+	return ssdeep_pack(&sig, out);
+}
+
+/* ---- the row ---- */
+
+static int final(void *state, struct buf *out)
+{
+	struct ssdeep_signature sig;
+	int err = ssdeep_read(state, &sig);
+
+	if (err == -EOVERFLOW)
+		return -ENODATA;
+	return err ? err : ssdeep_pack(&sig, out);
+}
+
+static int format(struct digest_value v, struct buf *out)
+{
+	struct ssdeep_signature sig;
+	int err = ssdeep_unpack(v, &sig);
+
+	return err ? err : ssdeep_format(&sig, out);
+}
+
+static int parse(const char *text, size_t len, struct buf *out)
+{
+	struct ssdeep_signature sig;
+	int err = ssdeep_parse(text, len, &sig);
+
+	return err ? err : ssdeep_pack(&sig, out);
+}
+
+static int check(struct digest_value v)
+{
+	struct ssdeep_signature sig;
+
+	return ssdeep_unpack(v, &sig);
+}
+
+static int compare(struct digest_value a, struct digest_value b, int *score_out)
+{
+	struct ssdeep_signature x, y;
+	int err = ssdeep_unpack(a, &x);
+
+	if (!err)
+		err = ssdeep_unpack(b, &y);
+	if (!err)
+		*score_out = ssdeep_score(&x, &y);
+	return err;
+}
+
+const struct digest_ops digest_ssdeep = {
+	.id = DIGEST_SSDEEP,
+	.name = "ssdeep",
+	.attribute = "user.ssdeep",
+	.flags = DIGEST_IS_KEPT | DIGEST_IS_DEFAULT,
+	.listed = 4,
+	.part = &ctph_part,
+	.final = final,
+	.format = format,
+	.parse = parse,
+	.check = check,
+	.compare = compare,
+};

@@ -7,12 +7,6 @@
 
 #include "core/digest/sdhash/sdhash.h"
 
-#define SDHASH_ENTROPY_SHIFT 10
-
-/* The program's: sdhash_tables.c. */
-extern const int32_t sdhash_entropy[SDHASH_WINDOW + 1];
-extern const uint16_t sdhash_ranks[1001];
-
 /*
  * Features: sdhash_features.c.  Every window of 64 bytes has a rank, the lowest
  * rank of 64 windows in a row has a score, and the windows of high scores are

@@ -24,7 +24,7 @@ enum {
 	TLSH_LENGTHS = 170
 };
 
-/* Of the program: tlsh_tables.c. */
+/* Of the program. */
 extern const uint8_t tlsh_pearson[256];
 extern const uint32_t tlsh_lengths[TLSH_LENGTHS];
 
