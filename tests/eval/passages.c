@@ -13,7 +13,8 @@
 #include "tests/eval/truth.h"
 
 #define CLASSES (GENERATED_CLASSES + FOUND_CLASSES)
-#define PAIRS 15 /* of a shape */
+#define PAIRS 15      /* of a shape, */
+#define PAIRS_LEAST 5 /* or fewer, where there is little material */
 #define SHARE_MIN (16 * KIB)
 /* Contents share the pieces of this length of the one that are anywhere in the
  * other.  Those that share less than half of SHARE_MIN are unrelated: in real
@@ -39,6 +40,7 @@ static const struct shape {
 struct passage_corpus {
 	struct fingerprint *fingerprint;
 	double folded; /* of all bytes of the material, those that are left */
+	size_t pairs;  /* of a shape */
 	struct bytes contents[CONTENTS]; /* owned, without blanks */
 	struct digests digests[CONTENTS];
 	struct sketch sketches[CONTENTS];
@@ -100,15 +102,15 @@ static size_t unfold(const struct passage_corpus *c, size_t size)
 
 /* At least LEAST_FOLDED of it is no blanks. */
 #define LEAST_FOLDED 0.3
-static size_t bytes_of_material(void)
+static size_t bytes_of_material(size_t pairs, double folded)
 {
 	size_t bytes = 0, i;
 
 	for (i = 0; i < SHAPES; i++)
-		bytes += PAIRS * (shapes[i].sizes[0] + shapes[i].sizes[1] +
+		bytes += pairs * (shapes[i].sizes[0] + shapes[i].sizes[1] +
 				  shapes[i].passage);
 	/* Material keeps a quarter back. */
-	bytes = (size_t)((double)bytes / LEAST_FOLDED);
+	bytes = (size_t)((double)bytes / folded);
 	return bytes + bytes / 3 + 64 * KIB;
 }
 
@@ -119,7 +121,7 @@ static void make_pairs(struct passage_corpus *c, struct material *m)
 	size_t i, pair, side;
 
 	for (i = 0; i < SHAPES; i++)
-		for (pair = 0; pair < PAIRS; pair++) {
+		for (pair = 0; pair < c->pairs; pair++) {
 			if (!material_cut(m, unfold(c, shapes[i].passage),
 					  &passage))
 				fail("%s: used up", m->name);
@@ -252,7 +254,7 @@ static int fetch_sketch(void *arg, uint32_t content, struct sketch *out)
 static void ask(struct passage_corpus *c, size_t i, struct passage_table *t)
 {
 	const struct index_store store = { .sketch = fetch_sketch, .arg = c };
-	struct passage_result *result = &t->by_shape[i / (2 * PAIRS)];
+	struct passage_result *result = &t->by_shape[i / (2 * c->pairs)];
 	struct index_query q = { .digests = &c->digests[i],
 				 .sketch = &c->sketches[i],
 				 .rules = { .relation = INDEX_SHARES,
@@ -313,17 +315,24 @@ static double folded_share(const struct material *m)
 	return fmax(LEAST_FOLDED, (double)left / (double)m->pool.len);
 }
 
-static void evaluate_class(struct material *m, struct figures *figures)
+/* false: there is too little material. */
+static bool evaluate_class(struct material *m, struct figures *figures)
 {
 	struct passage_corpus *c = allocate(sizeof(*c));
 	struct passage_table t = { 0 };
 	size_t i;
 
+	c->folded = folded_share(m);
+	c->pairs = PAIRS;
+	while (m->pool.len < bytes_of_material(c->pairs, c->folded))
+		if (c->pairs-- == PAIRS_LEAST) {
+			free(c);
+			return false;
+		}
 	c->count = 0;
 	fail_errno("fingerprint",
 		   fingerprint_new(DIGEST_BIT(DIGEST_SIF), &c->fingerprint));
 	fail_errno("index", index_new(&c->ix));
-	c->folded = folded_share(m);
 	make_pairs(c, m);
 	for (i = 0; i < c->count; i++)
 		ask(c, i, &t);
@@ -335,6 +344,7 @@ static void evaluate_class(struct material *m, struct figures *figures)
 	fingerprint_free(c->fingerprint);
 	index_free(c->ix);
 	free(c);
+	return true;
 }
 
 static void print_title(void)
@@ -352,19 +362,17 @@ static void print_title(void)
 
 void passages_evaluate(const struct list *list, struct figures *figures)
 {
-	size_t classes = list ? CLASSES : GENERATED_CLASSES, bytes, i;
+	size_t classes = list ? CLASSES : GENERATED_CLASSES, i;
+	const size_t bytes = bytes_of_material(PAIRS, LEAST_FOLDED);
 	struct material m;
 
 	print_title();
-	bytes = bytes_of_material();
 	for (i = 0; i < classes; i++) {
 		m = i < GENERATED_CLASSES ?
 			    material_generate(i, i, bytes) :
 			    material_collect(list, i - GENERATED_CLASSES,
 					     bytes);
-		if (i < GENERATED_CLASSES || m.pool.len == bytes)
-			evaluate_class(&m, figures);
-		else
+		if (!evaluate_class(&m, figures))
 			printf("%-13s too little of it\n", m.name);
 		material_release(&m);
 	}
