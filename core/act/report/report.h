@@ -20,9 +20,9 @@
  *
  *	report.c  the data of the page, and which directories are alike
  *	page.c    template.html with everything put in, and the files of the page,
- *	         which the build puts into the program: template.html, page.css,
- *	         *.js, and from Debian's packages d3-hierarchy and d3-array
- *	save.c   the file that the page is written to
+ *	          which the build puts into the program: template.html, page.css,
+ *	          *.js, and from Debian's packages d3-hierarchy and d3-array
+ *	save.c    the file that the page is written to
  *
  * A path is bytes, chosen by any user that may create a file.  No path is ever
  * written as HTML or script: base64 has no character that ends an element, and
