@@ -257,7 +257,9 @@ void rdc_update(struct rdc *r, const void *data, size_t len)
 	}
 }
 
-void rdc_update_zeros(struct rdc *r, uint64_t len)
+/* Adds zero bytes as if they were data; of many, most are not looked at unless
+ * chunks are reported. */
+static void rdc_update_zeros(struct rdc *r, uint64_t len)
 {
 	static const uint8_t zeros[ZEROS];
 	const uint64_t period = (uint64_t)RDC_MAX_CHUNK * r->horizon;

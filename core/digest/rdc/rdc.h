@@ -74,9 +74,6 @@ void rdc_begin(struct rdc *r);
  * it changes nothing but the time it takes. */
 void rdc_expect(struct rdc *r, uint64_t size);
 void rdc_update(struct rdc *r, const void *data, size_t len);
-/* Adds zero bytes as if they were data; of many, most are not looked at unless
- * chunks are reported. */
-void rdc_update_zeros(struct rdc *r, uint64_t len);
 
 /* The traits, 0..63 each; all zero for an empty file. */
 void rdc_final(struct rdc *r, uint8_t traits_out[RDC_TRAITS]);
