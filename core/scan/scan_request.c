@@ -17,13 +17,17 @@ enum {
 	RETRY_MAX_MS = 30000,
 };
 
-static void request_free(struct scan_request *r)
+static void request_release(struct scan_request *r)
 {
-	if (!r)
-		return;
 	if (r->fd >= 0)
 		close(r->fd);
 	free(r->path);
+}
+
+static void request_free(struct scan_request *r)
+{
+	if (r)
+		request_release(r);
 	free(r);
 }
 
@@ -56,43 +60,45 @@ static bool has_room_locked(const struct scanner *s, bool deep)
 	return count < REQUESTS_MAX && (!deep || deep_count < DEEP_MAX);
 }
 
-/* Adds a copy of *from, whose descriptor it takes, and of the path; instead of
- * an earlier request.  The whole tree is walked if that cannot be. */
+/* Adds a copy of *from, whose descriptor it takes, and of the path.  An earlier
+ * request becomes the new one, but keeps its descriptor if that has none.  The
+ * whole tree is walked if that cannot be. */
 static void add_locked(struct scanner *s, const struct scan_request *from,
 		       const char *path)
 {
-	struct scan_request *same = unlink_locked(s, &from->key, path);
-	struct scan_request *r = malloc(sizeof(*r)), **at = &s->requests;
-	unsigned tries = from->tries;
-
-	pthread_cond_signal(&s->work);
-	if (!r) {
-		if (from->fd >= 0)
-			close(from->fd);
-		s->wanted = true;
-		return;
-	}
-	*r = *from;
-	r->path = path ? strdup(path) : NULL;
-	r->due_ms =
+	struct scan_request *r = unlink_locked(s, &from->key, path),
+			    **at = &s->requests;
+	const unsigned tries = from->tries;
+	int64_t due_ms =
 		!path && !tries ?
 			0 :
 			clock_now_ms() + (tries < 9 ? RETRY_MIN_MS << tries :
 						      RETRY_MAX_MS);
-	if (same) {
-		r->deep |= same->deep;
-		if (same->due_ms < r->due_ms)
-			r->due_ms = same->due_ms;
-		request_free(same);
-	}
-	if (path ? !r->path : !has_room_locked(s, r->deep)) {
-		s->wanted = true;
+	struct scan_request new = *from;
+
+	pthread_cond_signal(&s->work);
+	if (r) {
+		new.deep |= r->deep;
+		due_ms = r->due_ms < due_ms ? r->due_ms : due_ms;
+		if (new.fd < 0) {
+			new.fd = r->fd;
+			r->fd = -1;
+		}
 		request_free(r);
+	}
+	new.due_ms = due_ms;
+	new.path = path ? strdup(path) : NULL;
+	r = malloc(sizeof(*r));
+	if (!r || (path ? !new.path : !has_room_locked(s, new.deep))) {
+		s->wanted = true;
+		request_release(&new);
+		free(r);
 		return;
 	}
-	while (*at && (*at)->due_ms <= r->due_ms)
+	while (*at && (*at)->due_ms <= due_ms)
 		at = &(*at)->next;
-	r->next = *at;
+	new.next = *at;
+	*r = new;
 	*at = r;
 }
 

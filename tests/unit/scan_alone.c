@@ -468,6 +468,19 @@ WITH_TREE(test_the_host_may_forget_what_was_requested)
 	expect(&r->t, "name ./b\nname b/c\nlist b: c d/\n");
 }
 
+WITH_TREE(test_a_second_request_keeps_what_the_host_may_forget)
+{
+	struct recorder *r = *state;
+	struct file_key key;
+
+	get_key(&r->t, "b/c", &key);
+	scan_request_unknown(r->scanner, &key);
+	atomic_store(&r->forgets, true);
+	scan_request(r->scanner, &key, false);
+	assert_int_equal(scan_start(r->scanner), 0);
+	expect(&r->t, "name ./b\nname b/c\nlist b: c d/\n");
+}
+
 WITH_TREE(test_a_walk_drops_no_retry)
 {
 	struct recorder *r = *state;
