@@ -510,7 +510,7 @@ static int inspect(struct step *s, bool sha256)
  *      it is looked at: the old file, unchanged, must be what is beside.
  *   3. The names beside are removed, and the old file with the last of them.
  *
- * What fails in 1 or 2 is taken back.
+ * A failure in 1 or 2 takes all of it back.
  */
 
 static int swap(const struct step *s, const struct dedup_spot *at, bool back)
@@ -561,7 +561,7 @@ static int replace_names(const struct step *s, const struct dedup_spot *spots)
 	}
 	for (i = 0; err && i < swapped; i++)
 		(void)swap(s, &spots[i], true);
-	/* What is beside is the old file, or the link that is not needed. */
+	/* The file beside is the old one, or the link that is not needed. */
 	for (i = 0; i < (err ? made : count); i++) {
 		if (err && !dedup_has_inode(spots[i].directory, spots[i].beside,
 					    keep->st.st_ino))

@@ -54,7 +54,7 @@ int export_complain(const struct export_source *s, size_t line, int err)
 
 /* ---- the command ---- */
 
-/* What is below the path in the mount, as far as the filter takes it. */
+/* The files below the path in the mount that the filter takes. */
 static int write_tree(const struct export_job *job, FILE *out,
 		      bool *incomplete_out)
 {

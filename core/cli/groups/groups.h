@@ -10,7 +10,7 @@
 #include "core/cli/cli.h"
 #include "core/cli/table.h"
 
-/* What the commands of this folder share. */
+/* Functions that the commands of this folder share. */
 
 /* ---- groups_ask.c ---- */
 

@@ -118,7 +118,7 @@ int similar_digest(struct similar_job *job, const char *path);
 /* A filter that kin applies must not be starved by the mount's limit. */
 enum { LIMIT_OF_FILTERS = 4096 };
 
-/* What is asked for in place of the mount's own settings; 0: those. */
+/* Settings of the question in place of the mount's own; 0: those. */
 json_t *similar_settings(const struct similar_job *job, int threshold,
 			 uint64_t share_min, uint64_t limit);
 
