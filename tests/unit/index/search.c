@@ -170,8 +170,8 @@ static void assert_uncertain(struct shelf *s, uint32_t part, uint32_t whole)
 	assert_in_range(v.score, 90, 99);
 }
 
-/* Wherever in it, whatever it is, but for a few of which chance has left next
- * to nothing in the sample of the whole. */
+/* Wherever in it, whatever it is, but for a few of which chance has left three
+ * values or fewer in the sample of the whole, where eight are usual. */
 WITH_SHELF(test_a_function_is_found_in_a_file_of_functions)
 {
 	enum { PARTS = 100, PART = 4096 };
@@ -194,7 +194,7 @@ WITH_SHELF(test_a_function_is_found_in_a_file_of_functions)
 		else
 			assert_uncertain(s, first + i, whole);
 	}
-	assert_in_range(within, PARTS * 97 / 100, PARTS);
+	assert_in_range(within, PARTS * 90 / 100, PARTS);
 	search(s, whole, INDEX_CONTAINS);
 	assert_int_equal(s->count, within);
 	for (k = 0; k < s->count; k++)
