@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/sendfile.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -31,7 +32,11 @@
  * it.  The last block of a file may be shorter, and is shared only with the
  * last one of a file of the same size.
  */
-enum { BLOCK_BYTES = 4096 };
+enum {
+	BLOCK_BYTES = 4096,
+	/* A shorter run costs more in extents than it frees. */
+	RUN_LEAST = 4 * BLOCK_BYTES,
+};
 
 /* ---- where the bytes of a file are on the disk: FIEMAP ---- */
 
@@ -56,93 +61,87 @@ struct extent_map {
 	size_t count;
 };
 
-static int add_extent(struct extent_map *m, const struct fiemap_extent *e,
-		      uint64_t size)
+static int add_extent(struct extent_map *m, const struct extent *e)
 {
-	/* Small files of btrfs live in its metadata: nothing there can be
-	 * shared. */
-	enum {
-		NO_PLACE = FIEMAP_EXTENT_DATA_INLINE | FIEMAP_EXTENT_UNKNOWN |
-			   FIEMAP_EXTENT_DELALLOC
-	};
-	uint64_t end = e->fe_logical + e->fe_length;
-	struct extent *extents;
+	struct extent *extents =
+		array_with_room(m->extents, m->count, sizeof(*extents));
 
-	if (e->fe_flags & NO_PLACE || e->fe_logical >= size)
-		return 0;
-	extents = array_with_room(m->extents, m->count, sizeof(*extents));
 	if (!extents)
 		return -ENOMEM;
 	m->extents = extents;
-	extents[m->count++] = (struct extent){
-		.start = e->fe_logical,
-		.end = end < size ? end : size,
-		.place = e->fe_physical,
-		.shared = (e->fe_flags & FIEMAP_EXTENT_SHARED) != 0,
-	};
+	extents[m->count++] = *e;
 	return 0;
 }
 
 /* Writes the file out first.  -EOPNOTSUPP. */
 static int read_extents(int fd, uint64_t size, struct extent_map *out)
 {
-	enum { BATCH = 256 };
+	/* Small files of btrfs live in its metadata: nothing there can be
+	 * shared. */
+	enum {
+		BATCH = 256,
+		NO_PLACE = FIEMAP_EXTENT_DATA_INLINE | FIEMAP_EXTENT_UNKNOWN |
+			   FIEMAP_EXTENT_DELALLOC,
+	};
 	const size_t room =
 		sizeof(struct fiemap) + BATCH * sizeof(struct fiemap_extent);
 	struct fiemap *batch = malloc(room);
 	const struct fiemap_extent *e;
-	uint64_t at = 0, next;
-	uint32_t i;
+	uint64_t at = 0, end = 0;
 	int err = batch ? 0 : -ENOMEM;
 
-	while (!err && at < size) {
+	for (; !err && at<size; at = end> at ? end : size) {
 		memset(batch, 0, room);
 		batch->fm_start = at;
 		batch->fm_length = size - at;
 		batch->fm_flags = FIEMAP_FLAG_SYNC;
 		batch->fm_extent_count = BATCH;
-		next = size;
 		if (ioctl(fd, FS_IOC_FIEMAP, batch))
 			err = -errno;
-		for (i = 0; !err && i < batch->fm_mapped_extents; i++) {
-			e = &batch->fm_extents[i];
-			err = add_extent(out, e, size);
-			next = e->fe_flags & FIEMAP_EXTENT_LAST ?
-				       size :
-				       e->fe_logical + e->fe_length;
+		for (e = batch->fm_extents;
+		     !err && e < batch->fm_extents + batch->fm_mapped_extents;
+		     e++) {
+			end = e->fe_logical + e->fe_length;
+			if (e->fe_flags & NO_PLACE || e->fe_logical >= size)
+				continue;
+			err = add_extent(
+				out, &(struct extent){
+					     e->fe_logical,
+					     end < size ? end : size,
+					     e->fe_physical,
+					     e->fe_flags & FIEMAP_EXTENT_SHARED,
+				     });
 		}
-		at = next > at ? next : size;
 	}
 	free(batch);
 	return err;
 }
 
+static int compare_to_extent(const void *key, const void *extent)
+{
+	const uint64_t at = *(const uint64_t *)key;
+	const struct extent *e = extent;
+
+	return at < e->start ? -1 : at >= e->end;
+}
+
 /* The place of a byte on the disk; 0: it is in a hole. */
 static uint64_t place_of(const struct extent_map *m, uint64_t at)
 {
-	size_t low = 0, high = m->count;
+	const struct extent *e = bsearch(&at, m->extents, m->count, sizeof(*e),
+					 compare_to_extent);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct extent *e = &m->extents[middle];
-
-		if (at < e->start)
-			high = middle;
-		else if (at >= e->end)
-			low = middle + 1;
-		else
-			return e->place + (at - e->start);
-	}
-	return 0;
+	return e ? e->place + (at - e->start) : 0;
 }
 
 /* ---- sharing a range: FIDEDUPERANGE ---- */
 
-/* One call.  The kernel locks both files, compares, and shares what is equal.
- * *len_io: what it was asked for, and did. */
-static int share_piece(int keep_fd, uint64_t from, int replace_fd, uint64_t to,
-		       uint64_t *len_io)
+/* Makes a range of the second file refer to the blocks of the first one.  The
+ * kernel locks both files and compares.  -EILSEQ: it found them different. */
+static int share_range(int keep_fd, uint64_t from, int replace_fd, uint64_t to,
+		       uint64_t len)
 {
+	enum { PIECE = 16 << 20 };
 	/* The range ends in an array, of which there is one. */
 	union {
 		struct file_dedupe_range range;
@@ -150,19 +149,23 @@ static int share_piece(int keep_fd, uint64_t from, int replace_fd, uint64_t to,
 			      sizeof(struct file_dedupe_range_info)];
 	} request;
 	struct file_dedupe_range_info *info = request.range.info;
+	uint64_t at;
 
-	memset(&request, 0, sizeof(request));
-	request.range.src_offset = from;
-	request.range.src_length = *len_io;
-	request.range.dest_count = 1;
-	info->dest_fd = replace_fd;
-	info->dest_offset = to;
-	if (ioctl(keep_fd, FIDEDUPERANGE, &request))
-		return -errno;
-	if (info->status == FILE_DEDUPE_RANGE_DIFFERS)
-		return -EILSEQ;
-	*len_io = info->bytes_deduped;
-	return info->status < 0 ? info->status : 0;
+	for (at = 0; at < len; at += info->bytes_deduped) {
+		memset(&request, 0, sizeof(request));
+		request.range.src_offset = from + at;
+		request.range.src_length = len - at < PIECE ? len - at : PIECE;
+		request.range.dest_count = 1;
+		info->dest_fd = replace_fd;
+		info->dest_offset = to + at;
+		if (ioctl(keep_fd, FIDEDUPERANGE, &request))
+			return -errno;
+		if (info->status == FILE_DEDUPE_RANGE_DIFFERS)
+			return -EILSEQ;
+		if (info->status < 0 || !info->bytes_deduped)
+			return info->status ? info->status : -EOPNOTSUPP;
+	}
+	return 0;
 }
 
 /* Filesystems that have no such call answer in one of these ways. */
@@ -173,29 +176,9 @@ static int plain_error(int err)
 		       err;
 }
 
-/* Makes a range of the second file refer to the blocks of the first one.
- * -EILSEQ: the kernel found them different; -EOPNOTSUPP. */
-static int share_range(int keep_fd, uint64_t from, int replace_fd, uint64_t to,
-		       uint64_t len)
-{
-	enum { PIECE = 16 << 20 };
-	uint64_t at, n;
-	int err;
-
-	for (at = 0; at < len; at += n) {
-		n = len - at < PIECE ? len - at : PIECE;
-		err = plain_error(share_piece(keep_fd, from + at, replace_fd,
-					      to + at, &n));
-		if (err || !n)
-			return err ? err : -EOPNOTSUPP;
-	}
-	return 0;
-}
-
 int dedup_share_probe(int keep_fd, int replace_fd)
 {
-	uint64_t len = 1;
-	int err = share_piece(keep_fd, 0, replace_fd, 1, &len);
+	int err = share_range(keep_fd, 0, replace_fd, 1, 1);
 
 	return err == -EINVAL || err == -EILSEQ ? 0 : plain_error(err);
 }
@@ -321,6 +304,16 @@ static int find_block(struct matcher *m, uint64_t at, uint64_t len,
 	return is_equal(m, *from_out, block, len);
 }
 
+/* Unless it is all of the file. */
+static void drop_last_run_if_short(struct matcher *m)
+{
+	uint64_t len =
+		m->run_count ? m->runs[m->run_count - 1].len : UINT64_MAX;
+
+	if (!m->equal && len < RUN_LEAST && len < m->replace_size)
+		m->run_count--;
+}
+
 /* Adds the block to the run that it goes on, or to a new one. */
 static int add_block(struct matcher *m, const struct block_run *block)
 {
@@ -333,6 +326,7 @@ static int add_block(struct matcher *m, const struct block_run *block)
 		last->gain += block->gain;
 		return 0;
 	}
+	drop_last_run_if_short(m);
 	runs = array_with_room(runs, m->run_count, sizeof(*runs));
 	if (!runs)
 		return -ENOMEM;
@@ -371,27 +365,8 @@ static int find_runs(struct matcher *m, uint64_t *shared_out)
 							e->shared ? 0 : len });
 		}
 	}
+	drop_last_run_if_short(m);
 	return err;
-}
-
-/* A shorter run costs more in extents than it frees, unless it is all of the
- * file. */
-static uint64_t drop_short_runs(struct matcher *m)
-{
-	enum { LEAST = 4 * BLOCK_BYTES };
-	uint64_t gain = 0;
-	size_t i, kept = 0;
-
-	for (i = 0; i < m->run_count; i++) {
-		const struct block_run run = m->runs[i];
-
-		if (!m->equal && run.len < LEAST && run.len < m->replace_size)
-			continue;
-		m->runs[kept++] = run;
-		gain += run.gain;
-	}
-	m->run_count = kept;
-	return gain;
 }
 
 /* ---- what is left of extents ---- */
@@ -404,53 +379,41 @@ static uint64_t drop_short_runs(struct matcher *m)
  * blocks of that one.  The kernel compares once more; a kill leaves nothing
  * behind.
  */
-enum {
-	COPY = 1 << 20,
-	COST_MOST = 7, /* bytes that are written for one that gets free */
-};
-
-/* Moves *at to the end of a part of the extent, which one run covers, or none;
- * true: one does.  *run: none before it goes on at *at. */
-static bool next_part(const struct matcher *m, const struct extent *e,
-		      size_t *run, uint64_t *at)
-{
-	const struct block_run *r = &m->runs[*run],
-			       *stop = m->runs + m->run_count;
-	uint64_t end = e->end;
-	bool covered;
-
-	while (r < stop && r->to + r->len <= *at)
-		r++;
-	covered = r < stop && r->to <= *at;
-	if (r < stop)
-		end = covered ? r->to + r->len : r->to;
-	*run = (size_t)(r - m->runs);
-	*at = end < e->end ? end : e->end;
-	return covered;
-}
 
 /* Copies a part of the file to the nameless one, at the same offset, and shares
  * it. */
 static int move_part(int fd, uint64_t start, uint64_t end, int to)
 {
-	char *buffer = malloc(COPY);
-	uint64_t at = start;
-	int64_t n;
-	int err = buffer ? 0 : -ENOMEM;
+	off_t at = (off_t)start;
+	ssize_t n = lseek(to, at, SEEK_SET);
 
-	while (!err && at < end) {
-		n = dedup_read(fd, buffer, end - at < COPY ? end - at : COPY,
-			       at);
-		if (n <= 0)
-			err = n ? (int)n : -ESTALE;
-		else
-			err = dedup_write(to, buffer, (size_t)n, at);
-		at += err ? 0 : (uint64_t)n;
+	while (n >= 0 && (uint64_t)at < end) {
+		n = sendfile(to, fd, &at, end - (uint64_t)at);
+		if (!n)
+			return -ESTALE;
 	}
-	if (!err)
-		err = share_range(to, start, fd, start, end - start);
-	free(buffer);
-	return err;
+	return n < 0 ? -errno : share_range(to, start, fd, start, end - start);
+}
+
+/* The bytes of an extent that no run covers, which are moved if to is a file;
+ * *run: the first that may cover it. */
+static int64_t leftovers(const struct matcher *m, const struct extent *e,
+			 const struct block_run *run, int to)
+{
+	const struct block_run *end = m->runs + m->run_count;
+	uint64_t at = e->start, next, left = 0;
+	int err = 0;
+
+	for (; at < e->end && !err; run++) {
+		next = run < end && run->to < e->end ? run->to : e->end;
+		if (next > at) {
+			left += next - at;
+			err = to < 0 ? 0 : move_part(m->replace, at, next, to);
+		}
+		at = run < end && run->to + run->len > at ? run->to + run->len :
+							    next;
+	}
+	return err ? err : (int64_t)left;
 }
 
 /* After the runs were shared: moves what is left of the extents of the second
@@ -459,34 +422,28 @@ static int move_part(int fd, uint64_t start, uint64_t end, int to)
  * else. */
 static uint64_t rewrite_leftovers(const struct matcher *m, int directory)
 {
+	enum {
+		COST_MOST = 7
+	}; /* bytes that are written for one that gets
+				 * free */
 	const struct extent *e = m->replace_map.extents;
-	uint64_t kept = 0, at, end, left, covered;
-	size_t run = 0, first;
+	const struct block_run *run = m->runs, *end = run + m->run_count;
+	uint64_t kept = 0, left, covered;
 	struct statfs fs;
-	int to = -1, err = 0;
+	int to;
 
 	if (fstatfs(m->replace, &fs) || fs.f_type != BTRFS_SUPER_MAGIC)
 		return 0;
+	to = openat(directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	for (; e < m->replace_map.extents + m->replace_map.count; e++) {
-		first = run;
-		left = covered = 0;
-		for (at = end = e->start; at < e->end; at = end)
-			*(next_part(m, e, &run, &end) ? &covered : &left) +=
-				end - at;
+		while (run < end && run->to + run->len <= e->start)
+			run++;
+		left = (uint64_t)leftovers(m, e, run, -1);
+		covered = e->end - e->start - left;
 		if (e->shared || !left || !covered)
 			continue;
-		if (to < 0 && !err) {
-			to = openat(directory, ".",
-				    O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-			err = to < 0 ? -errno : 0;
-		}
-		run = first;
-		for (at = end = e->start;
-		     !err && left / COST_MOST <= covered && at < e->end;
-		     at = end)
-			if (!next_part(m, e, &run, &end))
-				err = move_part(m->replace, at, end, to);
-		if (err || left / COST_MOST > covered)
+		if (to < 0 || left / COST_MOST > covered ||
+		    leftovers(m, e, run, to) < 0)
 			kept += covered;
 	}
 	if (to >= 0)
@@ -496,49 +453,42 @@ static uint64_t rewrite_leftovers(const struct matcher *m, int directory)
 
 /* ---- all of it ---- */
 
-/* A range that changed since it was compared is left as it is; in files that
- * are to be equal it is an error. */
-static int share_runs(struct matcher *m, int directory, uint64_t *gain_out)
-{
-	const struct block_run *r = m->runs;
-	uint64_t gain = 0, kept;
-	int err = 0;
-
-	for (; r < m->runs + m->run_count && !err; r++) {
-		err = share_range(m->keep, r->from, m->replace, r->to, r->len);
-		if (!err)
-			gain += r->gain;
-		else if (err == -EILSEQ && !m->equal)
-			err = 0;
-	}
-	kept = err ? 0 : rewrite_leftovers(m, directory);
-	*gain_out = gain > kept ? gain - kept : 0;
-	return err;
-}
-
 int dedup_share(int keep, int replace, int directory, bool equal, bool apply,
 		struct dedup_sharing *out)
 {
 	struct matcher m = { .keep = keep, .replace = replace, .equal = equal };
+	const struct block_run *r;
 	struct stat a, b;
+	uint64_t kept;
 	int err = fstat(keep, &a) || fstat(replace, &b) ? -errno : 0;
 
 	if (err)
 		return err;
 	m.keep_size = (uint64_t)a.st_size;
 	m.replace_size = (uint64_t)b.st_size;
-	err = read_extents(m.keep, m.keep_size, &m.keep_map);
+	err = read_extents(keep, m.keep_size, &m.keep_map);
 	if (!err)
-		err = read_extents(m.replace, m.replace_size, &m.replace_map);
+		err = read_extents(replace, m.replace_size, &m.replace_map);
 	if (!err)
 		err = find_runs(&m, &out->shared);
-	if (!err)
-		out->gain = drop_short_runs(&m);
-	if (!err && apply)
-		err = share_runs(&m, directory, &out->gain);
+	for (r = m.runs; !err && r < m.runs + m.run_count; r++) {
+		if (apply)
+			err = share_range(keep, r->from, replace, r->to,
+					  r->len);
+		if (!err)
+			out->gain += r->gain;
+		/* It changed since it was compared, and is left as it is; in
+		 * files that are to be equal this is an error. */
+		else if (err == -EILSEQ && !equal)
+			err = 0;
+	}
+	if (!err && apply) {
+		kept = rewrite_leftovers(&m, directory);
+		out->gain -= kept < out->gain ? kept : out->gain;
+	}
 	free(m.keep_map.extents);
 	free(m.replace_map.extents);
 	free(m.slots);
 	free(m.runs);
-	return err;
+	return plain_error(err);
 }
