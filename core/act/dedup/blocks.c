@@ -420,7 +420,7 @@ static int64_t leftovers(const struct matcher *m, const struct extent *e,
  * file, where the filesystem frees whole ones only and it is worth it.  The bytes
  * of runs that stay allocated nevertheless.  Failures cost space and nothing
  * else. */
-static uint64_t rewrite_leftovers(const struct matcher *m, int directory)
+static uint64_t rewrite_leftovers(const struct matcher *m, const char *path)
 {
 	enum {
 		COST_MOST = 7
@@ -430,11 +430,14 @@ static uint64_t rewrite_leftovers(const struct matcher *m, int directory)
 	const struct block_run *run = m->runs, *end = run + m->run_count;
 	uint64_t kept = 0, left, covered;
 	struct statfs fs;
-	int to;
+	int directory, to;
 
 	if (fstatfs(m->replace, &fs) || fs.f_type != BTRFS_SUPER_MAGIC)
 		return 0;
-	to = openat(directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	directory = dedup_open_parent(path, &path);
+	to = directory < 0 ? -1 :
+			     openat(directory, ".",
+				    O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	for (; e < m->replace_map.extents + m->replace_map.count; e++) {
 		while (run < end && run->to + run->len <= e->start)
 			run++;
@@ -448,13 +451,15 @@ static uint64_t rewrite_leftovers(const struct matcher *m, int directory)
 	}
 	if (to >= 0)
 		close(to);
+	if (directory >= 0)
+		close(directory);
 	return kept;
 }
 
 /* ---- all of it ---- */
 
-int dedup_share(int keep, int replace, int directory, bool equal, bool apply,
-		struct dedup_sharing *out)
+int dedup_share(int keep, int replace, const char *path, bool equal, bool apply,
+		struct dedup_result *out)
 {
 	struct matcher m = { .keep = keep, .replace = replace, .equal = equal };
 	const struct block_run *r;
@@ -483,7 +488,7 @@ int dedup_share(int keep, int replace, int directory, bool equal, bool apply,
 			err = 0;
 	}
 	if (!err && apply) {
-		kept = rewrite_leftovers(&m, directory);
+		kept = rewrite_leftovers(&m, path);
 		out->gain -= kept < out->gain ? kept : out->gain;
 	}
 	free(m.keep_map.extents);

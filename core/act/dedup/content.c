@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/base/hex.h"
+#include "core/base/lease.h"
 #include "core/digest/fingerprint.h"
 #include "core/act/dedup/dedup_impl.h"
 
@@ -28,64 +29,56 @@ int64_t dedup_read(int fd, void *buffer, size_t len, uint64_t at)
 	return (int64_t)done;
 }
 
-int dedup_write(int fd, const void *buffer, size_t len, uint64_t at)
+bool dedup_is_broken(const struct dedup_view *v, size_t count)
 {
-	size_t done = 0;
-	ssize_t n;
-
-	while (done < len) {
-		n = pwrite(fd, (const char *)buffer + done, len - done,
-			   (off_t)(at + done));
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		done += n > 0 ? (size_t)n : 0;
-	}
-	return 0;
+	while (count--)
+		if (v[count].leased && !lease_holds(v[count].fd))
+			return true;
+	return false;
 }
 
-int dedup_hash_begin(bool sha256, struct fingerprint **out)
+int dedup_pass(const struct dedup_view *views, size_t count, int other,
+	       bool copy, struct dedup_hashes *io)
 {
-	int err = fingerprint_new(sha256 ? DIGEST_BIT(DIGEST_SHA256) : 0, out);
-
-	return err ? err : fingerprint_begin(*out);
-}
-
-int dedup_hash_end(struct fingerprint *fp, char xxh128[33], char sha256[65])
-{
+	enum { PIECE = 1 << 20 };
+	const uint32_t set = io->wants_sha256 ? DIGEST_BIT(DIGEST_SHA256) : 0;
+	char *a = malloc(2 * PIECE), *b = a + PIECE;
+	struct fingerprint *fp = NULL;
 	struct digest_value sha;
 	struct digests d;
-	int err = fingerprint_final(fp, &d);
+	uint64_t at;
+	int64_t n = PIECE, m;
+	int err = a ? fingerprint_new(set, &fp) : -ENOMEM;
 
-	if (err)
-		return err;
-	sha = digest_value_of(&d, DIGEST_SHA256);
-	hex_encode(d.xxh128, sizeof(d.xxh128), xxh128);
-	hex_encode(sha.bytes, sha.len, sha256);
-	digests_release(&d);
-	return 0;
-}
-
-int dedup_copy(int from, int to, const char sha256[65])
-{
-	enum { CHUNK = 1 << 20 };
-	struct fingerprint *fp = NULL;
-	char *buffer = malloc(CHUNK), xxh128[33], found[65];
-	uint64_t at = 0;
-	int64_t n = 1;
-	int err = buffer ? dedup_hash_begin(true, &fp) : -ENOMEM;
-
-	for (; !err && n; at += (uint64_t)n) {
-		n = dedup_read(from, buffer, CHUNK, at);
-		err = n < 0 ? (int)n :
-			      fingerprint_update(fp, buffer, (size_t)n);
+	if (!err)
+		err = fingerprint_begin(fp);
+	for (at = 0; !err && n == PIECE; at += PIECE) {
+		n = dedup_read(views->fd, a, PIECE, at);
+		errno = ENOSPC;
+		if (n > 0 && copy &&
+		    pwrite(other, a, (size_t)n, (off_t)at) != n)
+			err = -errno;
+		m = dedup_read(other, b, PIECE, at);
+		if (!err && (n < 0 || m < 0))
+			err = (int)(n < 0 ? n : m);
+		else if (!err && dedup_is_broken(views, count))
+			err = -ETXTBSY;
+		else if (!err && (n != m || memcmp(a, b, (size_t)n) != 0))
+			err = -EILSEQ;
 		if (!err)
-			err = dedup_write(to, buffer, (size_t)n, at);
+			err = fingerprint_update(fp, a, (size_t)n);
 	}
 	if (!err)
-		err = dedup_hash_end(fp, xxh128, found);
-	free(buffer);
+		err = fingerprint_final(fp, &d);
+	if (!err) {
+		sha = digest_value_of(&d, DIGEST_SHA256);
+		hex_encode(d.xxh128, sizeof(d.xxh128), io->xxh128);
+		hex_encode(sha.bytes, sha.len, io->sha256);
+		digests_release(&d);
+	}
+	free(a);
 	fingerprint_free(fp);
-	return !err && strcmp(found, sha256) != 0 ? -ESTALE : err;
+	return err;
 }
 
 /* ---- metadata ---- */
@@ -98,35 +91,34 @@ static bool is_derived(const char *attribute)
 
 int dedup_read_attributes(int fd, json_t **out)
 {
-	char *list = malloc(XATTR_LIST_MAX),
-	     *hex = malloc(2 * XATTR_SIZE_MAX + 1);
-	uint8_t *value = malloc(XATTR_SIZE_MAX);
+	struct {
+		char list[XATTR_LIST_MAX], hex[2 * XATTR_SIZE_MAX + 1];
+		uint8_t value[XATTR_SIZE_MAX];
+	} *room = malloc(sizeof(*room));
 	json_t *attributes = json_object();
 	const char *name;
 	ssize_t len = 0, size;
-	int err = list && hex && value && attributes ? 0 : -ENOMEM;
+	int err = room && attributes ? 0 : -ENOMEM;
 
 	if (!err)
-		len = flistxattr(fd, list, XATTR_LIST_MAX);
-	if (len < 0) {
-		err = errno == ENOTSUP ? 0 : -errno;
-		len = 0;
-	}
-	for (name = list; !err && name < list + len; name += strlen(name) + 1) {
+		len = flistxattr(fd, room->list, sizeof(room->list));
+	if (len < 0 && errno != ENOTSUP)
+		err = -errno;
+	for (name = room ? room->list : NULL; !err && name < room->list + len;
+	     name += strlen(name) + 1) {
 		if (is_derived(name))
 			continue;
-		size = fgetxattr(fd, name, value, XATTR_SIZE_MAX);
+		size = fgetxattr(fd, name, room->value, sizeof(room->value));
 		if (size < 0) { /* or it went meanwhile */
 			err = errno == ENODATA ? 0 : -errno;
 			continue;
 		}
-		hex_encode(value, (size_t)size, hex);
-		if (json_object_set_new(attributes, name, json_string(hex)))
+		hex_encode(room->value, (size_t)size, room->hex);
+		if (json_object_set_new(attributes, name,
+					json_string(room->hex)))
 			err = -ENOMEM;
 	}
-	free(list);
-	free(hex);
-	free(value);
+	free(room);
 	if (err)
 		json_decref(attributes);
 	else
@@ -134,23 +126,22 @@ int dedup_read_attributes(int fd, json_t **out)
 	return err;
 }
 
-int dedup_write_attributes(int fd, const json_t *attributes)
+int dedup_write_attributes(int fd, json_t *attributes)
 {
 	uint8_t *value = malloc(XATTR_SIZE_MAX);
 	const char *name, *text;
 	json_t *item;
+	size_t len;
 	int err = value ? 0 : -ENOMEM;
 
-	json_object_foreach((json_t *)attributes, name, item)
+	json_object_foreach(attributes, name, item)
 	{
-		size_t len;
-
 		text = json_string_value(item);
-		len = text ? strlen(text) / 2 : 0;
-		if (err || !text || len > XATTR_SIZE_MAX ||
-		    hex_decode(text, 2 * len, value, len))
-			err = err ? err : -EINVAL;
-		else if (fsetxattr(fd, name, value, len, 0))
+		len = text ? strlen(text) / 2 : SIZE_MAX;
+		if (!err && (len > XATTR_SIZE_MAX ||
+			     hex_decode(text, 2 * len, value, len)))
+			err = -EINVAL;
+		if (!err && fsetxattr(fd, name, value, len, 0))
 			err = -errno;
 	}
 	free(value);

@@ -21,7 +21,7 @@
  *                  file below a kinfs mount
  *   step.c         one step: opens both files, says why it must not be done,
  *                  asked for a plan and the deed, and replaces all names of one
- *   content.c      hashes, copies, attributes
+ *   content.c      compares or copies a file and hashes it; attributes
  *   blocks.c       shares equal blocks
  *   journal.c      what was done, written and synced before it is done; taken
  *                  back, also the step that a run was killed in
@@ -75,6 +75,7 @@ struct dedup_rules {
 	/* Absolute directories: files with a name below are never replaced, and
 	 * are kept before others. */
 	const char *const *directories;
+	bool *used; /* of each: set where a file of the plan is below */
 	size_t directory_count;
 	struct filter filter;
 	bool internal;       /* also files for which keep_is_internal() */
@@ -85,7 +86,7 @@ struct dedup_rules {
 
 /* An inode with the names that a group lists. */
 struct dedup_file {
-	char **paths; /* owned; absolute; the shortest first */
+	char **paths; /* owned; absolute */
 	size_t path_count;
 	struct stat st;      /* of the paths, which may be in a mount */
 	uint64_t filesystem; /* what links, or blocks, can be shared within */
@@ -143,50 +144,40 @@ void dedup_journal_free(struct dedup_journal *j);
 
 /* ---- step.c ---- */
 
-enum dedup_outcome {
-	DEDUP_DONE,
-	DEDUP_SKIPPED, /* reason says why; nothing was changed */
-	DEDUP_STOP,    /* as DEDUP_SKIPPED, and no other step may be tried */
-};
-
-/* Of a step that shares blocks: bytes of the second file. */
-struct dedup_sharing {
-	uint64_t shared; /* with the first file before */
-	/* Of those that are equal and not shared yet the ones that no third
-	 * file refers to: what sharing them frees, or did free. */
-	uint64_t gain;
-};
-
 struct dedup_result {
-	enum dedup_outcome outcome;
-	char reason[160];
-	struct dedup_sharing sharing; /* DEDUP_REFLINK, DEDUP_BLOCKS */
+	char reason[160]; /* why it was not done: nothing was changed */
+	bool no_journal;  /* so no other step may be tried */
+	/* Of a step that shares blocks, bytes of the second file: shared with
+	 * the first file before; and of those that are equal and not shared yet
+	 * the ones that no third file refers to: what sharing them frees, or
+	 * did free. */
+	uint64_t shared, gain;
 };
 
 /* The step of a file that is to be made of another one: replaces it, unless
- * there is a reason not to.  The steps are taken in the order of the files.
- * Without a journal nothing is changed: the reasons
- * are the same, and out->sharing has what would be. */
-void dedup_apply(struct dedup_plan *p, size_t replace, struct dedup_journal *j,
-		 struct dedup_result *out);
+ * there is a reason not to, which is -ECANCELED.  The steps are taken in the
+ * order of the files.  Without a journal nothing is changed: the reasons are the
+ * same, and out has what would be. */
+int dedup_apply(struct dedup_plan *p, size_t replace, struct dedup_journal *j,
+		struct dedup_result *out);
 
-struct dedup_undo_counts {
+struct dedup_undo {
+	bool force_metadata; /* also where the file that was kept belongs to
+			      * another user */
+	bool killed; /* only the last step, if a run was killed in it and left a
+		      * temporary name */
+	dedup_tell *tell; /* of what could not be taken back; may be NULL */
+	void *arg;
+	/* What was done. */
 	size_t restored; /* files, with all their names */
-	size_t failed;   /* paths; told through tell */
+	size_t failed;   /* paths */
 	size_t nothing;  /* steps that changed nothing, or nothing any more */
 };
 
 /* Takes the steps of a journal back, the last one first, whichever of them were
- * begun.  tell gets what could not be taken back.  force_metadata: also where
- * the file that was kept belongs to another user.  0 also with failures;
- * -EINVAL: it is no such journal; -EPERM: another user could have written it;
- * -EBUSY: a run is writing it.  A journal that was cut in the middle of its
- * last line is read up to there. */
-int dedup_undo(const char *journal, bool force_metadata, dedup_tell *tell,
-	       void *arg, struct dedup_undo_counts *out);
-
-/* Takes back the last step of a journal if a run was killed in it and left a
- * temporary name: 1, else 0.  Errors as dedup_undo(). */
-int dedup_settle(const char *journal);
+ * begun.  0 also with failures; -EINVAL: it is no such journal; -EPERM: another
+ * user could have written it; -EBUSY: a run is writing it.  A journal that was
+ * cut in the middle of its last line is read up to there. */
+int dedup_undo(const char *journal, struct dedup_undo *u);
 
 #endif

@@ -6,7 +6,6 @@
 #include <limits.h>
 
 #include "core/act/dedup/dedup.h"
-#include "core/digest/fingerprint.h"
 
 /* ---- open.c ---- */
 
@@ -28,6 +27,9 @@ int dedup_open_at(int directory, const char *name);
 /* dedup_open_at() by a plain path. */
 int dedup_open_file(const char *path);
 
+/* What the names of temporary links begin with. */
+#define DEDUP_TEMPORARY ".kin-dedup-"
+
 /* Where a name of a file is, and the name beside it that a step uses. */
 struct dedup_spot {
 	int directory;    /* open; or a negative errno */
@@ -35,11 +37,10 @@ struct dedup_spot {
 	char beside[NAME_MAX + 1];
 };
 
-/* The spots of all paths of a step; close them.  Fails when a directory cannot
+/* The spots of all names of a file; close them.  Fails when a directory cannot
  * be opened, unless lenient. */
-struct dedup_record;
-int dedup_spots_open(const struct dedup_record *r, bool lenient,
-		     struct dedup_spot **out);
+int dedup_spots_open(char *const *paths, size_t count, const char *temporary,
+		     bool lenient, struct dedup_spot **out);
 void dedup_spots_close(struct dedup_spot *spots, size_t count);
 
 bool dedup_has_inode(int directory, const char *name, ino_t inode);
@@ -52,59 +53,68 @@ int dedup_explain(struct dedup_result *r, const char *action, int err);
 
 /* ---- content.c ---- */
 
+/* An open file. */
+struct dedup_view {
+	int fd;         /* for reading; negative: there is none */
+	struct stat st; /* when it was opened */
+	bool leased;
+};
+
+/* Whether another program opened one of them for writing, or waits for that. */
+bool dedup_is_broken(const struct dedup_view *views, size_t count);
+
+/* In hex.  XXH128 is what the groups have; SHA-256 is what another user cannot
+ * forge. */
+struct dedup_hashes {
+	bool wants_sha256; /* else it is "" */
+	char xxh128[33], sha256[65];
+};
+
 /* pread() of all there is: less than len only at the end of the file. */
 int64_t dedup_read(int fd, void *buffer, size_t len, uint64_t at);
-int dedup_write(int fd, const void *buffer, size_t len, uint64_t at);
 
-/* XXH128 is what the groups have; SHA-256 is what another user cannot forge.  In
- * hex; "" for a SHA-256 that was not wanted. */
-int dedup_hash_begin(bool sha256, struct fingerprint **out);
-int dedup_hash_end(struct fingerprint *fp, char xxh128[33], char sha256[65]);
+/* Reads the first of the views to its end and hashes it; copies it into other
+ * before, if that is wanted.  -EILSEQ: other has not the same bytes; -ETXTBSY:
+ * a view is broken. */
+int dedup_pass(const struct dedup_view *views, size_t count, int other,
+	       bool copy, struct dedup_hashes *io);
 
 #define DEDUP_CAPABILITY "security.capability"
 
 /* The attributes of an open file but for those that are derived: a new object
  * of hexadecimal values. */
 int dedup_read_attributes(int fd, json_t **out);
-int dedup_write_attributes(int fd, const json_t *attributes);
-
-/* Copies a file, if that has still the content with this SHA-256: what is
- * written is hashed.  -ESTALE. */
-int dedup_copy(int from, int to, const char sha256[65]);
+int dedup_write_attributes(int fd, json_t *attributes);
 
 /* ---- journal.c ---- */
 
-/* What the names of temporary links begin with. */
-#define DEDUP_TEMPORARY ".kin-dedup-"
-
+/* A file that was replaced, or is to be.  Strings and attributes are borrowed
+ * but for paths and keep of one that was read. */
 struct dedup_record {
-	json_int_t step;
-	enum dedup_method method; /* DEDUP_HARDLINK or DEDUP_REMOVE */
-	char **paths;             /* owned; absolute: all names of the file */
-	size_t path_count;        /* 1 or more */
-	char *keep;               /* owned; absolute */
-	char *temporary;          /* owned; a name beside a path */
-	struct stat st; /* of what was replaced: mode, owner, times, inode */
-	ino_t keep_inode;
-	char sha256[65];
-	json_t *attributes; /* owned */
-	bool ended, done;   /* the journal says so */
+	bool links;   /* DEDUP_HARDLINK, not DEDUP_REMOVE */
+	bool done;    /* the journal says so */
+	char **paths; /* absolute: all names of the file */
+	size_t path_count;
+	char *keep;            /* absolute */
+	const char *temporary; /* a name beside a path */
+	json_int_t inode, keep_inode, size, mode, uid, gid, mtime[2], atime[2];
+	const char *sha256;
+	json_t *attributes;
 };
 
-/* Writes that the step begins, and syncs it; sets r->step. */
-int dedup_journal_begin(struct dedup_journal *j, struct dedup_record *r);
+/* Writes that the step begins, and syncs it. */
+int dedup_journal_begin(struct dedup_journal *j, const struct dedup_record *r);
 
 /* That it has ended.  Not synced: undo finds out by itself. */
-int dedup_journal_end(struct dedup_journal *j, const struct dedup_record *r,
-		      bool done);
+void dedup_journal_end(struct dedup_journal *j, bool done);
 
 /* ---- blocks.c ---- */
 
-/* Shares the equal blocks of two open files.  directory: on the filesystem of
- * the second one.  equal: the contents are, else -EILSEQ.  Without apply it is
- * only counted. */
-int dedup_share(int keep, int replace, int directory, bool equal, bool apply,
-		struct dedup_sharing *out);
+/* Shares the equal blocks of two open files.  path: of the second one, as it was
+ * opened.  equal: the contents are, else -EILSEQ.  Without apply it is only
+ * counted, in out. */
+int dedup_share(int keep, int replace, const char *path, bool equal, bool apply,
+		struct dedup_result *out);
 
 /* Whether blocks of two files could be shared: 0, -EOPNOTSUPP, -EXDEV, -EPERM.
  * Asks for a range that no filesystem can share. */

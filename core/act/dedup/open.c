@@ -78,28 +78,27 @@ int dedup_open_file(const char *path)
 
 /* ---- all names of a file ---- */
 
-int dedup_spots_open(const struct dedup_record *r, bool lenient,
-		     struct dedup_spot **out)
+int dedup_spots_open(char *const *paths, size_t count, const char *temporary,
+		     bool lenient, struct dedup_spot **out)
 {
-	struct dedup_spot *spots = calloc(r->path_count, sizeof(*spots)), *s;
+	struct dedup_spot *spots = calloc(count, sizeof(*spots)), *s;
 	size_t i;
 	int err = spots ? 0 : -ENOMEM;
 
-	for (i = 0; i < r->path_count && !err; i++) {
+	for (i = 0; i < count && !err; i++) {
 		s = &spots[i];
-		s->directory = dedup_open_parent(r->paths[i], &s->name);
-		if (s->directory < 0)
-			err = lenient ? 0 : s->directory;
+		s->directory = dedup_open_parent(paths[i], &s->name);
+		if (s->directory < 0 && !lenient)
+			err = s->directory;
 		/* Several names in one directory. */
 		(void)snprintf(s->beside, sizeof(s->beside),
-			       i ? "%.200s-%zu" : "%.200s", r->temporary, i);
+			       i ? "%.200s-%zu" : "%.200s", temporary, i);
 	}
-	if (err) {
+	if (err)
 		dedup_spots_close(spots, i);
-		return err;
-	}
-	*out = spots;
-	return 0;
+	else
+		*out = spots;
+	return err;
 }
 
 void dedup_spots_close(struct dedup_spot *spots, size_t count)

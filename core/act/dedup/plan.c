@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "core/base/array.h"
@@ -35,7 +33,7 @@ static void skip(const struct dedup_plan *p, const char *path,
 struct known {
 	dev_t device;
 	ino_t inode;
-	size_t file; /* its index; SIZE_MAX: it is new */
+	size_t file; /* its index */
 };
 
 static int compare_known(const void *a, const void *b)
@@ -47,31 +45,18 @@ static int compare_known(const void *a, const void *b)
 	return (x->inode > y->inode) - (x->inode < y->inode);
 }
 
-static struct known *find_known(struct dedup_plan *p, const struct stat *st)
+/* The index of a file; of a new one that behind the last. */
+static const size_t *find_known(struct dedup_plan *p, const struct stat *st)
 {
 	struct known *new = malloc(sizeof(*new)), **found;
 
 	if (!new)
 		return NULL;
-	*new = (struct known){ st->st_dev, st->st_ino, SIZE_MAX };
+	*new = (struct known){ st->st_dev, st->st_ino, p->file_count };
 	found = tsearch(new, &p->known, compare_known);
 	if (!found || *found != new)
 		free(new);
-	return found ? *found : NULL;
-}
-
-/* Without following symbolic links; 0 or a negative errno. */
-static int stat_file(const char *path, struct stat *out)
-{
-	const char *name;
-	int directory = dedup_open_parent(path, &name), err = 0;
-
-	if (directory < 0)
-		return directory;
-	if (fstatat(directory, name, out, AT_SYMLINK_NOFOLLOW))
-		err = -errno;
-	close(directory);
-	return err;
+	return found ? &(*found)->file : NULL;
 }
 
 /* struct btrfs_ioctl_fs_info_args; its header has names that are banned. */
@@ -88,110 +73,20 @@ static uint64_t find_filesystem(struct dedup_plan *p, const char *path,
 				const struct stat *st)
 {
 	char *real = dedup_real_path(&p->mount, path);
-	const char *at = real ? real : path;
-	uint64_t device = st->st_dev;
 	struct btrfs_info info = { 0 };
-	struct statfs fs;
+	uint64_t filesystem = st->st_dev;
 	struct stat below;
-	int fd;
+	int fd = dedup_open_file(real ? real : path);
 
-	if (real && !lstat(real, &below))
-		device = below.st_dev;
-	if (dedup_is_sharing(p->rules.method) && !statfs(at, &fs) &&
-	    fs.f_type == BTRFS_SUPER_MAGIC) {
-		fd = dedup_open_file(at);
-		if (fd >= 0 && !ioctl(fd, BTRFS_INFO, &info))
-			memcpy(&device, info.fsid, sizeof(device));
-		if (fd >= 0)
-			close(fd);
-	}
+	if (fd >= 0 && !fstat(fd, &below))
+		filesystem = below.st_dev;
+	if (fd >= 0 && dedup_is_sharing(p->rules.method) &&
+	    !ioctl(fd, BTRFS_INFO, &info))
+		memcpy(&filesystem, info.fsid, sizeof(filesystem));
+	if (fd >= 0)
+		close(fd);
 	free(real);
-	return device;
-}
-
-/* NULL: it may be used. */
-static const char *why_not(const struct dedup_plan *p,
-			   const struct found_member *m, size_t first,
-			   const struct stat *st)
-{
-	if (!S_ISREG(st->st_mode))
-		return "it is not a regular file any more";
-	if (m->has_size && (uint64_t)st->st_size != m->size)
-		return "it has another size than the groups say";
-	if (p->file_count > first && p->files[first].st.st_size != st->st_size)
-		return "it has another size by now";
-	return NULL;
-}
-
-/* Adds the absolute path of a file, which it takes. */
-static int add_path(struct dedup_plan *p, const struct found_member *m,
-		    size_t first, const struct stat *st, char *path)
-{
-	struct dedup_file *files =
-		array_with_room(p->files, p->file_count, sizeof(*files));
-	struct known *known = files ? find_known(p, st) : NULL;
-	struct dedup_file *f;
-	char **paths = NULL;
-
-	p->files = files ? files : p->files;
-	if (known && known->file == SIZE_MAX) {
-		known->file = p->file_count++;
-		f = &files[known->file];
-		*f = (struct dedup_file){ .st = *st, .keep = SIZE_MAX };
-		if (p->rules.method != DEDUP_REMOVE)
-			f->filesystem = find_filesystem(p, path, st);
-		memcpy(f->xxh128, m->xxh128, sizeof(f->xxh128));
-	}
-	/* Else an earlier member has it: the list has a group twice. */
-	if (known && known->file >= first) {
-		f = &files[known->file];
-		paths = array_with_room(f->paths, f->path_count,
-					sizeof(*paths));
-		if (paths) {
-			f->paths = paths;
-			paths[f->path_count++] = path;
-			return 0;
-		}
-	}
-	free(path);
-	return known && known->file < first ? 0 : -ENOMEM;
-}
-
-/* Adds a name as a group has it, if the file may be used.  base: what it is
- * relative to; root: what it must not lead out of, or NULL. */
-static int add_listed(struct dedup_plan *p, const struct found_member *m,
-		      size_t first, const char *base, const char *root,
-		      const char *name)
-{
-	const char *reason;
-	struct stat st;
-	char *path;
-	int err;
-
-	if (!text_is_plain_path(*name == '/' ? name + 1 : name) ||
-	    (root && *name == '/' && !dedup_is_below(name, root))) {
-		p->refused = name;
-		return -EXDEV;
-	}
-	if (*name == '/')
-		base = "";
-	if (asprintf(&path, "%s%s%s", strcmp(base, "/") ? base : "",
-		     *name == '/' ? "" : "/", name) < 0)
-		return -ENOMEM;
-	err = stat_file(path, &st);
-	if (err)
-		reason = err == -ELOOP ? "a directory of its path is a "
-					 "symbolic link" :
-					 err_text(err);
-	else
-		reason = why_not(p, m, first, &st);
-	if (!reason && st.st_size &&
-	    (uint64_t)st.st_size >= p->rules.filter.min_size)
-		return add_path(p, m, first, &st, path);
-	if (reason)
-		skip(p, path, reason);
-	free(path);
-	return 0;
+	return filesystem;
 }
 
 bool dedup_is_below(const char *path, const char *directory)
@@ -203,35 +98,94 @@ bool dedup_is_below(const char *path, const char *directory)
 	return !strncmp(path, directory, len) && path[len] == '/';
 }
 
-/* The shortest first. */
-static int compare_paths(const void *a, const void *b)
+/* Adds the absolute path of a file, which it takes. */
+static int add_path(struct dedup_plan *p, const struct found_member *m,
+		    size_t first, const struct stat *st, char *path)
 {
-	const char *x = *(char *const *)a, *y = *(char *const *)b;
-	size_t m = strlen(x), n = strlen(y);
+	const struct dedup_rules *rules = &p->rules;
+	struct dedup_file *files =
+		array_with_room(p->files, p->file_count, sizeof(*files));
+	const size_t *known = files ? find_known(p, st) : NULL;
+	struct dedup_file *f;
+	char **paths = NULL;
+	size_t i;
 
-	return m == n ? strcmp(x, y) : m < n ? -1 : 1;
+	p->files = files ? files : p->files;
+	f = known ? &files[*known] : NULL;
+	if (known && *known == p->file_count) {
+		p->file_count++;
+		*f = (struct dedup_file){
+			.st = *st,
+			.worth = { .path = path,
+				   .mtime_ns = time_in_order(
+					   timespec_to_ns(&st->st_mtim)) },
+			.keep = SIZE_MAX,
+		};
+		if (rules->method != DEDUP_REMOVE)
+			f->filesystem = find_filesystem(p, path, st);
+		memcpy(f->xxh128, m->xxh128, sizeof(f->xxh128));
+	}
+	/* Else an earlier member has it: the list has a group twice. */
+	if (known && *known >= first)
+		paths = array_with_room(f->paths, f->path_count,
+					sizeof(*paths));
+	if (!paths) {
+		free(path);
+		return known && *known < first ? 0 : -ENOMEM;
+	}
+	f->paths = paths;
+	paths[f->path_count++] = path;
+	for (i = 0; i < rules->directory_count; i++)
+		if (dedup_is_below(path, rules->directories[i]))
+			f->worth.is_protected = rules->used[i] = true;
+	return 0;
 }
 
-/* Puts the names in order, each once, and says what the file is worth. */
-static void finish_file(struct dedup_file *f, const struct dedup_rules *rules)
+/* Adds a name as a group has it, if the file may be used.  base: what it is
+ * relative to; root: what it must not lead out of, or NULL. */
+static int add_listed(struct dedup_plan *p, const struct found_member *m,
+		      size_t first, const char *base, const char *root,
+		      const char *name)
 {
-	size_t i, k, kept = 0;
+	const char *reason = NULL, *in;
+	struct stat st;
+	char *path;
+	int directory, err;
 
-	qsort(f->paths, f->path_count, sizeof(*f->paths), compare_paths);
-	for (i = 0; i < f->path_count; i++)
-		if (kept && !strcmp(f->paths[kept - 1], f->paths[i]))
-			free(f->paths[i]);
-		else
-			f->paths[kept++] = f->paths[i];
-	f->path_count = kept;
-	f->worth = (struct keep_candidate){
-		.path = f->paths[0],
-		.mtime_ns = time_in_order(timespec_to_ns(&f->st.st_mtim)),
-	};
-	for (i = 0; i < rules->directory_count; i++)
-		for (k = 0; k < kept; k++)
-			f->worth.is_protected |= dedup_is_below(
-				f->paths[k], rules->directories[i]);
+	if (!text_is_plain_path(*name == '/' ? name + 1 : name) ||
+	    (root && *name == '/' && !dedup_is_below(name, root))) {
+		p->refused = name;
+		return -EXDEV;
+	}
+	if (*name == '/')
+		base = "";
+	if (asprintf(&path, "%s%s%s", strcmp(base, "/") ? base : "",
+		     *name == '/' ? "" : "/", name) < 0)
+		return -ENOMEM;
+	directory = dedup_open_parent(path, &in);
+	err = directory < 0                                    ? directory :
+	      fstatat(directory, in, &st, AT_SYMLINK_NOFOLLOW) ? -errno :
+								 0;
+	if (directory >= 0)
+		close(directory);
+	if (err)
+		reason = err == -ELOOP ? "a directory of its path is a "
+					 "symbolic link" :
+					 err_text(err);
+	else if (!S_ISREG(st.st_mode))
+		reason = "it is not a regular file any more";
+	else if (m->has_size && (uint64_t)st.st_size != m->size)
+		reason = "it has another size than the groups say";
+	else if (p->file_count > first &&
+		 p->files[first].st.st_size != st.st_size)
+		reason = "it has another size by now";
+	if (!reason && st.st_size &&
+	    (uint64_t)st.st_size >= p->rules.filter.min_size)
+		return add_path(p, m, first, &st, path);
+	if (reason)
+		skip(p, path, reason);
+	free(path);
+	return 0;
 }
 
 /* By filesystem; in each the one that is to be kept first. */
@@ -263,9 +217,7 @@ static int add_files(struct dedup_plan *p, const char *base, const char *root,
 		for (k = 0; !err && (name = found_file_name(f, k)); k++)
 			err = add_listed(p, m, first, base, root, name);
 	}
-	for (i = first; i < p->file_count && !err; i++)
-		finish_file(&p->files[i], rules);
-	if (!err && p->file_count > first)
+	if (p->file_count > first)
 		qsort_r(p->files + first, p->file_count - first,
 			sizeof(*p->files), compare_files, &order);
 	return err;
@@ -273,44 +225,40 @@ static int add_files(struct dedup_plan *p, const char *base, const char *root,
 
 /* ---- what becomes of them ---- */
 
-/* Two files that are alike: one of them shares the other's blocks. */
-static void share_alike(struct dedup_plan *p, size_t head, size_t other)
-{
-	struct dedup_file *h = &p->files[head], *o = &p->files[other];
-
-	if (h->filesystem != o->filesystem)
-		skip(p, o->paths[0],
-		     "it is on another filesystem than the one it resembles");
-	else if (!o->worth.is_protected)
-		o->keep = head;
-	else if (!h->worth.is_protected && h->keep == SIZE_MAX)
-		h->keep = other;
-}
-
 /* Extents and links are shared within one filesystem only: the first file of
  * each stays for the others to be made of.  *head_io: of the group, to share
  * blocks with; SIZE_MAX: none yet. */
 static void choose(struct dedup_plan *p, size_t first, size_t *head_io)
 {
 	const size_t end = p->file_count;
+	struct dedup_file *f, *head;
 	size_t i, keep = first;
 
 	for (i = first; i < end; i++) {
-		struct dedup_file *f = &p->files[i];
-
+		f = &p->files[i];
+		head = *head_io < i ? &p->files[*head_io] : NULL;
 		if (i > first && f->filesystem == f[-1].filesystem) {
 			f->keep = f->worth.is_protected ? SIZE_MAX : keep;
 			continue;
 		}
 		keep = i;
 		p->linked_count += f->path_count - 1;
-		if (p->rules.method == DEDUP_BLOCKS && *head_io != SIZE_MAX)
-			share_alike(p, *head_io, i);
-		else if (end - first > 1 &&
-			 (i + 1 == end || f[1].filesystem != f->filesystem))
-			skip(p, f->paths[0], "no copy is on its filesystem");
-		if (*head_io == SIZE_MAX)
+		if (!head || p->rules.method != DEDUP_BLOCKS) {
+			if (end - first > 1 &&
+			    (i + 1 == end || f[1].filesystem != f->filesystem))
+				skip(p, f->paths[0],
+				     "no copy is on its filesystem");
 			*head_io = i;
+		} else if (head->filesystem != f->filesystem) {
+			skip(p, f->paths[0],
+			     "it is on another filesystem than the one it "
+			     "resembles");
+		} else if (!f->worth.is_protected) {
+			f->keep = *head_io;
+		} else if (!head->worth.is_protected &&
+			   head->keep == SIZE_MAX) {
+			head->keep = i;
+		}
 	}
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
 #include <errno.h>
-#include <signal.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +20,7 @@
 
 struct dedup_job {
 	struct name_list keep; /* directories */
+	bool *keep_used;       /* owned; of each */
 	const char *undo;      /* a journal */
 	const char *wanted_journal;
 	char *journal;      /* owned; the one that is written */
@@ -60,17 +61,14 @@ static int do_step(struct dedup_job *job, size_t file, struct dedup_journal *j,
 	const struct dedup_plan *p = &job->plan;
 	const struct dedup_file *f = &p->files[file];
 	const bool sharing = dedup_is_sharing(p->rules.method);
-	struct dedup_result r = { 0 };
-	uint64_t bytes;
+	struct dedup_result r;
+	bool done = !dedup_apply(&job->plan, file, j, &r);
+	uint64_t bytes = sharing ? r.gain :
+			 done    ? (uint64_t)f->st.st_blocks * 512 :
+				   0;
 	json_t *row;
-	bool done;
 
-	dedup_apply(&job->plan, file, j, &r);
-	*stop_out = r.outcome == DEDUP_STOP;
-	done = r.outcome == DEDUP_DONE;
-	bytes = sharing ? r.sharing.gain :
-		done    ? (uint64_t)f->st.st_blocks * 512 :
-			  0;
+	*stop_out = r.no_journal;
 	job->done += done;
 	job->left += !done;
 	job->bytes += bytes;
@@ -81,8 +79,8 @@ static int do_step(struct dedup_job *job, size_t file, struct dedup_journal *j,
 	row = json_pack("{s:s, s:b, s:I, s:o*, s:s*}", "method",
 			dedup_method_names[p->rules.method], "done", j && done,
 			"bytes", (json_int_t)bytes, "shared_before",
-			row_number(sharing ? (int64_t)r.sharing.shared : -1),
-			"reason", done ? NULL : r.reason);
+			row_number(sharing ? (int64_t)r.shared : -1), "reason",
+			done ? NULL : r.reason);
 	if (json_set_path(row, "path", f->paths[0]) ||
 	    json_set_path(row, "kept", p->files[f->keep].paths[0]) ||
 	    (f->path_count > 1 &&
@@ -116,36 +114,31 @@ static int default_journal(struct buf *path)
 	return err;
 }
 
-static int is_journal(const struct dirent *entry)
-{
-	const char *end = strrchr(entry->d_name, '.');
-
-	return end && !strcmp(end, ".journal");
-}
-
 /* Runs that were killed may have left a temporary name each. */
 static void settle_journals(const char *journal)
 {
 	const int len = (int)(cli_base_name(journal) - journal);
-	struct dirent **all = NULL;
-	char *directory = NULL, *path;
-	int i, count = -1;
+	struct dedup_undo undo;
+	struct dirent *d;
+	char *path = NULL;
+	DIR *dir = NULL;
 
-	if (asprintf(&directory, "%.*s", len ? len : 2, len ? journal : "./") >=
-	    0)
-		count = scandir(directory, &all, is_journal, alphasort);
-	for (i = 0; i < count; i++) {
-		if (asprintf(&path, "%s%s", directory, all[i]->d_name) >= 0) {
-			if (dedup_settle(path) > 0)
-				cli_complain(path,
-					     "this run was stopped in a "
-					     "step, which was taken back");
-			free(path);
-		}
-		free(all[i]);
+	if (asprintf(&path, "%.*s.", len, journal) >= 0)
+		dir = opendir(path);
+	free(path);
+	while (dir && (d = readdir(dir))) {
+		if (fnmatch("*.journal", d->d_name, 0) ||
+		    asprintf(&path, "%.*s%s", len, journal, d->d_name) < 0)
+			continue;
+		undo = (struct dedup_undo){ .killed = true };
+		if (!dedup_undo(path, &undo) &&
+		    undo.restored + undo.failed + undo.nothing)
+			cli_complain(path, "this run was stopped in a step, "
+					   "which was taken back");
+		free(path);
 	}
-	free(all);
-	free(directory);
+	if (dir)
+		closedir(dir);
 }
 
 static int create_journal(struct dedup_job *job, struct dedup_journal **out)
@@ -169,25 +162,6 @@ static int create_journal(struct dedup_job *job, struct dedup_journal **out)
 		       "or others may write to the directory, and so replace "
 		       "it; nothing was changed";
 	return err ? cli_complain(job->journal, text, err_text(err)) : EXIT_OK;
-}
-
-static volatile sig_atomic_t interrupted;
-
-static void interrupt(int signal)
-{
-	(void)signal;
-	interrupted = 1;
-}
-
-/* The step that it comes in is finished; the second time it kills. */
-static void catch_interrupts(void)
-{
-	struct sigaction action = { .sa_handler = interrupt,
-				    .sa_flags =
-					    (int)SA_RESETHAND | SA_RESTART };
-
-	(void)sigaction(SIGINT, &action, NULL);
-	(void)sigaction(SIGTERM, &action, NULL);
 }
 
 static int print_end(const struct dedup_job *job)
@@ -247,27 +221,14 @@ static int run_plan(struct dedup_job *job)
 {
 	struct dedup_journal *j = NULL;
 	bool stopped = false;
-	size_t i, unseen = 0;
+	size_t i;
 	int code = job->apply ? create_journal(job, &j) : EXIT_OK;
 
-	if (code)
-		return code;
 	job->table.columns = columns;
 	job->table.output.verbose = dedup_is_sharing(job->plan.rules.method);
-	if (job->apply)
-		catch_interrupts();
-	for (i = 0; i < job->plan.file_count && !code && !stopped; i++) {
-		if (job->plan.files[i].keep == SIZE_MAX)
-			continue;
-		if (interrupted)
-			unseen++;
-		else
+	for (i = 0; i < job->plan.file_count && !code && !stopped; i++)
+		if (job->plan.files[i].keep != SIZE_MAX)
 			code = do_step(job, i, j, &stopped);
-	}
-	if (unseen)
-		cli_complain(NULL, "interrupted: %zu %s not looked at", unseen,
-			     text_plural(unseen, "file was", "files were"));
-	job->left += unseen;
 	dedup_journal_free(j);
 	return code ? code : print_end(job);
 }
@@ -282,9 +243,11 @@ static void tell_undo(void *arg, const char *path, const char *reason)
 
 static int take_back(const struct dedup_job *job)
 {
-	struct dedup_undo_counts n;
-	int code, err = dedup_undo(job->undo, job->plan.rules.force_metadata,
-				   tell_undo, NULL, &n);
+	struct dedup_undo n = {
+		.force_metadata = job->plan.rules.force_metadata,
+		.tell = tell_undo,
+	};
+	int code = EXIT_OK, err = dedup_undo(job->undo, &n);
 
 	if (err == -EINVAL || err == -EPERM || err == -EBUSY)
 		return cli_complain(
@@ -294,18 +257,18 @@ static int take_back(const struct dedup_job *job)
 					 "kin dedup is still writing it");
 	if (err)
 		return cli_complain_errno(job->undo, err);
-	if (job->table.output.json) {
+	if (job->table.output.json)
 		code = table_totals(json_pack("{s:I, s:I, s:I}", "restored",
 					      (json_int_t)n.restored, "failed",
 					      (json_int_t)n.failed,
 					      "nothing_to_do",
 					      (json_int_t)n.nothing),
 				    !n.failed, NULL);
-		return code || n.failed ? EXIT_FAILED : EXIT_OK;
-	}
-	printf("%zu %s restored, %zu not, %zu needed nothing\n", n.restored,
-	       text_plural(n.restored, "file", "files"), n.failed, n.nothing);
-	return n.failed ? EXIT_FAILED : EXIT_OK;
+	else
+		printf("%zu %s restored, %zu not, %zu needed nothing\n",
+		       n.restored, text_plural(n.restored, "file", "files"),
+		       n.failed, n.nothing);
+	return n.failed ? EXIT_FAILED : code;
 }
 
 /* ---- options ---- */
@@ -414,47 +377,34 @@ static int read_groups(struct dedup_job *job, char **operands)
 	return code;
 }
 
-/* A directory that protects nothing is a mistake: that of another mount, or the
- * tree below this one. */
-static int check_directories(const struct dedup_job *job)
-{
-	const struct dedup_file *f,
-		*end = job->plan.files + job->plan.file_count;
-	size_t i, k;
-	bool used;
-
-	for (i = 0; i < job->plan.rules.directory_count; i++) {
-		used = !job->plan.file_count;
-		for (f = job->plan.files; f < end && !used; f++)
-			for (k = 0; k < f->path_count && !used; k++)
-				used = dedup_is_below(f->paths[k],
-						      job->keep.names[i]);
-		if (used)
-			continue;
-		return cli_complain(
-			job->keep.names[i],
-			"--keep: no file of the groups is below this "
-			"directory; nothing was changed");
-	}
-	return EXIT_OK;
-}
-
 static int make_plan(struct dedup_job *job, char **operands)
 {
+	struct dedup_plan *p = &job->plan;
+	size_t i;
 	int code;
 
-	job->plan.skip = tell_skipped;
-	job->plan.arg = job;
-	job->plan.rules.directories = job->keep.names;
-	job->plan.rules.directory_count = job->keep.count;
+	p->skip = tell_skipped;
+	p->arg = job;
+	p->rules.directories = job->keep.names;
+	p->rules.directory_count = job->keep.count;
+	p->rules.used = job->keep_used = calloc(job->keep.count + 1, 1);
+	if (!job->keep_used)
+		return cli_complain_errno(NULL, -ENOMEM);
 	code = read_groups(job, operands);
-	if (!code)
-		code = check_directories(job);
-	if (code || job->plan.file_count || !job->left)
-		return code;
-	return cli_complain(operands[0],
-			    "none of the files can be used; were the groups "
-			    "made of another mount?  Nothing was changed");
+	if (!code && !p->file_count && job->left)
+		return cli_complain(operands[0],
+				    "none of the files can be used; were the "
+				    "groups made of another mount?  Nothing "
+				    "was changed");
+	/* A directory that protects nothing is a mistake: that of another mount,
+	 * or the tree below this one. */
+	for (i = 0; !code && p->file_count && i < job->keep.count; i++)
+		if (!job->keep_used[i])
+			code = cli_complain(
+				job->keep.names[i],
+				"--keep: no file of the groups is below this "
+				"directory; nothing was changed");
+	return code;
 }
 
 static int run_dedup(int argc, char **argv)
@@ -473,6 +423,7 @@ static int run_dedup(int argc, char **argv)
 	else if (!code && !(code = make_plan(&job, argv + optind)))
 		code = run_plan(&job);
 	name_list_release(&job.keep);
+	free(job.keep_used);
 	free((char *)job.table.base);
 	free(job.journal);
 	filter_release(&job.plan.rules.filter);

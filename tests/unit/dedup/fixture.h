@@ -259,10 +259,10 @@ static inline size_t step_count(const struct dedup_plan *p)
 	return count;
 }
 
-static inline void take_step(struct dedup_plan *p, size_t number,
-			     struct dedup_journal *j, struct dedup_result *out)
+static inline int take_step(struct dedup_plan *p, size_t number,
+			    struct dedup_journal *j, struct dedup_result *out)
 {
-	dedup_apply(p, (size_t)(step_of(p, number) - p->files), j, out);
+	return dedup_apply(p, (size_t)(step_of(p, number) - p->files), j, out);
 }
 
 static const char *const all[] = { "bb", "a", "c/d" };
@@ -271,6 +271,7 @@ static const char *const all[] = { "bb", "a", "c/d" };
 
 static struct dedup_rules step_rules;
 static struct dedup_result last;
+static int last_err;
 
 static inline void apply_plan(struct dedup_plan *p)
 {
@@ -280,10 +281,8 @@ static inline void apply_plan(struct dedup_plan *p)
 	(void)unlink(journal_path);
 	assert_int_equal(dedup_journal_create(journal_path, &j), 0);
 	p->rules = step_rules;
-	for (i = 0; i < step_count(p); i++) {
-		last = (struct dedup_result){ 0 };
-		take_step(p, i, j, &last);
-	}
+	for (i = 0; i < step_count(p); i++)
+		last_err = take_step(p, i, j, &last);
 	dedup_journal_free(j);
 	dedup_plan_release(p);
 }

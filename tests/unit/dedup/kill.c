@@ -261,8 +261,7 @@ static void apply(void)
 	for (i = 0; i < p.file_count; i++) {
 		if (p.files[i].keep == SIZE_MAX)
 			continue;
-		dedup_apply(&p, i, j, &r);
-		if (r.outcome != DEDUP_DONE)
+		if (dedup_apply(&p, i, j, &r))
 			_exit(3);
 	}
 	dedup_journal_free(j);
@@ -277,10 +276,9 @@ static void tell(void *arg, const char *path, const char *reason)
 
 static void take_back(void)
 {
-	struct dedup_undo_counts counts;
+	struct dedup_undo u = { .tell = tell };
 
-	if (dedup_undo(journal_path, false, tell, NULL, &counts) ||
-	    counts.failed)
+	if (dedup_undo(journal_path, &u) || u.failed)
 		_exit(4);
 }
 
@@ -389,7 +387,9 @@ static void kill_once(long all_calls)
 		return;
 	}
 	if (draw(2)) {
-		assert_true(dedup_settle(journal_path) >= 0);
+		struct dedup_undo u = { .killed = true };
+
+		assert_int_equal(dedup_undo(journal_path, &u), 0);
 		assert_int_equal(count_temporaries(), 0);
 		expect_contents(moment);
 	}
