@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/stat.h>
 
 #include "core/act/groups/groups.h"
@@ -134,13 +135,10 @@ void dedup_plan_release(struct dedup_plan *p);
 
 /* ---- journal.c ---- */
 
-struct dedup_journal;
-
-/* A new file, which must not exist yet; synced together with its directory.
- * -EEXIST; -EPERM: other users could replace it there; or why it cannot be
- * written. */
-int dedup_journal_create(const char *path, struct dedup_journal **out);
-void dedup_journal_free(struct dedup_journal *j);
+/* A new file, which must not exist yet, synced together with its directory: to
+ * be closed.  -EEXIST; -EPERM: other users could replace it there; or why it
+ * cannot be written. */
+int dedup_journal_create(const char *path, FILE **out);
 
 /* ---- step.c ---- */
 
@@ -158,15 +156,13 @@ struct dedup_result {
  * there is a reason not to, which is -ECANCELED.  The steps are taken in the
  * order of the files.  Without a journal nothing is changed: the reasons are the
  * same, and out has what would be. */
-int dedup_apply(struct dedup_plan *p, size_t replace, struct dedup_journal *j,
+int dedup_apply(struct dedup_plan *p, size_t replace, FILE *journal,
 		struct dedup_result *out);
 
 struct dedup_undo {
 	bool force_metadata; /* also where the file that was kept belongs to
 			      * another user */
-	bool killed; /* only the last step, if a run was killed in it and left a
-		      * temporary name */
-	dedup_tell *tell; /* of what could not be taken back; may be NULL */
+	dedup_tell *tell;    /* of what could not be taken back; may be NULL */
 	void *arg;
 	/* What was done. */
 	size_t restored; /* files, with all their names */

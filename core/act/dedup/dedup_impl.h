@@ -21,10 +21,7 @@ bool dedup_is_plain_path(const char *path);
  * -ELOOP when a directory on the way is a symbolic link. */
 int dedup_open_parent(const char *path, const char **name_out);
 
-/* Opens a regular file for reading; -ESTALE when it is none. */
-int dedup_open_at(int directory, const char *name);
-
-/* dedup_open_at() by a plain path. */
+/* Opens a plain path, which may be of no regular file any more, for reading. */
 int dedup_open_file(const char *path);
 
 /* What the names of temporary links begin with. */
@@ -43,7 +40,8 @@ int dedup_spots_open(char *const *paths, size_t count, const char *temporary,
 		     bool lenient, struct dedup_spot **out);
 void dedup_spots_close(struct dedup_spot *spots, size_t count);
 
-bool dedup_has_inode(int directory, const char *name, ino_t inode);
+/* Zeroed: there is none. */
+struct stat dedup_look(int directory, const char *name);
 
 /* ---- step.c ---- */
 
@@ -103,10 +101,10 @@ struct dedup_record {
 };
 
 /* Writes that the step begins, and syncs it. */
-int dedup_journal_begin(struct dedup_journal *j, const struct dedup_record *r);
+int dedup_journal_begin(FILE *journal, const struct dedup_record *r);
 
 /* That it has ended.  Not synced: undo finds out by itself. */
-void dedup_journal_end(struct dedup_journal *j, bool done);
+void dedup_journal_end(FILE *journal, bool done);
 
 /* ---- blocks.c ---- */
 

@@ -32,16 +32,12 @@ enum { FORMAT = 3 };
 	"{s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:[I,I], " \
 	"s:[I,I]}"
 
-struct dedup_journal {
-	FILE *file;
-};
-
 /* Takes the object. */
-static int write_line(struct dedup_journal *j, json_t *object)
+static int write_line(FILE *journal, json_t *object)
 {
-	int err = json_write_line(j->file, object);
+	int err = json_write_line(journal, object);
 
-	return !err && fflush(j->file) ? -errno : err;
+	return !err && fflush(journal) ? -errno : err;
 }
 
 /* Opens the directory of a journal.  The path is the user's own: links on it are
@@ -74,46 +70,38 @@ static int open_directory_of(const char *path, const char **name_out)
 	return err ? err : fd;
 }
 
-int dedup_journal_create(const char *path, struct dedup_journal **out)
+int dedup_journal_create(const char *path, FILE **out)
 {
 	enum { FLAGS = O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC };
-	struct dedup_journal *j = calloc(1, sizeof(*j));
 	const char *name;
-	int directory = open_directory_of(path, &name), fd = -1;
-	int err = !j ? -ENOMEM : directory < 0 ? directory : 0;
+	int directory = open_directory_of(path, &name), fd, err;
+	FILE *journal;
 
-	if (!err) {
-		fd = openat(directory, name, FLAGS, 0600);
-		j->file = fd < 0 ? NULL : fdopen(fd, "a");
-		err = j->file ? 0 : -errno;
-		if (err && fd >= 0)
-			close(fd);
-	}
+	if (directory < 0)
+		return directory;
+	fd = openat(directory, name, FLAGS, 0600);
+	journal = fd < 0 ? NULL : fdopen(fd, "a");
+	err = journal ? 0 : -errno;
 	if (!err) {
 		(void)flock(fd, LOCK_EX | LOCK_NB);
-		err = write_line(j, json_pack("{s:i}", FORMAT_KEY, FORMAT));
+		err = write_line(journal,
+				 json_pack("{s:i}", FORMAT_KEY, FORMAT));
 	}
 	if (!err && (fsync(fd) || fsync(directory)))
 		err = -errno;
-	if (directory >= 0)
-		close(directory);
-	if (err)
-		dedup_journal_free(j);
-	else
-		*out = j;
+	close(directory);
+	if (!err)
+		*out = journal;
+	else if (journal)
+		(void)fclose(journal);
+	else if (fd >= 0)
+		close(fd);
 	return err;
-}
-
-void dedup_journal_free(struct dedup_journal *j)
-{
-	if (j && j->file)
-		(void)fclose(j->file);
-	free(j);
 }
 
 /* ---- steps ---- */
 
-int dedup_journal_begin(struct dedup_journal *j, const struct dedup_record *r)
+int dedup_journal_begin(FILE *journal, const struct dedup_record *r)
 {
 	json_t *o = json_pack(
 		RECORD_FORMAT, "method",
@@ -130,13 +118,13 @@ int dedup_journal_begin(struct dedup_journal *j, const struct dedup_record *r)
 		json_decref(o);
 		return -ENOMEM;
 	}
-	err = write_line(j, o);
-	return !err && fdatasync(fileno(j->file)) ? -errno : err;
+	err = write_line(journal, o);
+	return !err && fdatasync(fileno(journal)) ? -errno : err;
 }
 
-void dedup_journal_end(struct dedup_journal *j, bool done)
+void dedup_journal_end(FILE *journal, bool done)
 {
-	(void)write_line(j, json_pack("{s:b}", "done", done));
+	(void)write_line(journal, json_pack("{s:b}", "done", done));
 }
 
 static void record_release(struct dedup_record *r)
@@ -278,16 +266,6 @@ static int read_journal(const char *path, json_t **out)
  * is written, and compared before the copy gets its owner, mode and name.
  */
 
-/* st_nlink 0: there is none. */
-static struct stat look(int directory, const char *name)
-{
-	struct stat st;
-
-	if (directory < 0 || fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW))
-		return (struct stat){ 0 };
-	return st;
-}
-
 static bool is_kept(const struct dedup_record *r, const struct stat *st)
 {
 	return st->st_nlink &&
@@ -316,7 +294,7 @@ static int find_old(const struct dedup_record *r,
 	for (i = 0; i < 2 * r->path_count; i++) {
 		s = &spots[i / 2];
 		name = i % 2 ? s->name : s->beside;
-		st = look(s->directory, name);
+		st = dedup_look(s->directory, name);
 		if (is_old(r, &st))
 			return openat(s->directory, name,
 				      O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -364,7 +342,7 @@ static int make_copy(const struct dedup_record *r, const struct dedup_spot *s,
 	enum { FLAGS = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC };
 	struct dedup_hashes hashes = { .wants_sha256 = true };
 	struct dedup_view kept = {
-		.fd = r->links ? dedup_open_at(s->directory, s->name) :
+		.fd = r->links ? file_open_to_read(s->directory, s->name) :
 				 dedup_open_file(r->keep),
 	};
 	int err = kept.fd < 0 ? kept.fd : 0, to = -1;
@@ -401,8 +379,8 @@ static int put_back(const struct dedup_record *r, const struct dedup_spot *s,
 	if (fstat(fd, &st) ||
 	    renameat2(s->directory, beside, s->directory, s->name, flags))
 		return -errno;
-	kept = look(s->directory, beside);
-	if (dedup_has_inode(s->directory, s->name, st.st_ino) &&
+	kept = dedup_look(s->directory, beside);
+	if (dedup_look(s->directory, s->name).st_ino == st.st_ino &&
 	    (!r->links || is_kept(r, &kept)))
 		return r->links && unlinkat(s->directory, beside, 0) ? -errno :
 								       0;
@@ -415,8 +393,8 @@ static int put_back(const struct dedup_record *r, const struct dedup_spot *s,
 static int undo_name(const struct dedup_record *r, const struct dedup_spot *s,
 		     bool force, int *fd_io)
 {
-	const struct stat at = look(s->directory, s->name),
-			  beside = look(s->directory, s->beside);
+	const struct stat at = dedup_look(s->directory, s->name),
+			  beside = dedup_look(s->directory, s->beside);
 	char copy[NAME_MAX + 1];
 	int err = 0;
 
@@ -457,17 +435,14 @@ static int undo_step(json_t *o, struct dedup_undo *u)
 	struct dedup_spot *spots = NULL, *s;
 	struct dedup_result result;
 	struct dedup_record r;
-	size_t failed = u->failed, i = 0;
+	size_t failed = u->failed;
 	bool restored = false;
 	int fd, err = parse_record(o, &r);
 
 	if (!err)
 		err = dedup_spots_open(r.paths, r.path_count, r.temporary, true,
 				       &spots);
-	while (u->killed && i < r.path_count && !err &&
-	       !look(spots[i].directory, spots[i].beside).st_nlink)
-		i++;
-	if (err || i == r.path_count)
+	if (err)
 		goto out;
 	fd = find_old(&r, spots);
 	for (s = spots; s < spots + r.path_count; s++) {
@@ -493,17 +468,12 @@ out:
 
 int dedup_undo(const char *journal, struct dedup_undo *u)
 {
-	json_t *steps, *step;
+	json_t *steps;
 	int err = read_journal(journal, &steps);
 	size_t i = json_array_size(steps);
 
-	while (i-- > 0 && !err) {
-		step = json_array_get(steps, i);
-		if (!u->killed || !json_object_get(step, "done"))
-			err = undo_step(step, u);
-		if (u->killed)
-			break;
-	}
+	while (i-- > 0 && !err)
+		err = undo_step(json_array_get(steps, i), u);
 	json_decref(steps);
 	return err;
 }

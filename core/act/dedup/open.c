@@ -24,56 +24,39 @@ bool dedup_is_plain_path(const char *path)
 	return *path == '/' && text_is_plain_path(path + 1);
 }
 
+static int open_plain(const char *path, int flags)
+{
+	int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
+
+	if (root < 0)
+		return -errno;
+	fd = file_open_beneath(root, path + 1, flags);
+	close(root);
+	return fd;
+}
+
 int dedup_open_parent(const char *path, const char **name_out)
 {
 	const char *slash = strrchr(path, '/');
-	char *directory = NULL;
-	int root, fd;
+	char *directory;
+	int fd;
 
 	if (!dedup_is_plain_path(path))
 		return -EINVAL;
 	/* With "." behind it, so that the directory itself is no link. */
-	if (asprintf(&directory, "%.*s.", (int)(slash - path), path + 1) < 0)
+	if (asprintf(&directory, "%.*s/.", (int)(slash - path), path) < 0)
 		return -ENOMEM;
-	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	fd = root < 0 ?
-		     -errno :
-		     file_open_beneath(root, directory, O_PATH | O_DIRECTORY);
-	if (root >= 0)
-		close(root);
+	fd = open_plain(directory, O_PATH | O_DIRECTORY);
 	free(directory);
 	*name_out = slash + 1;
 	return fd;
 }
 
-int dedup_open_at(int directory, const char *name)
-{
-	enum {
-		FLAGS = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY |
-			O_CLOEXEC
-	};
-	struct stat st;
-	int fd;
-
-	/* The type first: to open a device or a FIFO may do something. */
-	if (fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW))
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -ESTALE;
-	fd = openat(directory, name, FLAGS);
-	return fd < 0 ? -errno : fd;
-}
-
 int dedup_open_file(const char *path)
 {
-	const char *name;
-	int directory = dedup_open_parent(path, &name), fd;
-
-	if (directory < 0)
-		return directory;
-	fd = dedup_open_at(directory, name);
-	close(directory);
-	return fd;
+	return dedup_is_plain_path(path) ?
+		       open_plain(path, O_RDONLY | O_NONBLOCK | O_NOCTTY) :
+		       -EINVAL;
 }
 
 /* ---- all names of a file ---- */
@@ -111,12 +94,13 @@ void dedup_spots_close(struct dedup_spot *spots, size_t count)
 	free(spots);
 }
 
-bool dedup_has_inode(int directory, const char *name, ino_t inode)
+struct stat dedup_look(int directory, const char *name)
 {
 	struct stat st;
 
-	return !fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) &&
-	       st.st_ino == inode;
+	if (directory < 0 || fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW))
+		return (struct stat){ 0 };
+	return st;
 }
 
 /* ---- below a mount ---- */

@@ -102,14 +102,14 @@ int dedup_explain(struct dedup_result *r, const char *action, int err)
 /* ---- opening ---- */
 
 /* The numbers of a mount are those of the tree below it, or made of them. */
-static bool is_as_before(const struct stat *before, const struct stat *now)
+static bool is_same(const struct stat *below, const struct stat *shown)
 {
-	return S_ISREG(now->st_mode) &&
-	       (inode_number_is_same(before->st_ino, now->st_ino) ||
-		inode_number_may_be(now->st_ino, before->st_ino)) &&
-	       before->st_size == now->st_size &&
-	       timespec_to_ns(&before->st_mtim) ==
-		       timespec_to_ns(&now->st_mtim);
+	return S_ISREG(shown->st_mode) &&
+	       (below->st_ino == shown->st_ino ||
+		inode_number_may_be(below->st_ino, shown->st_ino)) &&
+	       below->st_size == shown->st_size &&
+	       timespec_to_ns(&below->st_mtim) ==
+		       timespec_to_ns(&shown->st_mtim);
 }
 
 static int open_view(const char *path, struct dedup_view *v)
@@ -118,23 +118,22 @@ static int open_view(const char *path, struct dedup_view *v)
 	return v->fd < 0 ? v->fd : fstat(v->fd, &v->st) ? -errno : 0;
 }
 
-/* side: KEEP or REPLACE.  Blocks are shared below a mount, and there only. */
+/* side: KEEP or REPLACE. */
 static int open_side(struct step *s, int side)
 {
 	const struct dedup_file *f = s->file[side];
 	struct dedup_view *shown = &s->view[side + KEEP_SHOWN],
 			  *below = &s->view[side];
-	char *real = dedup_real_path(s->mount, f->paths[0]);
-	bool sharing = real && dedup_is_sharing(s->rules->method);
-	const char *path = sharing ? real : f->paths[0];
+	const char *path = f->paths[0];
+	char *real = dedup_real_path(s->mount, path);
 	int err = open_view(path, shown);
 
-	if (!err && (!is_as_before(&f->st, &shown->st) ||
-		     (!sharing && shown->st.st_dev != f->st.st_dev)))
+	if (!err &&
+	    (!is_same(&f->st, &shown->st) || shown->st.st_dev != f->st.st_dev))
 		err = -ESTALE;
 	if (!err && (!real || open_view(real, below)))
 		err = open_view(path, below);
-	if (!err && !is_as_before(&shown->st, &below->st))
+	if (!err && !is_same(&below->st, &shown->st))
 		err = -ESTALE;
 	free(real);
 	return err;
@@ -404,26 +403,15 @@ static int inspect(struct step *s)
  * A failure in 1 or 2 takes all of it back.
  */
 
-static int swap(const struct dedup_spot *at, bool links, bool back)
-{
-	const char *from = back ? at->beside : at->name;
-	const char *to = back ? at->name : at->beside;
-
-	return renameat2(at->directory, from, at->directory, to,
-			 links ? RENAME_EXCHANGE : RENAME_NOREPLACE) ?
-		       -errno :
-		       0;
-}
-
 /* After the rename the old file has the other name, and the kept one has the
  * name that it is to have. */
 static int check_swapped(const struct step *s, const struct dedup_spot *at,
 			 bool links)
 {
-	if (!dedup_has_inode(at->directory, at->beside,
-			     s->view[REPLACE_SHOWN].st.st_ino) ||
-	    (links && !dedup_has_inode(at->directory, at->name,
-				       s->view[KEEP_SHOWN].st.st_ino)))
+	if (dedup_look(at->directory, at->beside).st_ino !=
+		    s->view[REPLACE_SHOWN].st.st_ino ||
+	    (links && dedup_look(at->directory, at->name).st_ino !=
+			      s->view[KEEP_SHOWN].st.st_ino))
 		return -ESTALE;
 	return check_unchanged(s, true);
 }
@@ -431,9 +419,10 @@ static int check_swapped(const struct step *s, const struct dedup_spot *at,
 static int replace_names(const struct step *s, bool links)
 {
 	const struct dedup_view *keep = &s->view[KEEP_SHOWN];
-	const struct dedup_spot *spots = s->spots;
+	const struct dedup_spot *spots = s->spots, *at;
 	const size_t count = s->file[REPLACE]->path_count;
-	size_t made = 0, swapped = 0, i;
+	const unsigned how = links ? RENAME_EXCHANGE : RENAME_NOREPLACE;
+	size_t made = 0, swapped = 0;
 	int err = 0, failed = 0;
 
 	/* The kept file may be younger than the copy and not on the disk yet:
@@ -446,27 +435,30 @@ static int replace_names(const struct step *s, bool links)
 		made += !err;
 	}
 	while (swapped < count && !err) {
-		err = swap(&spots[swapped], links, false);
+		at = &spots[swapped];
+		err = renameat2(at->directory, at->name, at->directory,
+				at->beside, how) ?
+			      -errno :
+			      0;
 		swapped += !err;
 		if (!err)
-			err = check_swapped(s, &spots[swapped - 1], links);
+			err = check_swapped(s, at, links);
 	}
-	for (i = 0; err && i < swapped; i++)
-		(void)swap(&spots[i], links, true);
+	for (at = spots; err && at < spots + swapped; at++)
+		(void)renameat2(at->directory, at->beside, at->directory,
+				at->name, how);
 	/* The file beside is the old one, or the link that is not needed. */
-	for (i = 0; i < (err ? made : count); i++) {
-		if (err && !dedup_has_inode(spots[i].directory, spots[i].beside,
-					    keep->st.st_ino))
-			continue;
-		if (unlinkat(spots[i].directory, spots[i].beside, 0))
-			failed = failed ? failed : -errno;
-	}
+	for (at = spots; at < spots + (err ? made : count); at++)
+		if ((!err || dedup_look(at->directory, at->beside).st_ino ==
+				     keep->st.st_ino) &&
+		    unlinkat(at->directory, at->beside, 0))
+			failed = -errno;
 	return err ? err : failed;
 }
 
 /* Writes down what undo needs, then does it.  A signal that ends the program
  * waits until it is done. */
-static int replace_file(const struct step *s, struct dedup_journal *j)
+static int replace_file(const struct step *s, FILE *journal)
 {
 	const struct stat *st = &s->view[REPLACE].st;
 	struct dedup_record record = {
@@ -493,21 +485,21 @@ static int replace_file(const struct step *s, struct dedup_journal *j)
 		return err;
 	sigfillset(&all);
 	(void)sigprocmask(SIG_BLOCK, &all, &before);
-	err = dedup_journal_begin(j, &record);
+	err = dedup_journal_begin(journal, &record);
 	if (err) {
 		s->result->no_journal = true;
 		err = stop(s->result, "the journal cannot be written: %s",
 			   err_text(err));
 	} else {
 		err = replace_names(s, record.links);
-		dedup_journal_end(j, !err);
+		dedup_journal_end(journal, !err);
 	}
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
 	json_decref(record.attributes);
 	return err;
 }
 
-int dedup_apply(struct dedup_plan *p, size_t replace, struct dedup_journal *j,
+int dedup_apply(struct dedup_plan *p, size_t replace, FILE *journal,
 		struct dedup_result *out)
 {
 	const struct dedup_file *f = &p->files[replace];
@@ -516,7 +508,7 @@ int dedup_apply(struct dedup_plan *p, size_t replace, struct dedup_journal *j,
 		.rules = &p->rules,
 		.mount = &p->mount,
 		.file = { &p->files[f->keep], f },
-		.hashes.wants_sha256 = j && !sharing,
+		.hashes.wants_sha256 = journal && !sharing,
 		.result = out,
 	};
 	struct dedup_view *v;
@@ -536,10 +528,11 @@ int dedup_apply(struct dedup_plan *p, size_t replace, struct dedup_journal *j,
 		real = dedup_real_path(&p->mount, f->paths[0]);
 		err = dedup_share(s.view[KEEP].fd, s.view[REPLACE].fd,
 				  real ? real : f->paths[0],
-				  p->rules.method == DEDUP_REFLINK, j, out);
+				  p->rules.method == DEDUP_REFLINK, journal,
+				  out);
 		free(real);
-	} else if (!err && j) {
-		err = replace_file(&s, j);
+	} else if (!err && journal) {
+		err = replace_file(&s, journal);
 	}
 	err = dedup_explain(
 		out, sharing ? "blocks cannot be shared" : "cannot be replaced",

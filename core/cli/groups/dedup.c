@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <dirent.h>
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -55,8 +52,7 @@ static const struct column columns[] = {
 /* ---- a step ---- */
 
 /* Does one step, or without a journal says what it would come to. */
-static int do_step(struct dedup_job *job, size_t file, struct dedup_journal *j,
-		   bool *stop_out)
+static int do_step(struct dedup_job *job, size_t file, FILE *j, bool *stop_out)
 {
 	const struct dedup_plan *p = &job->plan;
 	const struct dedup_file *f = &p->files[file];
@@ -114,53 +110,26 @@ static int default_journal(struct buf *path)
 	return err;
 }
 
-/* Runs that were killed may have left a temporary name each. */
-static void settle_journals(const char *journal)
-{
-	const int len = (int)(cli_base_name(journal) - journal);
-	struct dedup_undo undo;
-	struct dirent *d;
-	char *path = NULL;
-	DIR *dir = NULL;
-
-	if (asprintf(&path, "%.*s.", len, journal) >= 0)
-		dir = opendir(path);
-	free(path);
-	while (dir && (d = readdir(dir))) {
-		if (fnmatch("*.journal", d->d_name, 0) ||
-		    asprintf(&path, "%.*s%s", len, journal, d->d_name) < 0)
-			continue;
-		undo = (struct dedup_undo){ .killed = true };
-		if (!dedup_undo(path, &undo) &&
-		    undo.restored + undo.failed + undo.nothing)
-			cli_complain(path, "this run was stopped in a step, "
-					   "which was taken back");
-		free(path);
-	}
-	if (dir)
-		closedir(dir);
-}
-
-static int create_journal(struct dedup_job *job, struct dedup_journal **out)
+static int create_journal(struct dedup_job *job, FILE **out)
 {
 	struct buf path = { 0 };
-	const char *text = "the journal cannot be written: %s; nothing was "
-			   "changed";
+	const char *text = "no place for the journal: %s; name one with "
+			   "--journal";
 	int err = job->wanted_journal ?
 			  buf_append_text(&path, job->wanted_journal) :
 			  default_journal(&path);
 
 	job->journal = buf_take(&path);
-	if (err)
-		text = "no place for the journal: %s; name one with --journal";
 	if (!err) {
-		settle_journals(job->journal);
 		err = dedup_journal_create(job->journal, out);
+		text = err == -EPERM ?
+			       "the directory of the journal belongs to "
+			       "another user, or others may write to the "
+			       "directory, and so replace it; nothing was "
+			       "changed" :
+			       "the journal cannot be written: %s; nothing was "
+			       "changed";
 	}
-	if (err == -EPERM)
-		text = "the directory of the journal belongs to another user, "
-		       "or others may write to the directory, and so replace "
-		       "it; nothing was changed";
 	return err ? cli_complain(job->journal, text, err_text(err)) : EXIT_OK;
 }
 
@@ -188,9 +157,9 @@ static int print_end(const struct dedup_job *job)
 	if (job->apply)
 		printf("%zu %s %s, %s freed, %zu left alone.\n", job->done,
 		       files,
-		       !sharing       ? "replaced" :
-		       job->done == 1 ? "shares blocks" :
-					"share blocks",
+		       !sharing ? "replaced" :
+				  text_plural(job->done, "shares blocks",
+					      "share blocks"),
 		       size, job->left);
 	else
 		printf("%zu %s would %s %s.  Nothing was changed; --apply does "
@@ -205,12 +174,8 @@ static int print_end(const struct dedup_job *job)
 		       text_plural(job->plan.linked_count,
 				   "path is a hard link",
 				   "paths are hard links"));
-	if (!job->apply || !job->done)
+	if (!job->apply || !job->done || sharing)
 		return EXIT_OK;
-	if (sharing) {
-		puts("No content was changed, so there is nothing to undo.");
-		return EXIT_OK;
-	}
 	fputs("kin dedup --undo ", stdout);
 	cli_print_escaped(job->journal, ESCAPE_TERMINAL);
 	puts("   takes it back");
@@ -219,7 +184,7 @@ static int print_end(const struct dedup_job *job)
 
 static int run_plan(struct dedup_job *job)
 {
-	struct dedup_journal *j = NULL;
+	FILE *j = NULL;
 	bool stopped = false;
 	size_t i;
 	int code = job->apply ? create_journal(job, &j) : EXIT_OK;
@@ -229,7 +194,8 @@ static int run_plan(struct dedup_job *job)
 	for (i = 0; i < job->plan.file_count && !code && !stopped; i++)
 		if (job->plan.files[i].keep != SIZE_MAX)
 			code = do_step(job, i, j, &stopped);
-	dedup_journal_free(j);
+	if (j)
+		(void)fclose(j);
 	return code ? code : print_end(job);
 }
 
@@ -307,21 +273,18 @@ static int parse_dedup(struct dedup_job *job, int argc, char **argv)
 
 	if (code)
 		return code;
-	if (job->undo && optind < argc)
-		return cli_usage_error(&command_dedup,
-				       "--undo takes a journal and "
-				       "no groups");
 	if (job->blocks && job->has_method &&
 	    job->plan.rules.method != DEDUP_REFLINK)
 		return cli_usage_error(
 			&command_dedup,
 			"--blocks shares blocks: it goes with --how "
 			"reflink alone");
-	if (!job->undo && optind + 1 != argc)
+	if (optind + !job->undo != argc)
 		return cli_usage_error(
 			&command_dedup,
-			"a mount or one file of groups is needed: "
-			"what kin groups --json printed, or -");
+			"a mount or one file of groups is needed, which is "
+			"what kin groups --json printed, or -; or --undo and "
+			"a journal alone");
 	if (job->blocks)
 		job->plan.rules.method = DEDUP_BLOCKS;
 	return EXIT_OK;
@@ -410,14 +373,8 @@ static int make_plan(struct dedup_job *job, char **operands)
 static int run_dedup(int argc, char **argv)
 {
 	struct dedup_job job = { 0 };
-	struct rlimit files;
 	int code = parse_dedup(&job, argc, argv);
 
-	/* A step has the directories of all names of a file open. */
-	if (!getrlimit(RLIMIT_NOFILE, &files)) {
-		files.rlim_cur = files.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &files);
-	}
 	if (!code && job.undo)
 		code = take_back(&job);
 	else if (!code && !(code = make_plan(&job, argv + optind)))

@@ -259,8 +259,8 @@ static inline size_t step_count(const struct dedup_plan *p)
 	return count;
 }
 
-static inline int take_step(struct dedup_plan *p, size_t number,
-			    struct dedup_journal *j, struct dedup_result *out)
+static inline int take_step(struct dedup_plan *p, size_t number, FILE *j,
+			    struct dedup_result *out)
 {
 	return dedup_apply(p, (size_t)(step_of(p, number) - p->files), j, out);
 }
@@ -275,7 +275,7 @@ static int last_err;
 
 static inline void apply_plan(struct dedup_plan *p)
 {
-	struct dedup_journal *j = NULL;
+	FILE *j = NULL;
 	size_t i;
 
 	(void)unlink(journal_path);
@@ -283,7 +283,7 @@ static inline void apply_plan(struct dedup_plan *p)
 	p->rules = step_rules;
 	for (i = 0; i < step_count(p); i++)
 		last_err = take_step(p, i, j, &last);
-	dedup_journal_free(j);
+	(void)fclose(j);
 	dedup_plan_release(p);
 }
 
