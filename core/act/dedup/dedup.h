@@ -18,11 +18,10 @@
  *
  *   plan.c         groups that are said to be equal or alike -> a step for
  *                  each file that is to be made of another one
- *   open.c         opens files without following symbolic links; finds the
- *                  file below a kinfs mount
  *   step.c         one step: opens both files, says why it must not be done,
  *                  asked for a plan and the deed, and replaces all names of one
- *   content.c      compares or copies a file and hashes it; attributes
+ *   file.c         opens files without following symbolic links; compares or
+ *                  copies one and hashes it; attributes
  *   blocks.c       shares equal blocks
  *   journal.c      what was done, written and synced before it is done; taken
  *                  back, also the step that a run was killed in
@@ -89,6 +88,8 @@ struct dedup_rules {
 struct dedup_file {
 	char **paths; /* owned; absolute */
 	size_t path_count;
+	char *below; /* owned: where the first one is below its mount; NULL: it
+		      * is in none, or cannot be reached there */
 	struct stat st;      /* of the paths, which may be in a mount */
 	uint64_t filesystem; /* what links, or blocks, can be shared within */
 	struct keep_candidate worth; /* protected: below a directory of the

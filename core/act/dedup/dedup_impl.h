@@ -7,12 +7,7 @@
 
 #include "core/act/dedup/dedup.h"
 
-/* ---- open.c ---- */
-
-/* The path of the file below the mount that it is in, to be freed; NULL: it is
- * in none, or not to be reached there. */
-char *dedup_real_path(struct dedup_mount *m, const char *path);
-void dedup_mount_release(struct dedup_mount *m);
+/* ---- file.c ---- */
 
 /* Absolute, without "", "." or ".." between the slashes. */
 bool dedup_is_plain_path(const char *path);
@@ -42,14 +37,6 @@ void dedup_spots_close(struct dedup_spot *spots, size_t count);
 
 /* Zeroed: there is none. */
 struct stat dedup_look(int directory, const char *name);
-
-/* ---- step.c ---- */
-
-/* Says by an errno why a step was not done; 0 for 0, else -ECANCELED, which has
- * been explained.  action: "cannot be opened", ... */
-int dedup_explain(struct dedup_result *r, const char *action, int err);
-
-/* ---- content.c ---- */
 
 /* An open file. */
 struct dedup_view {
@@ -83,6 +70,12 @@ int dedup_pass(const struct dedup_view *views, size_t count, int other,
  * of hexadecimal values. */
 int dedup_read_attributes(int fd, json_t **out);
 int dedup_write_attributes(int fd, json_t *attributes);
+
+/* ---- step.c ---- */
+
+/* Says by an errno why a step was not done; 0 for 0, else -ECANCELED, which has
+ * been explained.  action: "cannot be opened", ... */
+int dedup_explain(struct dedup_result *r, const char *action, int err);
 
 /* ---- journal.c ---- */
 

@@ -12,6 +12,7 @@
 #include "core/base/clock.h"
 #include "core/base/err.h"
 #include "core/base/text.h"
+#include "core/client/client.h"
 #include "core/act/dedup/dedup_impl.h"
 
 const char *const dedup_method_names[DEDUP_METHODS] = {
@@ -59,6 +60,37 @@ static const size_t *find_known(struct dedup_plan *p, const struct stat *st)
 	return found ? &(*found)->file : NULL;
 }
 
+bool dedup_is_below(const char *path, const char *directory)
+{
+	size_t len = strlen(directory);
+
+	while (len && directory[len - 1] == '/')
+		len--;
+	return !strncmp(path, directory, len) && path[len] == '/';
+}
+
+/* The path of the file below the mount that it is in, to be freed; NULL: it is
+ * in none, or not to be reached there. */
+static char *path_below_mount(struct dedup_mount *m, const char *path)
+{
+	struct mount mount = { 0 };
+	char *real = NULL;
+
+	if (!m->root || !dedup_is_below(path, m->root)) {
+		if (mount_find(path, &mount))
+			return NULL;
+		free(m->root);
+		free(m->source);
+		m->root = strdup(mount.root);
+		m->source = mount_get_place(&mount, NULL, "source");
+		mount_release(&mount);
+	}
+	if (!m->root || !m->source ||
+	    asprintf(&real, "%s%s", m->source, path + strlen(m->root)) < 0)
+		return NULL;
+	return real;
+}
+
 /* struct btrfs_ioctl_fs_info_args; its header has names that are banned. */
 struct btrfs_info {
 	uint64_t max_id, num_devices;
@@ -69,14 +101,13 @@ struct btrfs_info {
 
 /* A mount shows one device, whatever is below.  The subvolumes of btrfs have a
  * device number each, and share blocks. */
-static uint64_t find_filesystem(struct dedup_plan *p, const char *path,
+static uint64_t find_filesystem(const struct dedup_plan *p, const char *path,
 				const struct stat *st)
 {
-	char *real = dedup_real_path(&p->mount, path);
 	struct btrfs_info info = { 0 };
 	uint64_t filesystem = st->st_dev;
 	struct stat below;
-	int fd = dedup_open_file(real ? real : path);
+	int fd = dedup_open_file(path);
 
 	if (fd >= 0 && !fstat(fd, &below))
 		filesystem = below.st_dev;
@@ -85,17 +116,7 @@ static uint64_t find_filesystem(struct dedup_plan *p, const char *path,
 		memcpy(&filesystem, info.fsid, sizeof(filesystem));
 	if (fd >= 0)
 		close(fd);
-	free(real);
 	return filesystem;
-}
-
-bool dedup_is_below(const char *path, const char *directory)
-{
-	size_t len = strlen(directory);
-
-	while (len && directory[len - 1] == '/')
-		len--;
-	return !strncmp(path, directory, len) && path[len] == '/';
 }
 
 /* Adds the absolute path of a file, which it takes. */
@@ -119,10 +140,12 @@ static int add_path(struct dedup_plan *p, const struct found_member *m,
 			.worth = { .path = path,
 				   .mtime_ns = time_in_order(
 					   timespec_to_ns(&st->st_mtim)) },
+			.below = path_below_mount(&p->mount, path),
 			.keep = SIZE_MAX,
 		};
 		if (rules->method != DEDUP_REMOVE)
-			f->filesystem = find_filesystem(p, path, st);
+			f->filesystem = find_filesystem(
+				p, f->below ? f->below : path, st);
 		memcpy(f->xxh128, m->xxh128, sizeof(f->xxh128));
 	}
 	/* Else an earlier member has it: the list has a group twice. */
@@ -198,31 +221,6 @@ static int compare_files(const void *a, const void *b, void *order)
 	return keep_compare(*(enum keep_order *)order, &x->worth, &y->worth);
 }
 
-/* Adds those of the files that are regular files of one size, in order. */
-static int add_files(struct dedup_plan *p, const char *base, const char *root,
-		     const struct found_member *m)
-{
-	const struct dedup_rules *rules = &p->rules;
-	enum keep_order order = rules->keep;
-	size_t first = p->file_count, i, k;
-	const char *name;
-	int err = 0;
-
-	for (i = 0; i < m->file_count && !err; i++) {
-		const struct found_file *f = &m->files[i];
-
-		if ((!rules->internal && keep_is_internal(f->path)) ||
-		    !filter_takes(&rules->filter, f->path, UINT64_MAX))
-			continue;
-		for (k = 0; !err && (name = found_file_name(f, k)); k++)
-			err = add_listed(p, m, first, base, root, name);
-	}
-	if (p->file_count > first)
-		qsort_r(p->files + first, p->file_count - first,
-			sizeof(*p->files), compare_files, &order);
-	return err;
-}
-
 /* ---- what becomes of them ---- */
 
 /* Extents and links are shared within one filesystem only: the first file of
@@ -266,18 +264,32 @@ int dedup_plan_add(struct dedup_plan *p, const char *root,
 		   const struct found_group *group)
 {
 	char *base = root ? strdup(root) : getcwd(NULL, 0);
+	const struct dedup_rules *rules = &p->rules;
 	const struct found_member *m = group->members;
-	size_t head = SIZE_MAX, first;
+	enum keep_order order = rules->keep;
+	size_t head = SIZE_MAX, first, i, k;
+	const struct found_file *f;
+	const char *name;
 	int err = base ? 0 : -ENOMEM;
 
 	for (; m < group->members + group->count && !err; m++) {
-		if (p->rules.method != DEDUP_BLOCKS && m->file_count == 1 &&
+		if (rules->method != DEDUP_BLOCKS && m->file_count == 1 &&
 		    !m->files->link_count)
 			continue;
 		first = p->file_count;
-		err = add_files(p, base, root, m);
-		if (!err)
-			choose(p, first, &head);
+		for (i = 0; i < m->file_count && !err; i++) {
+			f = &m->files[i];
+			if ((!rules->internal && keep_is_internal(f->path)) ||
+			    !filter_takes(&rules->filter, f->path, UINT64_MAX))
+				continue;
+			for (k = 0; !err && (name = found_file_name(f, k)); k++)
+				err = add_listed(p, m, first, base, root, name);
+		}
+		if (err || p->file_count == first)
+			continue;
+		qsort_r(p->files + first, p->file_count - first,
+			sizeof(*p->files), compare_files, &order);
+		choose(p, first, &head);
 	}
 	free(base);
 	return err;
@@ -292,9 +304,11 @@ void dedup_plan_release(struct dedup_plan *p)
 		while (f->path_count)
 			free(f->paths[--f->path_count]);
 		free(f->paths);
+		free(f->below);
 	}
 	free(p->files);
 	tdestroy(p->known, free);
-	dedup_mount_release(&p->mount);
+	free(p->mount.root);
+	free(p->mount.source);
 	*p = (struct dedup_plan){ .skip = p->skip, .arg = p->arg };
 }

@@ -47,7 +47,6 @@ enum {
 
 struct step {
 	const struct dedup_rules *rules;
-	struct dedup_mount *mount;
 	const struct dedup_file *file[2];
 	struct dedup_view view[VIEWS];
 	char temporary[40];
@@ -125,17 +124,15 @@ static int open_side(struct step *s, int side)
 	struct dedup_view *shown = &s->view[side + KEEP_SHOWN],
 			  *below = &s->view[side];
 	const char *path = f->paths[0];
-	char *real = dedup_real_path(s->mount, path);
 	int err = open_view(path, shown);
 
 	if (!err &&
 	    (!is_same(&f->st, &shown->st) || shown->st.st_dev != f->st.st_dev))
 		err = -ESTALE;
-	if (!err && (!real || open_view(real, below)))
+	if (!err && (!f->below || open_view(f->below, below)))
 		err = open_view(path, below);
 	if (!err && !is_same(&below->st, &shown->st))
 		err = -ESTALE;
-	free(real);
 	return err;
 }
 
@@ -348,25 +345,13 @@ static int check_metadata(const struct step *s)
 		    rights ? ", and one has set-ID bits or capabilities" : "");
 }
 
-/* Byte by byte. */
-static int compare(struct step *s)
-{
-	int err = dedup_pass(s->view, VIEWS, s->view[REPLACE].fd, false,
-			     &s->hashes);
-
-	if (!err)
-		err = check_unchanged(s, false);
-	if (!err && *s->file[REPLACE]->xxh128 &&
-	    strcmp(s->file[REPLACE]->xxh128, s->hashes.xxh128) != 0)
-		return stop(s->result, "its content is not that of the groups "
-				       "any more");
-	return dedup_explain(s->result, "cannot be compared", err);
-}
-
-/* Opens both files and says why the step must not be done. */
+/* Opens both files and says why the step must not be done; compares them byte by
+ * byte. */
 static int inspect(struct step *s)
 {
 	const enum dedup_method method = s->rules->method;
+	const struct dedup_view *a = &s->view[KEEP], *b = &s->view[REPLACE];
+	const char *xxh128 = s->file[REPLACE]->xxh128;
 	int err = open_both(s);
 
 	if (!err && dedup_is_sharing(method)) {
@@ -377,17 +362,23 @@ static int inspect(struct step *s)
 			err = check_link(s);
 		err = dedup_explain(s->result, "cannot be replaced", err);
 		/* A file of an overlay may be the other file, of a layer. */
-		if (!err &&
-		    s->view[KEEP].st.st_dev != s->view[REPLACE].st.st_dev &&
-		    (is_overlay(s->view[KEEP].fd) ||
-		     is_overlay(s->view[REPLACE].fd)))
+		if (!err && a->st.st_dev != b->st.st_dev &&
+		    (is_overlay(a->fd) || is_overlay(b->fd)))
 			err = stop(s->result,
 				   "one of the two is on an overlay "
 				   "filesystem, which may show the other one");
 		if (!err)
 			err = check_metadata(s);
 	}
-	return err || method == DEDUP_BLOCKS ? err : compare(s);
+	if (err || method == DEDUP_BLOCKS)
+		return err;
+	err = dedup_pass(s->view, VIEWS, b->fd, false, &s->hashes);
+	if (!err)
+		err = check_unchanged(s, false);
+	if (!err && *xxh128 && strcmp(xxh128, s->hashes.xxh128) != 0)
+		return stop(s->result, "its content is not that of the groups "
+				       "any more");
+	return dedup_explain(s->result, "cannot be compared", err);
 }
 
 /* ---- the deed ---- */
@@ -506,14 +497,12 @@ int dedup_apply(struct dedup_plan *p, size_t replace, FILE *journal,
 	const bool sharing = dedup_is_sharing(p->rules.method);
 	struct step s = {
 		.rules = &p->rules,
-		.mount = &p->mount,
 		.file = { &p->files[f->keep], f },
 		.hashes.wants_sha256 = journal && !sharing,
 		.result = out,
 	};
 	struct dedup_view *v;
 	uint64_t random = 0;
-	char *real;
 	int err;
 
 	for (v = s.view; v < s.view + VIEWS; v++)
@@ -525,12 +514,10 @@ int dedup_apply(struct dedup_plan *p, size_t replace, FILE *journal,
 	if (!err)
 		err = inspect(&s);
 	if (!err && sharing) {
-		real = dedup_real_path(&p->mount, f->paths[0]);
 		err = dedup_share(s.view[KEEP].fd, s.view[REPLACE].fd,
-				  real ? real : f->paths[0],
+				  f->below ? f->below : f->paths[0],
 				  p->rules.method == DEDUP_REFLINK, journal,
 				  out);
-		free(real);
 	} else if (!err && journal) {
 		err = replace_file(&s, journal);
 	}
