@@ -34,13 +34,11 @@ static int append_piece(struct catalog_txn *txn, enum catalog_db db,
 {
 	struct blob_page *page = &txn->pages[db - DB_BLOBS];
 	size_t used = RECORD_HEAD + key.len + len + RECORD_SUM_BYTES;
-	struct catalog *c = txn->catalog;
 	MDB_stat st = { 0 };
 	int err = txn_append(txn, db, key, bytes, len);
 
 	if (!err)
-		GUARDED(c, err,
-			catalog_errno(mdb_stat(txn->mdb, c->dbs[db], &st)));
+		err = txn_stat(txn, db, &st);
 	if (err)
 		return err;
 	used += used & 1;

@@ -89,9 +89,9 @@ enum file_state {
 
 struct file_record {
 	struct file_identity identity;
-	enum file_state state;
-	int error;        /* positive errno, FILE_FAILED only */
 	uint32_t content; /* content id, FILE_FRESH only; never 0 then */
+	uint16_t state;
+	uint16_t error; /* positive errno, FILE_FAILED only */
 };
 
 static inline bool file_key_equal(const struct file_key *a,
@@ -253,10 +253,10 @@ int catalog_commit(struct catalog_txn *txn, struct catalog_changes *out);
  * the changes of the tree.
  */
 struct catalog_change {
-	int kept; /* per cent of the earlier content; -1: not known */
-	/* The earlier content was that of another file of the same name. */
-	bool replaced;
 	int64_t when_ns; /* the ctime of the file when it was hashed */
+	int32_t kept;    /* per cent of the earlier content; -1: not known */
+	/* 1: the earlier content was that of another file of the same name. */
+	int32_t replaced;
 };
 
 enum catalog_event_kind {
@@ -477,15 +477,15 @@ enum text_state {
 	TEXT_NONE,      /* no other text than its bytes, or too little */
 	TEXT_ENCRYPTED, /* a password is needed */
 	TEXT_FAILED,    /* why says more */
+	TEXT_STATES
 };
-enum { TEXT_STATES = TEXT_FAILED + 1 };
 enum { TEXT_UNREADABLE = 0 }; /* no program reads this format */
 
 struct content_text {
-	enum text_state state;
-	uint8_t why;     /* TEXT_FAILED: TEXT_UNREADABLE, or the caller's */
 	int64_t date;    /* that the document has; TEXT_NO_DATE */
 	uint32_t sketch; /* its id; TEXT_YES only, else 0 */
+	uint16_t state;
+	uint16_t why; /* TEXT_FAILED: TEXT_UNREADABLE, or the caller's */
 };
 #define TEXT_NO_DATE INT64_MIN
 
@@ -532,7 +532,7 @@ struct catalog_counts {
 	uint64_t pending_texts; /* contents whose text is still to be made */
 };
 
-/* Takes constant time, because every write updates the counts. */
+/* Takes constant time. */
 int catalog_counts(struct catalog_txn *txn, struct catalog_counts *out);
 
 #endif

@@ -9,28 +9,29 @@
 #include <stdint.h>
 
 #include "core/catalog/catalog.h"
+#include "core/catalog/dirty.h"
 #include "core/catalog/guard.h"
 
 /*
  * The disk format: an LMDB file with a database for each table.  Keys are
  * composite, big-endian so that they sort, and often read by prefix.  Values
- * are little-endian.
+ * are structs as they are in memory, without padding: LMDB's file is of one
+ * byte order and word size, too.
  *
  *   meta        "catalog" -> struct catalog_meta; "source" -> path
  *   files       file -> struct file_record
  *   names       parent file, name -> file
  *   links       file, parent file, name -> nothing: the reverse of names
- *   contents    content -> size and the digests that struct digests has in
- *               itself
+ *   contents    content -> the first CONTENT_BYTES of struct digests
  *   sketches    content or text -> its sketch: see blob.c
  *   digests     content -> the other digests: see content.c, blob.c
  *   identities  hash 8 of xxh128 and size, content -> nothing
  *   copies      content, file -> nothing
  *   pending     file -> nothing
- *   dirty       file -> change 8: see dirty.h
- *   changes     file -> how its content was last changed: see change.c
- *   left        file -> what is left of its earlier content
- *   texts       content -> whether it has a text of its own: see text.c
+ *   dirty       file -> number of the change: see dirty.h
+ *   changes     file -> struct catalog_change
+ *   left        file -> what is left of its earlier content: see change.c
+ *   texts       content -> struct content_text
  *   owners      the sketch of a text -> the content whose text it is
  *
  * The key of a file has these parts:
@@ -69,7 +70,7 @@ enum catalog_db {
 	DB_COUNT
 };
 
-#define CATALOG_VERSION 17
+#define CATALOG_VERSION 18
 #define CATALOG_LOCK_FILE "lock"
 #define CATALOG_DATA_FILE "data.mdb"
 /* It is renamed to the data file when it is complete. */
@@ -82,24 +83,29 @@ enum catalog_db {
 #define SHARE_KEY key_of_bytes("share", 5)
 
 #define FILE_KEY_BYTES_MAX 16
-#define FILE_RECORD_BYTES 29
 #define NAME_BYTES_MAX 255
 /* That of a link. */
 #define KEY_BYTES_MAX (2 * FILE_KEY_BYTES_MAX + NAME_BYTES_MAX)
 #define CONTENT_KEY_BYTES 4
-#define CONTENT_BYTES 52
+#define CONTENT_BYTES offsetof(struct digests, is_document)
 #define IDENTITY_HASH_BYTES 8
-#define META_HEAD 32
-#define META_COUNTS 10
-#define META_BYTES (META_HEAD + 8 * META_COUNTS)
-#define SHARE_BYTES 16
+#define META_MAGIC "kinfscat"
 
 struct catalog_meta {
+	char magic[8];
+	uint32_t version;
 	uint32_t digest_set;
 	uint64_t next_content; /* 1 + UINT32_MAX when ids are used up */
 	uint64_t seed;         /* of the hashes in identities */
-	struct catalog_counts counts;
+	/* The counts that no table has by its length. */
+	uint64_t directories, pending_bytes, content_bytes, pending_texts;
 };
+
+_Static_assert(sizeof(struct file_record) == 32 && CONTENT_BYTES == 52 &&
+		       sizeof(struct catalog_meta) == 64 &&
+		       sizeof(struct catalog_change) == 16 &&
+		       sizeof(struct content_text) == 16,
+	       "values have no padding");
 
 /*
  * Keeps transactions out while a packed file takes the place of the data file.
@@ -194,8 +200,7 @@ struct catalog_txn {
 	int failed; /* first error of a write; the commit fails with it */
 	const atomic_bool *stop; /* see catalog_stop_when(); or NULL */
 	bool shared;             /* changes are recorded (dirty.h) */
-	uint64_t change;         /* number of this transaction; 0: none yet */
-	uint64_t incarnation;    /* valid with change */
+	struct dirty_mark mark;  /* of this transaction; 0: none yet */
 	struct id_list added;    /* contents, ascending */
 	struct id_list removed;  /* contents */
 	bool is_watched;
@@ -229,17 +234,16 @@ struct record_key key_of_link(const struct file_key *key,
 /* Decodes a database key or value that is a file key. */
 int file_key_decode(const MDB_val *bytes, struct file_key *out);
 
-void file_record_store(const struct file_record *r, uint8_t *bytes);
-int file_record_decode(const MDB_val *bytes, struct file_record *out);
+/* False: the value has another size. */
+bool value_copy(const MDB_val *value, void *out, size_t size);
 
-void content_store(const struct digests *d, uint8_t *bytes);
+int file_record_decode(const MDB_val *bytes, struct file_record *out);
 int content_decode(const MDB_val *bytes, struct digests *out);
 int content_id_decode(const MDB_val *bytes, uint32_t *out);
 
 int copy_key_decode(const MDB_val *bytes, uint32_t *content_out,
 		    struct file_key *key_out);
 
-void meta_store(const struct catalog_meta *m, uint8_t *bytes);
 int meta_decode(const MDB_val *bytes, struct catalog_meta *out);
 
 bool name_is_valid(struct catalog_name name);
@@ -310,6 +314,8 @@ int txn_delete(struct catalog_txn *txn, enum catalog_db db,
 
 int meta_get(struct catalog_txn *txn, struct catalog_meta *out);
 int meta_put(struct catalog_txn *txn, const struct catalog_meta *m);
+
+int txn_stat(struct catalog_txn *txn, enum catalog_db db, MDB_stat *out);
 
 /* Every public writing function ends with this call.  It returns err.  After an
  * error that may have left half of the work done, the transaction can only be

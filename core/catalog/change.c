@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "core/base/bytes.h"
 #include "core/base/clock.h"
 #include "core/catalog/catalog_impl.h"
 
@@ -23,14 +22,12 @@
  * that were removed are remembered with what their files left, and a file that
  * gets such a name soon afterwards inherits that.
  *
- * A value of the table changes: kept 1 (0..100, or KEPT_UNKNOWN), replaced 1
- * (0 or 1), when 8.  Of the table left: xxh128 16, size 8, replaced 1, sketch.
+ * A value of the table left is this and the sketch.
  */
-enum {
-	KEPT_UNKNOWN = 101,
-	CHANGE_BYTES = 10,
-	LEFT_BYTES = 25,
-	LEFT_REPLACED = 24,
+struct left {
+	uint8_t xxh128[16];
+	uint64_t size;
+	uint64_t replaced; /* 0 or 1 */
 };
 
 /* Between the removal of a name and its return. */
@@ -53,21 +50,12 @@ int change_forget(struct catalog_txn *txn, const struct file_key *key)
 int catalog_change_get(struct catalog_txn *txn, const struct file_key *key,
 		       struct catalog_change *out)
 {
-	const uint8_t *p;
 	MDB_val v;
 	int err = txn_get(txn, DB_CHANGES, key_of_file(key), &v);
 
 	if (err)
 		return err;
-	p = v.mv_data;
-	if (v.mv_size != CHANGE_BYTES || p[0] > KEPT_UNKNOWN || p[1] > 1)
-		return -EUCLEAN;
-	*out = (struct catalog_change){
-		.kept = p[0] == KEPT_UNKNOWN ? -1 : p[0],
-		.replaced = p[1],
-		.when_ns = (int64_t)load_le64(p + 2),
-	};
-	return 0;
+	return value_copy(&v, out, sizeof(*out)) ? 0 : -EUCLEAN;
 }
 
 /* ---- what a content leaves ---- */
@@ -75,16 +63,16 @@ int catalog_change_get(struct catalog_txn *txn, const struct file_key *key,
 static int append_content(struct catalog_txn *txn, uint32_t content,
 			  struct buf *out)
 {
-	uint8_t head[LEFT_BYTES] = { 0 };
+	struct left head = { 0 };
 	struct digests d;
 	MDB_val sketch;
 	int err = content_load(txn, content, &d);
 
 	if (err)
 		return err == -ENOENT ? -EUCLEAN : err;
-	memcpy(head, d.xxh128, sizeof(d.xxh128));
-	store_le64(head + 16, d.size);
-	err = buf_append(out, head, sizeof(head));
+	memcpy(head.xxh128, d.xxh128, sizeof(d.xxh128));
+	head.size = d.size;
+	err = buf_append(out, &head, sizeof(head));
 	if (!err)
 		err = blob_get(txn, DB_SKETCHES, content, &sketch);
 	if (!err)
@@ -106,7 +94,7 @@ static int left_get(struct catalog_txn *txn, const struct file_key *key,
 		return append_content(txn, r.content, out);
 	if (!err)
 		err = txn_get(txn, DB_LEFT, key_of_file(key), &v);
-	if (!err && v.mv_size < LEFT_BYTES)
+	if (!err && v.mv_size < sizeof(struct left))
 		err = -EUCLEAN;
 	if (!err)
 		err = buf_append(out, v.mv_data, v.mv_size);
@@ -158,21 +146,24 @@ static int kept_of(const uint8_t *packed, size_t len, const MDB_val *now)
 static int compare_left(struct catalog_txn *txn, const struct buf *left,
 			uint32_t content, struct catalog_change *out)
 {
-	const uint8_t *p = (const uint8_t *)left->data;
+	const uint8_t *sketch =
+		(const uint8_t *)left->data + sizeof(struct left);
 	MDB_val now = { 0 };
 	struct digests d;
+	struct left was;
 	int err = content_load(txn, content, &d);
 
 	if (err)
 		return err == -ENOENT ? -EUCLEAN : err;
-	if (!memcmp(p, d.xxh128, sizeof(d.xxh128)) &&
-	    load_le64(p + 16) == d.size)
+	memcpy(&was, left->data, sizeof(was));
+	if (!memcmp(was.xxh128, d.xxh128, sizeof(d.xxh128)) &&
+	    was.size == d.size)
 		return 0;
 	err = blob_get(txn, DB_SKETCHES, content, &now);
 	if (err && err != -ENOENT)
 		return err;
-	out->replaced = p[LEFT_REPLACED];
-	out->kept = kept_of(p + LEFT_BYTES, left->len - LEFT_BYTES, &now);
+	out->replaced = was.replaced != 0;
+	out->kept = kept_of(sketch, left->len - sizeof(was), &now);
 	return out->kept == -ENOMEM ? -ENOMEM : 1;
 }
 
@@ -182,7 +173,6 @@ static int record_change(struct catalog_txn *txn, const struct file_key *key,
 {
 	struct catalog_event event = { .kind = CONTENT_NEW, .key = *key };
 	struct catalog_change change = { .when_ns = r->identity.ctime_ns };
-	uint8_t value[CHANGE_BYTES];
 	int err, differs;
 
 	if (!left->len)
@@ -191,12 +181,9 @@ static int record_change(struct catalog_txn *txn, const struct file_key *key,
 	err = differs < 0 ? differs : forget(txn, DB_LEFT, key);
 	if (err || !differs)
 		return err;
-	value[0] = change.kept < 0 ? KEPT_UNKNOWN : (uint8_t)change.kept;
-	value[1] = change.replaced;
-	store_le64(value + 2, (uint64_t)change.when_ns);
 	event.kind = CONTENT_CHANGED;
 	event.change = change;
-	return txn_put(txn, DB_CHANGES, key_of_file(key), value, sizeof(value)) ?:
+	return txn_put(txn, DB_CHANGES, key_of_file(key), &change, sizeof(change)) ?:
 		       catalog_event_add(txn, &event);
 }
 
@@ -238,7 +225,7 @@ int change_name_lost(struct catalog_txn *txn, const struct file_key *parent,
 		buf_clear(&l->left);
 		return err;
 	}
-	l->left.data[LEFT_REPLACED] = 1;
+	l->left.data[offsetof(struct left, replaced)] = 1;
 	l->parent = *parent;
 	l->key = *key;
 	l->lost_ms = clock_now_ms();

@@ -139,14 +139,12 @@ static int content_insert(struct catalog_txn *txn, uint32_t content,
 			  const struct digests *d)
 {
 	const struct digest_value sif = digest_value_of(d, DIGEST_SIF);
-	uint8_t record[CONTENT_BYTES];
 	struct buf list = { 0 };
 	int err = list_make(d, &list);
 
-	content_store(d, record);
 	if (!err)
-		err = txn_append(txn, DB_CONTENTS, key_of_id(content), record,
-				 sizeof(record));
+		err = txn_append(txn, DB_CONTENTS, key_of_id(content), d,
+				 CONTENT_BYTES);
 	if (!err && digest_is_apart(d, DIGEST_SIF))
 		err = blob_append(txn, DB_SKETCHES, content, sif.bytes,
 				  sif.len);
@@ -182,8 +180,7 @@ int content_intern(struct catalog_txn *txn, const struct digests *d,
 	if (err)
 		return err;
 	m->next_content++;
-	m->counts.contents++;
-	m->counts.content_bytes += d->size;
+	m->content_bytes += d->size;
 	txn->meta_changed = true;
 	*out = content;
 	return 0;
@@ -216,8 +213,7 @@ static int content_delete(struct catalog_txn *txn, uint32_t content)
 		err = id_list_append(&txn->removed, content);
 	if (!err)
 		err = text_forget(txn, content);
-	txn->meta.counts.contents--;
-	txn->meta.counts.content_bytes -= d.size;
+	txn->meta.content_bytes -= d.size;
 	txn->meta_changed = true;
 	return err;
 }

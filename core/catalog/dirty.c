@@ -9,11 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/base/bytes.h"
 #include "core/catalog/catalog_impl.h"
 
 #define ACK_FILE CATALOG_SHARE_DIRECTORY "/ack"
-#define CHANGE_BYTES 8
 /* Entries that one transaction removes. */
 #define TRIM_MAX 4096
 
@@ -52,17 +50,12 @@ int dirty_get_mark(struct catalog_txn *txn, struct dirty_mark *out)
 	}
 	if (err)
 		return err;
-	if (value.mv_size != SHARE_BYTES)
-		return -EUCLEAN;
-	out->incarnation = load_le64(value.mv_data);
-	out->change = load_le64((const uint8_t *)value.mv_data + 8);
-	return 0;
+	return value_copy(&value, out, sizeof(*out)) ? 0 : -EUCLEAN;
 }
 
 /* Sets the number of the transaction. */
 static int begin_change(struct catalog_txn *txn)
 {
-	uint8_t bytes[SHARE_BYTES];
 	struct dirty_mark mark;
 	int err = dirty_get_mark(txn, &mark);
 
@@ -71,29 +64,22 @@ static int begin_change(struct catalog_txn *txn)
 	if (err)
 		return err;
 	mark.change++;
-	store_le64(bytes, mark.incarnation);
-	store_le64(bytes + 8, mark.change);
-	err = txn_put(txn, DB_META, SHARE_KEY, bytes, sizeof(bytes));
-	if (err)
-		return err;
-	txn->change = mark.change;
-	txn->incarnation = mark.incarnation;
-	return 0;
+	txn->mark = mark;
+	return txn_put(txn, DB_META, SHARE_KEY, &mark, sizeof(mark));
 }
 
 int dirty_add(struct catalog_txn *txn, const struct file_key *key)
 {
-	uint8_t change[CHANGE_BYTES];
+	const uint64_t *change = &txn->mark.change;
 	int err = 0;
 
 	if (!txn->shared)
 		return 0;
-	if (!txn->change)
+	if (!*change)
 		err = begin_change(txn);
-	if (err)
-		return err;
-	store_le64(change, txn->change);
-	return txn_put(txn, DB_DIRTY, key_of_file(key), change, sizeof(change));
+	return err ? err :
+		     txn_put(txn, DB_DIRTY, key_of_file(key), change,
+			     sizeof(*change));
 }
 
 /* ---- reading ---- */
@@ -103,11 +89,9 @@ static int decode_entry(const MDB_val *key, const MDB_val *value,
 {
 	int err = file_key_decode(key, key_out);
 
-	if (!err && value->mv_size != CHANGE_BYTES)
-		err = -EUCLEAN;
-	if (!err)
-		*change_out = load_le64(value->mv_data);
-	return err;
+	return err || value_copy(value, change_out, sizeof(*change_out)) ?
+		       err :
+		       -EUCLEAN;
 }
 
 int dirty_begin(struct catalog_txn *txn, const struct file_key *from,
@@ -148,23 +132,19 @@ int dirty_register(const struct catalog *c)
 
 int dirty_acknowledge(const struct catalog *c, const struct dirty_mark *mark)
 {
-	uint8_t bytes[SHARE_BYTES];
-
-	store_le64(bytes, mark->incarnation);
-	store_le64(bytes + 8, mark->change);
-	return data_dir_write(c->dir, ACK_FILE, bytes, sizeof(bytes));
+	return data_dir_write(c->dir, ACK_FILE, mark, sizeof(*mark));
 }
 
 /* The number that the share has acknowledged; 0: none. */
 static uint64_t get_acknowledged(const struct catalog_txn *txn)
 {
-	uint8_t bytes[SHARE_BYTES];
-	ssize_t len = data_dir_read(txn->catalog->dir, ACK_FILE, bytes,
-				    sizeof(bytes));
+	struct dirty_mark ack;
+	ssize_t len =
+		data_dir_read(txn->catalog->dir, ACK_FILE, &ack, sizeof(ack));
 
-	if (len != sizeof(bytes) || load_le64(bytes) != txn->incarnation)
-		return 0;
-	return load_le64(bytes + 8);
+	return len == sizeof(ack) && ack.incarnation == txn->mark.incarnation ?
+		       ack.change :
+		       0;
 }
 
 int dirty_trim(struct catalog_txn *txn)
@@ -177,7 +157,7 @@ int dirty_trim(struct catalog_txn *txn)
 	MDB_val key, value;
 	int err = 0;
 
-	if (!txn->shared || !txn->change)
+	if (!txn->shared || !txn->mark.change)
 		return 0;
 	change = get_acknowledged(txn);
 	if (change == c->dirty_trimmed)

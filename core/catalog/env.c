@@ -41,7 +41,9 @@ int env_open_tables(struct catalog *c, MDB_txn *mdb, bool create)
 static int meta_create(struct catalog_txn *txn)
 {
 	struct catalog *c = txn->catalog;
-	struct catalog_meta m = { .digest_set = c->digest_set,
+	struct catalog_meta m = { .magic = META_MAGIC,
+				  .version = CATALOG_VERSION,
+				  .digest_set = c->digest_set,
 				  .next_content =
 					  atomic_load(&c->next_content) };
 
@@ -59,7 +61,7 @@ static int meta_check(struct catalog_txn *txn)
 	if (err)
 		return err;
 	atomic_store(&c->next_content, m.next_content);
-	atomic_store(&c->pending_texts, m.counts.pending_texts);
+	atomic_store(&c->pending_texts, m.pending_texts);
 	return m.digest_set == c->digest_set ? 0 : -ESTALE;
 }
 

@@ -52,22 +52,11 @@ int file_is_directory(struct catalog_txn *txn, const struct file_key *key)
 static void count_record(struct catalog_txn *txn, const struct file_record *r,
 			 uint64_t step)
 {
-	struct catalog_counts *n = &txn->meta.counts;
-
 	txn->meta_changed = true;
-	if (r->state == FILE_DIRECTORY) {
-		n->directories += step;
-		return;
-	}
-	n->files += step;
-	if (r->state == FILE_FRESH)
-		n->fresh += step;
-	else if (r->state == FILE_FAILED)
-		n->failed += step;
-	else
-		n->pending += step;
+	if (r->state == FILE_DIRECTORY)
+		txn->meta.directories += step;
 	if (r->state == FILE_PENDING)
-		n->pending_bytes += step * r->identity.size;
+		txn->meta.pending_bytes += step * r->identity.size;
 }
 
 /* Adds what belongs to the state besides the record: a copy or a pending
@@ -112,11 +101,8 @@ static bool record_equal(const struct file_record *a,
 static int record_put(struct catalog_txn *txn, const struct file_key *key,
 		      const struct file_record *r)
 {
-	uint8_t bytes[FILE_RECORD_BYTES];
-	int err;
+	int err = txn_put(txn, DB_FILES, key_of_file(key), r, sizeof(*r));
 
-	file_record_store(r, bytes);
-	err = txn_put(txn, DB_FILES, key_of_file(key), bytes, sizeof(bytes));
 	return err ? err : dirty_add(txn, key);
 }
 
@@ -245,7 +231,7 @@ int catalog_file_set_failed(struct catalog_txn *txn, const struct file_key *key,
 {
 	struct file_record r = { .identity = *identity,
 				 .state = FILE_FAILED,
-				 .error = error };
+				 .error = (uint16_t)error };
 
 	if (error <= 0 || error >= 4096)
 		return -EINVAL;

@@ -7,8 +7,6 @@
 #include "core/base/bytes.h"
 #include "core/base/xxh3.h"
 
-static const uint8_t meta_magic[8] = "kinfscat";
-
 /* The first byte of a key whose device is not 0. */
 #define OTHER_DEVICE 0x80
 
@@ -158,108 +156,39 @@ int file_key_decode(const MDB_val *bytes, struct file_key *out)
 	return 0;
 }
 
-void file_record_store(const struct file_record *r, uint8_t *bytes)
-{
-	uint32_t detail = 0;
+/* ---- values ---- */
 
-	if (r->state == FILE_FRESH)
-		detail = r->content;
-	else if (r->state == FILE_FAILED)
-		detail = (uint32_t)r->error;
-	bytes[0] = (uint8_t)r->state;
-	store_le32(bytes + 1, detail);
-	store_le64(bytes + 5, r->identity.size);
-	store_le64(bytes + 13, (uint64_t)r->identity.mtime_ns);
-	store_le64(bytes + 21, (uint64_t)r->identity.ctime_ns);
-}
-
-static bool detail_is_valid(uint32_t state, uint32_t detail)
+bool value_copy(const MDB_val *value, void *out, size_t size)
 {
-	switch (state) {
-	case FILE_FRESH:
-		return detail != 0;
-	case FILE_FAILED:
-		return detail > 0 && detail < 4096;
-	case FILE_PENDING:
-	case FILE_DIRECTORY:
-		return detail == 0;
-	default:
-		return false;
-	}
+	if (value->mv_size == size)
+		memcpy(out, value->mv_data, size);
+	return value->mv_size == size;
 }
 
 int file_record_decode(const MDB_val *bytes, struct file_record *out)
 {
-	const uint8_t *p = bytes->mv_data;
-	struct file_record r = { 0 };
-	uint32_t detail;
+	struct file_record r;
 
-	if (bytes->mv_size != FILE_RECORD_BYTES)
+	if (!value_copy(bytes, &r, sizeof(r)) || r.state > FILE_DIRECTORY ||
+	    (r.state == FILE_FRESH) != (r.content != 0) ||
+	    (r.state == FILE_FAILED) != (r.error != 0))
 		return -EUCLEAN;
-	detail = load_le32(p + 1);
-	if (!detail_is_valid(p[0], detail))
-		return -EUCLEAN;
-	r.state = (enum file_state)p[0];
-	if (r.state == FILE_FRESH)
-		r.content = detail;
-	else if (r.state == FILE_FAILED)
-		r.error = (int)detail;
-	r.identity.size = load_le64(p + 5);
-	r.identity.mtime_ns = (int64_t)load_le64(p + 13);
-	r.identity.ctime_ns = (int64_t)load_le64(p + 21);
 	*out = r;
 	return 0;
 }
 
-/* Size, set, and the digests of struct digests in order of enum digest_id; zeros
- * for those that are not in the set. */
-void content_store(const struct digests *d, uint8_t *bytes)
-{
-	const uint8_t *from;
-	int id;
-
-	store_le64(bytes, d->size);
-	store_le32(bytes + 8, d->set);
-	bytes += 12;
-	for (id = 0; id < DIGEST_COUNT; id++) {
-		size_t len = digest_table[id]->len;
-
-		if (!digest_table[id]->offset)
-			continue;
-		from = digest_value_of(d, id).bytes;
-		if (from)
-			memcpy(bytes, from, len);
-		else
-			memset(bytes, 0, len);
-		bytes += len;
-	}
-}
-
 int content_decode(const MDB_val *bytes, struct digests *out)
 {
-	const uint8_t *p = bytes->mv_data;
 	struct digests d = { 0 };
-	uint32_t set;
 	int id;
 
-	if (bytes->mv_size != CONTENT_BYTES)
+	if (!value_copy(bytes, &d, CONTENT_BYTES) || d.set & ~DIGEST_KEPT ||
+	    !(d.set & DIGEST_BIT(DIGEST_XXH128)))
 		return -EUCLEAN;
-	d.size = load_le64(p);
-	set = load_le32(p + 8);
-	if ((set & ~DIGEST_KEPT) || !(set & DIGEST_BIT(DIGEST_XXH128)))
-		return -EUCLEAN;
-	p += 12;
-	for (id = 0; id < DIGEST_COUNT; id++) {
-		struct digest_value v = { p, digest_table[id]->len };
-
-		if (!digest_table[id]->offset)
-			continue;
-		if (!digest_is_valid(id, v))
+	for (id = 0; id < DIGEST_COUNT; id++)
+		if (digest_table[id]->offset && d.set & DIGEST_BIT(id) &&
+		    !digest_is_valid(id, digest_value_of(&d, id)))
 			return -EUCLEAN;
-		(void)digest_put(&d, id, v);
-		p += v.len;
-	}
-	d.set = set;
 	*out = d;
 	return 0;
 }
@@ -293,54 +222,21 @@ int copy_key_decode(const MDB_val *bytes, uint32_t *content_out,
 	return 0;
 }
 
-/* The counts, in the order of the file. */
-static uint64_t *count_at(struct catalog_counts *n, size_t i)
-{
-	uint64_t *const all[META_COUNTS] = {
-		&n->files,   &n->directories,   &n->fresh,    &n->failed,
-		&n->pending, &n->pending_bytes, &n->contents, &n->content_bytes,
-		&n->texts,   &n->pending_texts,
-	};
-
-	return all[i];
-}
-
-void meta_store(const struct catalog_meta *m, uint8_t *bytes)
-{
-	struct catalog_counts n = m->counts;
-	size_t i;
-
-	memcpy(bytes, meta_magic, 8);
-	store_le32(bytes + 8, CATALOG_VERSION);
-	store_le32(bytes + 12, m->digest_set);
-	store_le64(bytes + 16, m->next_content);
-	store_le64(bytes + 24, m->seed);
-	for (i = 0; i < META_COUNTS; i++)
-		store_le64(bytes + META_HEAD + 8 * i, *count_at(&n, i));
-}
-
 int meta_decode(const MDB_val *bytes, struct catalog_meta *out)
 {
-	const uint8_t *p = bytes->mv_data;
+	static const size_t until_version =
+		offsetof(struct catalog_meta, version) + sizeof(out->version);
 	struct catalog_meta m;
-	struct catalog_counts *n = &m.counts;
-	size_t i;
 
-	if (bytes->mv_size < 12 || memcmp(p, meta_magic, 8) != 0)
+	if (bytes->mv_size < until_version)
 		return -EUCLEAN;
-	if (load_le32(p + 8) != CATALOG_VERSION)
+	memcpy(&m, bytes->mv_data, until_version);
+	if (memcmp(m.magic, META_MAGIC, sizeof(m.magic)) != 0)
+		return -EUCLEAN;
+	if (m.version != CATALOG_VERSION)
 		return -EMEDIUMTYPE;
-	if (bytes->mv_size != META_BYTES)
-		return -EUCLEAN;
-	m.digest_set = load_le32(p + 12);
-	m.next_content = load_le64(p + 16);
-	m.seed = load_le64(p + 24);
-	for (i = 0; i < META_COUNTS; i++)
-		*count_at(n, i) = load_le64(p + META_HEAD + 8 * i);
-	if (m.next_content == 0 || m.next_content > UINT64_C(1) << 32 ||
-	    n->contents >= m.next_content || n->contents > n->fresh ||
-	    n->texts > n->contents || n->pending_texts > n->contents ||
-	    n->files != n->fresh + n->failed + n->pending)
+	if (!value_copy(bytes, &m, sizeof(m)) || m.next_content == 0 ||
+	    m.next_content > UINT64_C(1) << 32)
 		return -EUCLEAN;
 	*out = m;
 	return 0;

@@ -2,44 +2,27 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core/base/bytes.h"
 #include "core/catalog/catalog_impl.h"
 
 /*
- * The texts of documents.  A value of the table texts:
- *
- *   state 1, why 1, date 8, sketch 4
+ * The texts of documents.
  *
  * A text that is pending has been so since its content came, so a thread that
  * makes texts in the order of ids finds all of them.
  */
-enum { TEXT_BYTES = 14 };
-
 static int text_put(struct catalog_txn *txn, uint32_t content,
 		    const struct content_text *text)
 {
-	uint8_t value[TEXT_BYTES];
-
-	value[0] = (uint8_t)text->state;
-	value[1] = text->why;
-	store_le64(value + 2, (uint64_t)text->date);
-	store_le32(value + 10, text->sketch);
-	return txn_put(txn, DB_TEXTS, key_of_id(content), value, sizeof(value));
+	return txn_put(txn, DB_TEXTS, key_of_id(content), text, sizeof(*text));
 }
 
 static int text_decode(const MDB_val *bytes, struct content_text *out)
 {
-	const uint8_t *p = bytes->mv_data;
-
-	if (bytes->mv_size != TEXT_BYTES || p[0] >= TEXT_STATES)
-		return -EUCLEAN;
-	*out = (struct content_text){
-		.state = p[0],
-		.why = p[1],
-		.date = (int64_t)load_le64(p + 2),
-		.sketch = load_le32(p + 10),
-	};
-	return (out->state == TEXT_YES) == (out->sketch != 0) ? 0 : -EUCLEAN;
+	return value_copy(bytes, out, sizeof(*out)) &&
+			       out->state < TEXT_STATES &&
+			       (out->state == TEXT_YES) == (out->sketch != 0) ?
+		       0 :
+		       -EUCLEAN;
 }
 
 int catalog_text_get(struct catalog_txn *txn, uint32_t content,
@@ -55,7 +38,7 @@ int text_begin(struct catalog_txn *txn, uint32_t content)
 {
 	const struct content_text pending = { .date = TEXT_NO_DATE };
 
-	txn->meta.counts.pending_texts++;
+	txn->meta.pending_texts++;
 	txn->meta_changed = true;
 	return text_put(txn, content, &pending);
 }
@@ -77,7 +60,6 @@ static int sketch_insert(struct catalog_txn *txn, uint32_t content,
 	if (!err)
 		err = id_list_append(&txn->added, *id_out);
 	m->next_content++;
-	m->counts.texts++;
 	return err;
 }
 
@@ -95,7 +77,7 @@ int catalog_text_set(struct catalog_txn *txn, uint32_t content,
 		err = sketch_insert(txn, content, sketch, len, &new.sketch);
 	if (!err)
 		err = text_put(txn, content, &new);
-	txn->meta.counts.pending_texts -= !err && old.state == TEXT_PENDING;
+	txn->meta.pending_texts -= !err && old.state == TEXT_PENDING;
 	txn->meta_changed = true;
 	return txn_result(txn, err);
 }
@@ -108,13 +90,12 @@ int text_forget(struct catalog_txn *txn, uint32_t content)
 	if (err)
 		return err == -ENOENT ? 0 : err;
 	err = txn_delete(txn, DB_TEXTS, key_of_id(content));
-	txn->meta.counts.pending_texts -= text.state == TEXT_PENDING;
+	txn->meta.pending_texts -= text.state == TEXT_PENDING;
 	if (err || !text.sketch)
 		return err;
 	err = txn_delete(txn, DB_OWNERS, key_of_id(text.sketch));
 	if (!err)
 		err = blob_delete(txn, DB_SKETCHES, text.sketch);
-	txn->meta.counts.texts--;
 	if (!err && !id_list_remove(&txn->added, text.sketch))
 		err = id_list_append(&txn->removed, text.sketch);
 	return err == -ENOENT ? -EUCLEAN : err;
@@ -140,11 +121,8 @@ int catalog_text_owner(struct catalog_txn *txn, uint32_t sketch,
 		       uint32_t *content_out)
 {
 	MDB_val value;
-	int err = -ENOENT;
+	int err = txn_get(txn, DB_OWNERS, key_of_id(sketch), &value);
 
-	/* Most trees have none. */
-	if (txn->meta.counts.texts)
-		err = txn_get(txn, DB_OWNERS, key_of_id(sketch), &value);
 	return err ? err : content_id_decode(&value, content_out);
 }
 
@@ -160,7 +138,7 @@ int catalog_text_pending(struct catalog_txn *txn, uint32_t after, bool again,
 {
 	struct content_text text = { .state = TEXT_NONE };
 	MDB_val key, value;
-	int err = txn->meta.counts.pending_texts || again ? 0 : -ENOENT;
+	int err = txn->meta.pending_texts || again ? 0 : -ENOENT;
 
 	*out = after;
 	while (!err && text.state != TEXT_PENDING &&

@@ -114,10 +114,7 @@ int meta_get(struct catalog_txn *txn, struct catalog_meta *out)
 
 int meta_put(struct catalog_txn *txn, const struct catalog_meta *m)
 {
-	uint8_t bytes[META_BYTES];
-
-	meta_store(m, bytes);
-	return txn_put(txn, DB_META, META_KEY, bytes, sizeof(bytes));
+	return txn_put(txn, DB_META, META_KEY, m, sizeof(*m));
 }
 
 /* 0, or why the transaction cannot go on. */
@@ -241,7 +238,7 @@ int catalog_commit_errno(const struct catalog *c, int rc)
 
 int catalog_commit(struct catalog_txn *txn, struct catalog_changes *out)
 {
-	const uint64_t pending_texts = txn->meta.counts.pending_texts;
+	const uint64_t pending_texts = txn->meta.pending_texts;
 	struct catalog *c = txn->catalog;
 	int err = txn_state(txn);
 
@@ -298,8 +295,32 @@ int txn_result(struct catalog_txn *txn, int err)
 
 int catalog_counts(struct catalog_txn *txn, struct catalog_counts *out)
 {
-	*out = txn->meta.counts;
-	return 0;
+	const struct catalog_meta *m = &txn->meta;
+	struct catalog_counts n = { .directories = m->directories,
+				    .pending_bytes = m->pending_bytes,
+				    .content_bytes = m->content_bytes,
+				    .pending_texts = m->pending_texts };
+	const struct {
+		enum catalog_db db;
+		uint64_t *count;
+	} tables[] = {
+		{ DB_FILES, &n.files },       { DB_COPIES, &n.fresh },
+		{ DB_PENDING, &n.pending },   { DB_OWNERS, &n.texts },
+		{ DB_CONTENTS, &n.contents },
+	};
+	MDB_stat st;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < sizeof(tables) / sizeof(tables[0]) && !err; i++) {
+		err = txn_stat(txn, tables[i].db, &st);
+		*tables[i].count = err ? 0 : st.ms_entries;
+	}
+	n.files -= n.directories;
+	n.failed = n.files - n.fresh - n.pending;
+	if (!err)
+		*out = n;
+	return err;
 }
 
 int catalog_source(struct catalog_txn *txn, struct buf *out)
@@ -425,6 +446,17 @@ int txn_delete(struct catalog_txn *txn, enum catalog_db db,
 	if (!err)
 		GUARDED(c, err,
 			catalog_errno(mdb_del(txn->mdb, c->dbs[db], &k, NULL)));
+	return err;
+}
+
+int txn_stat(struct catalog_txn *txn, enum catalog_db db, MDB_stat *out)
+{
+	struct catalog *c = txn->catalog;
+	int err = txn_state(txn);
+
+	if (!err)
+		GUARDED(c, err,
+			catalog_errno(mdb_stat(txn->mdb, c->dbs[db], out)));
 	return err;
 }
 

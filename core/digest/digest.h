@@ -60,12 +60,13 @@ enum digest_id {
 /* The digests of one content.  XXH128 and size are always there: they are the
  * content's identity.  Another digest has bytes if its bit is set. */
 struct digests {
-	uint32_t set;       /* DIGEST_BIT()s */
 	uint64_t size;      /* bytes that were digested */
-	bool is_document;   /* perhaps it has another text (extract/sniff.h) */
+	uint32_t set;       /* DIGEST_BIT()s */
 	uint8_t xxh128[16]; /* canonical order, as xxhsum -H2 prints it */
 	uint8_t simhash[8]; /* big-endian */
 	uint8_t traits[16]; /* 0..63 each */
+	/* The catalog keeps what is above as it is in memory. */
+	bool is_document; /* perhaps it has another text (extract/sniff.h) */
 	/* Of those that are not kept above. */
 	struct digest_block {
 		uint8_t *bytes; /* owned; NULL: none */

@@ -152,7 +152,7 @@ static inline const char *oracle_find(struct catalog_txn *txn,
 	static const enum catalog_db tables[] = { DB_FILES,    DB_NAMES,
 						  DB_CONTENTS, DB_CHANGES,
 						  DB_LEFT,     DB_TEXTS };
-	struct catalog_counts n = { 0 };
+	struct catalog_counts n = { 0 }, kept;
 	const char *wrong = NULL;
 	struct record_scan s;
 	struct file_record r;
@@ -181,7 +181,7 @@ static inline const char *oracle_find(struct catalog_txn *txn,
 	    oracle_entries(txn, DB_IDENTITIES) != n.contents ||
 	    oracle_entries(txn, DB_OWNERS) != n.texts)
 		return "records that belong to nothing";
-	return memcmp(&n, &txn->meta.counts, sizeof(n)) ?
+	return catalog_counts(txn, &kept) || memcmp(&n, &kept, sizeof(n)) ?
 		       "the counts are wrong" :
 		       NULL;
 }

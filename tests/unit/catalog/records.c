@@ -52,7 +52,9 @@ TEST(test_records_of_a_wrong_length_are_unclean)
 	uint8_t bytes[128] = { 0 };
 	struct file_record r = { .state = FILE_PENDING };
 	struct digests d = { .set = DIGEST_DEFAULT };
-	struct catalog_meta m = { .next_content = 1 };
+	struct catalog_meta m = { .magic = META_MAGIC,
+				  .version = CATALOG_VERSION,
+				  .next_content = 1 };
 	MDB_val v = { .mv_data = bytes };
 	struct file_key file = { .inode = 70000, .device = 3 }, key;
 	uint32_t id;
@@ -60,15 +62,15 @@ TEST(test_records_of_a_wrong_length_are_unclean)
 
 	for (len = 0; len < sizeof(bytes); len++) {
 		v.mv_size = len;
-		file_record_store(&r, bytes);
+		memcpy(bytes, &r, sizeof(r));
 		assert_int_equal(file_record_decode(&v, &r),
-				 len == FILE_RECORD_BYTES ? 0 : -EUCLEAN);
-		content_store(&d, bytes);
+				 len == sizeof(r) ? 0 : -EUCLEAN);
+		memcpy(bytes, &d, CONTENT_BYTES);
 		assert_int_equal(content_decode(&v, &d),
 				 len == CONTENT_BYTES ? 0 : -EUCLEAN);
-		meta_store(&m, bytes);
+		memcpy(bytes, &m, sizeof(m));
 		assert_int_equal(meta_decode(&v, &m),
-				 len == META_BYTES ? 0 : -EUCLEAN);
+				 len == sizeof(m) ? 0 : -EUCLEAN);
 		store_key(key_of_file(&file), bytes, &key_len);
 		assert_int_equal(file_key_decode(&v, &key),
 				 len == key_len ? 0 : -EUCLEAN);
