@@ -229,9 +229,9 @@ uint64_t catalog_snapshot(const struct catalog_txn *txn);
  */
 struct catalog_event;
 struct catalog_changes {
-	uint32_t *added; /* ascending */
-	size_t added_count;
-	uint32_t *removed; /* none of them is also in added */
+	/* Those from the one id on and below the other that are still there. */
+	uint64_t added_begin, added_end;
+	uint32_t *removed; /* owned; of earlier transactions */
 	size_t removed_count;
 	struct catalog_event *events; /* in the order of the changes */
 	size_t event_count;
@@ -305,22 +305,18 @@ int catalog_file_set_fresh(struct catalog_txn *txn, const struct file_key *key,
 			   const struct file_identity *identity,
 			   const struct digests *digests);
 
-/* The ctime of the file changed and its content did not.  Does nothing if the
- * record has another identity than before. */
-int catalog_file_metadata_changed(struct catalog_txn *txn,
-				  const struct file_key *key,
-				  const struct file_identity *before,
-				  const struct file_identity *after);
-
-/* Adds the file to the pending list and removes its content. */
-int catalog_file_set_pending(struct catalog_txn *txn,
-			     const struct file_key *key,
-			     const struct file_identity *identity);
-
-/* The file cannot be read: removes it from the pending list, and its
- * content. */
-int catalog_file_set_failed(struct catalog_txn *txn, const struct file_key *key,
-			    const struct file_identity *identity, int error);
+/*
+ * Replaces the record of a file or directory by one of another state: of a file
+ * that is pending, or cannot be read, and loses its content; or of a directory.
+ * Of a file that is fresh only the identity may be another one than before.
+ * -EINVAL: that has another size, or error is not of FILE_FAILED.
+ *
+ * When a key changes between file and directory (a reused inode number), the
+ * entries of the old directory are removed, or the names of the old file if it
+ * had several.
+ */
+int catalog_file_set(struct catalog_txn *txn, const struct file_key *key,
+		     const struct file_record *r);
 
 /* How the content of a file was last changed.  -ENOENT: it was not. */
 int catalog_change_get(struct catalog_txn *txn, const struct file_key *key,
@@ -329,11 +325,6 @@ int catalog_change_get(struct catalog_txn *txn, const struct file_key *key,
 /* 1: the file has a content, or had one and is pending now; 0: neither. */
 int catalog_content_was_known(struct catalog_txn *txn,
 			      const struct file_key *key);
-
-/* Makes the record one of a directory.  When a key changes between file and
- * directory (a reused inode number), the entries of the old directory are
- * removed, or the names of the old file if it had several. */
-int catalog_directory_set(struct catalog_txn *txn, const struct file_key *key);
 
 /* Removes the record with its content, names and pending mark; of a directory,
  * everything below it as well, except for files that have another name
@@ -469,7 +460,7 @@ int catalog_copy_after(struct catalog_txn *txn, uint32_t content,
  * have a text that its bytes do not show, or members.  The sketch of that has
  * an id like a content, from the same sequence, so that it is one more entry of
  * the index; its owner is the content.  Ids of sketches are in
- * catalog_changes.added and removed, too.
+ * struct catalog_changes, too.
  */
 enum text_state {
 	TEXT_PENDING,   /* still to be made */

@@ -180,11 +180,6 @@ struct catalog {
 	ino_t data_inode, lock_inode;
 };
 
-struct id_list {
-	uint32_t *ids;
-	size_t count;
-};
-
 struct catalog_txn {
 	struct catalog *catalog;
 	MDB_txn *mdb; /* NULL: it could not be begun */
@@ -201,11 +196,8 @@ struct catalog_txn {
 	const atomic_bool *stop; /* see catalog_stop_when(); or NULL */
 	bool shared;             /* changes are recorded (dirty.h) */
 	struct dirty_mark mark;  /* of this transaction; 0: none yet */
-	struct id_list added;    /* contents, ascending */
-	struct id_list removed;  /* contents */
 	bool is_watched;
-	struct catalog_event *events; /* owned */
-	size_t event_count;
+	struct catalog_changes changes;
 };
 
 /* ---- record.c: bytes ---- */
@@ -364,10 +356,11 @@ int txn_first(struct catalog_txn *txn, enum catalog_db db,
 int txn_after(struct catalog_txn *txn, enum catalog_db db,
 	      struct record_key key, MDB_val *key_out, MDB_val *value_out);
 
-int id_list_append(struct id_list *list, uint32_t id);
+/* Takes another id for a content or the sketch of a text. */
+int txn_take_id(struct catalog_txn *txn, uint32_t *out);
 
-/* Of an ascending list; false when it is not there. */
-bool id_list_remove(struct id_list *list, uint32_t id);
+/* It is removed. */
+int txn_drop_id(struct catalog_txn *txn, uint32_t id);
 
 /* ---- blob.c ---- */
 
@@ -402,8 +395,6 @@ int content_load(struct catalog_txn *txn, uint32_t content,
 /* Finds the content or adds it; sets *out to its id. */
 int content_intern(struct catalog_txn *txn, const struct digests *d,
 		   uint32_t *out);
-int content_copy_add(struct catalog_txn *txn, uint32_t content,
-		     const struct file_key *key);
 
 /* Removes a copy; removes the content if it was the last copy. */
 int content_copy_drop(struct catalog_txn *txn, uint32_t content,

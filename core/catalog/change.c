@@ -277,15 +277,16 @@ bool catalog_is_watched(const struct catalog_txn *txn)
 
 int catalog_event_add(struct catalog_txn *txn, const struct catalog_event *ev)
 {
+	struct catalog_changes *ch = &txn->changes;
 	struct catalog_event *all;
 
 	if (!txn->is_watched)
 		return 0;
-	all = array_with_room(txn->events, txn->event_count, sizeof(*all));
+	all = array_with_room(ch->events, ch->event_count, sizeof(*all));
 	if (!all)
 		return -ENOMEM;
-	txn->events = all;
-	all[txn->event_count++] = *ev;
+	ch->events = all;
+	all[ch->event_count++] = *ev;
 	return 0;
 }
 

@@ -162,28 +162,17 @@ static int content_insert(struct catalog_txn *txn, uint32_t content,
 int content_intern(struct catalog_txn *txn, const struct digests *d,
 		   uint32_t *out)
 {
-	struct catalog_meta *m = &txn->meta;
-	uint32_t content;
-	int err;
+	int err = catalog_content_find(txn, d, out);
 
-	err = catalog_content_find(txn, d, out);
 	if (err != -ENOENT)
 		return err;
-	if (m->next_content > UINT32_MAX)
-		return -EOVERFLOW;
-	content = (uint32_t)m->next_content;
-	err = content_insert(txn, content, d);
+	err = txn_take_id(txn, out);
 	if (!err)
-		err = id_list_append(&txn->added, content);
+		err = content_insert(txn, *out, d);
 	if (!err && d->is_document)
-		err = text_begin(txn, content);
-	if (err)
-		return err;
-	m->next_content++;
-	m->content_bytes += d->size;
-	txn->meta_changed = true;
-	*out = content;
-	return 0;
+		err = text_begin(txn, *out);
+	txn->meta.content_bytes += d->size;
+	return err;
 }
 
 int content_load(struct catalog_txn *txn, uint32_t content, struct digests *out)
@@ -209,8 +198,8 @@ static int content_delete(struct catalog_txn *txn, uint32_t content)
 	if (!err)
 		err = txn_delete(txn, DB_IDENTITIES,
 				 key_of_identity(txn->meta.seed, &d, content));
-	if (!err && !id_list_remove(&txn->added, content))
-		err = id_list_append(&txn->removed, content);
+	if (!err)
+		err = txn_drop_id(txn, content);
 	if (!err)
 		err = text_forget(txn, content);
 	txn->meta.content_bytes -= d.size;

@@ -2,9 +2,7 @@
 #include "core/catalog/catalog_impl.h"
 
 #include <errno.h>
-#include <stdlib.h>
-
-#include "core/base/array.h"
+#include <string.h>
 
 int catalog_file_get(struct catalog_txn *txn, const struct file_key *key,
 		     struct file_record *out)
@@ -85,88 +83,52 @@ static int remove_state(struct catalog_txn *txn, const struct file_key *key,
 	return err == -ENOENT ? -EUCLEAN : err;
 }
 
-static bool is_same_state(const struct file_record *a,
-			  const struct file_record *b)
-{
-	return a->state == b->state && a->content == b->content;
-}
-
-static bool record_equal(const struct file_record *a,
-			 const struct file_record *b)
-{
-	return is_same_state(a, b) && a->error == b->error &&
-	       file_identity_equal(&a->identity, &b->identity);
-}
-
-static int record_put(struct catalog_txn *txn, const struct file_key *key,
-		      const struct file_record *r)
-{
-	int err = txn_put(txn, DB_FILES, key_of_file(key), r, sizeof(*r));
-
-	return err ? err : dirty_add(txn, key);
-}
-
-/* A directory with a reused inode number may still have the names of a file.
- * One name may be right; if there are several, all are removed. */
-static int drop_ambiguous_names(struct catalog_txn *txn,
-				const struct file_key *key)
-{
-	const struct catalog_name none = { 0 };
-	int found = link_has_second(txn, key);
-
-	if (found != 1)
-		return found;
-	return link_delete_others(txn, key, NULL, none);
-}
-
 static int remove_below(struct catalog_txn *txn,
 			const struct file_key *directory);
 
-/* A file became a directory or a directory a file: removes what only the old
- * kind can have. */
-static int change_kind(struct catalog_txn *txn, const struct file_key *key,
-		       bool was_directory)
-{
-	return was_directory ? remove_below(txn, key) :
-			       drop_ambiguous_names(txn, key);
-}
-
+/* Puts a record in the place of another one, or of none, with all that belongs
+ * to it.  A key may change between file and directory (a reused inode number). */
 static int record_replace(struct catalog_txn *txn, const struct file_key *key,
 			  const struct file_record *new)
 {
-	struct file_record old;
-	bool was_directory = false;
-	bool same = false;
-	int err;
+	const bool is_directory = new->state == FILE_DIRECTORY;
+	struct file_record old = { 0 };
+	bool exists, was_directory, same;
+	int err = catalog_file_get(txn, key, &old);
 
-	err = catalog_file_get(txn, key, &old);
 	if (err && err != -ENOENT)
 		return err;
-	if (!err) {
-		if (record_equal(&old, new))
-			return 0;
-		was_directory = old.state == FILE_DIRECTORY;
-		same = is_same_state(&old, new);
-		if (!same)
-			err = change_of_record(txn, key, new) ?:
-				      remove_state(txn, key, &old);
-		if (err)
-			return err;
-		count_record(txn, &old, UINT64_MAX);
-	} else {
-		err = change_of_record(txn, key, new);
-		if (err)
-			return err;
-	}
-	err = record_put(txn, key, new);
+	exists = !err;
+	was_directory = exists && old.state == FILE_DIRECTORY;
+	same = exists && old.state == new->state &&old.content == new->content;
+	if (same && !memcmp(&old, new, sizeof(old)))
+		return 0;
+	if (same && new->content && old.identity.size != new->identity.size)
+		return -EINVAL;
+	err = same ? 0 : change_of_record(txn, key, new);
+	if (!err && exists && !same)
+		err = remove_state(txn, key, &old);
+	if (!err)
+		err = txn_put(txn, DB_FILES, key_of_file(key), new,
+			      sizeof(*new));
+	if (!err)
+		err = dirty_add(txn, key);
 	if (!err && !same)
 		err = add_state(txn, key, new);
 	if (err)
 		return err;
+	if (exists)
+		count_record(txn, &old, UINT64_MAX);
 	count_record(txn, new, 1);
-	if (was_directory == (new->state == FILE_DIRECTORY))
-		return 0;
-	return change_kind(txn, key, was_directory);
+	if (was_directory && !is_directory)
+		return remove_below(txn, key);
+	/* The directory may have the names of the file before.  One may be
+	 * right; if there are several, all are removed. */
+	if (is_directory && !was_directory)
+		err = link_has_second(txn, key);
+	return err == 1 ? link_delete_others(txn, key, NULL,
+					     (struct catalog_name){ 0 }) :
+			  err;
 }
 
 /* Removes the record with its copy or pending mark, but not its names. */
@@ -217,63 +179,19 @@ int catalog_file_set_fresh(struct catalog_txn *txn, const struct file_key *key,
 	return txn_result(txn, err);
 }
 
-int catalog_file_set_pending(struct catalog_txn *txn,
-			     const struct file_key *key,
-			     const struct file_identity *identity)
+int catalog_file_set(struct catalog_txn *txn, const struct file_key *key,
+		     const struct file_record *r)
 {
-	struct file_record r = { .identity = *identity, .state = FILE_PENDING };
-
-	return txn_result(txn, record_replace(txn, key, &r));
-}
-
-int catalog_file_set_failed(struct catalog_txn *txn, const struct file_key *key,
-			    const struct file_identity *identity, int error)
-{
-	struct file_record r = { .identity = *identity,
-				 .state = FILE_FAILED,
-				 .error = (uint16_t)error };
-
-	if (error <= 0 || error >= 4096)
+	if ((r->state == FILE_FAILED) != (r->error != 0))
 		return -EINVAL;
-	return txn_result(txn, record_replace(txn, key, &r));
-}
-
-static int replace_identity(struct catalog_txn *txn, const struct file_key *key,
-			    const struct file_identity *before,
-			    const struct file_identity *after)
-{
-	struct file_record r;
-	int err = catalog_file_get(txn, key, &r);
-
-	if (err)
-		return err == -ENOENT ? 0 : err;
-	if (r.state == FILE_DIRECTORY ||
-	    !file_identity_equal(&r.identity, before))
-		return 0;
-	r.identity = *after;
-	return record_replace(txn, key, &r);
-}
-
-int catalog_file_metadata_changed(struct catalog_txn *txn,
-				  const struct file_key *key,
-				  const struct file_identity *before,
-				  const struct file_identity *after)
-{
-	if (before->size != after->size)
-		return -EINVAL;
-	return txn_result(txn, replace_identity(txn, key, before, after));
+	return txn_result(txn, record_replace(txn, key, r));
 }
 
 int file_make_directory(struct catalog_txn *txn, const struct file_key *key)
 {
-	struct file_record r = { .state = FILE_DIRECTORY };
+	const struct file_record r = { .state = FILE_DIRECTORY };
 
 	return record_replace(txn, key, &r);
-}
-
-int catalog_directory_set(struct catalog_txn *txn, const struct file_key *key)
-{
-	return txn_result(txn, file_make_directory(txn, key));
 }
 
 int catalog_pending_next(struct catalog_txn *txn, const struct file_key *after,
@@ -304,81 +222,63 @@ int catalog_pending_next(struct catalog_txn *txn, const struct file_key *after,
 /* ---- removing trees ---- */
 
 /*
- * The files and directories that have lost a name.  One that has none left is
- * removed, and so are the names below it.  Every step deletes a name or a
- * record, so the work ends even if the names of a damaged catalog form a circle.
+ * A list of the files and directories that have lost a name.  One that has none
+ * left is removed, and so are the names below it.  Every step deletes a name or
+ * a record, so the work ends even if the names of a damaged catalog form a
+ * circle.
  */
-struct worklist {
-	struct file_key *keys;
-	size_t count;
-};
-
-static int worklist_push(struct worklist *w, const struct file_key *key)
-{
-	struct file_key *keys =
-		array_with_room(w->keys, w->count, sizeof(*keys));
-
-	if (!keys)
-		return -ENOMEM;
-	w->keys = keys;
-	keys[w->count++] = *key;
-	return 0;
-}
-
 static int drop_entries(struct catalog_txn *txn,
-			const struct file_key *directory, struct worklist *w)
+			const struct file_key *directory, struct buf *list)
 {
 	struct link l;
 	int err;
 
 	while ((err = link_first_below(txn, directory, &l)) == 0) {
 		err = link_delete(txn, &l.parent, l.name, &l.key) ?:
-			      worklist_push(w, &l.key);
+			      buf_append(list, &l.key, sizeof(l.key));
 		if (err)
 			return err;
 	}
 	return err == -ENOENT ? 0 : err;
 }
 
-static int drop_nameless(struct catalog_txn *txn, struct worklist *w)
+static int drop_nameless(struct catalog_txn *txn, struct buf *list)
 {
 	struct file_key key;
 	struct link l;
 	int err = 0;
 
-	while (!err && w->count > 0) {
-		key = w->keys[--w->count];
+	while (!err && list->len) {
+		list->len -= sizeof(key);
+		memcpy(&key, list->data + list->len, sizeof(key));
 		err = link_first(txn, &key, &l);
 		if (err == -ENOENT)
 			err = file_discard(txn, &key) ?:
-				      drop_entries(txn, &key, w);
+				      drop_entries(txn, &key, list);
 	}
 	return err;
 }
 
 /* Removes all that is below a directory, except for files that have another name
- * elsewhere; or the file or directory itself if it has no name left. */
+ * elsewhere. */
 static int remove_below(struct catalog_txn *txn,
 			const struct file_key *directory)
 {
-	struct worklist w = { 0 };
-	int err = drop_entries(txn, directory, &w);
+	struct buf list = { 0 };
+	int err = drop_entries(txn, directory, &list) ?:
+							drop_nameless(txn, &list);
 
-	if (!err)
-		err = drop_nameless(txn, &w);
-	free(w.keys);
+	buf_release(&list);
 	return err;
 }
 
 int remove_if_nameless(struct catalog_txn *txn, const struct file_key *key)
 {
-	struct worklist w = { 0 };
+	struct buf list = { 0 };
+	int err = buf_append(&list, key, sizeof(*key)) ?:
+			  drop_nameless(txn, &list);
 
-	int err = worklist_push(&w, key);
-
-	if (!err)
-		err = drop_nameless(txn, &w);
-	free(w.keys);
+	buf_release(&list);
 	return err;
 }
 

@@ -46,21 +46,14 @@ int text_begin(struct catalog_txn *txn, uint32_t content)
 static int sketch_insert(struct catalog_txn *txn, uint32_t content,
 			 const void *sketch, size_t len, uint32_t *id_out)
 {
-	struct catalog_meta *m = &txn->meta;
 	struct record_key owner = key_of_id(content);
-	int err;
+	int err = txn_take_id(txn, id_out);
 
-	if (m->next_content > UINT32_MAX)
-		return -EOVERFLOW;
-	*id_out = (uint32_t)m->next_content;
-	err = blob_append(txn, DB_SKETCHES, *id_out, sketch, len);
 	if (!err)
-		err = txn_append(txn, DB_OWNERS, key_of_id(*id_out),
-				 owner.bytes, owner.len);
-	if (!err)
-		err = id_list_append(&txn->added, *id_out);
-	m->next_content++;
-	return err;
+		err = blob_append(txn, DB_SKETCHES, *id_out, sketch, len);
+	return err ? err :
+		     txn_append(txn, DB_OWNERS, key_of_id(*id_out), owner.bytes,
+				owner.len);
 }
 
 int catalog_text_set(struct catalog_txn *txn, uint32_t content,
@@ -96,8 +89,8 @@ int text_forget(struct catalog_txn *txn, uint32_t content)
 	err = txn_delete(txn, DB_OWNERS, key_of_id(text.sketch));
 	if (!err)
 		err = blob_delete(txn, DB_SKETCHES, text.sketch);
-	if (!err && !id_list_remove(&txn->added, text.sketch))
-		err = id_list_append(&txn->removed, text.sketch);
+	if (!err)
+		err = txn_drop_id(txn, text.sketch);
 	return err == -ENOENT ? -EUCLEAN : err;
 }
 

@@ -128,9 +128,7 @@ static int txn_state(const struct catalog_txn *txn)
 static void txn_free(struct catalog_txn *txn)
 {
 	map_gate_leave(&txn->catalog->gate);
-	free(txn->added.ids);
-	free(txn->removed.ids);
-	catalog_events_free(txn->events, txn->event_count);
+	catalog_changes_release(&txn->changes);
 	buf_release(&txn->found);
 	buf_release(&txn->blob);
 	free(txn);
@@ -159,7 +157,10 @@ static int mdb_begin(struct catalog_txn *txn)
 		err = check_length(c);
 	if (!err && txn->writes)
 		err = catalog_unseal(c);
-	return err ? err : meta_get(txn, &txn->meta);
+	if (!err)
+		err = meta_get(txn, &txn->meta);
+	txn->changes.added_begin = txn->meta.next_content;
+	return err;
 }
 
 static int txn_begin(struct catalog *c, bool writes, struct catalog_txn **out)
@@ -261,16 +262,9 @@ int catalog_commit(struct catalog_txn *txn, struct catalog_changes *out)
 		atomic_store(&c->pending_texts, pending_texts);
 	}
 	if (!err && out) {
-		out->added = txn->added.ids;
-		out->added_count = txn->added.count;
-		out->removed = txn->removed.ids;
-		out->removed_count = txn->removed.count;
-		txn->added.ids = NULL;
-		txn->removed.ids = NULL;
-		out->events = txn->events;
-		out->event_count = txn->event_count;
-		txn->events = NULL;
-		txn->event_count = 0;
+		*out = txn->changes;
+		out->added_end = txn->meta.next_content;
+		txn->changes = (struct catalog_changes){ 0 };
 	}
 	txn_free(txn);
 	return err;
@@ -280,10 +274,33 @@ void catalog_changes_release(struct catalog_changes *changes)
 {
 	if (!changes)
 		return;
-	free(changes->added);
 	free(changes->removed);
 	catalog_events_free(changes->events, changes->event_count);
 	memset(changes, 0, sizeof(*changes));
+}
+
+int txn_take_id(struct catalog_txn *txn, uint32_t *out)
+{
+	if (txn->meta.next_content > UINT32_MAX)
+		return -EOVERFLOW;
+	*out = (uint32_t)txn->meta.next_content++;
+	txn->meta_changed = true;
+	return 0;
+}
+
+int txn_drop_id(struct catalog_txn *txn, uint32_t id)
+{
+	struct catalog_changes *ch = &txn->changes;
+	uint32_t *all;
+
+	if (id >= ch->added_begin)
+		return 0;
+	all = array_with_room(ch->removed, ch->removed_count, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	ch->removed = all;
+	all[ch->removed_count++] = id;
+	return 0;
 }
 
 int txn_result(struct catalog_txn *txn, int err)
@@ -585,38 +602,4 @@ int txn_after(struct catalog_txn *txn, enum catalog_db db,
 	    memcmp(s.key.mv_data, key.bytes, key.len) == 0)
 		found = record_scan_next(&s);
 	return keep_found(&s, found, key_out, value_out);
-}
-
-/* ---- lists of content ids ---- */
-
-int id_list_append(struct id_list *list, uint32_t id)
-{
-	uint32_t *ids = array_with_room(list->ids, list->count, sizeof(*ids));
-
-	if (!ids)
-		return -ENOMEM;
-	list->ids = ids;
-	ids[list->count++] = id;
-	return 0;
-}
-
-bool id_list_remove(struct id_list *list, uint32_t id)
-{
-	size_t low = 0;
-	size_t high = list->count;
-	size_t middle;
-
-	while (low < high) {
-		middle = low + (high - low) / 2;
-		if (list->ids[middle] < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == list->count || list->ids[low] != id)
-		return false;
-	list->count--;
-	memmove(list->ids + low, list->ids + low + 1,
-		(list->count - low) * sizeof(*list->ids));
-	return true;
 }

@@ -55,12 +55,25 @@ static int skip_contradiction(const struct committer *c)
 	return 0;
 }
 
+/* identity: NULL for zeros. */
+static int set_state(struct catalog_txn *txn, const struct file_key *key,
+		     enum file_state state,
+		     const struct file_identity *identity, int error)
+{
+	struct file_record rec = { .state = (uint16_t)state,
+				   .error = (uint16_t)error };
+
+	if (identity)
+		rec.identity = *identity;
+	return catalog_file_set(txn, key, &rec);
+}
+
 static int set_directory(struct catalog_txn *txn, const struct file_key *key,
 			 bool *was_known_out)
 {
 	int err = has_record(txn, key, was_known_out);
 
-	return err ? err : catalog_directory_set(txn, key);
+	return err ? err : set_state(txn, key, FILE_DIRECTORY, NULL, 0);
 }
 
 /* Makes a record for the file if it has none; the file is pending then. */
@@ -70,8 +83,7 @@ static int ensure_file(struct catalog_txn *txn, const struct file_key *key)
 	int err = catalog_file_get(txn, key, &rec);
 
 	if (err == -ENOENT)
-		err = catalog_file_set_pending(txn, key,
-					       &(struct file_identity){ 0 });
+		err = set_state(txn, key, FILE_PENDING, NULL, 0);
 	return err;
 }
 
@@ -125,8 +137,8 @@ static int apply_result(const struct committer *c, struct catalog_txn *txn,
 	if (err || !known)
 		return err;
 	if (r->error)
-		return catalog_file_set_failed(txn, &r->key, &r->identity,
-					       r->error);
+		return set_state(txn, &r->key, FILE_FAILED, &r->identity,
+				 r->error);
 	return catalog_file_set_fresh(txn, &r->key, &r->identity, &r->digests);
 }
 
@@ -138,7 +150,20 @@ static int apply_pending(const struct committer *c, struct catalog_txn *txn,
 
 	if (err || !known)
 		return err;
-	return catalog_file_set_pending(txn, &ev->key, &ev->identity);
+	return set_state(txn, &ev->key, FILE_PENDING, &ev->identity, 0);
+}
+
+/* The ctime of the file changed and its content did not. */
+static int apply_metadata(struct catalog_txn *txn, const struct event *ev)
+{
+	struct file_record rec;
+	int err = catalog_file_get(txn, &ev->key, &rec);
+
+	if (err || rec.state == FILE_DIRECTORY ||
+	    !file_identity_equal(&rec.identity, &ev->before))
+		return err == -ENOENT ? 0 : err;
+	rec.identity = ev->identity;
+	return catalog_file_set(txn, &ev->key, &rec);
 }
 
 /* The file may have changed since its text was made. */
@@ -362,7 +387,7 @@ static int apply_state(struct catalog_txn *txn,
 	if (!err && rec.state != FILE_DIRECTORY && rec.state != FILE_FAILED &&
 	    file_identity_equal(&rec.identity, &entry->identity))
 		return 0;
-	return catalog_file_set_pending(txn, &entry->key, &entry->identity);
+	return set_state(txn, &entry->key, FILE_PENDING, &entry->identity, 0);
 }
 
 /* An entry that contradicts the catalog is skipped, those after it are not. */
@@ -388,7 +413,7 @@ static int apply_listing(const struct committer *c, struct catalog_txn *txn,
 
 	if (err || !known)
 		return err;
-	err = catalog_directory_set(txn, &l->directory);
+	err = set_state(txn, &l->directory, FILE_DIRECTORY, NULL, 0);
 	if (!err)
 		err = remove_vanished(c, txn, l);
 	for (i = 0; i < l->count && !err; i++)
@@ -409,8 +434,7 @@ static int apply_by_kind(const struct committer *c, struct catalog_txn *txn,
 	case EVENT_MISSED:
 		return apply_missed(c, txn, ev);
 	case EVENT_METADATA:
-		return catalog_file_metadata_changed(txn, &ev->key, &ev->before,
-						     &ev->identity);
+		return apply_metadata(txn, ev);
 	case EVENT_NAME_ADDED:
 		return apply_name_added(c, txn, ev);
 	case EVENT_NAME_REMOVED:

@@ -50,7 +50,7 @@ static int index_add_content(struct committer *c, struct catalog_txn *txn,
 	has_sketch = !err;
 	if (err && err != -ENOENT)
 		return err;
-	/* The catalog was replaced after the commit. */
+	/* It was removed again, or the catalog replaced after the commit. */
 	if (!is_content && !has_sketch)
 		return 0;
 	return index_add(c->context.index, id, is_content ? &d : &text,
@@ -60,12 +60,12 @@ static int index_add_content(struct committer *c, struct catalog_txn *txn,
 static int index_added(struct committer *c, struct catalog_txn *txn,
 		       const struct catalog_changes *ch)
 {
+	uint64_t id;
 	int err = 0;
-	size_t i;
 
-	for (i = 0; i < ch->added_count && !err; i++) {
+	for (id = ch->added_begin; id < ch->added_end && !err; id++) {
 		gate_pass(&c->context.events->gate);
-		err = index_add_content(c, txn, ch->added[i]);
+		err = index_add_content(c, txn, (uint32_t)id);
 	}
 	return err;
 }
@@ -95,19 +95,19 @@ static void not_indexed(struct committer *c, int err)
 
 static void update_index(struct committer *c, const struct catalog_changes *ch)
 {
+	const uint64_t added = ch->added_end - ch->added_begin;
 	struct catalog_txn *txn;
 	size_t i;
 	int err;
 
 	for (i = 0; i < ch->removed_count; i++)
 		index_remove(c->context.index, ch->removed[i]);
-	if (!ch->added_count)
+	if (!added)
 		return;
 	err = catalog_read(c->context.catalog, &txn);
 	if (!err) {
-		err = ch->added_count < LOAD_CONTENTS ?
-			      index_added(c, txn, ch) :
-			      load_added(c, txn, ch);
+		err = added < LOAD_CONTENTS ? index_added(c, txn, ch) :
+					      load_added(c, txn, ch);
 		catalog_abort(txn);
 	}
 	if (err)

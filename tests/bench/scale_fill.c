@@ -16,6 +16,7 @@
 #include "tests/bench/bench.h"
 #include "tests/bench/inputs.h"
 #include "tests/support/catalog_open.h"
+#include "tests/support/catalog_set.h"
 
 #define BATCH 1000 /* files a commit */
 

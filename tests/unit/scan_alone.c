@@ -17,6 +17,7 @@
 #include "core/scan/scan.h"
 #include "tests/support/temp_tree.h"
 #include "tests/support/test.h"
+#include "tests/support/catalog_set.h"
 
 /*
  * The scan without an engine: the test takes the place of the committer and

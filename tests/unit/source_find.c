@@ -13,6 +13,7 @@
 #include "core/source/source.h"
 #include "tests/support/temp_tree.h"
 #include "tests/support/test.h"
+#include "tests/support/catalog_set.h"
 
 static void add_to_catalog(struct temp_tree *t, const char *name,
 			   struct file_key *key_out)

@@ -17,6 +17,7 @@
 #include "tests/unit/catalog/oracle.h"
 #include "tests/support/catalog_each.h"
 #include "tests/support/catalog_open.h"
+#include "tests/support/catalog_set.h"
 
 /* What the catalog tests share: a directory of their own, a catalog in it,
  * made-up files and digests, and a seeded generator. */

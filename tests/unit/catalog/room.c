@@ -201,7 +201,7 @@ static int fill(struct catalog *c, uint64_t *written)
 /* A transaction that is longer than the room there is: written in part. */
 static int add_long(struct catalog *c, uint64_t files)
 {
-	struct catalog_changes changes = { .added_count = 4711 };
+	struct catalog_changes changes = { .added_end = 4711 };
 	struct catalog_txn *txn;
 	uint64_t i;
 	int err = catalog_write(c, &txn);
@@ -211,7 +211,7 @@ static int add_long(struct catalog *c, uint64_t files)
 	if (!err)
 		err = catalog_commit(txn, &changes);
 	/* A commit that failed reports nothing. */
-	return changes.added_count == 4711 ? err : -EPROTO;
+	return changes.added_end == 4711 ? err : -EPROTO;
 }
 
 static int full_then_room(struct fixture *f, int (*shrink)(struct fixture *f),

@@ -104,8 +104,8 @@ WITH_CATALOG(test_a_text_goes_with_its_content)
 	set_text(txn, content, TEXT_YES);
 	sketch = text_of(txn, content).sketch;
 	assert_int_equal(catalog_commit(txn, &changes), 0);
-	assert_int_equal(changes.added_count, 2);
-	assert_int_equal(changes.added[1], sketch);
+	assert_int_equal(changes.added_end - changes.added_begin, 2);
+	assert_int_equal(changes.added_end - 1, sketch);
 	catalog_changes_release(&changes);
 	assert_int_equal(catalog_pending_texts(f->c), 0);
 

@@ -17,6 +17,7 @@
 #include "tests/support/digest_values.h"
 #include "tests/support/temp_tree.h"
 #include "tests/support/test.h"
+#include "tests/support/catalog_set.h"
 
 /*
  * The workers without an engine: the test takes the place of the committer and

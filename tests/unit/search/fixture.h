@@ -16,6 +16,7 @@
 #include "tests/support/remove_tree.h"
 #include "tests/support/test.h"
 #include "tests/support/catalog_open.h"
+#include "tests/support/catalog_set.h"
 
 /*
  * The search without an engine: the test makes a tree, a catalog and an index.
@@ -149,19 +150,16 @@ static inline void index_changes(struct world *w,
 				 const struct catalog_changes *made)
 {
 	struct catalog_txn *txn;
-	size_t i;
+	uint32_t id;
 
 	assert_int_equal(catalog_read(w->catalog, &txn), 0);
-	for (i = 0; i < made->added_count; i++) {
+	for (id = (uint32_t)made->added_begin; id < made->added_end; id++) {
 		struct sketch sketch;
 		struct digests d;
 
-		assert_int_equal(catalog_content_brief(txn, made->added[i], &d),
-				 0);
-		assert_int_equal(
-			catalog_sketch_get(txn, made->added[i], &sketch), 0);
-		assert_int_equal(
-			index_add(w->index, made->added[i], &d, &sketch), 0);
+		assert_int_equal(catalog_content_brief(txn, id, &d), 0);
+		assert_int_equal(catalog_sketch_get(txn, id, &sketch), 0);
+		assert_int_equal(index_add(w->index, id, &d, &sketch), 0);
 	}
 	catalog_abort(txn);
 }
