@@ -85,8 +85,7 @@ int blob_append(struct catalog_txn *txn, enum catalog_db db, uint32_t id,
 	return err;
 }
 
-int blob_scan_next(struct record_scan *s, struct buf *whole, uint32_t *id_out,
-		   MDB_val *out)
+int blob_next(struct catalog_walk *w, uint32_t *id_out, MDB_val *out)
 {
 	MDB_val id = { .mv_size = CONTENT_KEY_BYTES };
 	uint32_t first = 0;
@@ -94,45 +93,48 @@ int blob_scan_next(struct record_scan *s, struct buf *whole, uint32_t *id_out,
 	unsigned count;
 	int err, found;
 
-	buf_clear(whole);
+	buf_clear(&w->built);
 	for (count = 0; !(number & LAST); count++) {
-		found = record_scan_next(s);
+		found = walk_next(w);
 		if (found != 1)
 			return found == 0 && count ? -EUCLEAN : found;
-		id.mv_data = s->key.mv_data;
-		*out = s->value;
-		if (s->key.mv_size != KEY_BYTES) {
+		id.mv_data = w->key.mv_data;
+		*out = w->value;
+		if (w->key.mv_size != KEY_BYTES) {
 			err = count ? -EUCLEAN :
-				      content_id_decode(&s->key, id_out);
+				      content_id_decode(&w->key, id_out);
 			return err ? err : 1;
 		}
-		number = ((uint8_t *)s->key.mv_data)[CONTENT_KEY_BYTES];
+		number = ((uint8_t *)w->key.mv_data)[CONTENT_KEY_BYTES];
 		err = content_id_decode(&id, id_out);
 		first = count ? first : *id_out;
 		if (!err && ((number & ~LAST) != count || *id_out != first))
 			err = -EUCLEAN;
 		if (!err)
-			err = buf_append(whole, out->mv_data, out->mv_size);
+			err = buf_append(&w->built, out->mv_data, out->mv_size);
 		if (err)
 			return err;
 	}
-	*out = (MDB_val){ whole->len, whole->data };
+	*out = (MDB_val){ w->built.len, w->built.data };
 	return 1;
 }
 
 int blob_get(struct catalog_txn *txn, enum catalog_db db, uint32_t id,
 	     MDB_val *out)
 {
-	struct record_scan s;
+	struct buf unused = txn->blob;
+	struct catalog_walk *w;
 	int found, err = txn_get(txn, db, key_of_id(id), out);
 
 	if (err != -ENOENT)
 		return err;
-	err = record_scan_open(txn, db, key_of_id(id), &s);
+	err = walk_begin(txn, db, key_of_id(id), &w);
 	if (err)
 		return err;
-	found = blob_scan_next(&s, &txn->blob, &id, out);
-	record_scan_close(&s);
+	found = blob_next(w, &id, out);
+	txn->blob = w->built;
+	w->built = unused;
+	catalog_walk_end(w);
 	return found == 1 ? 0 : found ? found : -ENOENT;
 }
 

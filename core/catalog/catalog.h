@@ -411,19 +411,13 @@ int catalog_has_path(struct catalog_txn *txn, const struct file_key *root,
 int catalog_content_find(struct catalog_txn *txn, const struct digests *d,
 			 uint32_t *out);
 
-/* Gets the fixed-size digests only, so out need not be released.  -ENOENT. */
-int catalog_content_brief(struct catalog_txn *txn, uint32_t content,
-			  struct digests *out);
-
-/* All digests, and the sketch of its text.  The caller releases out.
- * -ENOENT. */
+/* The fixed-size digests of a content, and of the others those that are wanted:
+ * DIGEST_BIT()s, and CONTENT_TEXT for the sketch of its text.  The caller
+ * releases out, unless it wanted none.  -ENOENT. */
+#define CONTENT_TEXT DIGEST_BIT(DIGEST_COUNT)
+#define CONTENT_ALL (DIGEST_ALL | CONTENT_TEXT)
 int catalog_content_get(struct catalog_txn *txn, uint32_t content,
-			struct digests *out);
-
-/* As catalog_content_brief(), and of the other digests those in wanted
- * (DIGEST_BIT()s); the caller releases out. */
-int catalog_content_some(struct catalog_txn *txn, uint32_t content,
-			 uint32_t wanted, struct digests *out);
+			uint32_t wanted, struct digests *out);
 
 /* All contents in ascending order of id, with fixed-size digests only. */
 int catalog_contents_begin(struct catalog_txn *txn, struct catalog_walk **out);

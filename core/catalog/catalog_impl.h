@@ -314,40 +314,28 @@ int txn_stat(struct catalog_txn *txn, enum catalog_db db, MDB_stat *out);
  * aborted. */
 int txn_result(struct catalog_txn *txn, int err);
 
-/*
- * A walk over the records of a database whose keys begin with prefix, in order.
- * No write is allowed until record_scan_close().  key and value are copies that
- * are valid until the next record_scan_next().
- */
-struct record_scan {
+/* The records of a database whose keys begin with prefix, in order. */
+struct catalog_walk {
 	struct catalog_txn *txn;
 	enum catalog_db db;
 	MDB_cursor *cursor;
-	struct buf copy;
+	struct buf copy; /* of the record */
 	struct record_key prefix;
 	bool open_end; /* walk to the end of the database */
 	bool started;
 	MDB_val key;
 	MDB_val value;
-};
-
-int record_scan_open(struct catalog_txn *txn, enum catalog_db db,
-		     struct record_key prefix, struct record_scan *out);
-
-/* 1: key and value hold the next record; 0: no more. */
-int record_scan_next(struct record_scan *s);
-void record_scan_close(struct record_scan *s);
-
-struct catalog_walk {
-	struct record_scan scan;
+	struct buf built; /* a path, or a value made of pieces */
 	/* Of catalog_paths_begin(). */
 	struct file_key root;
-	bool is_root;     /* the path "" is still to be given */
-	struct buf built; /* a path, or a value made of pieces */
+	bool is_root; /* the path "" is still to be given */
 };
 
 int walk_begin(struct catalog_txn *txn, enum catalog_db db,
 	       struct record_key prefix, struct catalog_walk **out);
+
+/* 1: key and value hold the next record; 0: no more. */
+int walk_next(struct catalog_walk *w);
 
 /* The first record with that prefix, or the first one whose key is above key.
  * -ENOENT.  What is found is a copy, as by txn_get(). */
@@ -372,21 +360,13 @@ int blob_append(struct catalog_txn *txn, enum catalog_db db, uint32_t id,
 int blob_get(struct catalog_txn *txn, enum catalog_db db, uint32_t id,
 	     MDB_val *out);
 
-/* 1: out is the next value, in whole or in the scan, until the next call; 0: no
- * more. */
-int blob_scan_next(struct record_scan *s, struct buf *whole, uint32_t *id_out,
-		   MDB_val *out);
+/* 1: out is the next value until the next call; 0: no more. */
+int blob_next(struct catalog_walk *w, uint32_t *id_out, MDB_val *out);
 
 /* -ENOENT. */
 int blob_delete(struct catalog_txn *txn, enum catalog_db db, uint32_t id);
 
 /* ---- content.c ---- */
-
-/* Whether the digest of the content is not in its record. */
-static inline bool digest_is_apart(const struct digests *d, int id)
-{
-	return d->set & DIGEST_BIT(id) && !digest_table[id]->offset;
-}
 
 /* The digests in the record of the content; the set has all. */
 int content_load(struct catalog_txn *txn, uint32_t content,

@@ -13,40 +13,42 @@
  * is in its short form.
  */
 
-static bool is_listed(const struct digests *d, int id)
+/* Those of the set that the list has. */
+static uint32_t listed(uint32_t set)
 {
-	return digest_is_apart(d, id) && id != DIGEST_SIF;
-}
-
-/* Those that are not in the record of the content. */
-static uint32_t set_listed(const struct digests *d)
-{
-	uint32_t set = 0;
+	uint32_t found = 0;
 	int id;
 
 	for (id = 0; id < DIGEST_COUNT; id++)
-		if (is_listed(d, id))
-			set |= DIGEST_BIT(id);
-	return set;
+		if (!digest_table[id]->offset && id != DIGEST_SIF)
+			found |= set & DIGEST_BIT(id);
+	return found;
 }
 
-static uint32_t set_here(const struct digests *d)
+/* Those that the record of the content has. */
+static uint32_t recorded(uint32_t set)
 {
-	return d->set & ~set_listed(d) & ~DIGEST_BIT(DIGEST_SIF);
+	return set & ~listed(set) & ~DIGEST_BIT(DIGEST_SIF);
+}
+
+static int take_digest(struct digests *d, int id, struct digest_value v)
+{
+	return digest_is_valid(id, v) ? digest_put(d, id, v) : -EUCLEAN;
 }
 
 static int list_make(const struct digests *d, struct buf *out)
 {
+	const uint32_t set = listed(d->set);
 	uint8_t len[VARINT_BYTES];
 	struct buf shortened = { 0 };
 	struct digest_value v;
 	int id, err = 0;
 
 	for (id = 0; id < DIGEST_COUNT && !err; id++) {
-		if (!is_listed(d, id))
+		if (!(set & DIGEST_BIT(id)))
 			continue;
 		v = digest_value_of(d, id);
-		if (id == DIGEST_SSDEEP && is_listed(d, DIGEST_SISE)) {
+		if (id == DIGEST_SSDEEP && set & DIGEST_BIT(DIGEST_SISE)) {
 			err = ssdeep_shorten(v, digest_value_of(d, DIGEST_SISE),
 					     &shortened);
 			v.bytes = (const uint8_t *)shortened.data;
@@ -65,7 +67,6 @@ static int list_make(const struct digests *d, struct buf *out)
 static int list_read(const MDB_val *list, uint32_t set, uint32_t wanted,
 		     struct digests *d)
 {
-	const struct digests all = { .set = set };
 	const uint8_t *at = list->mv_data, *end = at + list->mv_size;
 	struct digest_value v, sise = { 0 };
 	struct buf whole = { 0 };
@@ -74,7 +75,7 @@ static int list_read(const MDB_val *list, uint32_t set, uint32_t wanted,
 	for (id = 0; id < DIGEST_COUNT && !err; id++) {
 		uint64_t len = 0;
 
-		if (!is_listed(&all, id))
+		if (!(listed(set) & DIGEST_BIT(id)))
 			continue;
 		if (!load_varint(&at, end, &len) || len > (size_t)(end - at)) {
 			err = -EUCLEAN;
@@ -92,8 +93,7 @@ static int list_read(const MDB_val *list, uint32_t set, uint32_t wanted,
 			v.len = whole.len;
 		}
 		if (!err)
-			err = digest_is_valid(id, v) ? digest_put(d, id, v) :
-						       -EUCLEAN;
+			err = take_digest(d, id, v);
 	}
 	buf_release(&whole);
 	return err == -EINVAL || (!err && at != end) ? -EUCLEAN : err;
@@ -107,27 +107,27 @@ int catalog_content_find(struct catalog_txn *txn, const struct digests *d,
 	struct record_key key = key_of_identity(txn->meta.seed, d, 0);
 	const size_t len = key.len;
 	struct digests other = { 0 };
-	struct record_scan s;
+	struct catalog_walk *w;
 	uint32_t content;
 	int found, err = 0;
 
 	key.len = IDENTITY_HASH_BYTES;
-	found = record_scan_open(txn, DB_IDENTITIES, key, &s);
+	found = walk_begin(txn, DB_IDENTITIES, key, &w);
 	if (found)
 		return found;
-	while ((found = record_scan_next(&s)) == 1) {
-		if (s.key.mv_size != len) {
+	while ((found = walk_next(w)) == 1) {
+		if (w->key.mv_size != len) {
 			err = -EUCLEAN;
 			break;
 		}
-		content = load_be32((uint8_t *)s.key.mv_data +
+		content = load_be32((uint8_t *)w->key.mv_data +
 				    IDENTITY_HASH_BYTES);
 		err = content_load(txn, content, &other);
 		if (err || (other.size == d->size &&
 			    !memcmp(other.xxh128, d->xxh128, 16)))
 			break;
 	}
-	record_scan_close(&s);
+	catalog_walk_end(w);
 	if (err)
 		return err == -ENOENT ? -EUCLEAN : err;
 	if (found == 1)
@@ -145,7 +145,7 @@ static int content_insert(struct catalog_txn *txn, uint32_t content,
 	if (!err)
 		err = txn_append(txn, DB_CONTENTS, key_of_id(content), d,
 				 CONTENT_BYTES);
-	if (!err && digest_is_apart(d, DIGEST_SIF))
+	if (!err && sif.bytes)
 		err = blob_append(txn, DB_SKETCHES, content, sif.bytes,
 				  sif.len);
 	if (!err && list.len)
@@ -191,9 +191,9 @@ static int content_delete(struct catalog_txn *txn, uint32_t content)
 	if (err)
 		return err;
 	err = txn_delete(txn, DB_CONTENTS, key_of_id(content));
-	if (!err && digest_is_apart(&d, DIGEST_SIF))
+	if (!err && d.set & DIGEST_BIT(DIGEST_SIF))
 		err = blob_delete(txn, DB_SKETCHES, content);
-	if (!err && set_listed(&d))
+	if (!err && listed(d.set))
 		err = blob_delete(txn, DB_DIGESTS, content);
 	if (!err)
 		err = txn_delete(txn, DB_IDENTITIES,
@@ -225,59 +225,32 @@ int content_copy_drop(struct catalog_txn *txn, uint32_t content,
 
 /* ---- reading ---- */
 
-static int sketch_fetch(struct catalog_txn *txn, uint32_t content,
-			struct digests *d)
-{
-	struct digest_value v;
-	MDB_val value;
-	int err = blob_get(txn, DB_SKETCHES, content, &value);
-
-	if (err)
-		return err;
-	v = (struct digest_value){ value.mv_data, value.mv_size };
-	return digest_is_valid(DIGEST_SIF, v) ? digest_put(d, DIGEST_SIF, v) :
-						-EUCLEAN;
-}
-
-int catalog_content_brief(struct catalog_txn *txn, uint32_t content,
-			  struct digests *out)
-{
-	return catalog_content_some(txn, content, 0, out);
-}
-
 int catalog_content_get(struct catalog_txn *txn, uint32_t content,
-			struct digests *out)
-{
-	int err = catalog_content_some(txn, content, DIGEST_ALL, out);
-
-	if (err)
-		return err;
-	err = text_load(txn, content, out);
-	if (err)
-		digests_release(out);
-	return err;
-}
-
-int catalog_content_some(struct catalog_txn *txn, uint32_t content,
-			 uint32_t wanted, struct digests *out)
+			uint32_t wanted, struct digests *out)
 {
 	struct digests d;
-	MDB_val list;
+	MDB_val v;
 	uint32_t set;
-	int err;
+	int err = content_load(txn, content, &d);
 
-	err = content_load(txn, content, &d);
 	if (err)
 		return err;
 	set = d.set;
-	d.set = set_here(&d);
-	if (set & wanted & DIGEST_BIT(DIGEST_SIF))
-		err = sketch_fetch(txn, content, &d);
-	if (!err && set & wanted & ~d.set) {
-		err = blob_get(txn, DB_DIGESTS, content, &list);
+	d.set = recorded(set);
+	if (set & wanted & DIGEST_BIT(DIGEST_SIF)) {
+		err = blob_get(txn, DB_SKETCHES, content, &v);
 		if (!err)
-			err = list_read(&list, set, wanted, &d);
+			err = take_digest(
+				&d, DIGEST_SIF,
+				(struct digest_value){ v.mv_data, v.mv_size });
 	}
+	if (!err && listed(set & wanted)) {
+		err = blob_get(txn, DB_DIGESTS, content, &v);
+		if (!err)
+			err = list_read(&v, set, wanted, &d);
+	}
+	if (!err && wanted & CONTENT_TEXT)
+		err = text_load(txn, content, &d);
 	if (err)
 		digests_release(&d);
 	else
@@ -304,7 +277,7 @@ int catalog_sketches_next(struct catalog_walk *w, uint32_t *id_out,
 			  const uint8_t **packed_out, size_t *len_out)
 {
 	MDB_val value;
-	int found = blob_scan_next(&w->scan, &w->built, id_out, &value);
+	int found = blob_next(w, id_out, &value);
 
 	if (found == 1) {
 		*packed_out = value.mv_data;
@@ -321,16 +294,16 @@ int catalog_contents_begin(struct catalog_txn *txn, struct catalog_walk **out)
 int catalog_contents_next(struct catalog_walk *w, uint32_t *content_out,
 			  struct digests *out)
 {
-	int err, found = record_scan_next(&w->scan);
+	int err, found = walk_next(w);
 
 	if (found != 1)
 		return found;
-	err = content_id_decode(&w->scan.key, content_out);
+	err = content_id_decode(&w->key, content_out);
 	if (!err)
-		err = content_decode(&w->scan.value, out);
+		err = content_decode(&w->value, out);
 	if (err)
 		return err;
-	out->set = set_here(out);
+	out->set = recorded(out->set);
 	return 1;
 }
 
@@ -340,18 +313,18 @@ int catalog_copies_begin(struct catalog_txn *txn, uint32_t content,
 	int err = walk_begin(txn, DB_COPIES, key_of_id(content), out);
 
 	if (!err)
-		(*out)->scan.open_end = true;
+		(*out)->open_end = true;
 	return err;
 }
 
 int catalog_copies_next(struct catalog_walk *w, uint32_t *content_out,
 			struct file_key *key_out)
 {
-	int err, found = record_scan_next(&w->scan);
+	int err, found = walk_next(w);
 
 	if (found != 1)
 		return found;
-	err = copy_key_decode(&w->scan.key, content_out, key_out);
+	err = copy_key_decode(&w->key, content_out, key_out);
 	return err ? err : 1;
 }
 

@@ -101,7 +101,7 @@ int dirty_begin(struct catalog_txn *txn, const struct file_key *from,
 			     out);
 
 	if (!err)
-		(*out)->scan.open_end = true;
+		(*out)->open_end = true;
 	return err;
 }
 
@@ -112,10 +112,10 @@ int dirty_next(struct catalog_walk *w, uint64_t change,
 	int err = 0, found = 1;
 
 	while (!err && found == 1 && of_entry <= change) {
-		found = record_scan_next(&w->scan);
+		found = walk_next(w);
 		if (found == 1)
-			err = decode_entry(&w->scan.key, &w->scan.value,
-					   key_out, &of_entry);
+			err = decode_entry(&w->key, &w->value, key_out,
+					   &of_entry);
 	}
 	return err ? err : found;
 }

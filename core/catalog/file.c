@@ -19,20 +19,19 @@ int catalog_file_is_recorded(struct catalog_txn *txn, uint32_t device,
 {
 	struct file_record r;
 	bool recorded = false;
-	struct record_scan s;
-	int err = record_scan_open(txn, DB_FILES, key_of_number(device, inode),
-				   &s);
+	struct catalog_walk *w;
+	int err = walk_begin(txn, DB_FILES, key_of_number(device, inode), &w);
 
 	if (err)
 		return err;
-	while (!recorded && (err = record_scan_next(&s)) == 1) {
-		err = file_record_decode(&s.value, &r);
+	while (!recorded && (err = walk_next(w)) == 1) {
+		err = file_record_decode(&w->value, &r);
 		if (err)
 			break;
 		recorded = r.state != FILE_DIRECTORY &&
 			   file_identity_equal(&r.identity, identity);
 	}
-	record_scan_close(&s);
+	catalog_walk_end(w);
 	return err < 0 ? err : recorded;
 }
 
@@ -157,7 +156,7 @@ static bool digests_are_valid(const struct digests *d)
 	int id;
 
 	for (id = 0; id < DIGEST_COUNT; id++)
-		if (digest_is_apart(d, id) && !d->blocks[id].bytes)
+		if (d->set & DIGEST_BIT(id) && !digest_value_of(d, id).bytes)
 			return false;
 	return !(d->set & ~DIGEST_KEPT) && d->set & DIGEST_BIT(DIGEST_XXH128);
 }

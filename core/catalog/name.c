@@ -292,13 +292,13 @@ int catalog_entries_next(struct catalog_walk *w, struct catalog_name *name_out,
 			 struct file_key *key_out)
 {
 	struct file_key parent;
-	int err, found = record_scan_next(&w->scan);
+	int err, found = walk_next(w);
 
 	if (found != 1)
 		return found;
-	err = name_key_decode(&w->scan.key, &parent, name_out);
+	err = name_key_decode(&w->key, &parent, name_out);
 	if (!err)
-		err = file_key_decode(&w->scan.value, key_out);
+		err = file_key_decode(&w->value, key_out);
 	return err ? err : 1;
 }
 
@@ -312,11 +312,11 @@ int catalog_links_next(struct catalog_walk *w, struct file_key *parent_out,
 		       struct catalog_name *name_out)
 {
 	struct file_key key;
-	int err, found = record_scan_next(&w->scan);
+	int err, found = walk_next(w);
 
 	if (found != 1)
 		return found;
-	err = link_key_decode(&w->scan.key, &key, parent_out, name_out);
+	err = link_key_decode(&w->key, &key, parent_out, name_out);
 	return err ? err : 1;
 }
 
@@ -383,7 +383,7 @@ int catalog_paths_next(struct catalog_walk *w, const char **path_out)
 		found = catalog_links_next(w, &parent, &name);
 		if (found != 1)
 			return found;
-		err = catalog_name_path(w->scan.txn, &w->root, &parent, name,
+		err = catalog_name_path(w->txn, &w->root, &parent, name,
 					&w->built);
 	}
 	*path_out = w->built.data;

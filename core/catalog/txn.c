@@ -477,129 +477,108 @@ int txn_stat(struct catalog_txn *txn, enum catalog_db db, MDB_stat *out)
 	return err;
 }
 
-/* ---- scans ---- */
-
-int record_scan_open(struct catalog_txn *txn, enum catalog_db db,
-		     struct record_key prefix, struct record_scan *out)
-{
-	struct catalog *c = txn->catalog;
-	int err = txn_state(txn);
-
-	*out = (struct record_scan){ .txn = txn, .db = db, .prefix = prefix };
-	if (!err)
-		GUARDED(c, err,
-			catalog_errno(mdb_cursor_open(txn->mdb, c->dbs[db],
-						      &out->cursor)));
-	return err;
-}
-
-/* 1: key and value are the next record; 0: no more. */
-static int scan_step(struct record_scan *s, MDB_cursor_op op)
-{
-	struct catalog *c = s->txn->catalog;
-	int err = txn_state(s->txn);
-
-	if (!err)
-		GUARDED(c, err,
-			catalog_errno(mdb_cursor_get(s->cursor, &s->key,
-						     &s->value, op)));
-	if (!err)
-		err = take_record(c, s->db, &s->copy, &s->key, &s->value);
-	if (err)
-		return err == -ENOENT ? 0 : err;
-	return 1;
-}
-
-int record_scan_next(struct record_scan *s)
-{
-	const struct record_key *prefix = &s->prefix;
-	MDB_cursor_op op = s->started  ? MDB_NEXT :
-			   prefix->len ? MDB_SET_RANGE :
-					 MDB_FIRST;
-	int found;
-
-	if (s->txn->stop && atomic_load(s->txn->stop))
-		return -ECANCELED;
-	if (!s->started)
-		s->key = mdb_key(&s->prefix);
-	s->started = true;
-	found = scan_step(s, op);
-	if (found != 1 || s->open_end)
-		return found;
-	return s->key.mv_size >= prefix->len &&
-	       memcmp(s->key.mv_data, prefix->bytes, prefix->len) == 0;
-}
-
-/* The cursors of a write transaction are a list, of which some may be on a
- * stack that a guarded section has left. */
-void record_scan_close(struct record_scan *s)
-{
-	if (!s->txn->writes || !atomic_load(&s->txn->catalog->lost))
-		mdb_cursor_close(s->cursor);
-	buf_release(&s->copy);
-}
+/* ---- walks ---- */
 
 int walk_begin(struct catalog_txn *txn, enum catalog_db db,
 	       struct record_key prefix, struct catalog_walk **out)
 {
 	struct catalog_walk *w = calloc(1, sizeof(*w));
-	int err = w ? record_scan_open(txn, db, prefix, &w->scan) : -ENOMEM;
+	struct catalog *c = txn->catalog;
+	int err = w ? txn_state(txn) : -ENOMEM;
 
-	if (err)
+	if (!err)
+		GUARDED(c, err,
+			catalog_errno(mdb_cursor_open(txn->mdb, c->dbs[db],
+						      &w->cursor)));
+	if (err) {
 		free(w);
-	else
-		*out = w;
-	return err;
+		return err;
+	}
+	w->txn = txn;
+	w->db = db;
+	w->prefix = prefix;
+	*out = w;
+	return 0;
 }
 
+int walk_next(struct catalog_walk *w)
+{
+	const struct record_key *prefix = &w->prefix;
+	MDB_cursor_op op = w->started  ? MDB_NEXT :
+			   prefix->len ? MDB_SET_RANGE :
+					 MDB_FIRST;
+	struct catalog *c = w->txn->catalog;
+	int err = txn_state(w->txn);
+
+	if (w->txn->stop && atomic_load(w->txn->stop))
+		return -ECANCELED;
+	if (!w->started)
+		w->key = mdb_key(&w->prefix);
+	w->started = true;
+	if (!err)
+		GUARDED(c, err,
+			catalog_errno(mdb_cursor_get(w->cursor, &w->key,
+						     &w->value, op)));
+	if (!err)
+		err = take_record(c, w->db, &w->copy, &w->key, &w->value);
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	return w->open_end ||
+	       (w->key.mv_size >= prefix->len &&
+		memcmp(w->key.mv_data, prefix->bytes, prefix->len) == 0);
+}
+
+/* The cursors of a write transaction are a list, of which some may be on a
+ * stack that a guarded section has left. */
 void catalog_walk_end(struct catalog_walk *w)
 {
 	if (!w)
 		return;
-	record_scan_close(&w->scan);
+	if (!w->txn->writes || !atomic_load(&w->txn->catalog->lost))
+		mdb_cursor_close(w->cursor);
+	buf_release(&w->copy);
 	buf_release(&w->built);
 	free(w);
 }
 
-/* Closes the scan, whose last step was found, and has the transaction keep the
+/* Ends the walk, whose last step was found, and has the transaction keep the
  * record. */
-static int keep_found(struct record_scan *s, int found, MDB_val *key_out,
+static int keep_found(struct catalog_walk *w, int found, MDB_val *key_out,
 		      MDB_val *value_out)
 {
-	struct buf unused = s->txn->found;
+	struct buf unused = w->txn->found;
 
 	if (found == 1) {
-		s->txn->found = s->copy;
-		s->copy = unused;
-		*key_out = s->key;
-		*value_out = s->value;
+		w->txn->found = w->copy;
+		w->copy = unused;
+		*key_out = w->key;
+		*value_out = w->value;
 	}
-	record_scan_close(s);
+	catalog_walk_end(w);
 	return found == 1 ? 0 : found ? found : -ENOENT;
 }
 
 int txn_first(struct catalog_txn *txn, enum catalog_db db,
 	      struct record_key prefix, MDB_val *key_out, MDB_val *value_out)
 {
-	struct record_scan s;
-	int err = record_scan_open(txn, db, prefix, &s);
+	struct catalog_walk *w;
+	int err = walk_begin(txn, db, prefix, &w);
 
-	return err ? err :
-		     keep_found(&s, record_scan_next(&s), key_out, value_out);
+	return err ? err : keep_found(w, walk_next(w), key_out, value_out);
 }
 
 int txn_after(struct catalog_txn *txn, enum catalog_db db,
 	      struct record_key key, MDB_val *key_out, MDB_val *value_out)
 {
-	struct record_scan s;
-	int found = record_scan_open(txn, db, key, &s);
+	struct catalog_walk *w;
+	int found = walk_begin(txn, db, key, &w);
 
 	if (found)
 		return found;
-	s.open_end = true;
-	found = record_scan_next(&s);
-	if (found == 1 && s.key.mv_size == key.len &&
-	    memcmp(s.key.mv_data, key.bytes, key.len) == 0)
-		found = record_scan_next(&s);
-	return keep_found(&s, found, key_out, value_out);
+	w->open_end = true;
+	found = walk_next(w);
+	if (found == 1 && w->key.mv_size == key.len &&
+	    memcmp(w->key.mv_data, key.bytes, key.len) == 0)
+		found = walk_next(w);
+	return keep_found(w, found, key_out, value_out);
 }

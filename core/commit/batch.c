@@ -41,7 +41,7 @@ static int index_add_content(struct committer *c, struct catalog_txn *txn,
 	struct digests text = { .size = 1 }, d;
 	struct sketch sketch;
 	bool has_sketch, is_content;
-	int err = catalog_content_brief(txn, id, &d);
+	int err = catalog_content_get(txn, id, 0, &d);
 
 	is_content = !err;
 	if ((err && err != -ENOENT) || (is_content && !d.size))

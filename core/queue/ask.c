@@ -26,8 +26,8 @@ static int ask_catalog(struct hasher *h, const struct file_key *key,
 		if (!err && !file_identity_equal(&rec.identity, identity))
 			err = -ENOENT;
 		if (!err && rec.state == FILE_FRESH) {
-			err = catalog_content_some(txn, rec.content, wanted,
-						   &out->digests);
+			err = catalog_content_get(txn, rec.content, wanted,
+						  &out->digests);
 			if (!err)
 				out->state = DIGESTS_FRESH;
 		} else if (!err && rec.state == FILE_FAILED) {

@@ -349,7 +349,8 @@ static bool get_record(const struct engine_parts *c, const struct file_key *key,
 	known = !catalog_file_get(txn, key, out) &&
 		(out->state == FILE_FAILED ||
 		 (out->state == FILE_FRESH &&
-		  !catalog_content_get(txn, out->content, &digests)));
+		  !catalog_content_get(txn, out->content, CONTENT_ALL,
+				       &digests)));
 	catalog_abort(txn);
 	digests_release(&digests);
 	return known;

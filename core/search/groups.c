@@ -50,7 +50,7 @@ static int add_content(struct groups_query *g)
 
 	if (c->files < (g->rules.exact ? 2 : 1))
 		return 0;
-	err = catalog_content_brief(g->q.txn, c->content, &d);
+	err = catalog_content_get(g->q.txn, c->content, 0, &d);
 	if (err)
 		return err == -ENOENT ? 0 : err;
 	if (d.size < g->asked->min_size)
@@ -164,7 +164,7 @@ static int is_wanted(struct groups_query *g, uint32_t content)
 	struct catalog_txn *txn = g->q.txn;
 	struct file_key key;
 	struct digests d;
-	int err = catalog_content_brief(txn, content, &d);
+	int err = catalog_content_get(txn, content, 0, &d);
 
 	if (!err &&
 	    (d.size < g->asked->min_size || (!d.size && !g->rules.every)))
@@ -340,7 +340,7 @@ static int read_digests(struct search_query *q, uint32_t content,
 			struct json_t **out)
 {
 	struct digests d;
-	int err = catalog_content_get(q->txn, content, &d);
+	int err = catalog_content_get(q->txn, content, CONTENT_ALL, &d);
 
 	if (err)
 		return err;
@@ -362,7 +362,8 @@ static int add_member(struct search_query *q, struct file_groups *groups,
 	bool begins = !range->copy.inode;
 	size_t first = q->hits.count, most = GROUP_FILES_MAX, i;
 	struct digests d;
-	int found = 1, err = catalog_content_brief(q->txn, member->content, &d);
+	int found = 1,
+	    err = catalog_content_get(q->txn, member->content, 0, &d);
 
 	if (err)
 		return err == -ENOENT ? 0 : err;

@@ -309,7 +309,7 @@ bool pair_is_ignored(struct search_query *q, const struct digests *d,
 	const struct search_context *context = q->context;
 	struct digests other;
 
-	if (!q->ignores || catalog_content_brief(q->txn, content, &other))
+	if (!q->ignores || catalog_content_get(q->txn, content, 0, &other))
 		return false;
 	return ignored_has(context->ignored, d, &other);
 }
@@ -318,7 +318,7 @@ bool contents_are_ignored(struct search_query *q, uint32_t a, uint32_t b)
 {
 	struct digests d;
 
-	return q->ignores && !catalog_content_brief(q->txn, a, &d) &&
+	return q->ignores && !catalog_content_get(q->txn, a, 0, &d) &&
 	       pair_is_ignored(q, &d, b);
 }
 

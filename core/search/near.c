@@ -97,8 +97,8 @@ static int score_texts(struct search_query *q, const struct digests *own,
 {
 	enum digest_id measure = q->context->measure;
 	struct digests other;
-	int err = catalog_content_some(q->txn, content, DIGEST_BIT(measure),
-				       &other);
+	int err = catalog_content_get(q->txn, content, DIGEST_BIT(measure),
+				      &other);
 
 	if (err)
 		return err;
@@ -274,8 +274,8 @@ int near_contents(struct search_query *q, const struct digests *own, bool any,
 	    match_cache_get(cache, q->self_content, changes, out, count_out))
 		return 0;
 	if (q->self_content)
-		err = catalog_content_some(q->txn, q->self_content,
-					   near_texts(q), &stored);
+		err = catalog_content_get(q->txn, q->self_content,
+					  near_texts(q), &stored);
 	if (!err)
 		err = search_digests(q, q->self_content ? &stored : own, any,
 				     out, count_out);

@@ -77,7 +77,7 @@ static int find_wanted(struct session *s, const struct file_record *r,
 	err = find_path(s, &wanted->file);
 	if (err || !s->path)
 		return err;
-	err = catalog_content_brief(s->txn, r->content, digests);
+	err = catalog_content_get(s->txn, r->content, 0, digests);
 	if (err)
 		return err == -ENOENT ? -EUCLEAN : err;
 	memcpy(wanted->content, digests->xxh128, DB_UUID_BYTES);

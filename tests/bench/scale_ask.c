@@ -122,7 +122,7 @@ static void ask(struct ask *a, uint64_t number, uint64_t i)
 	size_t count;
 	int again;
 
-	fail_errno("content", catalog_content_brief(a->txn, q.self, &digests));
+	fail_errno("content", catalog_content_get(a->txn, q.self, 0, &digests));
 	fail_errno("sketch", catalog_sketch_get(a->txn, q.self, &a->sketch));
 	/* The second time counts, as the search does all of it once more. */
 	for (again = 0; again < 2; again++) {

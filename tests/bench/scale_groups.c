@@ -29,7 +29,7 @@ static void add_content(struct collecting *c)
 	if (!c->content.content || (c->exact && c->content.files < 2))
 		return;
 	fail_errno("content",
-		   catalog_content_brief(c->txn, c->content.content, &d));
+		   catalog_content_get(c->txn, c->content.content, 0, &d));
 	c->content.size = d.size;
 	memcpy(c->content.xxh128, d.xxh128, sizeof(d.xxh128));
 	fail_errno("grouping", grouping_add(c->grouping, &c->content));

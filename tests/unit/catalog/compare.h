@@ -304,14 +304,16 @@ static inline void compare_contents(struct program *p, struct catalog_txn *txn)
 		if (!p->m.ids[i])
 			continue;
 		count++;
-		want(p, catalog_content_get(txn, p->m.ids[i], &have) == 0);
+		want(p, catalog_content_get(txn, p->m.ids[i], CONTENT_ALL,
+					    &have) == 0);
 		wanted = content_at(i, text, sizeof(text));
 		compare_digests(p, &have, &wanted, true);
 		digests_release(&have);
 		compare_copies(p, txn, i);
 	}
 	want(p, l.count == count);
-	want(p, catalog_content_get(txn, p->m.next_id, &have) == -ENOENT);
+	want(p, catalog_content_get(txn, p->m.next_id, CONTENT_ALL, &have) ==
+			-ENOENT);
 }
 
 static inline void compare_pending(struct program *p, struct catalog_txn *txn)

@@ -27,7 +27,7 @@ static inline bool oracle_is_directory(struct catalog_txn *txn,
 }
 
 static inline const char *oracle_file(struct catalog_txn *txn,
-				      const struct record_scan *s,
+				      const struct catalog_walk *s,
 				      struct catalog_counts *n)
 {
 	struct file_record r;
@@ -55,7 +55,7 @@ static inline const char *oracle_file(struct catalog_txn *txn,
 }
 
 static inline const char *oracle_name(struct catalog_txn *txn,
-				      const struct record_scan *s,
+				      const struct catalog_walk *s,
 				      const struct file_key *root)
 {
 	struct file_key parent, key;
@@ -80,7 +80,7 @@ static inline const char *oracle_name(struct catalog_txn *txn,
 }
 
 static inline const char *oracle_change(struct catalog_txn *txn,
-					const struct record_scan *s)
+					const struct catalog_walk *s)
 {
 	struct file_key key;
 	struct file_record r;
@@ -93,7 +93,7 @@ static inline const char *oracle_change(struct catalog_txn *txn,
 }
 
 static inline const char *oracle_content(struct catalog_txn *txn,
-					 const struct record_scan *s,
+					 const struct catalog_walk *s,
 					 struct catalog_counts *n)
 {
 	uint32_t content, found;
@@ -101,7 +101,7 @@ static inline const char *oracle_content(struct catalog_txn *txn,
 	MDB_val k, v;
 
 	if (content_id_decode(&s->key, &content) ||
-	    catalog_content_get(txn, content, &d))
+	    catalog_content_get(txn, content, CONTENT_ALL, &d))
 		return "a content that cannot be read";
 	n->contents++;
 	n->content_bytes += d.size;
@@ -116,7 +116,7 @@ static inline const char *oracle_content(struct catalog_txn *txn,
 }
 
 static inline const char *oracle_text(struct catalog_txn *txn,
-				      const struct record_scan *s,
+				      const struct catalog_walk *s,
 				      struct catalog_counts *n)
 {
 	static struct sketch sketch;
@@ -154,20 +154,20 @@ static inline const char *oracle_find(struct catalog_txn *txn,
 						  DB_LEFT,     DB_TEXTS };
 	struct catalog_counts n = { 0 }, kept;
 	const char *wrong = NULL;
-	struct record_scan s;
+	struct catalog_walk *s;
 	struct file_record r;
 	int i, found = 0;
 
 	for (i = 0; i < 6 && !wrong; i++) {
-		if (record_scan_open(txn, tables[i], ANY_KEY, &s))
+		if (walk_begin(txn, tables[i], ANY_KEY, &s))
 			return "a table that cannot be read";
-		while (!wrong && (found = record_scan_next(&s)) == 1)
-			wrong = i == 0 ? oracle_file(txn, &s, &n) :
-				i == 1 ? oracle_name(txn, &s, root) :
-				i == 2 ? oracle_content(txn, &s, &n) :
-				i < 5  ? oracle_change(txn, &s) :
-					 oracle_text(txn, &s, &n);
-		record_scan_close(&s);
+		while (!wrong && (found = walk_next(s)) == 1)
+			wrong = i == 0 ? oracle_file(txn, s, &n) :
+				i == 1 ? oracle_name(txn, s, root) :
+				i == 2 ? oracle_content(txn, s, &n) :
+				i < 5  ? oracle_change(txn, s) :
+					 oracle_text(txn, s, &n);
+		catalog_walk_end(s);
 		if (found < 0)
 			wrong = "a record that cannot be read";
 	}

@@ -171,7 +171,7 @@ static inline void read_all(struct catalog *c)
 		(void)catalog_path_each(txn, &ROOT, &key, ignore_path, NULL);
 		(void)catalog_entry_each(txn, &key, ignore_name, NULL);
 		(void)catalog_copy_each(txn, i, ignore_key, NULL);
-		if (catalog_content_get(txn, i, &d) == 0)
+		if (catalog_content_get(txn, i, CONTENT_ALL, &d) == 0)
 			digests_release(&d);
 		(void)catalog_sketch_get(txn, i, &sketch);
 		(void)catalog_pending_next(txn, &key, &key, &r);

@@ -48,9 +48,10 @@ WITH_CATALOG(test_only_what_is_wanted_is_read)
 	make_sketch(500, 1, &sketch);
 	content = add_content(f, 1, &sketch);
 	txn = begin_read(f);
-	assert_int_equal(catalog_content_get(txn, content, &all), 0);
+	assert_int_equal(catalog_content_get(txn, content, CONTENT_ALL, &all),
+			 0);
 	assert_int_equal(all.set, DIGEST_DEFAULT);
-	assert_int_equal(catalog_content_some(txn, content, wanted, &some), 0);
+	assert_int_equal(catalog_content_get(txn, content, wanted, &some), 0);
 	assert_int_equal(some.set, DIGEST_BIT(DIGEST_SSDEEP) |
 					   DIGEST_BIT(DIGEST_XXH128) |
 					   DIGEST_BIT(DIGEST_SIMHASH) |
@@ -87,13 +88,14 @@ WITH_CATALOG(test_a_damaged_digest_does_not_hide_the_others)
 	txn = begin_write(f);
 	put_value(txn, content, DB_DIGESTS, "\xffno list", 8);
 	assert_int_equal(
-		catalog_content_some(txn, content, DIGEST_BIT(DIGEST_SIF), &d),
+		catalog_content_get(txn, content, DIGEST_BIT(DIGEST_SIF), &d),
 		0);
 	digests_release(&d);
 	assert_int_equal(
-		catalog_content_some(txn, content, DIGEST_BIT(DIGEST_SISE), &d),
+		catalog_content_get(txn, content, DIGEST_BIT(DIGEST_SISE), &d),
 		-EUCLEAN);
-	assert_int_equal(catalog_content_get(txn, content, &d), -EUCLEAN);
+	assert_int_equal(catalog_content_get(txn, content, CONTENT_ALL, &d),
+			 -EUCLEAN);
 	catalog_abort(txn);
 }
 
@@ -108,7 +110,7 @@ WITH_CATALOG(test_a_content_may_be_without)
 	assert_int_equal(get_sketch(f, content, &have), -ENOENT);
 	assert_int_equal(get_sketch(f, content + 1, &have), -ENOENT);
 	txn = begin_read(f);
-	assert_int_equal(catalog_content_get(txn, content, &d), 0);
+	assert_int_equal(catalog_content_get(txn, content, CONTENT_ALL, &d), 0);
 	assert_null(d.blocks[DIGEST_SIF].bytes);
 	assert_false(d.set & DIGEST_BIT(DIGEST_SIF));
 	digests_release(&d);
@@ -252,7 +254,7 @@ WITH_CATALOG(test_an_identity_is_compared)
 	first = add_content(f, 1, NULL);
 	(void)add_content(f, 2, NULL);
 	txn = begin_write(f);
-	assert_int_equal(catalog_content_brief(txn, first + 1, &d), 0);
+	assert_int_equal(catalog_content_get(txn, first + 1, 0, &d), 0);
 	assert_int_equal(txn_put(txn, DB_IDENTITIES,
 				 key_of_identity(txn->meta.seed, &d, first), "",
 				 0),
@@ -357,7 +359,8 @@ static void assert_unclean(struct fixture *f, uint32_t content,
 
 	put_bytes(txn, content, bytes, len);
 	assert_int_equal(catalog_sketch_get(txn, content, &sketch), -EUCLEAN);
-	assert_int_equal(catalog_content_get(txn, content, &d), -EUCLEAN);
+	assert_int_equal(catalog_content_get(txn, content, CONTENT_ALL, &d),
+			 -EUCLEAN);
 	catalog_abort(txn);
 }
 
@@ -407,7 +410,8 @@ WITH_CATALOG(test_a_missing_sketch_is_unclean)
 	struct digests d;
 
 	assert_int_equal(txn_delete(txn, DB_SKETCHES, key_of_id(content)), 0);
-	assert_int_equal(catalog_content_get(txn, content, &d), -EUCLEAN);
+	assert_int_equal(catalog_content_get(txn, content, CONTENT_ALL, &d),
+			 -EUCLEAN);
 	assert_int_equal(
 		txn_put(txn, DB_SKETCHES, key_of_bytes("\0\0", 3), bytes, len),
 		0);

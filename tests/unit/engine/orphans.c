@@ -30,19 +30,19 @@ static void assert_no_orphans(struct fixture *f, const char *what)
 	const struct file_key *root = &f->engine->source.root;
 	struct catalog_txn *txn;
 	struct file_key key;
-	struct record_scan s;
+	struct catalog_walk *s;
 	int found;
 
 	assert_int_equal(catalog_read(f->engine->catalog, &txn), 0);
-	assert_int_equal(record_scan_open(txn, DB_FILES, ANY_KEY, &s), 0);
-	while ((found = record_scan_next(&s)) == 1) {
-		assert_int_equal(file_key_decode(&s.key, &key), 0);
+	assert_int_equal(walk_begin(txn, DB_FILES, ANY_KEY, &s), 0);
+	while ((found = walk_next(s)) == 1) {
+		assert_int_equal(file_key_decode(&s->key, &key), 0);
 		if (catalog_has_path(txn, root, &key) != 1)
 			fail_msg("%s: a record without a name, inode %llu",
 				 what, (unsigned long long)key.inode);
 	}
 	assert_int_equal(found, 0);
-	record_scan_close(&s);
+	catalog_walk_end(s);
 	catalog_abort(txn);
 }
 

@@ -157,7 +157,7 @@ static inline void index_changes(struct world *w,
 		struct sketch sketch;
 		struct digests d;
 
-		assert_int_equal(catalog_content_brief(txn, id, &d), 0);
+		assert_int_equal(catalog_content_get(txn, id, 0, &d), 0);
 		assert_int_equal(catalog_sketch_get(txn, id, &sketch), 0);
 		assert_int_equal(index_add(w->index, id, &d, &sketch), 0);
 	}
