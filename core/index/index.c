@@ -11,60 +11,31 @@
 /* Entries of the postings, of little more than 6 bytes. */
 #define POSTINGS_BUDGET ((size_t)16 << 20)
 
-/* By default a steady stream of readers would keep a writer waiting for
- * ever. */
-static int writers_first_init(pthread_rwlock_t *lock)
-{
-	pthread_rwlockattr_t attr;
-	int err;
-
-	err = pthread_rwlockattr_init(&attr);
-	if (err)
-		return -err;
-	(void)pthread_rwlockattr_setkind_np(
-		&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
-	err = pthread_rwlock_init(lock, &attr);
-	(void)pthread_rwlockattr_destroy(&attr);
-	return -err;
-}
-
 int index_new(struct index **out)
 {
 	struct index *ix = calloc(1, sizeof(*ix));
+	pthread_rwlockattr_t attr;
 	int err;
 
 	if (!ix)
 		return -ENOMEM;
+	(void)pthread_mutex_init(&ix->change_lock, NULL);
+	/* By default a steady stream of readers would keep a writer waiting for
+	 * ever. */
+	(void)pthread_rwlockattr_init(&attr);
+	(void)pthread_rwlockattr_setkind_np(
+		&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	(void)pthread_rwlock_init(&ix->rows_lock, &attr);
+	(void)pthread_rwlockattr_destroy(&attr);
 	ix->room = FIRST_ROOM;
 	ix->rows = malloc(ix->room * sizeof(*ix->rows));
-	err = -ENOMEM;
-	if (!ix->rows)
-		goto no_rows;
-	err = -pthread_mutex_init(&ix->change_lock, NULL);
+	err = ix->rows ? frequency_new(&ix->frequency) : -ENOMEM;
+	if (!err)
+		err = postings_new(POSTINGS_BUDGET, &ix->postings);
 	if (err)
-		goto no_mutex;
-	err = writers_first_init(&ix->rows_lock);
-	if (err)
-		goto no_rwlock;
-	err = frequency_new(&ix->frequency);
-	if (err)
-		goto no_frequency;
-	err = postings_new(POSTINGS_BUDGET, &ix->postings);
-	if (err)
-		goto no_postings;
-	*out = ix;
-	return 0;
-
-no_postings:
-	frequency_free(ix->frequency);
-no_frequency:
-	(void)pthread_rwlock_destroy(&ix->rows_lock);
-no_rwlock:
-	(void)pthread_mutex_destroy(&ix->change_lock);
-no_mutex:
-	free(ix->rows);
-no_rows:
-	free(ix);
+		index_free(ix);
+	else
+		*out = ix;
 	return err;
 }
 
@@ -205,13 +176,10 @@ int index_load_end(struct index *ix)
 	(void)pthread_mutex_lock(&ix->change_lock);
 	for (part = 0; part < POSTINGS_PARTS; part++) {
 		(void)pthread_rwlock_wrlock(&ix->rows_lock);
-		part_err = postings_load_end_part(ix->postings, part);
+		part_err = postings_load_end(ix->postings, part);
 		(void)pthread_rwlock_unlock(&ix->rows_lock);
 		err = err ? err : part_err;
 	}
-	(void)pthread_rwlock_wrlock(&ix->rows_lock);
-	(void)postings_load_end(ix->postings);
-	(void)pthread_rwlock_unlock(&ix->rows_lock);
 	ix->changes++;
 	(void)pthread_mutex_unlock(&ix->change_lock);
 	return err;
@@ -315,17 +283,6 @@ void index_remove(struct index *ix, uint32_t content)
 }
 
 /* Locking changes nothing that a caller can see, hence const and the cast. */
-size_t index_count(const struct index *ix)
-{
-	pthread_rwlock_t *lock = (pthread_rwlock_t *)&ix->rows_lock;
-	size_t count;
-
-	(void)pthread_rwlock_rdlock(lock);
-	count = ix->count - ix->dead;
-	(void)pthread_rwlock_unlock(lock);
-	return count;
-}
-
 size_t index_bytes(const struct index *ix)
 {
 	pthread_rwlock_t *lock = (pthread_rwlock_t *)&ix->rows_lock;

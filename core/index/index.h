@@ -40,7 +40,7 @@
  *     hundred are kept.
  *  2. index_search() reads the sketch of each candidate and compares it with
  *     the sketch of the query (judge.h).  The result is a score, and whether
- *     the two are alike in more than boilerplate (distinctive.h).
+ *     the two are alike in more than boilerplate (judge_impl.h).
  *  3. Those that are, with a score that is high enough, are returned, best score
  *     first.
  *
@@ -92,7 +92,6 @@ uint32_t index_end(const struct index *ix);
  * the same still holds. */
 uint64_t index_change_count(const struct index *ix);
 
-size_t index_count(const struct index *ix);
 size_t index_bytes(const struct index *ix);
 
 /* ---- queries ---- */

@@ -5,9 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/index/distinctive.h"
+#include "core/index/judge_impl.h"
 #include "core/index/judge_rules.h"
-#include "core/index/passage.h"
 
 const char *const index_relation_names[INDEX_RELATIONS] = {
 	[INDEX_ALIKE] = "alike",       [INDEX_WITHIN] = "within",

@@ -32,7 +32,7 @@
  * Boilerplate.  A passage that very many contents have (a licence, the frame of
  * a page) makes no two of them alike.  Values are weighed by how rare they are
  * (weight.h); the distinctive score is the score of what is rare
- * (distinctive.h).
+ * (judge_impl.h).
  *
  * Judging takes no lock and reads no storage.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/index/passage.h"
+#include "core/index/judge_impl.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -157,16 +157,16 @@ uint64_t passage_bytes(const struct weighed_sketch *a, const struct sketch *b,
 #define LEAST_DIFFERENT 0.5
 
 bool passage_is_likely(const struct sketch *own, uint64_t share_min,
-		       const struct passage_sample *sample)
+		       size_t values, size_t listed, size_t found)
 {
 	double sampled, least, part;
 
-	if (!sample->values || !own->windows)
+	if (!values || !own->windows)
 		return false;
-	sampled = (double)sample->values / (double)own->windows;
+	sampled = (double)values / (double)own->windows;
 	least = fmax(PASSAGE_VALUES,
 		     LEAST_DIFFERENT * (double)share_min * sampled);
-	part = (double)sample->listed / (double)sample->values;
-	return (double)sample->found >=
+	part = (double)listed / (double)values;
+	return (double)found >=
 	       part * least - DEVIATIONS * sqrt(part * (1 - part) * least);
 }

@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "core/index/judge_rules.h"
-#include "core/index/passage.h"
-#include "core/index/visible.h"
+#include "core/index/judge_impl.h"
 #include "core/index/weight.h"
 
 /*
@@ -371,29 +370,17 @@ static bool is_likely(const struct index_query *q,
 	return found >= least - DEVIATIONS * sqrt(variance);
 }
 
-/* Whether a content with so many shared values may share q->rules.share_min
- * bytes. */
-static bool may_share(const struct index_query *q,
-		      const struct overlap_query *s, uint32_t found,
-		      uint8_t level)
-{
-	size_t values = count_known(q->sketch, level);
-	const struct list_sums *sums = &s->before[values];
-
-	return passage_is_likely(q->sketch, q->rules.share_min,
-				 &(struct passage_sample){
-					 .values = values,
-					 .listed = sums->listed,
-					 .found = found + sums->passed,
-				 });
-}
-
+/* Whether a content of so many shared windows may be what is asked for. */
 static bool may_match(const struct index_query *q,
 		      const struct overlap_query *s, uint32_t windows,
 		      const struct row *row)
 {
+	size_t values = count_known(q->sketch, row->level);
+	const struct list_sums *sums = &s->before[values];
+
 	return q->rules.relation == INDEX_SHARES ?
-		       may_share(q, s, windows, row->level) :
+		       passage_is_likely(q->sketch, q->rules.share_min, values,
+					 sums->listed, windows + sums->passed) :
 		       is_likely(q, s, windows, row);
 }
 

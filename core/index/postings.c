@@ -353,33 +353,23 @@ static uint32_t load_bucket(struct postings *p, const struct load_run *run,
 	return end;
 }
 
-int postings_load_end_part(struct postings *p, unsigned part)
+int postings_load_end(struct postings *p, unsigned part)
 {
 	struct load_run *run = p->load ? &p->load->runs[part] : NULL;
 	uint32_t at = 0;
 	int err = 0;
 
-	if (!run || !run->count)
+	if (!run)
 		return 0;
 	/* Without memory the entries are put as they come. */
-	(void)sort_run(run);
+	if (run->count)
+		(void)sort_run(run);
 	while (at < run->count)
 		at = load_bucket(p, run, at, &err);
 	free(run->entries);
 	*run = (struct load_run){ 0 };
-	return err;
-}
-
-int postings_load_end(struct postings *p)
-{
-	unsigned part;
-	int err = 0, part_err;
-
-	for (part = 0; part < POSTINGS_PARTS; part++) {
-		part_err = postings_load_end_part(p, part);
-		err = err ? err : part_err;
-	}
-	load_release(p);
+	if (part == POSTINGS_PARTS - 1)
+		load_release(p);
 	return err;
 }
 

@@ -28,9 +28,8 @@
 struct postings;
 
 #define POSTINGS_KEYS (UINT32_C(1) << 31) /* every key is below */
-#define POSTINGS_PARTS \
-	256 /* of the buckets, for a caller that
-					   * releases its lock in between */
+/* Of the buckets, for a caller that releases its lock in between. */
+#define POSTINGS_PARTS 256
 
 /* budget: the number of entries. */
 int postings_new(size_t budget, struct postings **out);
@@ -47,16 +46,12 @@ int postings_add(struct postings *p, uint32_t content, const uint32_t *keys,
 /*
  * Around very many additions, each of another content under different keys,
  * whose ids do not descend (-EINVAL): several times as fast.  They are found
- * only after postings_load_end(), and nothing may be swept before.  -EINVAL: it
- * has begun already; -ENOMEM, of which postings_load_end() says that some
- * entries are missing.
- *
- * postings_load_end_part() does the work of postings_load_end() for a part
- * 0..POSTINGS_PARTS-1; what it did for all of them is still to be ended.
+ * only after postings_load_end() for each part 0..POSTINGS_PARTS-1, in order,
+ * and nothing may be swept or added in between.  -EINVAL: it has begun already;
+ * -ENOMEM, of which postings_load_end() says that some entries are missing.
  */
 int postings_load_begin(struct postings *p);
-int postings_load_end_part(struct postings *p, unsigned part);
-int postings_load_end(struct postings *p);
+int postings_load_end(struct postings *p, unsigned part);
 
 /* Writes the contents of a key, ascending, at most capacity of them.  Returns
  * the number of all contents of the key, in a time that hardly depends on it. */

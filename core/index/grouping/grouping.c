@@ -7,7 +7,7 @@
 
 #include "core/index/grouping/grouping_impl.h"
 
-/* What is done before contents are compared, and the order of all. */
+/* What is done before and after contents are compared, and the order of all. */
 
 int grouping_new(const struct group_rules *rules, struct grouping **out)
 {
@@ -36,7 +36,8 @@ void grouping_free(struct grouping *g)
 	if (!g)
 		return;
 	free_search(g);
-	star_release(&g->star);
+	free(g->stars);
+	free(g->met);
 	free(g->contents);
 	free(g);
 }
@@ -98,9 +99,13 @@ static int rank_contents(struct grouping *g)
 	if (g->count)
 		qsort(g->contents, g->count, sizeof(*g->contents),
 		      g->rules.every ? by_xxh128 : by_rank);
-	err = star_init(&g->star, g->count);
-	if (err || !group_rules_compare(&g->rules))
-		return err;
+	g->stars = calloc(g->count + 1, sizeof(*g->stars));
+	if (!g->stars)
+		return -ENOMEM;
+	for (i = 0; i < g->count; i++)
+		g->stars[i].head = NO_HEAD;
+	if (!group_rules_compare(&g->rules))
+		return 0;
 	g->by_id = malloc((g->count + 1) * sizeof(*g->by_id));
 	if (!g->by_id)
 		return -ENOMEM;
@@ -151,8 +156,8 @@ static void take_sketch(struct grouping *g, enum pass pass, uint32_t rank,
 	}
 	sketch_keys_of(&g->sketch, g->frequency, g->key_rules.plain,
 		       &g->sketch_keys);
-	if (!which || keys->plain < g->star.plain[rank])
-		g->star.plain[rank] = (uint8_t)keys->plain;
+	if (!which || keys->plain < g->stars[rank].plain)
+		g->stars[rank].plain = (uint8_t)keys->plain;
 	for (i = 0; i < keys->plain + keys->bands; i++)
 		if (pass == COUNT_KEYS)
 			key_table_count(&g->keys, keys->keys[i]);
@@ -209,6 +214,150 @@ static int compare_all(struct grouping *g)
 	return err;
 }
 
+/* ---- from heads to groups ---- */
+
+void group_set_free(struct group_set *set)
+{
+	if (!set)
+		return;
+	free(set->groups);
+	free(set->members);
+	free(set);
+}
+
+/* Contents that have no other head are their own. */
+static uint32_t head_of(const struct grouping *g, size_t rank)
+{
+	uint32_t head = g->stars[rank].head;
+
+	return head == NO_HEAD ? (uint32_t)rank : head;
+}
+
+/* The number of members of each head, in seen, which is free by now. */
+static void count_members(struct grouping *g, size_t *groups_out,
+			  size_t *members_out)
+{
+	struct star *all = g->stars;
+	size_t rank;
+
+	*groups_out = *members_out = 0;
+	for (rank = 0; rank < g->count; rank++)
+		all[rank].seen = 0;
+	for (rank = 0; rank < g->count; rank++)
+		all[head_of(g, rank)].seen++;
+	for (rank = 0; rank < g->count; rank++) {
+		if (!g->rules.every && all[rank].seen < 2 &&
+		    g->contents[rank].files < 2)
+			all[rank].seen = 0;
+		*groups_out += all[rank].seen > 0;
+		*members_out += all[rank].seen;
+	}
+}
+
+/* Makes the groups in order of their heads; seen becomes the number of the group
+ * of a head, + 1. */
+static void add_groups(struct grouping *g, struct group_set *set)
+{
+	uint32_t first = 0, *number;
+	size_t rank;
+
+	for (rank = 0; rank < g->count; rank++) {
+		number = &g->stars[rank].seen;
+		if (!*number)
+			continue;
+		set->groups[set->count].first = first;
+		first += *number;
+		*number = (uint32_t)++set->count;
+	}
+	set->member_count = first;
+}
+
+/* Member numbers are ranks for now. */
+static void add_members(struct grouping *g, struct group_set *set)
+{
+	size_t rank;
+
+	for (rank = 0; rank < g->count; rank++) {
+		const struct group_content *c = &g->contents[rank];
+		uint32_t head = head_of(g, rank), number = g->stars[head].seen;
+		struct content_group *group;
+
+		if (!number)
+			continue;
+		group = &set->groups[number - 1];
+		set->members[group->first + group->count++] =
+			(struct group_member){
+				.content = (uint32_t)rank,
+				.score = head == rank ? 100 :
+							g->stars[rank].score,
+			};
+		group->files += c->files;
+		group->saved_exact += c->size * (c->files - 1);
+		group->saved_near += head == rank ? 0 : c->size;
+	}
+}
+
+/* No other score is 100, so the head is first. */
+static int by_score(const void *a, const void *b)
+{
+	const struct group_member *x = a, *y = b;
+
+	if (x->score != y->score)
+		return y->score - x->score;
+	return x->content < y->content ? -1 : x->content > y->content;
+}
+
+static int by_saved(const void *a, const void *b, void *arg)
+{
+	const struct content_group *x = a, *y = b;
+	const struct group_member *members = arg;
+	uint64_t saved = x->saved_exact + x->saved_near;
+	uint64_t other = y->saved_exact + y->saved_near;
+	uint32_t rank = members[x->first].content;
+	uint32_t other_rank = members[y->first].content;
+
+	if (saved != other)
+		return saved < other ? 1 : -1;
+	return rank < other_rank ? -1 : rank > other_rank;
+}
+
+static void sort(const struct grouping *g, struct group_set *set)
+{
+	size_t i;
+
+	for (i = 0; i < set->count; i++)
+		qsort(set->members + set->groups[i].first, set->groups[i].count,
+		      sizeof(*set->members), by_score);
+	if (!g->rules.every)
+		qsort_r(set->groups, set->count, sizeof(*set->groups), by_saved,
+			set->members);
+	for (i = 0; i < set->member_count; i++)
+		set->members[i].content =
+			g->contents[set->members[i].content].content;
+}
+
+static int collect(struct grouping *g, struct group_set **out)
+{
+	struct group_set *set = calloc(1, sizeof(*set));
+	size_t groups, members;
+
+	if (!set)
+		return -ENOMEM;
+	set->rules = g->rules;
+	count_members(g, &groups, &members);
+	set->groups = calloc(groups + 1, sizeof(*set->groups));
+	set->members = calloc(members + 1, sizeof(*set->members));
+	if (!set->groups || !set->members) {
+		group_set_free(set);
+		return -ENOMEM;
+	}
+	add_groups(g, set);
+	add_members(g, set);
+	sort(g, set);
+	*out = set;
+	return 0;
+}
+
 int grouping_run(struct grouping *g, const struct group_source *source,
 		 struct group_set **out)
 {
@@ -219,5 +368,5 @@ int grouping_run(struct grouping *g, const struct group_source *source,
 	if (!err && group_rules_compare(&g->rules))
 		err = compare_all(g);
 	free_search(g);
-	return err ? err : grouping_collect(g, out);
+	return err ? err : collect(g, out);
 }

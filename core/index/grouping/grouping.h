@@ -22,7 +22,7 @@
  *
  *   1. The contents are ranked: larger ones first, then by XXH128.
  *   2. How many contents have a value is counted (weight.h).
- *   3. Each content is entered under a few keys (grouping_keys.h): the smallest
+ *   3. Each content is entered under a few keys (grouping_impl.h): the smallest
  *      values of its sketch that are not in very many contents.
  *   4. In order of rank, each content that has no head yet becomes a head.
  *      The contents that share keys with it are compared with it, and those

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/index/grouping/grouping_keys.h"
+#include "core/index/grouping/grouping_impl.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,37 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <stdlib.h>
 
+#include "core/base/array.h"
 #include "core/index/grouping/grouping_impl.h"
 
 /* Heads and their members. */
-
-int star_init(struct star *s, size_t count)
-{
-	size_t i;
-
-	s->head = malloc((count + 1) * sizeof(*s->head));
-	s->score = calloc(count + 1, sizeof(*s->score));
-	s->plain = calloc(count + 1, sizeof(*s->plain));
-	s->seen = calloc(count + 1, sizeof(*s->seen));
-	s->matches = calloc(count + 1, sizeof(*s->matches));
-	if (!s->head || !s->score || !s->plain || !s->seen || !s->matches)
-		return -ENOMEM;
-	for (i = 0; i < count; i++)
-		s->head[i] = NO_HEAD;
-	return 0;
-}
-
-void star_release(struct star *s)
-{
-	free(s->head);
-	free(s->score);
-	free(s->plain);
-	free(s->seen);
-	free(s->matches);
-	free(s->met);
-	*s = (struct star){ 0 };
-}
 
 /* ---- comparing ---- */
 
@@ -55,7 +28,7 @@ static int try_member(struct grouping *g, uint32_t head, uint32_t rank)
 		.relation = g->rules.all ? INDEX_ALL : INDEX_ALIKE,
 		.threshold = g->rules.threshold,
 	};
-	struct star *s = &g->star;
+	struct star *s = &g->stars[rank];
 	struct verdict v;
 	int which, err, alike = 0;
 
@@ -73,9 +46,9 @@ static int try_member(struct grouping *g, uint32_t head, uint32_t rank)
 		if (!judge_lists(&rules, &v))
 			continue;
 		alike = 1;
-		if (s->head[rank] == NO_HEAD || v.score > s->score[rank]) {
-			s->head[rank] = head;
-			s->score[rank] = (uint8_t)v.score;
+		if (s->head == NO_HEAD || v.score > s->score) {
+			s->head = head;
+			s->score = (uint8_t)v.score;
 		}
 	}
 	return alike;
@@ -83,25 +56,23 @@ static int try_member(struct grouping *g, uint32_t head, uint32_t rank)
 
 /* ---- candidates ---- */
 
-static int meet(struct star *s, uint32_t rank)
+static int meet(struct grouping *g, uint32_t rank)
 {
-	if (s->seen[rank] == s->mark) {
-		if (s->matches[rank] < UINT8_MAX)
-			s->matches[rank]++;
+	struct star *s = &g->stars[rank];
+	uint32_t *met;
+
+	if (s->seen == g->mark) {
+		if (s->matches < UINT8_MAX)
+			s->matches++;
 		return 0;
 	}
-	s->seen[rank] = s->mark;
-	s->matches[rank] = 1;
-	if (s->met_count == s->met_room) {
-		size_t room = 2 * s->met_room + 1024;
-		uint32_t *met = realloc(s->met, room * sizeof(*met));
-
-		if (!met)
-			return -ENOMEM;
-		s->met = met;
-		s->met_room = room;
-	}
-	s->met[s->met_count++] = rank;
+	s->seen = g->mark;
+	s->matches = 1;
+	met = array_with_room(g->met, g->met_count, sizeof(*met));
+	if (!met)
+		return -ENOMEM;
+	g->met = met;
+	g->met[g->met_count++] = rank;
 	return 0;
 }
 
@@ -112,28 +83,28 @@ static int meet_by_plain_keys(struct grouping *g)
 	size_t i, k, count;
 	int err = 0;
 
-	g->star.met_count = 0;
+	g->met_count = 0;
 	for (i = 0; i < keys->plain; i++) {
 		count = key_table_find(&g->keys, keys->keys[i], &entries);
 		for (k = 0; k < count && !err; k++)
-			err = meet(&g->star, key_entry_rank(entries[k]));
+			err = meet(g, key_entry_rank(entries[k]));
 	}
 	return err;
 }
 
 static int try_met(struct grouping *g, uint32_t head, size_t *work)
 {
-	const struct star *s = &g->star;
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i < s->met_count && err >= 0; i++) {
-		uint32_t rank = s->met[i];
+	for (i = 0; i < g->met_count && err >= 0; i++) {
+		const uint32_t rank = g->met[i];
+		const struct star *s = &g->stars[rank];
 		unsigned least = g->key_rules.least;
 
-		if (s->plain[rank] < g->key_rules.plain)
+		if (s->plain < g->key_rules.plain)
 			least = 1;
-		if (s->head[rank] == rank || s->matches[rank] < least)
+		if (s->head == rank || s->matches < least)
 			continue;
 		err = try_member(g, head, rank);
 		++*work;
@@ -151,7 +122,6 @@ enum { BAND_FAILURES = 64, BAND_PASSED = 4096 };
 static int try_bands(struct grouping *g, uint32_t head, size_t *work)
 {
 	const struct sketch_keys *keys = &g->sketch_keys;
-	const struct star *s = &g->star;
 	size_t tried = 0, alike = 0, passed = 0, band, k, count;
 	const uint64_t *entries;
 
@@ -159,16 +129,17 @@ static int try_bands(struct grouping *g, uint32_t head, size_t *work)
 		count = key_table_find(&g->keys, keys->keys[keys->plain + band],
 				       &entries);
 		for (k = 0; k < count; k++) {
-			uint32_t rank = key_entry_rank(entries[k]);
+			const uint32_t rank = key_entry_rank(entries[k]);
+			const struct star *s = &g->stars[rank];
 			int result;
 
 			if (tried - alike > BAND_FAILURES + 4 * alike ||
 			    passed > BAND_PASSED + 64 * alike)
 				return 0;
 			passed++;
-			if (s->head[rank] != NO_HEAD ||
-			    (s->seen[rank] == s->mark &&
-			     s->matches[rank] >= g->key_rules.least))
+			if (s->head != NO_HEAD ||
+			    (s->seen == g->mark &&
+			     s->matches >= g->key_rules.least))
 				continue;
 			result = try_member(g, head, rank);
 			if (result < 0)
@@ -190,7 +161,7 @@ static int find_members(struct grouping *g, uint32_t rank, int which,
 	if (err)
 		return err == -ENOENT ? 0 : err;
 	g->which = which;
-	g->star.mark++;
+	g->mark++;
 	sketch_keys_of(&g->sketch, g->frequency, g->key_rules.looked_up,
 		       &g->sketch_keys);
 	g->is_weighed = false;
@@ -206,9 +177,9 @@ int star_add_head(struct grouping *g, uint32_t rank, size_t *work)
 {
 	int which, err = 0;
 
-	if (g->star.head[rank] != NO_HEAD)
+	if (g->stars[rank].head != NO_HEAD)
 		return 0;
-	g->star.head[rank] = rank;
+	g->stars[rank].head = rank;
 	for (which = 0; which < GROUPING_SKETCHES && !err; which++) {
 		++*work;
 		err = find_members(g, rank, which, work);

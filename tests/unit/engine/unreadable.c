@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/engine/fixture.h"
+#include "tests/support/index_count.h"
 
 #include <signal.h>
 

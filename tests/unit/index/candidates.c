@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/index/fixture.h"
+#include "tests/support/index_count.h"
 
 #include "core/index/index_impl.h"
 #include "core/index/postings.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/index/distinctive.h"
+#include "core/index/judge_impl.h"
 
 #include <math.h>
 

@@ -380,7 +380,7 @@ static bool are_dense(const struct sketch *x, unsigned level,
 	return squares >= 0.5 * sum * fmin(1, sum);
 }
 
-/* As passage.h defines it, of two sketches with places of which no value is
+/* As judge_impl.h defines it, of two sketches with places of which no value is
  * common. */
 static double bytes_in_common(const struct passage_shelf *s, uint32_t a,
 			      uint32_t b)

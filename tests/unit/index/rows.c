@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/index/fixture.h"
+#include "tests/support/index_count.h"
 
 /* The rows of the index: which ids they take, and what they cost. */
 

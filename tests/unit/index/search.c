@@ -2,7 +2,7 @@
 #include "tests/unit/index/fixture.h"
 
 #include "core/index/judge_rules.h"
-#include "core/index/visible.h"
+#include "core/index/index_impl.h"
 #include "core/index/weight.h"
 
 /* Searches in an index whose sketches are in memory. */

@@ -1,12 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CORE_INDEX_PASSAGE_H
-#define CORE_INDEX_PASSAGE_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#ifndef CORE_INDEX_JUDGE_IMPL_H
+#define CORE_INDEX_JUDGE_IMPL_H
 
 #include "core/index/weight.h"
+
+/* What judge.c asks of two sketches.  Private to core/index and its tests. */
+
+/*
+ * The distinctive part of two contents: passages that very many contents have
+ * do not belong to it.
+ *
+ * A value of a sketch is distinctive as far as few contents have it (weight.h).
+ * Sketches tell that of small values only: the larger a value, the fewer
+ * contents have a sketch that goes so far.  distinctive.c says up to where what
+ * is seen of them counts.
+ */
+struct distinctive_parts {
+	/* Of the distinctive values of each content, the part that is shared,
+	 * 0..1. */
+	double of_a, of_b;
+	/* Of all its values. */
+	double all_a, all_b;
+};
+
+/* Finds the parts of two sketches.  False: nothing is known about the shared
+ * values, or none is common. */
+bool distinctive_find(const struct weigher *w, const struct weighed_sketch *a,
+		      const struct sketch *b, struct distinctive_parts *out);
 
 /*
  * How much two contents have in common in passages, whatever share of either
@@ -29,10 +49,7 @@
  * both, and passages are that part of what is shared.  A value that very many
  * contents have counts by its weight, so boilerplate adds hardly anything.
  * Contents too small to have places count all values.
- *
- * Private to core/index and its tests.
  */
-
 /* Bytes of the folded contents; 0 where the sketches tell too little.  shares:
  * of the two. */
 uint64_t passage_bytes(const struct weighed_sketch *a, const struct sketch *b,
@@ -44,11 +61,7 @@ uint64_t passage_bytes(const struct weighed_sketch *a, const struct sketch *b,
  * the sketch of the content covers as well; listed of them are in the posting
  * lists of all contents, and found of those may be shared.
  */
-struct passage_sample {
-	size_t values, listed, found;
-};
-
 bool passage_is_likely(const struct sketch *own, uint64_t share_min,
-		       const struct passage_sample *sample);
+		       size_t values, size_t listed, size_t found);
 
 #endif
