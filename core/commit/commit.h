@@ -33,7 +33,7 @@
  * that write there.  So a batch is written QUIET_MS after the last post, but at
  * most BATCH_MS after the first, or when BATCH_EVENTS are posted, or at once
  * after events_hurry().  Unless a thread waits for the commit, the committer
- * works in slices and pauses while the host is busy (gate.h).
+ * works in slices and pauses while the host is busy (throttle.h).
  *
  * Crashes.  A crash loses the events that are not committed.  The next scan
  * compares names and identities with the disk and finds the same changes again.

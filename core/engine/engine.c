@@ -76,12 +76,6 @@ static void changed(void *engine, struct catalog_changes *changes)
 static int init_parts(struct engine *e)
 {
 	const struct engine_options *o = &e->options;
-	const struct throttle_context throttle = {
-		.workers = o->workers,
-		.rate = o->rate,
-		.had_requests = o->host.had_requests,
-		.ctx = o->host.ctx,
-	};
 	const struct engine_parts parts = {
 		.source = &e->source,
 		.catalog = e->catalog,
@@ -120,9 +114,15 @@ static int init_parts(struct engine *e)
 		.is_watched = is_watched,
 		.changed = changed,
 	};
+	e->throttle = (struct throttle){
+		.workers = o->workers,
+		.rate = o->rate,
+		.had_requests = o->host.had_requests,
+		.ctx = o->host.ctx,
+	};
 	commit_init(&e->commit, &parts);
 	return queue_init(&e->queue, o->workers)                          ?:
-		       throttle_init(&e->throttle, &throttle)             ?:
+		       throttle_init(&e->throttle)                        ?:
 		       events_init(&e->events, &e->throttle)              ?:
 		       hash_init(&e->hash, &parts)                        ?:
 		       scan_init(&e->scan, &parts)                        ?:
@@ -307,8 +307,7 @@ void engine_rescan(struct engine *e)
 
 void engine_hurry(struct engine *e)
 {
-	throttle_hurry(&e->throttle);
-	queue_hurry(&e->queue, clock_now_ms() + BACKOFF_HURRY_MS);
+	engine_hurry_until(e, clock_now_ms() + THROTTLE_HURRY_MS);
 }
 
 void engine_pause(struct engine *e, bool on)

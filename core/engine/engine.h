@@ -256,7 +256,7 @@ void engine_rescan(struct engine *e);
  */
 void engine_pause(struct engine *e, bool on);
 
-/* Lifts the throttle of background work for a moment (BACKOFF_HURRY_MS), or
+/* Lifts the throttle of background work for a moment (THROTTLE_HURRY_MS), or
  * until the engine is idle.  A program that waits until everything is hashed
  * calls it every second. */
 void engine_hurry(struct engine *e);

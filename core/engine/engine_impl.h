@@ -14,7 +14,6 @@
 #include "core/queue/hash.h"
 #include "core/engine/engine.h"
 #include "core/ignore/ignore.h"
-#include "core/queue/gate.h"
 #include "core/queue/throttle.h"
 #include "core/queue/queue.h"
 #include "core/scan/scan.h"
@@ -58,6 +57,13 @@ struct engine {
 	atomic_bool stopping;
 	int64_t started_ms;
 };
+
+/* Until until_ms (clock_now_ms()) the background is not throttled. */
+static inline void engine_hurry_until(struct engine *e, int64_t until_ms)
+{
+	throttle_hurry(&e->throttle, until_ms);
+	queue_hurry(&e->queue, until_ms);
+}
 
 /* ---- load.c ---- */
 

@@ -191,10 +191,8 @@ int engine_status(struct engine *e, json_t **out)
 
 	if (err)
 		return err;
-	if (is_idle(&s)) {
-		throttle_end_hurry(&e->throttle);
-		queue_hurry(&e->queue, 0);
-	}
+	if (is_idle(&s))
+		engine_hurry_until(e, 0);
 	o = status_object(e, &s);
 	if (!o || set_counts(o, e, &s)) {
 		json_decref(o);

@@ -8,7 +8,7 @@
 
 #include "core/base/buf.h"
 #include "core/catalog/catalog.h"
-#include "core/queue/gate.h"
+#include "core/queue/throttle.h"
 #include "core/source/listing.h"
 
 struct result;

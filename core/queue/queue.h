@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 #include "core/catalog/catalog.h"
-#include "core/queue/gate.h"
+#include "core/queue/throttle.h"
 #include "core/queue/share.h"
 
 /*
@@ -48,9 +48,9 @@
  * Kinds of workers.  Files that a request waits for are hashed by workers of
  * normal priority, the others by workers of the background.  A worker that finds
  * that a file is large hands its job over to the workers for large files, which
- * are of normal priority and wait at a gate (gate.h) while no request waits for
- * the file.  So one of them hashes a large file from its beginning to its end,
- * and large files keep no worker from small ones.
+ * are of normal priority and wait at a gate (throttle.h) while no request waits
+ * for the file.  So one of them hashes a large file from its beginning to its
+ * end, and large files keep no worker from small ones.
  *
  * Fairness.  Each user may park a share of WAITERS_MAX requests, and jobs that
  * requests wait for are served in rotation among users.  When serve_most

@@ -8,38 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- a limit of something a second ---- */
-
 /*
- * A token bucket that may run into debt.  A thread waits until the bucket has
- * no debt, works, and takes as many tokens as it has used; so it need not know
- * the number beforehand, and the rate is exact in the long run.  The bucket
- * holds the tokens of BUCKET_SAVED_NS at most.
- *
- * All times are the caller's, in nanoseconds of a monotonic clock.  Not
- * thread-safe: the caller has a lock.
- */
-#define BUCKET_SAVED_NS INT64_C(100000000)
-
-struct token_bucket {
-	uint64_t rate;  /* tokens a second; 0: no limit */
-	int64_t due_ns; /* when the debt is paid off */
-	uint64_t rest;  /* the fraction of a nanosecond to add, in 1/rate */
-};
-
-void bucket_init(struct token_bucket *b, uint64_t rate, int64_t now_ns);
-
-/* When tokens may be taken; a time in the past means now. */
-int64_t bucket_due_ns(const struct token_bucket *b);
-
-/* At most 2^32 tokens at a time. */
-void bucket_take(struct token_bucket *b, uint64_t bytes, int64_t now_ns);
-
-/* ---- a limit of working time ---- */
-
-/*
- * Decides when background workers may run, so that users of the mount do not
- * notice them.
+ * Decides when threads of the background may work, so that users of the mount
+ * do not notice them.
  *
  * SCHED_IDLE is not enough.  A normal thread that wakes up still waits until
  * an idle thread leaves the kernel, and finds the processor's caches cold.
@@ -48,107 +19,103 @@ void bucket_take(struct token_bucket *b, uint64_t bytes, int64_t now_ns);
  *
  * So the background is limited, depending on the host's requests:
  *
- *   a request within        Each worker may use BACKOFF_PERCENT of the time, so
- *   BACKOFF_QUIET_MS        that hashing goes on, slowly, beside a busy host.
- *   the first requests      The background stops for as long as the pause was,
- *   after a pause           BACKOFF_ALONE_MS at most.  Most commands of a user
- *                           are over by then.
- *   a request within        Each worker may use BACKOFF_LATELY_PERCENT of the
- *   BACKOFF_LATELY_MS       time, so that the next command finds free
- *                           processors and warm caches.
- *   no request for longer,  No limit.
- *   or backoff_hurry()
+ *   a request within         Each worker may use THROTTLE_BUSY_PERCENT of the
+ *   THROTTLE_QUIET_MS        time, so that hashing goes on, slowly, beside a
+ *                            busy host.
+ *   the first requests       The background stops for as long as the pause was,
+ *   after a pause            THROTTLE_ALONE_MS at most.  Most commands of a
+ *                            user are over by then.
+ *   a request within         Each worker may use THROTTLE_LATELY_PERCENT of the
+ *   THROTTLE_LATELY_MS       time, so that the next command finds free
+ *                            processors and warm caches.
+ *   no request for longer,   No limit.
+ *   or throttle_hurry()
  *
- * All times are the caller's, in nanoseconds of a monotonic clock.  Not
- * thread-safe: the caller has a lock.
+ * Working time, and the bytes that the background reads, are debts: a thread
+ * waits until there is none, works, and adds what it has used.  So it need not
+ * know that beforehand, and the rate is exact in the long run.
  */
 enum {
-	BACKOFF_QUIET_MS = 4,
-	BACKOFF_ALONE_MS = 1000,
-	BACKOFF_PERCENT = 5,
-	BACKOFF_LATELY_MS = 3000,
-	BACKOFF_LATELY_PERCENT = 25,
+	THROTTLE_QUIET_MS = 4,
+	THROTTLE_ALONE_MS = 1000,
+	THROTTLE_BUSY_PERCENT = 5,
+	THROTTLE_LATELY_MS = 3000,
+	THROTTLE_LATELY_PERCENT = 25,
 	/* Most that is charged for a piece of work: one that took longer did
 	 * not run all the time, but waited for a processor. */
-	BACKOFF_PIECE_MS = 10,
-	BACKOFF_HURRY_MS = 2000,
+	THROTTLE_PIECE_MS = 10,
+	/* A time without work counts as that much work at most. */
+	THROTTLE_SAVED_MS = 100,
+	THROTTLE_HURRY_MS = 2000,
 };
 
-struct backoff {
-	int64_t busy_ns;  /* the host counts as busy until then */
-	int64_t quiet_ns; /* begin of the pause; INT64_MAX: there is none */
-	int64_t hurry_ns; /* no limit until then */
-	struct token_bucket share;  /* of working time, while it is busy */
-	struct token_bucket lately; /* of working time, for a while after it */
-};
-
-void backoff_init(struct backoff *b, unsigned workers, int64_t now_ns);
-
-/* had_requests: the host had requests since the last call. */
-void backoff_poll(struct backoff *b, bool had_requests, int64_t now_ns);
-
-/* Lifts the limits for BACKOFF_HURRY_MS: a user waits for the background. */
-void backoff_hurry(struct backoff *b, int64_t now_ns);
-
-/* Ends that. */
-void backoff_calm(struct backoff *b, int64_t now_ns);
-
-bool backoff_is_busy(const struct backoff *b, int64_t now_ns);
-/* There was a request within BACKOFF_LATELY_MS. */
-bool backoff_was_busy(const struct backoff *b, int64_t now_ns);
-
-/* When work may begin, or when the caller has to ask again; a time in the past
- * means now.  0: backoff_hurry() was called. */
-int64_t backoff_due_ns(const struct backoff *b, int64_t now_ns);
-
-/* Charges a piece of work from since_ns to now_ns, during which the host was
- * busy, or had been lately. */
-void backoff_pay(struct backoff *b, int64_t since_ns, int64_t now_ns);
-
-/* ---- both, for all threads of the background ---- */
-
-struct throttle_context {
-	unsigned workers; /* background workers */
+struct throttle {
+	/* Set by the owner; constant. */
+	unsigned workers; /* of the background */
 	uint64_t rate;    /* bytes read a second; 0: no limit */
 	/* Whether the host had requests since the last call; NULL: never. */
 	bool (*had_requests)(void *ctx);
 	void *ctx;
-};
 
-/* Limits the working time and the bytes read a second of the background, whose
- * threads wait at their gates (gate.h).  Any thread may call the functions. */
-struct throttle {
-	struct throttle_context context; /* constant */
-	pthread_mutex_t lock;            /* everything below; a leaf */
+	pthread_mutex_t lock; /* everything below; a leaf */
 	pthread_cond_t wake;
-	struct token_bucket bytes;
-	struct backoff backoff;
+	int64_t busy_ns;  /* the host counts as busy until then */
+	int64_t quiet_ns; /* begin of the pause; INT64_MAX: there is none */
+	int64_t alone_ns; /* until then the background stops while it is busy */
+	int64_t hurry_ns; /* no limit until then */
+	int64_t work_ns;  /* when the debt of working time is paid off */
+	int64_t read_ns;  /* ... and that of bytes */
 	bool stopped;
 };
 
-/* The context is copied. */
-int throttle_init(struct throttle *t, const struct throttle_context *context);
+/* Any thread may call the functions. */
+int throttle_init(struct throttle *t);
 /* No thread waits any more. */
 void throttle_stop(struct throttle *t);
 void throttle_release(struct throttle *t);
 
-/* When work may begin, or when the caller has to ask again (clock_now_ns()); a
- * time in the past means now, and 0 that a user waits for the work.  *since_ns
- * belongs to the thread and is 0 at first. */
-int64_t throttle_due_ns(struct throttle *t, int64_t *since_ns);
-/* As throttle_due_ns(), for the next read of the background. */
-int64_t throttle_read_due_ns(struct throttle *t);
-void throttle_charge_read(struct throttle *t, size_t bytes);
+/* A user waits for the background: lifts the limit of working time until
+ * until_ms (clock_now_ms()); a time in the past ends that. */
+void throttle_hurry(struct throttle *t, int64_t until_ms);
 
-/* Waits until until_ns, or until *open, or for a shorter time. */
-void throttle_sleep(struct throttle *t, const atomic_bool *open,
-		    int64_t until_ns);
-/* Ends all sleeps. */
-void throttle_wake(struct throttle *t);
+/*
+ * Where a thread of the background waits.  It passes its gate between two short
+ * pieces of work, and waits there until the throttle allows background work;
+ * when a user waits for that, it goes on at once.
+ *
+ * Threads under SCHED_IDLE leave the processors to others.  A thread that a
+ * request may wait for (the committer, the scan, a worker at a large file) is
+ * not under SCHED_IDLE, because an unprivileged thread cannot leave that.  It
+ * works in slices of GATE_SLICE_MS.  Before each slice it rests if it had to
+ * wait for a processor since the last one, because others want to compute:
+ * GATE_RESTS times as long as it waited, GATE_REST_MS at most.  Beside as many
+ * busy threads as there are processors it waits 4 ms for each turn of 4 ms, and
+ * so works for 4 of 40 ms.
+ */
+enum { GATE_SLICE_MS = 1, GATE_RESTS = 16, GATE_REST_MS = 32 };
 
-/* A user waits for the background: lifts the limit of working time for
- * BACKOFF_HURRY_MS or until throttle_end_hurry(). */
-void throttle_hurry(struct throttle *t);
-void throttle_end_hurry(struct throttle *t);
+struct gate {
+	struct throttle *throttle; /* NULL: work may always begin; constant */
+	bool is_idle;     /* its thread is under SCHED_IDLE; constant */
+	atomic_bool open; /* a request waits for the thread */
+
+	/* The thread's own. */
+	int64_t since_ns; /* begin of the work to be charged; 0: none is */
+	int64_t slice_ns; /* when the present slice began; 0: it is over */
+	/* How long the thread had waited for a processor when the last slice
+	 * began. */
+	uint64_t waited_ns;
+};
+
+/* While the gate is open, the thread does not wait there. */
+void gate_set(struct gate *g, bool open);
+
+/* Waits if the present slice is over; to be called often, by the gate's
+ * thread. */
+void gate_pass(struct gate *g);
+
+/* As gate_pass(), before a read; afterwards its bytes are charged. */
+void gate_pass_read(struct gate *g);
+void gate_charge_read(struct gate *g, size_t bytes);
 
 #endif

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "core/catalog/catalog.h"
-#include "core/queue/gate.h"
+#include "core/queue/throttle.h"
 #include "core/queue/hash.h"
 #include "core/queue/listener.h"
 #include "core/source/listing.h"

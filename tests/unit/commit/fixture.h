@@ -115,10 +115,6 @@ static inline bool is_always_busy(void *ctx)
 
 static inline int set_up(void **state)
 {
-	static const struct throttle_context busy = {
-		.workers = 1,
-		.had_requests = is_always_busy,
-	};
 	struct recorder *r = calloc(1, sizeof(*r));
 	struct engine_parts context = {
 		.source = &r->source,
@@ -130,6 +126,10 @@ static inline int set_up(void **state)
 
 	assert_non_null(r);
 	current = r;
+	r->throttle = (struct throttle){
+		.workers = 1,
+		.had_requests = is_always_busy,
+	};
 	r->listener = (struct engine_listener){
 		.ctx = r,
 	};
@@ -139,7 +139,7 @@ static inline int set_up(void **state)
 	r->source.root = ROOT;
 	r->log = (struct logger){ r, print_line };
 	assert_int_equal(index_new(&r->index), 0);
-	assert_int_equal(throttle_init(&r->throttle, &busy), 0);
+	assert_int_equal(throttle_init(&r->throttle), 0);
 	assert_int_equal(pthread_mutex_init(&r->lock, NULL), 0);
 	assert_int_equal(pthread_cond_init(&r->more, NULL), 0);
 	context.catalog = r->f.c;

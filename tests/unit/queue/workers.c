@@ -30,7 +30,6 @@ struct recorder {
 	struct temp_tree t;
 	const char *names[NAMES]; /* of the files that the host knows */
 	struct queue queue;
-	struct throttle throttle;
 	struct logger log;
 	atomic_bool stopping;
 	struct engine_listener listener;
@@ -182,12 +181,10 @@ static enum source_use get_use(void *ctx, dev_t device, ino_t inode)
 
 static void init_hasher(struct recorder *r)
 {
-	const struct throttle_context idle = { .workers = 2 };
 	const struct engine_parts context = {
 		.source = &r->t.source,
 		.catalog = r->t.catalog,
 		.queue = &r->queue,
-		.throttle = &r->throttle,
 		.log = &r->log,
 		.stopping = &r->stopping,
 		.digest_set = DIGEST_DEFAULT,
@@ -200,7 +197,6 @@ static void init_hasher(struct recorder *r)
 		.report_path = report_path,
 	};
 	assert_int_equal(queue_init(&r->queue, 2), 0);
-	assert_int_equal(throttle_init(&r->throttle, &idle), 0);
 	assert_int_equal(hash_init(&r->hasher, &context), 0);
 	assert_int_equal(queue_start(&r->queue), 0);
 }
@@ -234,7 +230,6 @@ static int tear_down(void **state)
 		queue_committed(&r->queue, r->results[i]);
 		result_free(r->results[i]);
 	}
-	throttle_release(&r->throttle);
 	queue_release(&r->queue);
 	temp_tree_remove(&r->t);
 	free(r);

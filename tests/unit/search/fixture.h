@@ -53,7 +53,6 @@ struct world {
 	atomic_bool stopping;
 	atomic_uint answered;
 	struct engine_listener listener;
-	struct throttle throttle;
 	struct queue queue;
 	struct hasher hasher;
 	struct event_list events;
@@ -198,7 +197,6 @@ static inline void make_files(struct world *w, const char *parent,
 
 static inline void make_parts(struct world *w)
 {
-	const struct throttle_context idle = { .workers = 1 };
 	const struct engine_parts hash = { .source = &w->source,
 					   .catalog = w->catalog,
 					   .queue = &w->queue,
@@ -210,7 +208,6 @@ static inline void make_parts(struct world *w)
 
 	w->listener.ctx = w;
 	assert_int_equal(queue_init(&w->queue, 1), 0);
-	assert_int_equal(throttle_init(&w->throttle, &idle), 0);
 	assert_int_equal(hash_init(&w->hasher, &hash), 0);
 	assert_int_equal(scan_init(&w->scan, &scan), 0);
 	assert_int_equal(events_init(&w->events, NULL), 0);
@@ -222,7 +219,6 @@ static inline void release_parts(struct world *w)
 	events_release(&w->events);
 	scan_release(&w->scan);
 	hash_release(&w->hasher);
-	throttle_release(&w->throttle);
 	queue_release(&w->queue);
 }
 
