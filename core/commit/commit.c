@@ -78,14 +78,11 @@ static void note_outcome(struct committer *c, int err)
 	if (!err && before) {
 		logger_print(c->context.log, "catalog: works again");
 		/* Results were refused and other events dropped meanwhile. */
-		hash_want_feed(c->context.hasher);
+		queue_want_feed(c->context.queue);
 		lost = true;
 	}
 	if (lost)
 		scan_request_tree(c->context.scan);
-	/* By now the batch's results have left the queue, so there is room to
-	 * feed it. */
-	hash_feed(c->context.hasher);
 	hash_want_texts(c->context.hasher);
 }
 
@@ -114,7 +111,7 @@ static void commit_batch(struct committer *c, const struct event *first,
 	err = count ? batch_write(c, first, count) : 0;
 	scan_defer_requests(context->scan, false);
 	if (!err && adds_pending(first, count))
-		hash_want_feed(context->hasher);
+		queue_want_feed(context->queue);
 	if (!err)
 		drop_events(c, count);
 	note_outcome(c, err);

@@ -121,10 +121,10 @@ static int init_parts(struct engine *e)
 		.ctx = o->host.ctx,
 	};
 	commit_init(&e->commit, &parts);
+	hash_init(&e->hash, &parts);
 	return queue_init(&e->queue, o->workers)                          ?:
 		       throttle_init(&e->throttle)                        ?:
 		       events_init(&e->events, &e->throttle)              ?:
-		       hash_init(&e->hash, &parts)                        ?:
 		       scan_init(&e->scan, &parts)                        ?:
 		       changes_init(&e->changes, &e->source, e->catalog)  ?:
 		       ignored_init(&e->ignored, o->catalog_dir, &e->log) ?:
@@ -165,8 +165,7 @@ int engine_start(struct engine *e)
 		err = commit_start(&e->commit);
 	if (err)
 		return err;
-	hash_want_feed(&e->hash);
-	hash_feed(&e->hash);
+	queue_want_feed(&e->queue);
 	hash_want_texts(&e->hash);
 	scan_request_tree(&e->scan);
 	return scan_start(&e->scan);
@@ -193,7 +192,6 @@ void engine_free(struct engine *e)
 	search_release(&e->search);
 	ignored_release(&e->ignored);
 	throttle_release(&e->throttle);
-	hash_release(&e->hash);
 	index_free(e->index);
 	catalog_free(e->catalog);
 	free(e);

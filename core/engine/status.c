@@ -26,14 +26,14 @@ static int take_snapshot(struct engine *e, struct snapshot *s)
 	int err;
 
 	/* In the order in which a file passes through the parts (host, scan,
-	 * events, feeder, queue, events again): a file that moves on meanwhile
+	 * events, queue, events again): a file that moves on meanwhile
 	 * is found in the next part. */
 	s->caught_up = source_catch_up(&e->source);
 	events_counts(&e->events, &before);
 	s->scan_idle = scan_is_idle(&e->scan);
 	events_counts(&e->events, &s->commit);
-	s->quiet = !s->commit.events && !hash_is_feeding(&e->hash);
 	queue_counts(&e->queue, &s->queue);
+	s->quiet = !s->commit.events && !s->queue.feeding;
 	s->walks = atomic_load(&e->scan.walks);
 	/* An event that was applied may have sent a request to the scan. */
 	s->scan_idle = scan_is_idle(&e->scan) && s->scan_idle;

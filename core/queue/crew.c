@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/queue/crew.h"
 
+#include <errno.h>
+
 #include "core/base/clock.h"
 #include "core/base/thread.h"
-#include "core/queue/queue.h"
+#include "core/queue/queue_impl.h"
+
+/* Threads, and the one that starts them: the timer, which also ends delays and
+ * answers requests whose deadline has passed. */
 
 void crew_init(struct crew *c)
 {
 	(void)pthread_cond_init(&c->ended, NULL);
-	if (!c->queue)
-		return;
 	c->next = c->queue->crews;
 	c->queue->crews = c;
 }
@@ -38,15 +41,8 @@ static bool has_room(const struct crew *c)
 
 void crew_want(struct crew *c)
 {
-	if (!c->lock || !has_room(c))
-		return;
-	if (!c->queue) {
-		c->count++;
-		if (c->start(c->arg))
-			crew_leave(c);
-	} else if (!atomic_exchange(&c->wanted, true)) {
+	if (has_room(c) && !atomic_exchange(&c->wanted, true))
 		queue_wake_timer(c->queue);
-	}
 }
 
 bool crew_wait(struct crew *c, pthread_cond_t *work, int64_t until_ms,
@@ -80,7 +76,8 @@ int crew_thread(void *(*run)(void *arg), void *arg)
 	return err;
 }
 
-bool crew_serve(struct crew *c)
+/* Starts a thread if one is wanted; false: none can be started now. */
+static bool crew_serve(struct crew *c)
 {
 	bool starts, failed;
 
@@ -90,7 +87,7 @@ bool crew_serve(struct crew *c)
 	starts = has_room(c);
 	c->count += starts;
 	pthread_mutex_unlock(c->lock);
-	failed = starts && c->start(c->arg);
+	failed = starts && c->start(c);
 	if (!failed)
 		return true;
 	pthread_mutex_lock(c->lock);
@@ -98,4 +95,102 @@ bool crew_serve(struct crew *c)
 	pthread_mutex_unlock(c->lock);
 	atomic_store(&c->wanted, true);
 	return false;
+}
+
+/* ---- the timer ---- */
+
+/* Queues the jobs that are ready; returns when the next one will be. */
+static int64_t enqueue_ready(struct queue *q, enum job_state state, int64_t now)
+{
+	struct job *job;
+
+	while ((job = jobs_first(q, state)) && job->order <= (uint64_t)now)
+		job_enqueue(q, job);
+	return job ? (int64_t)job->order : INT64_MAX;
+}
+
+static int64_t sooner(int64_t a_ms, int64_t b_ms)
+{
+	return a_ms < b_ms ? a_ms : b_ms;
+}
+
+/* Queues what is ready and takes off the requests whose deadline has passed.
+ * Returns the time of the next timeout. */
+static int64_t timer_step(struct queue *q, struct request_list *expired_out)
+{
+	int64_t now = clock_now_ms(), next;
+	struct parked_request *w;
+
+	next = sooner(enqueue_ready(q, JOB_DELAYED, now),
+		      enqueue_ready(q, JOB_COALESCES, now));
+	while ((w = TAILQ_FIRST(&q->waiting)) && w->deadline_ms <= now)
+		waiter_take(q, w, expired_out);
+	return w ? sooner(next, w->deadline_ms) : next;
+}
+
+void queue_wake_timer(struct queue *q)
+{
+	(void)sem_post(&q->wake);
+}
+
+static void wait_for_wake(struct queue *q, int64_t until_ms)
+{
+	struct timespec until = { until_ms / 1000, until_ms % 1000 * 1000000 };
+
+	if (until_ms == INT64_MAX)
+		(void)sem_wait(&q->wake);
+	else
+		(void)sem_clockwait(&q->wake, CLOCK_MONOTONIC, &until);
+	while (!sem_trywait(&q->wake))
+		;
+}
+
+static void *timer_run(void *arg)
+{
+	struct queue *q = arg;
+	bool stopped = false;
+
+	thread_set_name("kinfs-timer");
+	while (!stopped) {
+		struct request_list expired = { NULL };
+		int64_t next_ms, retry_ms = INT64_MAX;
+		struct crew *c;
+
+		for (c = q->crews; c; c = c->next)
+			if (!crew_serve(c))
+				retry_ms = clock_now_ms() + CREW_RETRY_MS;
+		pthread_mutex_lock(&q->lock);
+		next_ms = timer_step(q, &expired);
+		stopped = q->stopped;
+		pthread_mutex_unlock(&q->lock);
+		if (!LIST_EMPTY(&expired))
+			waiters_answer(&expired, -ETIMEDOUT, NULL);
+		else if (!stopped)
+			wait_for_wake(q, sooner(next_ms, retry_ms));
+	}
+	return NULL;
+}
+
+int queue_start(struct queue *q)
+{
+	int err = -pthread_create(&q->timer_thread, NULL, timer_run, q);
+
+	q->timer_started = !err;
+	return err;
+}
+
+void queue_stop(struct queue *q)
+{
+	int kind;
+
+	pthread_mutex_lock(&q->lock);
+	q->stopped = true;
+	for (kind = 0; kind < WORKER_KINDS; kind++)
+		pthread_cond_broadcast(&q->work[kind]);
+	pthread_cond_broadcast(&q->resumed);
+	pthread_mutex_unlock(&q->lock);
+	queue_wake_timer(q);
+	if (q->timer_started)
+		pthread_join(q->timer_thread, NULL);
+	q->timer_started = false;
 }

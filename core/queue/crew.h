@@ -25,13 +25,13 @@ enum { CREW_IDLE_MS = 10000, CREW_RETRY_MS = 1000 };
 
 struct crew {
 	struct crew *next;     /* of the same queue; constant */
-	struct queue *queue;   /* constant; NULL: crew_want() starts threads */
+	struct queue *queue;   /* constant */
 	pthread_mutex_t *lock; /* constant */
-	/* Starts a thread with crew_thread(); called without the lock, unless
-	 * queue is NULL.  The thread ends with crew_leave(). */
-	int (*start)(void *arg);
-	void *arg;
-	unsigned most;        /* constant */
+	/* Starts a thread with crew_thread(); called without the lock.  The
+	 * thread ends with crew_leave(). */
+	int (*start)(struct crew *c);
+	void *arg;            /* for start() */
+	unsigned most;        /* constant; 0: none are started */
 	atomic_bool wanted;   /* for the timer; without the lock */
 	unsigned count;       /* threads */
 	unsigned waiting;     /* of them: in crew_wait() */
@@ -61,7 +61,8 @@ void crew_leave(struct crew *c);
 
 /* Starts a detached thread. */
 int crew_thread(void *(*run)(void *arg), void *arg);
-/* Starts a thread if one is wanted; false: none can be started now. */
-bool crew_serve(struct crew *c);
+
+/* Wakes the timer: a deadline is earlier than before, or a crew wants a thread. */
+void queue_wake_timer(struct queue *q);
 
 #endif

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CORE_HASH_HASH_H
-#define CORE_HASH_HASH_H
+#ifndef CORE_QUEUE_HASH_H
+#define CORE_QUEUE_HASH_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "core/base/logger.h"
 #include "core/catalog/catalog.h"
-#include "core/queue/crew.h"
 #include "core/queue/digests_wait.h"
 #include "core/queue/listener.h"
 #include "core/queue/queue.h"
@@ -19,7 +17,7 @@
 /*
  * Hashes the files of SOURCE that the queue has jobs for.
  *
- * Threads.  There are three kinds of workers (queue.h), which exist while there
+ * Threads.  There are four kinds of workers (queue.h), which exist while there
  * is work (crew.h).  Workers of the background, under SCHED_IDLE and the idle I/O
  * class, wait at their gates while the host is busy, read without filling the
  * page cache, and feed the queue from the catalog's pending list; so do workers
@@ -31,7 +29,7 @@
  *   1. A worker takes its job from the queue and opens it by its key, for
  *      reading if it is the file of its record, else O_PATH (source_find()).  A
  *      file that cannot be found is reported.
- *   2. The worker decides whether to read the file (worker.c).  It is not read
+ *   2. The worker decides whether to read the file (ends_early()).  It is not read
  *      if a rule excludes it, or if the catalog has digests of its identity.
  *      It is read later if it is open for writing, if a metadata change of it
  *      is still to be committed, or if its timestamps are so young that another
@@ -51,22 +49,9 @@
  * Crashes.  Nothing here is on disk.  A file stays pending in the catalog until
  * its result is committed.
  *
- * Locks.  A worker holds a lock only while it feeds the queue (struct
- * hash_feeder; it calls the catalog and the queue meanwhile).  No function of
- * the listener is called with a lock held.
- *
  * A worker never writes to SOURCE or the catalog, never reads special files,
  * and never posts digests of a file that may have changed while it was read.
  */
-
-/* Moves files from the catalog's pending list to the queue. */
-struct hash_feeder {
-	pthread_mutex_t lock;  /* held while feeding; guards the next two */
-	struct file_key after; /* the last file of the list that was pushed */
-	bool started;          /* a pass has begun; after is valid */
-	atomic_bool wanted;    /* files were added since the pass began */
-	atomic_bool running;   /* a pass over the list is not finished */
-};
 
 /* The pass over the contents whose text is pending; see texts.c. */
 struct hash_texts {
@@ -80,35 +65,31 @@ struct hash_texts {
 	bool is_broken;  /* kin-extract could not be started */
 };
 
-/* The workers of one kind. */
-struct hash_crew {
-	struct crew crew;
-	struct hasher *h;
-};
-
 struct hasher {
 	struct engine_parts context; /* constant */
-	struct hash_feeder feeder;
 	struct hash_texts texts;
-	struct hash_crew crews[WORKER_KINDS];
+	/* Of the worker that feeds the queue: the last file of the pending list
+	 * that was pushed, if there is one in this pass. */
+	struct file_key fed;
+	bool feeds;
 	atomic_ullong files; /* hashed since the start */
 	atomic_ullong bytes; /* of these files */
 };
 
 /* The context is copied; what it points to is borrowed.  Workers are started
  * from queue_start() on. */
-int hash_init(struct hasher *h, const struct engine_parts *context);
+void hash_init(struct hasher *h, const struct engine_parts *context);
 /* Waits until the workers have ended.  The caller has set context.stopping and
  * stopped the queue. */
 void hash_stop(struct hasher *h);
-void hash_release(struct hasher *h);
 
-/* The catalog's pending list has new files: requests a pass over the list. */
-void hash_want_feed(struct hasher *h);
-/* Has a worker make the pass, if one was requested. */
-void hash_feed(struct hasher *h);
-/* Whether the pending list may have files that are not in the queue. */
-bool hash_is_feeding(struct hasher *h);
+/* Whether the file behind fd is in that state. */
+bool hash_has_identity(int fd, const struct file_identity *identity);
+/* Opens the regular file with that key for reading.  -EAGAIN: it is not in that
+ * state, or is being written.  The caller closes out->fd. */
+int hash_open_same(const struct engine_parts *c, const struct file_key *key,
+		   const struct file_identity *identity,
+		   struct source_found *out);
 
 /* ---- texts of documents ---- */
 
@@ -116,6 +97,8 @@ bool hash_is_feeding(struct hasher *h);
 void hash_want_texts(struct hasher *h);
 /* Whether texts are still to be made, but for what was passed over. */
 bool hash_has_texts_to_make(struct hasher *h);
+/* Does and ends a job for a text. */
+void hash_make_text(struct hasher *h, struct job *job);
 
 /* ---- digests of files; see the functions of the engine ---- */
 

@@ -3,72 +3,9 @@
 #include <stdlib.h>
 
 #include "core/base/clock.h"
-#include "core/queue/crew.h"
 #include "core/queue/queue_impl.h"
 
-/* States, levels and lists of jobs, and the requests that wait for them. */
-
-/* ---- lists ---- */
-
-static void job_list_remove(struct job *job)
-{
-	struct job_list *list = job->list;
-
-	if (job->prev)
-		job->prev->next = job->next;
-	else
-		list->first = job->next;
-	if (job->next)
-		job->next->prev = job->prev;
-	else
-		list->last = job->prev;
-	job->prev = job->next = NULL;
-	job->list = NULL;
-	list->count--;
-}
-
-static void insert_after(struct job_list *list, struct job *job,
-			 struct job *after)
-{
-	job->list = list;
-	job->prev = after;
-	job->next = after ? after->next : list->first;
-	if (job->next)
-		job->next->prev = job;
-	else
-		list->last = job;
-	if (after)
-		after->next = job;
-	else
-		list->first = job;
-	list->count++;
-}
-
-void job_list_append(struct job_list *list, struct job *job)
-{
-	insert_after(list, job, list->last);
-}
-
-void job_list_insert_by_time(struct job_list *list, struct job *job)
-{
-	struct job *after = list->last;
-
-	while (after && after->ready_ms > job->ready_ms)
-		after = after->prev;
-	insert_after(list, job, after);
-}
-
-/* Searches from the end of a list that is in that order. */
-static void insert_by_turn(struct job_list *list, struct job *job)
-{
-	struct job *after = list->last;
-
-	while (after && after->turn > job->turn)
-		after = after->prev;
-	insert_after(list, job, after);
-}
-
-/* ---- jobs ---- */
+/* States of jobs, and the requests that wait for them. */
 
 /* Coalescing ends at a multiple of this, 32 to 64 ms later: by then the
  * timestamps are old enough, see SETTLE_MS in core/source/times.c. */
@@ -103,18 +40,33 @@ struct job *job_add(struct queue *q, const struct file_key *key,
 		return NULL;
 	job->key = *key;
 	job->demanded = demanded;
-	job->level = job->background = JOB_SCAN;
+	job->level = JOB_SCAN;
 	job->chain = *bucket;
 	*bucket = job;
 	q->jobs++;
 	return job;
 }
 
+/* Removes the job from its list. */
+static void job_leave(struct queue *q, struct job *job)
+{
+	struct job_list *list = &q->lists[job->state];
+
+	if (job->state != JOB_NEW) {
+		TAILQ_REMOVE(&list->jobs, job, link);
+		list->count--;
+	}
+	result_free(job->result);
+	job->result = NULL;
+	job->gate = NULL;
+}
+
 void job_drop(struct queue *q, struct job *job)
 {
 	struct job **at = &q->buckets[bucket_of(&job->key)];
 
-	assert(!job->waiters);
+	assert(!job_is_waited(job));
+	job_leave(q, job);
 	while (*at != job)
 		at = &(*at)->chain;
 	*at = job->chain;
@@ -122,11 +74,29 @@ void job_drop(struct queue *q, struct job *job)
 	free(job);
 }
 
+void job_move(struct queue *q, struct job *job, enum job_state state,
+	      uint64_t order)
+{
+	struct job_list *list = &q->lists[state];
+	struct job *after;
+
+	job_leave(q, job);
+	after = TAILQ_LAST(&list->jobs, job_links);
+	while (after && after->order > order)
+		after = TAILQ_PREV(after, job_links, link);
+	if (after)
+		TAILQ_INSERT_AFTER(&list->jobs, after, job, link);
+	else
+		TAILQ_INSERT_HEAD(&list->jobs, job, link);
+	list->count++;
+	job->order = order;
+	job->state = state;
+}
+
 void job_wake(struct queue *q, enum worker_kind kind)
 {
 	pthread_cond_signal(&q->work[kind]);
-	if (q->workers[kind])
-		crew_want(q->workers[kind]);
+	crew_want(&q->workers[kind]);
 }
 
 /* In a hurry, too, a worker of the background waits for its end. */
@@ -139,167 +109,99 @@ void job_wake_background(struct queue *q)
 
 void job_enqueue(struct queue *q, struct job *job)
 {
-	bool waited = job->level == JOB_WAITED;
-	bool is_text = job->demanded == QUEUE_TEXT;
-	struct job_list *list = is_text    ? &q->texts :
-				job->large ? &q->large[!waited] :
-					     &q->levels[job->level];
+	bool waited = job_is_waited(job);
+	uint64_t turn = waited ? job->turn : UINT64_MAX;
+	struct job *text = jobs_first(q, JOB_RUNNING + WORKER_TEXT);
 
-	job->state = JOB_QUEUED;
-	if (waited || is_text)
-		insert_by_turn(list, job);
-	else
-		job_list_append(list, job);
-	if (job->large)
+	if (job->demanded == QUEUE_TEXT) {
+		if (waited && text && text->gate)
+			gate_set(text->gate, true); /* this one is next */
+		job_move(q, job, JOB_QUEUED_TEXT, turn);
+		job_wake(q, WORKER_TEXT);
+	} else if (job_is_large(job)) {
+		job_move(q, job,
+			 waited ? JOB_QUEUED_LARGE_WAITED : JOB_QUEUED_LARGE,
+			 turn);
 		job_wake(q, WORKER_LARGE);
-	else if (waited)
+	} else if (waited) {
+		job_move(q, job, JOB_QUEUED + JOB_WAITED, turn);
 		job_wake(q, WORKER_SERVING);
-	else if (!q->paused)
-		job_wake_background(q);
-}
-
-static void job_coalesce(struct queue *q, struct job *job)
-{
-	job->state = JOB_DELAYED;
-	job->ready_ms = (clock_now_ms() / COALESCE_MS + 2) * COALESCE_MS;
-	job_list_append(&q->coalescing, job);
-	if (q->coalescing.count == 1)
-		queue_wake_timer(q);
+	} else {
+		job_move(q, job, JOB_QUEUED + job->level, turn);
+		if (!q->paused)
+			job_wake_background(q);
+	}
 }
 
 void job_renew(struct queue *q, struct job *job)
 {
-	if (job->level == JOB_CLOSED)
-		job_coalesce(q, job);
-	else
+	int64_t ready_ms = (clock_now_ms() / COALESCE_MS + 2) * COALESCE_MS;
+
+	if (job->level != JOB_CLOSED || job_is_waited(job)) {
 		job_enqueue(q, job);
-}
-
-void job_leave(struct job *job)
-{
-	if (job->list)
-		job_list_remove(job);
-	result_free(job->result);
-	job->result = NULL;
-	job->gate = NULL;
-}
-
-void job_raise(struct queue *q, struct job *job, enum job_level level)
-{
-	bool queued = job->state == JOB_QUEUED;
-
-	if (level < job->background)
-		job->background = level;
-	if (level >= job->level)
 		return;
-	if (queued)
-		job_leave(job);
-	job->level = level;
-	if (queued)
-		job_renew(q, job);
-}
-
-/* The last request that waited for the job is gone; so may be the job. */
-static void job_lower(struct queue *q, struct job *job)
-{
-	if (job->level != JOB_WAITED)
-		return;
-	if (job->state == JOB_QUEUED)
-		job_leave(job);
-	job->level = job->background;
-	if (job->gate)
-		gate_set(job->gate, false);
-	if (job->state != JOB_QUEUED)
-		return;
-	if (job->demanded)
-		job_drop(q, job);
-	else
-		job_enqueue(q, job);
+	}
+	job_move(q, job, JOB_COALESCES, (uint64_t)ready_ms);
+	if (q->lists[JOB_COALESCES].count == 1)
+		queue_wake_timer(q);
 }
 
 /* ---- parked requests ---- */
 
-static void waiter_unlink(struct queue *q, struct parked_request *w)
+void waiter_link(struct queue *q, struct job *job, struct parked_request *w)
 {
-	struct parked_request **at = &w->job->waiters;
+	struct parked_request *after = TAILQ_LAST(&q->waiting, request_queue);
 
-	while (*at != w)
-		at = &(*at)->job_next;
-	*at = w->job_next;
-	if (w->prev)
-		w->prev->next = w->next;
+	w->job = job;
+	LIST_INSERT_HEAD(&job->waiters, w, job_link);
+	while (after && after->deadline_ms > w->deadline_ms)
+		after = TAILQ_PREV(after, request_queue, link);
+	if (after)
+		TAILQ_INSERT_AFTER(&q->waiting, after, w, link);
 	else
-		q->waiting_first = w->next;
-	if (w->next)
-		w->next->prev = w->prev;
-	else
-		q->waiting_last = w->prev;
-	q->waiting--;
-	share_give(&q->share, w->uid);
+		TAILQ_INSERT_HEAD(&q->waiting, w, link);
+	queue_wake_timer(q);
 }
 
-void waiter_leave(struct queue *q, struct parked_request *w)
+static void waiter_move(struct queue *q, struct parked_request *w,
+			struct request_list *out)
+{
+	LIST_REMOVE(w, job_link);
+	TAILQ_REMOVE(&q->waiting, w, link);
+	share_give(&q->share, w->uid);
+	LIST_INSERT_HEAD(out, w, job_link);
+}
+
+void waiter_take(struct queue *q, struct parked_request *w,
+		 struct request_list *out)
 {
 	struct job *job = w->job;
 
-	waiter_unlink(q, w);
-	if (!job->waiters)
-		job_lower(q, job);
+	waiter_move(q, w, out);
+	if (job_is_waited(job))
+		return;
+	if (job->gate)
+		gate_set(job->gate, false);
+	if (job_is_queued(job) && job->demanded)
+		job_drop(q, job);
+	else if (job_is_queued(job))
+		job_enqueue(q, job);
 }
 
-struct parked_request *waiter_find(const struct queue *q, uint64_t ticket)
+void waiters_take(struct queue *q, struct job *job, struct request_list *out)
 {
-	struct parked_request *w = q->waiting_last;
-
-	while (w && (!w->ticket || w->ticket->number != ticket))
-		w = w->prev;
-	return w;
+	while (job_is_waited(job))
+		waiter_move(q, LIST_FIRST(&job->waiters), out);
 }
 
-void waiters_answer(struct parked_request *w, int err,
+void waiters_answer(struct request_list *list, int err,
 		    const struct result *found)
 {
-	while (w) {
-		struct parked_request *next = w->job_next;
+	struct parked_request *w;
 
+	/* done() ends the request's life. */
+	while ((w = LIST_FIRST(list))) {
+		LIST_REMOVE(w, job_link);
 		w->done(w->arg, err, found);
-		w = next;
 	}
-}
-
-struct parked_request *waiters_take(struct queue *q, struct job *job)
-{
-	struct parked_request *taken = NULL;
-
-	while (job->waiters) {
-		struct parked_request *w = job->waiters;
-
-		waiter_unlink(q, w);
-		w->job_next = taken;
-		taken = w;
-	}
-	return taken;
-}
-
-void waiter_link(struct queue *q, struct job *job, struct parked_request *w)
-{
-	struct parked_request *after = q->waiting_last;
-
-	w->job = job;
-	w->job_next = job->waiters;
-	job->waiters = w;
-	while (after && after->deadline_ms > w->deadline_ms)
-		after = after->prev;
-	w->prev = after;
-	w->next = after ? after->next : q->waiting_first;
-	if (w->next)
-		w->next->prev = w;
-	else
-		q->waiting_last = w;
-	if (after)
-		after->next = w;
-	else
-		q->waiting_first = w;
-	q->waiting++;
-	queue_wake_timer(q);
 }

@@ -28,8 +28,11 @@ void queue_ticket_init(struct queue_ticket *ticket)
 
 int queue_init(struct queue *q, size_t serve_most)
 {
-	int err = -pthread_mutex_init(&q->lock, NULL), kind;
+	int err = -pthread_mutex_init(&q->lock, NULL), kind, i;
 
+	for (i = 0; i < JOB_STATES; i++)
+		TAILQ_INIT(&q->lists[i].jobs);
+	TAILQ_INIT(&q->waiting);
 	q->share.most = WAITERS_MAX;
 	q->serve_most = serve_most;
 	for (kind = 0; kind < WORKER_KINDS && !err; kind++)
@@ -37,22 +40,6 @@ int queue_init(struct queue *q, size_t serve_most)
 	if (!err && sem_init(&q->wake, 0, 0))
 		err = -errno;
 	return err ? err : -pthread_cond_init(&q->resumed, NULL);
-}
-
-void queue_stop(struct queue *q)
-{
-	int kind;
-
-	pthread_mutex_lock(&q->lock);
-	q->stopped = true;
-	for (kind = 0; kind < WORKER_KINDS; kind++)
-		pthread_cond_broadcast(&q->work[kind]);
-	pthread_cond_broadcast(&q->resumed);
-	pthread_mutex_unlock(&q->lock);
-	queue_wake_timer(q);
-	if (q->timer_started)
-		pthread_join(q->timer_thread, NULL);
-	q->timer_started = false;
 }
 
 void queue_release(struct queue *q)
@@ -63,9 +50,11 @@ void queue_release(struct queue *q)
 		struct job *job = q->buckets[i];
 
 		while (job) {
+			struct request_list waiters = { NULL };
 			struct job *next = job->chain;
 
-			waiters_answer(waiters_take(q, job), -ECANCELED, NULL);
+			waiters_take(q, job, &waiters);
+			waiters_answer(&waiters, -ECANCELED, NULL);
 			result_free(job->result);
 			free(job);
 			job = next;
@@ -74,67 +63,57 @@ void queue_release(struct queue *q)
 	}
 	pthread_cond_destroy(&q->resumed);
 	sem_destroy(&q->wake);
-	for (i = 0; i < WORKER_KINDS; i++)
+	for (i = 0; i < WORKER_KINDS; i++) {
+		crew_release(&q->workers[i]);
 		pthread_cond_destroy(&q->work[i]);
+	}
 	pthread_mutex_destroy(&q->lock);
 }
 
 /* ---- jobs ---- */
 
-/* Finds or makes the job of the file, at least at that level; a job that is
- * running or done runs again if it is of another identity.  NULL: no memory. */
-static struct job *push_job(struct queue *q, const struct file_key *key,
-			    enum job_level level,
-			    const struct file_identity *identity)
+/* The job exists. */
+static void push_again(struct queue *q, struct job *job, enum job_level level,
+		       const struct file_identity *identity, bool changed)
 {
-	struct job *job = job_find(q, key, 0);
+	const bool rises = level < job->level;
 
-	if (!job) {
-		job = job_add(q, key, 0);
-		if (!job)
-			return NULL;
-		job->level = job->background = level;
+	changed = changed ||
+		  (identity && !file_identity_equal(&job->seen, identity));
+	if (rises)
+		job->level = level;
+	if (job_is_running(job))
+		job->again = job->again || changed;
+	else if ((job->state >= JOB_DONE && changed) ||
+		 (rises && job_is_queued(job) && !job_is_waited(job)))
 		job_renew(q, job);
-		return job;
-	}
-	job_raise(q, job, level);
-	if (!identity)
-		return job;
-	if (job->state == JOB_RUNNING &&
-	    !file_identity_equal(&job->identity, identity))
-		job->again = true;
-	if (job->state == JOB_DONE &&
-	    !file_identity_equal(&job->result->identity, identity)) {
-		job_leave(job);
-		job_renew(q, job);
-	}
-	return job;
 }
 
 static int push(struct queue *q, const struct file_key *key,
 		enum job_level level, const struct file_identity *identity,
 		bool changed)
 {
-	struct job *job = NULL;
+	struct job *job;
 	int err = 0;
 
 	pthread_mutex_lock(&q->lock);
-	if (q->stopped)
+	job = job_find(q, key, 0);
+	if (q->stopped) {
 		err = -ECANCELED;
-	else if (q->jobs >= QUEUE_MAX && !job_find(q, key, 0))
+	} else if (job) {
+		push_again(q, job, level, identity, changed);
+	} else if (q->jobs >= QUEUE_MAX) {
 		err = -ENOBUFS;
-	if (!err) {
-		job = push_job(q, key, level, identity);
+	} else {
+		job = job_add(q, key, 0);
 		err = job ? 0 : -ENOMEM;
-	}
-	if (job && changed) {
-		job->changed = true;
-		job->again = job->state == JOB_RUNNING;
-		if (job->state == JOB_DONE) {
-			job_leave(job);
+		if (job) {
+			job->level = level;
 			job_renew(q, job);
 		}
 	}
+	if (!err && changed)
+		job->changed = true;
 	pthread_mutex_unlock(&q->lock);
 	return err;
 }
@@ -151,59 +130,52 @@ int queue_push_changed(struct queue *q, const struct file_key *key,
 	return push(q, key, JOB_CLOSED, identity, true);
 }
 
-/* Queues a running job again if its file has changed. */
-static bool run_again_locked(struct queue *q, struct job *job)
-{
-	if (!job->again)
-		return false;
-	job->again = false;
-	job_leave(job);
-	job_renew(q, job);
-	return true;
-}
-
 enum job_level queue_identify(struct queue *q, struct job *job,
 			      const struct file_identity *identity)
 {
 	enum job_level level;
 
 	pthread_mutex_lock(&q->lock);
-	job->identity = *identity;
 	if (!job->seen_ms || !file_identity_equal(&job->seen, identity)) {
 		job->seen = *identity;
 		job->seen_ms = clock_now_ms();
 	}
-	job->large = identity->size >= QUEUE_LARGE;
 	job->left = identity->size;
 	job->again = false;
 	job->joined = false;
-	level = job->level;
+	level = job_is_waited(job) ? JOB_WAITED : job->level;
 	pthread_mutex_unlock(&q->lock);
 	return level;
 }
 
+/* Queues a running job again if its file has changed. */
+static bool runs_again_locked(struct queue *q, struct job *job)
+{
+	if (!job->again)
+		return false;
+	job->again = false;
+	job_renew(q, job);
+	return true;
+}
+
 void queue_finish(struct queue *q, struct job *job)
 {
-	struct parked_request *waiters = NULL;
+	struct request_list waiters = { NULL };
 
 	pthread_mutex_lock(&q->lock);
-	if (job->joined && job->waiters)
+	if (job->joined && job_is_waited(job))
 		job->again = true;
-	if (!run_again_locked(q, job)) {
-		waiters = waiters_take(q, job);
-		job_leave(job);
+	if (!runs_again_locked(q, job)) {
+		waiters_take(q, job, &waiters);
 		job_drop(q, job);
 	}
 	pthread_mutex_unlock(&q->lock);
-	waiters_answer(waiters, 0, NULL);
+	waiters_answer(&waiters, 0, NULL);
 }
 
 static void delay_locked(struct queue *q, struct job *job, int64_t delay_ms)
 {
-	job_leave(job);
-	job->state = JOB_DELAYED;
-	job->ready_ms = clock_now_ms() + delay_ms;
-	job_list_insert_by_time(&q->delayed, job);
+	job_move(q, job, JOB_DELAYED, (uint64_t)(clock_now_ms() + delay_ms));
 	queue_wake_timer(q);
 }
 
@@ -214,8 +186,7 @@ void queue_delay(struct queue *q, struct job *job, int64_t delay_ms,
 	if (job->again && job->demanded == QUEUE_TEXT)
 		delay_ms = 0;
 	job->again = false;
-	if (unsteady)
-		job->tries++;
+	job->tries += unsteady;
 	delay_locked(q, job, delay_ms);
 	pthread_mutex_unlock(&q->lock);
 }
@@ -223,54 +194,44 @@ void queue_delay(struct queue *q, struct job *job, int64_t delay_ms,
 void queue_want_texts(struct queue *q, int64_t delay_ms)
 {
 	static const struct file_key none;
-	int64_t ready_ms = clock_now_ms() + delay_ms;
+	uint64_t ready_ms = (uint64_t)(clock_now_ms() + delay_ms);
 	struct job *job;
 
 	pthread_mutex_lock(&q->lock);
 	job = job_find(q, &none, QUEUE_TEXT);
-	if (!job && !q->stopped) {
+	if (!job && !q->stopped)
 		job = job_add(q, &none, QUEUE_TEXT);
-		if (job)
-			job->turn = UINT64_MAX; /* after those with requests */
-	}
-	if (job && job->state == JOB_RUNNING)
+	if (job && job_is_running(job))
 		job->again = true;
-	else if (job && (!job->list || job->ready_ms > ready_ms))
+	else if (job && !job_is_queued(job) &&
+		 (job->state == JOB_NEW || job->order > ready_ms))
 		delay_locked(q, job, delay_ms);
 	pthread_mutex_unlock(&q->lock);
 }
 
 void queue_done(struct queue *q, struct job *job, struct result *r, bool posted)
 {
-	struct parked_request *waiters = NULL;
+	struct request_list waiters = { NULL };
 	struct job *oldest;
-	bool again, gone;
 
 	pthread_mutex_lock(&q->lock);
-	again = run_again_locked(q, job);
-	if (!again) {
-		waiters = waiters_take(q, job);
-		job_leave(job);
-		job->state = JOB_DONE;
+	if (!runs_again_locked(q, job)) {
+		waiters_take(q, job, &waiters);
+		job_move(q, job, job->demanded ? JOB_DONE_DEMANDED : JOB_DONE,
+			 0);
 		job->changed = false;
 		job->tries = 0;
-		job->level = job->background = JOB_SCAN;
+		job->level = JOB_SCAN;
 		job->result = r;
 		atomic_fetch_add(&r->shared, 1);
-	}
-	gone = !again && !job->demanded && (!posted || r->committed);
-	if (!again && job->demanded) {
-		job_list_append(&q->demanded, job);
-		oldest = q->demanded.first;
-		if (q->demanded.count > QUEUE_DEMANDED_KEPT) {
-			job_leave(oldest);
+		oldest = jobs_first(q, JOB_DONE_DEMANDED);
+		if (q->lists[JOB_DONE_DEMANDED].count > QUEUE_DEMANDED_KEPT)
 			job_drop(q, oldest);
-		}
+		if (!job->demanded && (!posted || r->committed))
+			job_drop(q, job);
 	}
 	pthread_mutex_unlock(&q->lock);
-	waiters_answer(waiters, 0, r);
-	if (gone)
-		queue_committed(q, r);
+	waiters_answer(&waiters, 0, r);
 	result_free(r);
 }
 
@@ -281,34 +242,30 @@ void queue_committed(struct queue *q, struct result *r)
 	pthread_mutex_lock(&q->lock);
 	r->committed = true;
 	job = job_find(q, &r->key, 0);
-	if (job && job->state == JOB_DONE && job->result == r) {
-		job_leave(job);
+	if (job && job->result == r) {
 		job_drop(q, job);
+		if (q->jobs == QUEUE_FEED_BELOW - 1)
+			job_wake_background(q); /* there is room to feed it */
 	}
 	pthread_mutex_unlock(&q->lock);
 }
 
-/* Workers that wait at their gates see that they have to hand over. */
-static void open_gates(const struct job_list *running)
-{
-	struct job *job;
-
-	for (job = running->first; job; job = job->next)
-		if (job->gate)
-			gate_set(job->gate, true);
-}
-
 void queue_pause(struct queue *q, bool on)
 {
+	struct job *job;
 	int kind;
 
 	pthread_mutex_lock(&q->lock);
 	q->paused = on;
+	/* Workers that wait at their gates see that they have to hand over. */
 	for (kind = 0; kind < WORKER_KINDS && on; kind++)
-		open_gates(&q->running[kind]);
+		TAILQ_FOREACH(job, &q->lists[JOB_RUNNING + kind].jobs, link)
+	if (job->gate)
+		gate_set(job->gate, true);
 	if (!on) {
 		job_wake_background(q);
 		job_wake(q, WORKER_LARGE);
+		job_wake(q, WORKER_TEXT);
 		pthread_cond_broadcast(&q->resumed);
 	}
 	pthread_mutex_unlock(&q->lock);
@@ -318,7 +275,7 @@ void queue_sit_out_pause(struct queue *q, struct job *job)
 {
 	pthread_mutex_lock(&q->lock);
 	job->suspended = true;
-	while (q->paused && !job->waiters && !q->stopped)
+	while (q->paused && !job_is_waited(job) && !q->stopped)
 		pthread_cond_wait(&q->resumed, &q->lock);
 	job->suspended = false;
 	pthread_mutex_unlock(&q->lock);
@@ -330,7 +287,7 @@ static struct result *get_result(struct queue *q, const struct file_key *key,
 {
 	struct job *job = job_find(q, key, demanded);
 
-	if (!job || job->state != JOB_DONE ||
+	if (!job || !job->result ||
 	    !file_identity_equal(&job->result->identity, identity))
 		return NULL;
 	atomic_fetch_add(&job->result->shared, 1);
@@ -367,72 +324,54 @@ bool queue_is_recent(struct queue *q, const struct file_key *key)
 
 	pthread_mutex_lock(&q->lock);
 	job = job_find(q, key, 0);
-	is_recent = job &&
-		    (job->background == JOB_CLOSED || job->state == JOB_DONE);
+	is_recent = job && (job->level == JOB_CLOSED || job->result);
 	pthread_mutex_unlock(&q->lock);
 	return is_recent;
 }
 
 /* Whether a request that is parked now ends the delay.  It does so once: the
  * worker may find the file ready sooner, and otherwise delays the job again. */
-static bool ends_delay(const struct queue *q, const struct job *job)
+static bool ends_delay(const struct job *job)
 {
-	return job->list == &q->coalescing ||
-	       (job->list == &q->delayed && job->level != JOB_WAITED &&
+	return job->state == JOB_COALESCES ||
+	       (job->state == JOB_DELAYED && !job_is_waited(job) &&
 		!job->tries);
 }
 
-/* Finds or makes the job of the file, at JOB_WAITED and at this turn or an
- * earlier one.  NULL: no memory.  It may exceed QUEUE_MAX, as the number of
- * waiters is bounded.  A job that is done has a result of another identity, or
- * one that the caller did not want: it is queued again. */
-static struct job *push_waited_job(struct queue *q, const struct file_key *key,
-				   const struct parked_request *w,
-				   uint64_t turn)
-{
-	struct job *job = job_find(q, key, w->demanded);
-	bool is_new = !job, moves;
-
-	if (is_new)
-		job = job_add(q, key, w->demanded);
-	if (!job)
-		return NULL;
-	moves = job->state == JOB_QUEUED || job->state == JOB_DONE ||
-		ends_delay(q, job);
-	if (moves && !is_new)
-		job_leave(job);
-	if (job->level != JOB_WAITED || job->turn > turn) {
-		job->turn = turn;
-		job->uid = w->uid;
-	}
-	job->level = JOB_WAITED;
-	if (moves)
-		job_enqueue(q, job);
-	return job;
-}
-
+/* The job may exceed QUEUE_MAX, as the number of requests is bounded.  One that
+ * is done has a result of another identity, or one that the caller did not
+ * want: it is queued again. */
 static int park_locked(struct queue *q, const struct file_key *key,
 		       struct parked_request *w)
 {
-	struct job *job;
+	struct job *job = job_find(q, key, w->demanded);
 	uint64_t turn;
+	bool moves;
 	int err;
 
 	if (q->stopped)
 		return -ECANCELED;
-	if (q->jobs >= QUEUE_MAX + WAITERS_MAX &&
-	    !job_find(q, key, w->demanded))
+	if (!job && q->jobs >= QUEUE_MAX + WAITERS_MAX)
 		return -EAGAIN;
 	err = share_take(&q->share, w->uid, &turn);
 	if (err)
 		return err;
-	job = push_waited_job(q, key, w, turn);
+	if (!job)
+		job = job_add(q, key, w->demanded);
 	if (!job) {
 		share_give(&q->share, w->uid);
 		return -ENOMEM;
 	}
+	moves = job->state == JOB_NEW || job_is_queued(job) ||
+		job->state >= JOB_DONE || ends_delay(job);
+	if (!job_is_waited(job) || job->turn > turn) {
+		job->turn = turn;
+		job->uid = w->uid;
+	}
 	waiter_link(q, job, w);
-	if (job->state == JOB_RUNNING) {
+	if (moves)
+		job_enqueue(q, job);
+	if (job_is_running(job)) {
 		job->joined = true;
 		if (job->gate)
 			gate_set(job->gate, true);
@@ -463,16 +402,17 @@ int queue_park(struct queue *q, const struct file_key *key,
 
 void queue_give_up_waiting(struct queue *q, uint64_t ticket)
 {
+	struct request_list given_up = { NULL };
 	struct parked_request *w;
 
 	pthread_mutex_lock(&q->lock);
-	w = waiter_find(q, ticket);
+	TAILQ_FOREACH_REVERSE(w, &q->waiting, request_queue, link)
+	if (w->ticket && w->ticket->number == ticket)
+		break;
 	if (w)
-		waiter_leave(q, w);
+		waiter_take(q, w, &given_up);
 	pthread_mutex_unlock(&q->lock);
-	if (w)
-		w->job_next = NULL;
-	waiters_answer(w, -EINTR, NULL);
+	waiters_answer(&given_up, -EINTR, NULL);
 }
 
 void queue_counts(struct queue *q, struct queue_counts *out)
@@ -483,25 +423,28 @@ void queue_counts(struct queue *q, struct queue_counts *out)
 
 	pthread_mutex_lock(&q->lock);
 	*out = (struct queue_counts){
-		.queued = q->large[0].count + q->large[1].count,
-		.delayed = q->coalescing.count,
-		.waiting = q->waiting,
-		.scanned = q->levels[JOB_SCAN].count + q->large[1].count,
+		.delayed = q->lists[JOB_COALESCES].count,
+		.waiting = q->share.used,
+		.scanned = q->lists[JOB_QUEUED + JOB_SCAN].count +
+			   q->lists[JOB_QUEUED_LARGE].count,
+		.feeding = q->feed_wanted || q->feed_passes,
 		.paused = q->paused,
 	};
-	for (i = 0; i < JOB_LEVELS; i++)
-		out->queued += q->levels[i].count;
-	for (job = q->delayed.first; job; job = job->next) {
+	for (i = JOB_QUEUED; i < JOB_QUEUED_TEXT; i++)
+		out->queued += q->lists[i].count;
+	TAILQ_FOREACH(job, &q->lists[JOB_DELAYED].jobs, link)
+	{
 		out->delayed += job->demanded != QUEUE_TEXT;
 		out->unsteady += job->tries >= 3;
 	}
-	for (i = 0; i < WORKER_KINDS; i++)
-		for (job = q->running[i].first; job; job = job->next) {
+	for (i = JOB_RUNNING; i < JOB_RUNNING + WORKER_KINDS; i++)
+		TAILQ_FOREACH(job, &q->lists[i].jobs, link)
+		{
 			out->running += !job->suspended && !job->demanded;
 			out->queued += job->suspended;
 			out->scanned += job->scanned;
-			out->size += job->identity.size;
-			out->done += job->identity.size - job->left;
+			out->size += job->seen.size;
+			out->done += job->seen.size - job->left;
 		}
 	/* Too short a time says nothing. */
 	if (now - q->read.ms < SPEED_MS && now - q->mark.ms >= 500)

@@ -8,9 +8,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <sys/types.h>
 
 #include "core/catalog/catalog.h"
+#include "core/queue/crew.h"
 #include "core/queue/throttle.h"
 #include "core/queue/share.h"
 
@@ -24,7 +26,7 @@
  *              |      timer |                    | queue_delay()     | commit
  *              +--------> DELAYED <--------------+                (none)
  *
- *   QUEUED   in the list of its level
+ *   QUEUED   waits for a worker
  *   DELAYED  the timestamps are too young, or the file changes all the time.
  *            Files that were closed a moment ago coalesce: they are queued
  *            together some milliseconds later, or at once when a request waits
@@ -71,11 +73,12 @@
  *
  * Texts of documents (texts.c).  A query that waits for one parks a request that
  * demands it.  One more job, of no file, is for all other texts; it is taken
- * when no file is left to be hashed.  One text is made at a time.
+ * when no file is left to be hashed.  A single worker makes texts.
  *
  * Memory is bounded by QUEUE_MAX jobs and WAITERS_MAX requests; a file that
- * does not fit is put on the catalog's pending list by the caller, and fed back
- * when the lists run low (queue_feed()).
+ * does not fit is put on the catalog's pending list by the caller.  When the
+ * lists run low, a worker feeds the queue: it goes over that list, a part of it
+ * at a time (queue_want_feed()).
  *
  * Threads and locks: any thread may call anything.  One mutex guards all of it;
  * no callback runs and no other part is called while it is held.  A new job
@@ -86,18 +89,32 @@
  */
 
 enum job_level { JOB_WAITED, JOB_CLOSED, JOB_SCAN, JOB_LEVELS };
-enum job_state {
-	JOB_QUEUED,
-	JOB_DELAYED,
-	JOB_RUNNING,
-	JOB_DONE,
-};
 
 enum worker_kind {
 	WORKER_SERVING,    /* files that a request waits for */
 	WORKER_BACKGROUND, /* the others */
 	WORKER_LARGE,      /* large files of both */
+	WORKER_TEXT,       /* texts of documents */
 	WORKER_KINDS,
+};
+
+/* The queue has a list of the jobs in each state. */
+enum job_state {
+	JOB_NEW, /* in no list */
+	/* Queued: by level, ... */
+	JOB_QUEUED,
+	/* ... large files with requests and without, and texts. */
+	JOB_QUEUED_LARGE_WAITED = JOB_QUEUED + JOB_LEVELS,
+	JOB_QUEUED_LARGE,
+	JOB_QUEUED_TEXT,
+	/* Delayed, by time. */
+	JOB_COALESCES,
+	JOB_DELAYED,
+	/* Running: by the kind of its worker. */
+	JOB_RUNNING,
+	JOB_DONE = JOB_RUNNING + WORKER_KINDS,
+	JOB_DONE_DEMANDED, /* of a digest on demand; the last ones */
+	JOB_STATES,
 };
 
 enum { QUEUE_MAX = 65536, QUEUE_BUCKETS = 16384, WAITERS_MAX = 16384 };
@@ -113,6 +130,10 @@ enum {
 	/* A worker that has less left of a small file finishes it. */
 	HAND_OVER_BYTES = 8 << 20,
 	SPEED_MS = 5000,
+	/* The queue is fed when it has fewer jobs, and FEED_BELOW of the scan
+	 * are queued. */
+	QUEUE_FEED_BELOW = QUEUE_MAX / 2,
+	FEED_BELOW = 1024,
 };
 
 /*
@@ -174,11 +195,11 @@ struct parked_request {
 	/* The queue's.  The thread that removes the request from both lists
 	 * calls done(), which is so called exactly once. */
 	struct job *job;
-	struct parked_request *job_next;
-	struct parked_request *prev, *next; /* of all, by deadline */
+	LIST_ENTRY(parked_request) job_link;
+	TAILQ_ENTRY(parked_request) link; /* of all, by deadline */
 };
 
-struct crew;
+LIST_HEAD(request_list, parked_request);
 
 struct job {
 	struct file_key key;
@@ -186,34 +207,28 @@ struct job {
 	 * digests that are stored. */
 	uint32_t demanded;
 	enum job_state state;
-	enum job_level level;
-	enum job_level background; /* its level without requests */
-	bool again;                /* running only: run again at the end */
-	bool changed;   /* hash the file even if its identity is known */
-	bool large;     /* false until queue_identify() */
-	bool joined;    /* running only: a request was parked meanwhile */
-	unsigned tries; /* how often the file changed while it was hashed */
-	uint64_t turn;  /* JOB_WAITED only: the order of its list */
-	uid_t uid;      /* JOB_WAITED only: the user whose turn it is */
-	enum worker_kind kind; /* running only: of its worker */
-	struct gate *gate;     /* running only: its worker's; or NULL */
-	bool served;           /* running only: taken at JOB_WAITED */
-	bool scanned;          /* running only: taken at JOB_SCAN */
-	bool suspended;        /* running only: in queue_sit_out_pause() */
-	int64_t ready_ms;      /* delayed only */
-	struct file_identity identity; /* running only: of the file hashed */
-	uint64_t left; /* running only: bytes, at the last queue_note_left() */
+	uint64_t order;       /* the key that its list is sorted by */
+	enum job_level level; /* without requests */
+	bool again;           /* running only: run again at the end */
+	bool changed;         /* hash the file even if its identity is known */
+	bool joined;          /* running only: a request was parked meanwhile */
+	bool scanned;         /* running only: found by the scan */
+	bool suspended;       /* running only: in queue_sit_out_pause() */
+	unsigned tries;    /* how often the file changed while it was hashed */
+	uint64_t turn;     /* with requests only: the first one's */
+	uid_t uid;         /* ... and its user */
+	struct gate *gate; /* running only: its worker's; or NULL */
+	uint64_t left;     /* running only: bytes still to be read */
 	struct file_identity seen; /* at the last queue_identify() */
 	int64_t seen_ms;           /* when it was first seen */
 	struct result *result;     /* done only; a reference */
-	struct parked_request *waiters;
-	struct job *chain;       /* in the hash bucket */
-	struct job_list *list;   /* of its state; or NULL */
-	struct job *prev, *next; /* in list */
+	struct request_list waiters;
+	struct job *chain; /* in the hash bucket */
+	TAILQ_ENTRY(job) link;
 };
 
 struct job_list {
-	struct job *first, *last;
+	TAILQ_HEAD(job_links, job) jobs;
 	size_t count;
 };
 
@@ -225,31 +240,26 @@ struct read_mark {
 
 struct queue {
 	pthread_mutex_t lock; /* everything below */
-	/* A job for the kind was queued, feed, or stopped. */
+	/* A job for the kind was queued, feeding is wanted, or stopped. */
 	pthread_cond_t work[WORKER_KINDS];
 	pthread_cond_t resumed; /* a suspended job may have to go on */
 	struct job *buckets[QUEUE_BUCKETS];
-	struct job_list levels[JOB_LEVELS];
-	struct job_list large[2]; /* [0] JOB_WAITED, [1] other levels */
-	struct job_list running[WORKER_KINDS];
-	struct job_list texts;      /* queued, QUEUE_TEXT, by turn */
-	struct job_list coalescing; /* delayed; both by ready_ms */
-	struct job_list delayed;
-	struct job_list demanded; /* done; the last ones */
-	size_t serve_most;        /* see queue_init(); constant */
-	struct parked_request *waiting_first, *waiting_last; /* by deadline */
-	size_t waiting;
-	struct share share; /* of the waiters */
-	size_t jobs;        /* in all states */
+	struct job_list lists[JOB_STATES];
+	size_t serve_most; /* see queue_init(); constant */
+	TAILQ_HEAD(request_queue, parked_request) waiting; /* by deadline */
+	struct share share;                                /* of these */
+	size_t jobs;                                       /* in all states */
 	/* All bytes read.  The speed is that since a mark which is SPEED_MS to
 	 * twice as old. */
 	struct read_mark read, mark, next_mark;
 	int64_t hurry_ms; /* see queue_hurry() */
 	bool stopped;
-	bool feed; /* queue_feed() was called */
 	bool paused;
-	/* Set before queue_start().  NULL: none is started. */
-	struct crew *workers[WORKER_KINDS];
+	bool feed_wanted; /* files were added since the pass began */
+	bool feed_passes; /* a pass over the pending list is not finished */
+	bool feeds;       /* a worker is at it */
+	/* The threads; set before queue_start().  most 0: none is started. */
+	struct crew workers[WORKER_KINDS];
 	struct crew *crews; /* whose threads the timer starts; constant */
 	sem_t wake;         /* of the timer */
 	pthread_t timer_thread;
@@ -260,16 +270,13 @@ struct queue {
  * background may. */
 int queue_init(struct queue *q, size_t serve_most);
 int queue_start(struct queue *q);
-/* Wakes the timer: a deadline is earlier than before, or a crew wants a
- * thread. */
-void queue_wake_timer(struct queue *q);
 /* Wakes every worker; queue_take() returns NULL from now on. */
 void queue_stop(struct queue *q);
 /* Every parked request gets -ECANCELED; frees all. */
 void queue_release(struct queue *q);
 
-/* Adds the job of the file or raises its level.  A new JOB_CLOSED coalesces
- * first.  identity is the present one; NULL: the caller did not look.
+/* Adds the job of the file or raises its level, JOB_CLOSED or JOB_SCAN.  A new
+ * JOB_CLOSED coalesces first.  identity is the present one; NULL: the caller did not look.
  * -ENOBUFS: the queue is full. */
 int queue_push(struct queue *q, const struct file_key *key,
 	       enum job_level level, const struct file_identity *identity);
@@ -278,12 +285,12 @@ int queue_push(struct queue *q, const struct file_key *key,
 int queue_push_changed(struct queue *q, const struct file_key *key,
 		       const struct file_identity *identity);
 
-/* Waits for the next job of the kind and sets its state to running.  NULL with
- * feed_out: the worker has to feed the queue (queue_feed() was called and few
- * jobs of the scan are left).  NULL without: it ends, and does not count any
- * more; the queue was stopped, or there was nothing to do for a while.  The
- * worker ends the job with queue_finish() or one of the functions after it.
- * gate (borrowed until then; or NULL) is open while a request waits. */
+/* Waits for the next job of the kind, which runs from then on.  NULL with
+ * feed_out: the worker has to feed the queue and to call queue_fed().  NULL
+ * without: it ends, and does not count any more; the queue was stopped, or
+ * there was nothing to do for a while.  The worker ends the job with
+ * queue_finish() or one of the functions after it.  gate (borrowed until then;
+ * or NULL) is open while a request waits. */
 struct job *queue_take(struct queue *q, enum worker_kind kind,
 		       struct gate *gate, bool *feed_out);
 
@@ -291,8 +298,10 @@ struct job *queue_take(struct queue *q, enum worker_kind kind,
  * the past ends that. */
 void queue_hurry(struct queue *q, int64_t until_ms);
 
-/* The catalog's pending list has files that are not in the queue. */
-void queue_feed(struct queue *q);
+/* The catalog's pending list has new files: requests a pass over it. */
+void queue_want_feed(struct queue *q);
+/* Ends the feeding; more: the pass is not finished. */
+void queue_fed(struct queue *q, bool more);
 
 /* Texts may be pending: the job for them is ready in delay_ms at the latest. */
 void queue_want_texts(struct queue *q, int64_t delay_ms);
@@ -370,6 +379,7 @@ struct queue_counts {
 	size_t delayed, unsteady, waiting;
 	size_t running; /* but for digests on demand */
 	size_t scanned; /* of queued and running: found by the scan */
+	bool feeding;   /* files of the pending list may not be in the queue */
 	/* Bytes of the files that are being read, and of these read. */
 	uint64_t size, done;
 	uint64_t speed; /* bytes a second; 0: not known, or nothing is read */

@@ -3,13 +3,9 @@
 
 #include "core/base/clock.h"
 #include "core/base/thread.h"
-#include "core/queue/crew.h"
 #include "core/queue/queue_impl.h"
 
 /* The choice of the next job, and when a running job has to be handed over. */
-
-/* A background worker feeds the queue when fewer jobs of the scan are left. */
-enum { FEED_BELOW = 1024 };
 
 /* How many jobs of a list are searched for one of another user. */
 enum { SPARE_LOOK = 64 };
@@ -25,22 +21,23 @@ static bool is_hurried(const struct queue *q)
 static size_t count_running(const struct queue *q, enum worker_kind kind,
 			    bool waited)
 {
-	const struct job *job = q->running[kind].first;
+	const struct job *job;
 	size_t count = 0;
 
-	for (; job; job = job->next)
-		count += (job->level == JOB_WAITED) == waited;
+	TAILQ_FOREACH(job, &q->lists[JOB_RUNNING + kind].jobs, link)
+	count += job_is_waited(job) == waited;
 	return count;
 }
 
 /* Whether a worker of the kind serves the user. */
 static bool is_served(const struct queue *q, enum worker_kind kind, uid_t uid)
 {
-	const struct job *job = q->running[kind].first;
+	const struct job *job;
 
-	while (job && (job->level != JOB_WAITED || job->uid != uid))
-		job = job->next;
-	return job != NULL;
+	TAILQ_FOREACH(job, &q->lists[JOB_RUNNING + kind].jobs, link)
+	if (job_is_waited(job) && job->uid == uid)
+		return true;
+	return false;
 }
 
 /* The first job that requests wait for.  When serve_most workers are busy, that
@@ -48,14 +45,15 @@ static bool is_served(const struct queue *q, enum worker_kind kind, uid_t uid)
  * in front, so a short search is enough. */
 static struct job *first_waited(const struct queue *q, enum worker_kind kind)
 {
-	struct job *job = kind == WORKER_LARGE ? q->large[0].first :
-						 q->levels[JOB_WAITED].first;
+	struct job *job =
+		jobs_first(q, kind == WORKER_LARGE ? JOB_QUEUED_LARGE_WAITED :
+						     JOB_QUEUED + JOB_WAITED);
 	int i;
 
 	if (count_running(q, kind, true) < q->serve_most)
 		return job;
 	for (i = 0; job && i < SPARE_LOOK && is_served(q, kind, job->uid); i++)
-		job = job->next;
+		job = TAILQ_NEXT(job, link);
 	return i < SPARE_LOOK ? job : NULL;
 }
 
@@ -63,10 +61,11 @@ static struct job *first_waited(const struct queue *q, enum worker_kind kind)
 static struct job *first_of_background(const struct queue *q,
 				       enum worker_kind kind)
 {
+	struct job *closed = jobs_first(q, JOB_QUEUED + JOB_CLOSED);
+
 	if (kind == WORKER_LARGE)
-		return q->large[1].first;
-	return q->levels[JOB_CLOSED].first ? q->levels[JOB_CLOSED].first :
-					     q->levels[JOB_SCAN].first;
+		return jobs_first(q, JOB_QUEUED_LARGE);
+	return closed ? closed : jobs_first(q, JOB_QUEUED + JOB_SCAN);
 }
 
 /* Whether the kind is for the background now. */
@@ -76,79 +75,66 @@ static bool is_for_background(const struct queue *q, enum worker_kind kind)
 	       is_hurried(q) == (kind == WORKER_SERVING);
 }
 
-static bool is_making_text(const struct queue *q)
+static bool has_to_feed(const struct queue *q)
 {
-	const struct job *job;
-	int kind;
-
-	for (kind = 0; kind < WORKER_KINDS; kind++)
-		for (job = q->running[kind].first; job; job = job->next)
-			if (job->demanded == QUEUE_TEXT)
-				return true;
-	return false;
+	return q->feed_wanted || q->feed_passes;
 }
 
-static struct job *first_text(const struct queue *q, enum worker_kind kind)
+/* A text that no request waits for is made when all files are hashed. */
+static struct job *first_text(const struct queue *q)
 {
-	bool hashed = !q->feed && !q->large[0].first && !q->large[1].first;
-	struct job *job = kind == WORKER_LARGE ? NULL : q->texts.first;
+	struct job *job = jobs_first(q, JOB_QUEUED_TEXT);
+	bool hashed = !q->paused && !has_to_feed(q);
 	int i;
 
-	for (i = 0; i < JOB_LEVELS; i++)
-		hashed = hashed && !q->levels[i].first;
-	return job && (hashed || job->level == JOB_WAITED) &&
-			       !is_making_text(q) ?
-		       job :
-		       NULL;
+	for (i = JOB_QUEUED; i < JOB_QUEUED_TEXT; i++)
+		hashed = hashed && !q->lists[i].count;
+	return job && (hashed || job_is_waited(job)) ? job : NULL;
 }
 
 static struct job *find_next(const struct queue *q, enum worker_kind kind)
 {
-	struct job *text = first_text(q, kind), *job = NULL;
+	struct job *job = NULL;
 
+	if (kind == WORKER_TEXT)
+		return first_text(q);
 	if (kind != WORKER_BACKGROUND)
 		job = first_waited(q, kind);
-	if (!job && text && text->level == JOB_WAITED)
-		job = text;
 	if (job || q->paused || !is_for_background(q, kind) ||
 	    count_running(q, kind, false) >= q->serve_most)
 		return job;
-	job = first_of_background(q, kind);
-	return job ? job : text;
+	return first_of_background(q, kind);
 }
 
 /* ---- taking ---- */
 
 static bool wants_feed(const struct queue *q, enum worker_kind kind)
 {
-	return q->feed && kind != WORKER_LARGE && is_for_background(q, kind) &&
-	       q->levels[JOB_SCAN].count < FEED_BELOW &&
-	       q->jobs < QUEUE_MAX / 2;
+	return has_to_feed(q) && !q->feeds &&
+	       (kind == WORKER_SERVING || kind == WORKER_BACKGROUND) &&
+	       is_for_background(q, kind) &&
+	       q->lists[JOB_QUEUED + JOB_SCAN].count < FEED_BELOW &&
+	       q->jobs < QUEUE_FEED_BELOW;
 }
 
 /* Whether there is work for the kind, now or later. */
 static bool has_queued(const struct queue *q, enum worker_kind kind)
 {
-	const struct job *text = q->texts.first;
-
-	if (kind == WORKER_LARGE)
-		return q->large[0].first || q->large[1].first;
-	if (kind == WORKER_SERVING && (q->levels[JOB_WAITED].first ||
-				       (text && text->level == JOB_WAITED)))
-		return true;
+	switch (kind) {
+	case WORKER_TEXT:
+		return jobs_first(q, JOB_QUEUED_TEXT);
+	case WORKER_LARGE:
+		return jobs_first(q, JOB_QUEUED_LARGE_WAITED) ||
+		       jobs_first(q, JOB_QUEUED_LARGE);
+	case WORKER_SERVING:
+		if (jobs_first(q, JOB_QUEUED + JOB_WAITED))
+			return true;
+		break;
+	default:
+		break;
+	}
 	return (kind == WORKER_BACKGROUND || is_hurried(q)) &&
-	       (first_of_background(q, kind) || text || q->feed);
-}
-
-/* A worker of this kind has nothing to do any more; so a text may be made now, by
- * one of another kind. */
-static void wake_for_text(struct queue *q, enum worker_kind kind)
-{
-	enum worker_kind other =
-		is_hurried(q) ? WORKER_SERVING : WORKER_BACKGROUND;
-
-	if (kind != other && q->texts.first && find_next(q, other))
-		job_wake(q, other);
+	       (first_of_background(q, kind) || has_to_feed(q));
 }
 
 /* Waits for a job; false: the worker is to end. */
@@ -159,8 +145,8 @@ static bool wait_for_job(struct queue *q, enum worker_kind kind,
 
 	if (has_queued(q, kind))
 		idle_ms = clock_now_ms();
-	if (q->workers[kind])
-		return crew_wait(q->workers[kind], &q->work[kind], until_ms,
+	if (q->workers[kind].most)
+		return crew_wait(&q->workers[kind], &q->work[kind], until_ms,
 				 idle_ms);
 	cond_wait_until(&q->work[kind], &q->lock, until_ms);
 	return true;
@@ -169,26 +155,23 @@ static bool wait_for_job(struct queue *q, enum worker_kind kind,
 static void begin_job(struct queue *q, struct job *job, enum worker_kind kind,
 		      struct gate *gate)
 {
-	job_leave(job);
-	job->state = JOB_RUNNING;
-	job->kind = kind;
+	bool waited = job_is_waited(job);
+
+	job_move(q, job, JOB_RUNNING + kind, 0);
 	job->gate = gate;
 	job->joined = false;
-	job->served = job->level == JOB_WAITED;
-	job->scanned = job->level == JOB_SCAN && !job->demanded;
-	job->identity = (struct file_identity){ 0 };
-	job->left = 0;
-	job_list_append(&q->running[kind], job);
-	if (job->served)
+	job->scanned = !waited && job->level == JOB_SCAN && !job->demanded;
+	job->left = job->seen.size;
+	if (waited)
 		share_serve(&q->share, job->turn);
 	if (gate)
-		gate_set(gate, job->served);
+		gate_set(gate, waited);
 }
 
 struct job *queue_take(struct queue *q, enum worker_kind kind,
 		       struct gate *gate, bool *feed_out)
 {
-	struct crew *crew = q->workers[kind];
+	struct crew *crew = &q->workers[kind];
 	int64_t idle_ms = clock_now_ms();
 	struct job *job = NULL;
 
@@ -199,27 +182,39 @@ struct job *queue_take(struct queue *q, enum worker_kind kind,
 		job = *feed_out ? NULL : find_next(q, kind);
 		if (job || *feed_out)
 			break;
-		wake_for_text(q, kind);
+		if (kind != WORKER_TEXT && first_text(q))
+			job_wake(q, WORKER_TEXT); /* all is hashed */
 		if (!wait_for_job(q, kind, idle_ms))
 			break;
 	}
-	if (*feed_out)
-		q->feed = false;
+	if (*feed_out) {
+		q->feeds = true;
+		q->feed_wanted = q->feed_wanted && q->feed_passes;
+		q->feed_passes = true;
+	}
 	if (job)
 		begin_job(q, job, kind, gate);
-	if (crew && job && find_next(q, kind))
+	if (job && find_next(q, kind))
 		crew_want(crew); /* another one, for these */
-	else if (crew && !job && !*feed_out)
+	else if (crew->most && !job && !*feed_out)
 		crew_leave(crew);
 	pthread_mutex_unlock(&q->lock);
 	return job;
 }
 
-void queue_feed(struct queue *q)
+void queue_want_feed(struct queue *q)
 {
 	pthread_mutex_lock(&q->lock);
-	q->feed = true;
+	q->feed_wanted = true;
 	job_wake_background(q);
+	pthread_mutex_unlock(&q->lock);
+}
+
+void queue_fed(struct queue *q, bool more)
+{
+	pthread_mutex_lock(&q->lock);
+	q->feeds = false;
+	q->feed_passes = more;
 	pthread_mutex_unlock(&q->lock);
 }
 
@@ -229,7 +224,7 @@ void queue_hurry(struct queue *q, int64_t until_ms)
 	q->hurry_ms = until_ms;
 	pthread_cond_broadcast(&q->work[WORKER_SERVING]);
 	pthread_cond_broadcast(&q->work[WORKER_BACKGROUND]);
-	if (q->jobs || q->feed)
+	if (q->jobs || has_to_feed(q))
 		job_wake_background(q);
 	pthread_mutex_unlock(&q->lock);
 }
@@ -240,8 +235,7 @@ void queue_hand_over(struct queue *q, struct job *job)
 {
 	pthread_mutex_lock(&q->lock);
 	job->again = false;
-	job_leave(job);
-	if (job->demanded && !job->waiters)
+	if (job->demanded && !job_is_waited(job))
 		job_drop(q, job);
 	else
 		job_enqueue(q, job);
@@ -251,18 +245,18 @@ void queue_hand_over(struct queue *q, struct job *job)
 static enum queue_order order_locked(const struct queue *q,
 				     const struct job *job, uint64_t left)
 {
-	bool is_other =
-		job->kind == WORKER_BACKGROUND && left > HAND_OVER_BYTES;
-	bool waited = job->waiters != NULL, back = false;
+	enum worker_kind kind = job->state - JOB_RUNNING;
+	bool is_other = kind == WORKER_BACKGROUND && left > HAND_OVER_BYTES;
+	bool waited = job_is_waited(job), back = false;
 
 	if (waited)
 		back = is_other;
 	else if (job->demanded)
 		back = true;
-	else if (job->kind != WORKER_LARGE)
+	else if (kind != WORKER_LARGE)
 		back = q->paused || (is_other && is_hurried(q));
-	else if (job->served) /* no request waits for it any more */
-		back = count_running(q, WORKER_LARGE, false) > q->serve_most;
+	else /* one of those for which no request waits any more */
+		back = count_running(q, kind, false) > q->serve_most;
 	if (back)
 		return QUEUE_HAND_OVER;
 	return q->paused && !waited ? QUEUE_SUSPEND : QUEUE_GO_ON;
@@ -298,7 +292,7 @@ enum queue_order queue_order(struct queue *q, struct job *job, uint64_t left)
 	pthread_mutex_lock(&q->lock);
 	order = order_locked(q, job, left);
 	if (job->gate)
-		gate_set(job->gate, job->waiters != NULL);
+		gate_set(job->gate, job_is_waited(job));
 	pthread_mutex_unlock(&q->lock);
 	return order;
 }

@@ -6,7 +6,7 @@
 #include "core/base/err.h"
 #include "core/extract/sketch.h"
 #include "core/queue/event.h"
-#include "core/queue/hash_impl.h"
+#include "core/queue/hash.h"
 
 /*
  * The texts of documents, and sketches of them.
@@ -27,7 +27,7 @@
  */
 
 enum {
-	BUSY_MS = 200,     /* until it is looked again whether all is hashed */
+	BUSY_MS = 200,     /* until texts that came are made */
 	AGAIN_MS = 2000,   /* until the next pass, doubled */
 	AGAIN_DOUBLED = 5, /* ... so often */
 	BROKEN_MS = 60000, /* kin-extract cannot be started */
@@ -92,13 +92,13 @@ static int read_file(struct hasher *h, const struct file_key *key,
 	const struct sketch *sketch = NULL;
 	struct extract_result result;
 	struct source_found found = { .fd = -1 };
-	int err = maker ? worker_open_same(c, key, identity, &found) : -ENOMEM;
+	int err = maker ? hash_open_same(c, key, identity, &found) : -ENOMEM;
 
 	if (!err)
 		err = extract_sketch_read(maker, c->extract, found.fd,
 					  found.st.st_uid, &sketch, &result);
 	if (!err && (atomic_load(c->stopping) ||
-		     !worker_has_identity(found.fd, identity)))
+		     !hash_has_identity(found.fd, identity)))
 		err = -EAGAIN;
 	if (!err)
 		err = post(h, key, identity, &result, sketch);
@@ -211,8 +211,6 @@ static int64_t make_next(struct hasher *h)
 	uint32_t content;
 	int err;
 
-	if (hash_is_feeding(h))
-		return BUSY_MS;
 	err = find_next(h, &content);
 	if (err)
 		return err == -ENOENT ? end_pass(h) : BROKEN_MS;
@@ -228,16 +226,16 @@ static int64_t make_next(struct hasher *h)
 	return 0;
 }
 
-void worker_make_text(struct hash_worker *w, struct job *job)
+void hash_make_text(struct hasher *h, struct job *job)
 {
-	const struct engine_parts *c = w->context;
+	const struct engine_parts *c = &h->context;
 	int64_t delay_ms = -1;
 	uint32_t content;
 
 	if (!job->key.inode)
-		delay_ms = make_next(w->h);
-	else if (!find_content(w->h, &job->key, &content) &&
-		 !make_text(w->h, content))
+		delay_ms = make_next(h);
+	else if (!find_content(h, &job->key, &content) &&
+		 !make_text(h, content))
 		(void)events_settle(c->events);
 	if (delay_ms < 0)
 		queue_finish(c->queue, job);

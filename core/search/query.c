@@ -98,10 +98,10 @@ bool search_is_incomplete(const struct search_context *c,
 	/* In the order in which a file passes through them, see status.c. */
 	*only_pending_out =
 		!scan_is_running(c->scan) || atomic_load(&c->scan->walks);
-	if (!*only_pending_out || hash_is_feeding(c->hasher))
+	if (!*only_pending_out)
 		return true;
 	queue_counts(c->hasher->context.queue, &counts);
-	return counts.scanned || counts.unsteady ||
+	return counts.feeding || counts.scanned || counts.unsteady ||
 	       hash_has_texts_to_make(c->hasher);
 }
 

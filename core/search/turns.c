@@ -301,9 +301,9 @@ int search_init(struct searcher *s, const struct search_context *context)
 	return err;
 }
 
-static int start_thread(void *searcher)
+static int start_thread(struct crew *c)
 {
-	return crew_thread(search_run, searcher);
+	return crew_thread(search_run, c->arg);
 }
 
 void search_start(struct searcher *s, struct queue *queue)

@@ -77,21 +77,19 @@ void scan_defer_requests(struct scanner *s, bool on)
 	say(current, on ? "[" : "]", NULL);
 }
 
-void hash_want_feed(struct hasher *h)
-{
-	(void)h;
-	say(current, "pending", NULL);
-}
-
-void hash_feed(struct hasher *h)
-{
-	(void)h;
-}
-
 /* At the end of each batch. */
 void hash_want_texts(struct hasher *h)
 {
+	struct queue *q = &current->queue;
+	bool pending;
+
 	(void)h;
+	pthread_mutex_lock(&q->lock);
+	pending = q->feed_wanted;
+	q->feed_wanted = false;
+	pthread_mutex_unlock(&q->lock);
+	if (pending)
+		say(current, "pending", NULL);
 	pthread_mutex_lock(&current->lock);
 	pthread_cond_broadcast(&current->more);
 	pthread_mutex_unlock(&current->lock);

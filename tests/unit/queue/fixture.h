@@ -38,9 +38,9 @@ static inline void push(struct queue *q, uint64_t inode, enum job_level level)
 	assert_int_equal(queue_push(q, &key, level, &identity), 0);
 }
 
-static inline void take(struct queue *q, bool background, uint64_t inode)
+static inline void take(struct queue *q, enum worker_kind kind, uint64_t inode)
 {
-	struct job *job = queue_take(q, background, NULL, &(bool){ false });
+	struct job *job = queue_take(q, kind, NULL, &(bool){ false });
 
 	assert_non_null(job);
 	assert_int_equal(job->key.inode, inode);

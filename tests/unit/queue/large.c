@@ -33,7 +33,6 @@ static void find_large(struct queue *q, enum worker_kind kind, uint64_t inode)
 	struct job *job = take_kind(q, kind, inode, NULL);
 
 	(void)queue_identify(q, job, &large);
-	assert_true(job->large);
 	queue_hand_over(q, job);
 }
 
@@ -122,6 +121,13 @@ TEST(test_a_request_opens_the_gate)
  * has room. */
 TEST(test_a_job_without_requests_gives_up_its_worker)
 {
+	struct queue_ticket ticket;
+	struct outcome o = OUTCOME_INIT;
+	struct file_key key = key_number(4);
+	struct parked_request parked = { .deadline_ms = INT64_MAX,
+					 .ticket = &ticket,
+					 .done = on_found,
+					 .arg = &o };
 	struct queue *q = queue_make();
 	struct job *jobs[3];
 	uint64_t i;
@@ -133,11 +139,13 @@ TEST(test_a_job_without_requests_gives_up_its_worker)
 	}
 	push(q, 3, JOB_SCAN);
 	find_large(q, WORKER_BACKGROUND, 3);
-	push(q, 4, JOB_WAITED);
+	queue_ticket_init(&ticket);
+	assert_int_equal(queue_park(q, &key, &parked), 0);
 	find_large(q, WORKER_SERVING, 4);
 	jobs[0] = take_large(q, 4);
-	jobs[0]->level = JOB_SCAN; /* as if its request were gone */
 	assert_int_equal(queue_order(q, jobs[1], MUCH), QUEUE_GO_ON);
+	queue_give_up_waiting(q, ticket.number);
+	assert_int_equal(outcome_wait(&o), -EINTR);
 	assert_int_equal(queue_order(q, jobs[0], MUCH), QUEUE_HAND_OVER);
 	queue_finish(q, jobs[1]);
 	assert_int_equal(queue_order(q, jobs[0], MUCH), QUEUE_GO_ON);

@@ -177,12 +177,43 @@ TEST(test_a_running_one_without_requests_is_dropped)
 	queue_remove(q);
 }
 
+/* One that nobody waits for is made slowly, unless it is in the way. */
+TEST(test_a_text_with_a_request_is_next)
+{
+	struct file_key key = key_number(1);
+	struct outcome o = OUTCOME_INIT;
+	struct queue *q = queue_make();
+	struct gate gate = { 0 };
+	struct job *job;
+
+	queue_want_texts(q, 0);
+	assert_int_equal(queue_start(q), 0);
+	job = queue_take(q, WORKER_TEXT, &gate, &(bool){ false });
+	assert_int_equal(job->key.inode, 0);
+	assert_false(atomic_load(&gate.open));
+	o.parked = (struct parked_request){ .demanded = QUEUE_TEXT,
+					    .deadline_ms = INT64_MAX,
+					    .done = on_found,
+					    .arg = &o };
+	assert_int_equal(queue_park(q, &key, &o.parked), 0);
+	assert_true(atomic_load(&gate.open));
+	queue_delay(q, job, 0, false);
+	push(q, 2, JOB_SCAN); /* is hashed before other texts are made */
+	take(q, WORKER_TEXT, 1);
+	assert_int_equal(outcome_wait(&o), 0);
+	take(q, WORKER_BACKGROUND, 2);
+	take(q, WORKER_TEXT, 0);
+	queue_remove(q);
+}
+
 /* Idle workers may get no processor for minutes: while a user waits for the
  * background, it is done by workers of normal priority. */
 TEST(test_in_a_hurry_jobs_of_the_scan_are_served)
 {
 	int64_t later = clock_now_ms() + INT64_C(1000) * DEADLINE_S;
+	struct file_key key = key_number(4);
 	struct queue *q = queue_make();
+	struct outcome o = OUTCOME_INIT;
 	struct job *first, *second;
 
 	push(q, 1, JOB_SCAN);
@@ -195,7 +226,7 @@ TEST(test_in_a_hurry_jobs_of_the_scan_are_served)
 	assert_int_equal(second->key.inode, 2);
 
 	/* Two are at such jobs; the others are for requests. */
-	push(q, 4, JOB_WAITED);
+	assert_int_equal(park_request(q, &key, 0, &o), 0);
 	take(q, false, 4);
 	queue_finish(q, first);
 	take(q, false, 3);
@@ -229,11 +260,19 @@ TEST(test_in_a_hurry_an_idle_worker_hands_over)
 
 TEST(test_in_a_hurry_a_served_worker_feeds)
 {
+	struct queue_counts counts;
+	bool feed;
 	struct queue *q = queue_make();
 
-	queue_feed(q);
+	queue_want_feed(q);
 	queue_hurry(q, clock_now_ms() + INT64_C(1000) * DEADLINE_S);
-	assert_null(queue_take(q, false, NULL, &(bool){ false }));
+	assert_null(queue_take(q, false, NULL, &feed));
+	assert_true(feed);
+	queue_counts(q, &counts);
+	assert_true(counts.feeding);
+	queue_fed(q, false);
+	queue_counts(q, &counts);
+	assert_false(counts.feeding);
 	queue_remove(q);
 }
 

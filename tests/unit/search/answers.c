@@ -10,7 +10,7 @@ WITH_TREE(test_copies_and_variants_are_hits)
 	make_files(w, "d", "copy", 3, 1, false);
 	make_files(w, "", "variant", 2, 1, true);
 	make_files(w, "", "unrelated", 1, 2, false);
-	search_start(w->searcher, NULL);
+	start_search(w);
 	get(w, FILES, "d/copy0", &trusted, &a);
 	assert_int_equal(a.hits.count, 4);
 	assert_string_equal(a.hits.hits[0].path, "d/copy1");
@@ -35,7 +35,7 @@ WITH_TREE(test_a_changed_file_is_reported_and_not_listed)
 	fd = openat(w->fd, "copy1", O_WRONLY | O_APPEND | O_CLOEXEC);
 	assert_int_equal(write(fd, "more", 4), 4);
 	close(fd);
-	search_start(w->searcher, NULL);
+	start_search(w);
 	get(w, FILES, "copy0", &trusted, &a);
 	assert_int_equal(a.hits.count, 0);
 	queue_counts(&w->queue, &counts);
@@ -53,7 +53,7 @@ WITH_TREE(test_paths_that_no_longer_lead_there_are_not_listed)
 	make_files(w, "d", "copy", 2, 1, false);
 	w->searcher->slot_count = 1;
 	w->searcher->trust_ms = 0;
-	search_start(w->searcher, NULL);
+	start_search(w);
 	get(w, FILES, "d/copy0", &trusted, &a);
 	assert_int_equal(a.hits.count, 1);
 	assert_string_equal(a.hits.hits[0].path, "d/copy1");
@@ -88,7 +88,7 @@ WITH_TREE(test_directories_above_must_be_in_place)
 	make_files(w, "d/in", "copy", 2, 1, false);
 	w->searcher->slot_count = 1;
 	w->searcher->trust_ms = 0;
-	search_start(w->searcher, NULL);
+	start_search(w);
 	assert_hits(w, "d/in/copy0", 1);
 	assert_int_equal(renameat(w->fd, "d", w->fd, "e"), 0);
 	assert_hits(w, "e/in/copy0", 0);
@@ -111,7 +111,7 @@ WITH_TREE(test_a_directory_may_come_back)
 	make_files(w, "d/in", "copy", 2, 1, false);
 	w->searcher->slot_count = 1;
 	w->searcher->trust_ms = 0;
-	search_start(w->searcher, NULL);
+	start_search(w);
 	assert_hits(w, "d/in/copy0", 1);
 	assert_int_equal(renameat(w->fd, "d/in", w->fd, "other"), 0);
 	assert_hits(w, "other/copy0", 0);
@@ -140,7 +140,7 @@ WITH_TREE(test_another_file_of_that_name_is_not_listed)
 	assert_int_equal(futimens(fd, times), 0);
 	close(fd);
 	assert_int_equal(renameat(w->fd, "new", w->fd, "copy1"), 0);
-	search_start(w->searcher, NULL);
+	start_search(w);
 	get(w, FILES, "copy0", &trusted, &a);
 	assert_int_equal(a.hits.count, 0);
 	answer_release(&a);
@@ -216,7 +216,7 @@ WITH_TREE(test_a_query_waits_for_digests_and_for_the_committer)
 	make_files(w, "", "copy", 2, 1, false);
 	doubt(w, "copy0", false);
 	post_events(w);
-	search_start(w->searcher, NULL);
+	start_search(w);
 	assert_int_equal(ask(w, FILES, "copy0", &trusted, &a), 0);
 	wait_until_parked(w);
 	assert_false(is_held(w));
@@ -238,7 +238,7 @@ WITH_TREE(test_digests_are_asked_for_again_if_the_file_changed)
 
 	make_files(w, "", "copy", 2, 1, false);
 	post_events(w);
-	search_start(w->searcher, NULL);
+	start_search(w);
 	assert_int_equal(ask(w, FILES, "copy0", &trusted, &a), 0);
 	while (!is_held(w))
 		;
@@ -258,7 +258,7 @@ WITH_TREE(test_a_wait_that_fails_ends_the_query)
 
 	make_files(w, "", "copy", 2, 1, false);
 	doubt(w, "copy0", false);
-	search_start(w->searcher, NULL);
+	start_search(w);
 	queue_ticket_init(&ticket);
 	assert_int_equal(ask_by(w, FILES, "copy0", &trusted, &ticket, &a), 0);
 	wait_until_parked(w);
@@ -276,7 +276,7 @@ WITH_TREE(test_queries_are_canceled_at_the_end)
 	post_events(w);
 	assert_int_equal(ask(w, BROWSE, "", &trusted, &first), 0);
 	assert_int_equal(ask(w, FILES, "copy0", &trusted, &second), 0);
-	search_start(w->searcher, NULL);
+	start_search(w);
 	while (!is_held(w))
 		;
 	atomic_store(&w->stopping, true);

@@ -53,7 +53,8 @@ struct world {
 	atomic_bool stopping;
 	atomic_uint answered;
 	struct engine_listener listener;
-	struct queue queue;
+	struct queue queue;   /* without workers */
+	struct queue threads; /* starts those of the searcher */
 	struct hasher hasher;
 	struct event_list events;
 	struct scanner scan;
@@ -208,7 +209,8 @@ static inline void make_parts(struct world *w)
 
 	w->listener.ctx = w;
 	assert_int_equal(queue_init(&w->queue, 1), 0);
-	assert_int_equal(hash_init(&w->hasher, &hash), 0);
+	assert_int_equal(queue_init(&w->threads, 1), 0);
+	hash_init(&w->hasher, &hash);
 	assert_int_equal(scan_init(&w->scan, &scan), 0);
 	assert_int_equal(events_init(&w->events, NULL), 0);
 }
@@ -218,8 +220,15 @@ static inline void release_parts(struct world *w)
 	queue_stop(&w->queue);
 	events_release(&w->events);
 	scan_release(&w->scan);
-	hash_release(&w->hasher);
 	queue_release(&w->queue);
+	queue_release(&w->threads);
+}
+
+/* Queries are answered from now on. */
+static inline void start_search(struct world *w)
+{
+	search_start(w->searcher, &w->threads);
+	assert_int_equal(queue_start(&w->threads), 0);
 }
 
 static inline int set_up(void **state)
@@ -267,6 +276,7 @@ static inline int tear_down(void **state)
 
 	atomic_store(&w->stopping, true);
 	events_unblock(&w->events);
+	queue_stop(&w->threads);
 	search_stop(w->searcher);
 	search_release(w->searcher);
 	free(w->searcher);

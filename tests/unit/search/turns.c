@@ -82,7 +82,7 @@ static void make_two_alike(struct world *w)
 	make_files(w, "lone", "other", 1, 2, false);
 	make_files(w, "closed", "variant", 9, 1, true);
 	make_files(w, "closed", "other", 30, 2, false);
-	search_start(w->searcher, NULL);
+	start_search(w);
 }
 
 WITH_TREE(test_an_answer_in_turns_is_that_of_one_turn)
@@ -145,7 +145,7 @@ WITH_TREE(test_large_directories_leave_room_for_a_small_one)
 	make_files(w, "small", "copy", 2, 2, false);
 	w->searcher->turn_work = 1;
 	w->searcher->slot_count = 0; /* until all of the large ones wait */
-	search_start(w->searcher, NULL);
+	start_search(w);
 	for (i = 0; i <= LARGE; i++) {
 		callers[i].trusted = true;
 		callers[i].credentials.uid = USER + i;
@@ -183,7 +183,7 @@ WITH_TREE(test_identical_files_are_listed_in_linear_time)
 	make_directory(w, "d");
 	make_files(w, "d", "copy", COUNT, 1, false);
 	w->searcher->turn_work = 1;
-	search_start(w->searcher, NULL);
+	start_search(w);
 	for (i = 0; i < (geteuid() ? 1 : 2); i++) {
 		turn = w->searcher->share.turn;
 		get(w, BROWSE, "d", callers[i], &a);
