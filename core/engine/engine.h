@@ -13,11 +13,9 @@
 #include "core/catalog/catalog.h"
 #include "core/digest/digest.h"
 #include "core/index/index.h"
-#include "core/queue/digests_wait.h"
-#include "core/queue/queue.h"
+#include "core/queue/hash.h"
 #include "core/search/groups.h"
 #include "core/search/search.h"
-#include "core/source/file_digests.h"
 #include "core/source/source.h"
 
 /*

@@ -16,7 +16,6 @@
 #include "core/catalog/catalog.h"
 #include "core/digest/digest.h"
 #include "core/index/index.h"
-#include "core/queue/digests_wait.h"
 #include "core/queue/queue.h"
 #include "core/scan/scan.h"
 #include "core/ignore/ignore.h"
