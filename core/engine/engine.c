@@ -54,7 +54,7 @@ static void report_path(void *engine, int fd, const struct file_key *key)
 {
 	struct engine *e = engine;
 
-	scan_report_path(&e->scan, fd, key);
+	(void)scan_report_path(&e->scan, fd, key);
 }
 
 static bool is_watched(void *engine)

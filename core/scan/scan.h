@@ -28,9 +28,10 @@
  *                its record is reported as changed.  Seen files are also
  *                examined between two directories of a walk, because only
  *                SEEN_MAX are kept.
- *   requests     Directories, or those of files, to be read again.  Most come
- *                from the committer: it had an event of a file without a
- *                record, because an earlier event was lost or came late.  When
+ *   requests     Directories to be read again, and files whose names are to
+ *                be reported.  Most come from the committer: it had an event
+ *                of a file without a record, because an earlier event was lost
+ *                or came late.  When
  *                there are more than REQUESTS_MAX, or more than DEEP_MAX for a
  *                directory with all below it, the whole tree is walked instead.
  *                A request is served twice: a directory that was found is read
@@ -71,7 +72,7 @@ struct seen_file {
 	struct file_identity identity;
 };
 
-/* A directory to be read; or a file, whose directory is to be read. */
+/* A directory to be read; or a file whose names are to be reported. */
 struct scan_request {
 	struct scan_request *next;
 	struct file_key key;
@@ -127,8 +128,7 @@ bool scan_add_seen(struct scanner *s, const struct stat *st);
 
 /* ---- directories to be read again ---- */
 
-/* Requests the directory, or that of the file.  deep: and all directories below
- * it. */
+/* Requests the directory or file.  deep: and all directories below it. */
 void scan_request(struct scanner *s, const struct file_key *key, bool deep);
 
 /* Requests the directory behind fd, which need not be in the catalog. */
@@ -148,7 +148,8 @@ void scan_directory_moved(struct scanner *s, const struct file_key *directory);
 void scan_defer_requests(struct scanner *s, bool on);
 
 /* If the catalog has no path to the file behind fd (O_PATH will do), reports
- * the names on its present path.  Reads no directory. */
-void scan_report_path(struct scanner *s, int fd, const struct file_key *key);
+ * the names on its present path.  Reads no directory.  -ENOENT: it moved
+ * meanwhile; -ESTALE: names change all the time. */
+int scan_report_path(struct scanner *s, int fd, const struct file_key *key);
 
 #endif

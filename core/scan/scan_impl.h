@@ -22,6 +22,12 @@ int scan_walk_again(struct scanner *s, const char *path,
 
 /* ---- scan_request.c ---- */
 
+/* Posts a name in the directory *key, open as dir_fd.  Returns an O_PATH
+ * descriptor of the file or directory of that name, and sets *key to its key.
+ * -ESTALE: names in the directory changed at each try. */
+int scan_report_name(struct scanner *s, int dir_fd, const char *name,
+		     struct file_key *key);
+
 /* From so many tries on a directory no longer keeps the scan from being idle. */
 enum { EARLY_TRIES = 4 };
 
@@ -41,13 +47,5 @@ void scan_drop_requests(struct scanner *s);
 /* ---- scan_seen.c ---- */
 
 void scan_check_seen(struct scanner *s);
-
-/* ---- scan_names.c ---- */
-
-/* Posts a name in the directory *key, open as dir_fd.  Returns an O_PATH
- * descriptor of the file or directory of that name, and sets *key to its key.
- * -ESTALE: names in the directory changed at each try. */
-int scan_report_name(struct scanner *s, int dir_fd, const char *name,
-		     struct file_key *key);
 
 #endif

@@ -10,6 +10,94 @@
 #include "core/scan/scan_impl.h"
 #include "core/source/file.h"
 
+/* ---- names ---- */
+
+/* How often a name is read when names in its directory change meanwhile. */
+enum { REPORT_TRIES = 16 };
+
+static bool has_path(struct scanner *s, const struct file_key *key)
+{
+	struct catalog_txn *txn;
+	int found;
+
+	if (catalog_read(s->context.catalog, &txn))
+		return true; /* nothing can be reported now */
+	found = catalog_has_path(txn, &s->context.source->root, key);
+	catalog_abort(txn);
+	return found == 1;
+}
+
+/* -ESTALE: names in the directory changed meanwhile. */
+static int try_report_name(struct scanner *s, int dir_fd, const char *name,
+			   const struct file_key *dir, struct file_key *key_out)
+{
+	struct event_list *events = s->context.events;
+	unsigned version = events_names_version(events, dir);
+	int fd = file_open_beneath(dir_fd, name, O_PATH), err;
+	struct event *ev;
+	struct stat st;
+
+	if (fd < 0)
+		return -ENOENT;
+	if (fstat(fd, &st) || !(S_ISDIR(st.st_mode) || S_ISREG(st.st_mode))) {
+		close(fd);
+		return -ENOENT;
+	}
+	source_get_key(s->context.source, fd, &st, key_out);
+	ev = event_new_name(EVENT_NAME_ADDED, dir, name);
+	if (ev) {
+		ev->key = *key_out;
+		ev->directory = S_ISDIR(st.st_mode);
+		ev->learned = true;
+		ev->version = version;
+	}
+	err = events_post(events, ev);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+int scan_report_name(struct scanner *s, int dir_fd, const char *name,
+		     struct file_key *key)
+{
+	struct file_key found;
+	int fd = -ESTALE, tries;
+
+	for (tries = 0; fd == -ESTALE && tries < REPORT_TRIES; tries++)
+		fd = try_report_name(s, dir_fd, name, key, &found);
+	if (fd >= 0)
+		*key = found;
+	return fd;
+}
+
+int scan_report_path(struct scanner *s, int fd, const struct file_key *key)
+{
+	const struct source *source = s->context.source;
+	struct file_key at = source->root;
+	int dir_fd = source->fd;
+	char *path, *name, *rest = NULL;
+	int err;
+
+	if (has_path(s, key))
+		return 0;
+	err = source_get_path(source, fd, &path);
+	if (err)
+		return err;
+	for (name = strtok_r(path, "/", &rest); name && dir_fd >= 0;
+	     name = strtok_r(NULL, "/", &rest)) {
+		int next = scan_report_name(s, dir_fd, name, &at);
+
+		if (dir_fd != source->fd)
+			close(dir_fd);
+		dir_fd = next;
+	}
+	if (dir_fd >= 0 && dir_fd != source->fd)
+		close(dir_fd);
+	free(path);
+	return dir_fd < 0 ? dir_fd : 0;
+}
+
 /* ---- the list ---- */
 
 enum {
@@ -216,76 +304,26 @@ bool scan_has_early_requests(const struct scanner *s)
 
 /* ---- serving it ---- */
 
-/* The path of the directory, or of the file's directory. */
-static int directory_path(const struct source *source,
-			  const struct scan_request *r, int fd,
-			  const struct stat *st, char **path_out)
-{
-	char *path, *slash;
-	int err;
-
-	if (file_key_equal(&r->key, &source->root)) {
-		*path_out = strdup("");
-		return *path_out ? 0 : -ENOMEM;
-	}
-	err = source_get_path(source, fd, &path);
-	if (err)
-		return err;
-	if (!S_ISDIR(st->st_mode)) {
-		slash = strrchr(path, '/');
-		*(slash ? slash : path) = '\0';
-	}
-	*path_out = path;
-	return 0;
-}
-
-/* The key of the directory at the path: that of the request, or that of its
- * file's directory.  -ESTALE: the file has moved. */
-static int directory_key(struct scanner *s, const struct scan_request *r,
-			 int fd, const struct stat *st, const char *path,
-			 struct file_key *out)
-{
-	const struct source *source = s->context.source;
-	struct stat above;
-	char *again = NULL;
-	int dir_fd, err;
-
-	if (S_ISDIR(st->st_mode)) {
-		*out = r->key;
-		return 0;
-	}
-	dir_fd = file_open_beneath(source->fd, path, O_PATH);
-	if (dir_fd < 0)
-		return dir_fd;
-	err = fstat(dir_fd, &above) ? -errno : 0;
-	if (!err)
-		source_get_key(source, dir_fd, &above, out);
-	close(dir_fd);
-	if (!err)
-		err = directory_path(source, r, fd, st, &again);
-	if (!err && strcmp(path, again) != 0)
-		err = -ESTALE;
-	free(again);
-	return err;
-}
-
+/* Reports the names on the path, and has a directory read a moment later. */
 static int serve_found(struct scanner *s, const struct scan_request *r, int fd,
 		       const struct stat *st)
 {
 	const struct source *source = s->context.source;
-	struct scan_request directory = { .tries = r->tries, .fd = -1 };
+	struct scan_request again = *r;
 	char *path = NULL;
-	int err = directory_path(source, r, fd, st, &path);
+	int err;
 
-	if (err || source_is_excluded(source, path))
-		goto out;
-	err = directory_key(s, r, fd, st, path, &directory.key);
-	if (err)
-		goto out;
-	scan_report_path(s, fd, &r->key);
-	directory.deep = r->deep && S_ISDIR(st->st_mode);
-	scan_add_request(s, &directory, path);
-out:
+	again.fd = -1;
+	if (file_key_equal(&r->key, &source->root)) {
+		scan_add_request(s, &again, "");
+		return 0;
+	}
+	err = source_get_path(source, fd, &path);
+	if (!err && !source_is_excluded(source, path)) {
+		err = scan_report_path(s, fd, &r->key);
+		if (!err && S_ISDIR(st->st_mode))
+			scan_add_request(s, &again, path);
+	}
 	free(path);
 	return err;
 }
