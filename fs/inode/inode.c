@@ -227,7 +227,6 @@ static int inode_new(struct fs *fs, const struct found *found,
 		     struct file_handle_copy *handle, struct inode **inode_out)
 {
 	struct inode_table *t = fs->inodes;
-	int64_t ctime_ns = timespec_to_ns(&found->st->st_ctim);
 	struct inode *inode = calloc(1, sizeof(*inode));
 	int err = 0;
 
@@ -238,14 +237,9 @@ static int inode_new(struct fs *fs, const struct found *found,
 	inode->type = found->st->st_mode & S_IFMT;
 	inode->generation = atomic_fetch_add(&t->generation, 1) + 1;
 	atomic_init(&inode->refs, 1);
-	atomic_init(&inode->caps_epoch, 1);
-	if (found->fresh) {
-		/* It has no security.capability, and is hashed when it is
-		 * closed. */
-		atomic_init(&inode->caps_none, 1);
-		atomic_init(&inode->ctime_ns, ctime_ns);
-		atomic_init(&inode->reported_ns, ctime_ns);
-	}
+	if (found->fresh) /* it is hashed when it is closed */
+		atomic_init(&inode->reported_ns,
+			    timespec_to_ns(&found->st->st_ctim));
 	inode->fd = -1;
 	if (held_take(t, found->st->st_mode)) {
 		inode->fd = found->fd;

@@ -83,13 +83,6 @@ struct inode {
 	unsigned cached;     /* handles that do not */
 	atomic_uint mappers; /* passing handles that may map for writing */
 
-	/* While these two are equal, the file has no security.capability.
-	 * caps_epoch is incremented when the ctime has changed, or when the
-	 * attribute is set. */
-	atomic_uint caps_epoch;
-	atomic_uint caps_none;
-	_Atomic int64_t ctime_ns;
-
 	/* When the attributes were last sent to the kernel; 0: never, or the
 	 * kernel has dropped them since. */
 	_Atomic int64_t notified_ns;
@@ -167,27 +160,5 @@ void inode_forget(struct fs *fs, struct inode *inode, uint64_t count);
 /* The lock of the inode's shard; guards the fields marked inode_lock(). */
 void inode_lock(struct fs *fs, struct inode *inode);
 void inode_unlock(struct fs *fs, struct inode *inode);
-
-/* ---- security.capability ---- */
-
-/* The kernel asks for this attribute before every write.  inode_has_no_caps():
- * it is known to be missing.  inode_expect_caps(): it may be set now.
- * inode_keep_no_caps(): the ctime changed for another reason, and the attribute
- * is still missing. */
-static inline bool inode_has_no_caps(const struct inode *inode)
-{
-	return atomic_load(&inode->caps_none) ==
-	       atomic_load(&inode->caps_epoch);
-}
-
-static inline void inode_expect_caps(struct inode *inode)
-{
-	atomic_fetch_add(&inode->caps_epoch, 1);
-}
-
-static inline void inode_keep_no_caps(struct inode *inode)
-{
-	atomic_store(&inode->caps_none, atomic_load(&inode->caps_epoch));
-}
 
 #endif

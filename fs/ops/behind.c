@@ -72,8 +72,6 @@ static bool file_event(struct fs *fs, const struct watch_event *event)
 			wanted = false;
 			continue;
 		}
-		if (event->what & WATCH_ATTRIBUTES)
-			inode_expect_caps(inode);
 		if (event->what != WATCH_OPENED ||
 		    cache_may_be_written(fs, inode))
 			forget_attributes(fs, inode);

@@ -64,21 +64,11 @@ uint64_t lookup_number(struct fs *fs, dev_t dev, ino_t ino)
 
 /* ---- attributes ---- */
 
-void lookup_observe(struct fs *fs, struct inode *inode, const struct stat *st)
-{
-	int64_t ctime_ns = timespec_to_ns(&st->st_ctim);
-
-	if (atomic_exchange(&inode->ctime_ns, ctime_ns) != ctime_ns)
-		atomic_fetch_add(&inode->caps_epoch, 1);
-	if (S_ISREG(st->st_mode))
-		notify_looked_up(fs, inode, st);
-}
-
 static void fill_entry(struct fs *fs, struct inode *inode,
 		       const struct stat *st, double attr_timeout,
 		       struct fuse_entry_param *out)
 {
-	lookup_observe(fs, inode, st);
+	notify_looked_up(fs, inode, st);
 	memset(out, 0, sizeof(*out));
 	out->ino = node_of(fs, inode);
 	out->generation = inode->generation;

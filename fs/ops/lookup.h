@@ -37,10 +37,6 @@ void lookup_reply_entry(struct fuse_req *req, struct fs *fs,
 /* Turns a struct stat into a struct statx. */
 void lookup_fill_statx(const struct stat *st, struct statx *out);
 
-/* Called with every stat of a file.  If the ctime has changed, drops what the
- * inode has cached and reports the file to the engine. */
-void lookup_observe(struct fs *fs, struct inode *inode, const struct stat *st);
-
 /* The inode number that the mount shows (core/base/inode_number.h).  Bit 63 is
  * set in virtual nodes only. */
 uint64_t lookup_number(struct fs *fs, dev_t dev, ino_t ino);

@@ -23,7 +23,7 @@ void notify_host(struct fs *fs, struct engine_options *options);
 /* The engine's key of a file; computed once. */
 int notify_key(struct fs *fs, struct inode *inode, struct file_key *out);
 
-/* A lookup or getattr has read the stat of a regular file. */
+/* A lookup or getattr has read the stat of a file. */
 void notify_looked_up(struct fs *fs, struct inode *inode,
 		      const struct stat *st);
 

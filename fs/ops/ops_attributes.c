@@ -34,7 +34,7 @@ static int show_node(struct fs *fs, fuse_ino_t node,
 	if (err)
 		return err;
 	*timeout_out = cache_attr_timeout(fs, inode, st);
-	lookup_observe(fs, inode, st);
+	notify_looked_up(fs, inode, st);
 	st->st_ino = lookup_number(fs, st->st_dev, st->st_ino);
 	return 0;
 }
@@ -208,21 +208,13 @@ void ops_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
 	struct inode *inode = inode_of(fs, node);
 	struct stat st;
 	double timeout;
-	bool no_caps;
 	int err;
 
 	if (similar_refuses(req, node, -EROFS))
 		return;
-	/* What the inode has cached of security.capability; its ctime has not
-	 * changed since. */
-	no_caps = inode_has_no_caps(inode) &&
-		  stat_node(fs, inode, fi, &st) == 0 &&
-		  timespec_to_ns(&st.st_ctim) == atomic_load(&inode->ctime_ns);
 	err = set_inode(req, fs, inode, attr, to_set, fi);
 	if (!err)
 		err = show_node(fs, node, fi, &st, &timeout);
-	if (!err && no_caps)
-		inode_keep_no_caps(inode);
 	if (err)
 		reply_error(req, err);
 	else

@@ -15,7 +15,6 @@
 #include "fs/ops/reply.h"
 #include "fs/similar/similar.h"
 
-#define CAPABILITY "security.capability"
 #define HIDDEN "trusted."
 
 /*
@@ -45,10 +44,8 @@ void ops_getxattr(fuse_req_t req, fuse_ino_t node, const char *name,
 {
 	struct fs *fs = fs_of(req);
 	struct inode *inode = inode_of(fs, node);
-	bool is_caps = strcmp(name, CAPABILITY) == 0;
 	char small[256], *value = small;
-	ssize_t len = -ENODATA;
-	unsigned epoch;
+	ssize_t len = -ENOMEM;
 
 	if (similar_is_node(node)) {
 		similar_ops.getxattr(req, node, name, size);
@@ -58,15 +55,10 @@ void ops_getxattr(fuse_req_t req, fuse_ino_t node, const char *name,
 		xattr_derived_get(req, fs, inode, name, size);
 		return;
 	}
-	epoch = atomic_load(&inode->caps_epoch);
 	if (size > sizeof(small))
 		value = malloc(size);
-	if (!value)
-		len = -ENOMEM;
-	else if (!is_caps || !inode_has_no_caps(inode))
+	if (value)
 		len = get_lower(fs, inode, name, value, size);
-	if (is_caps && len == -ENODATA)
-		atomic_store(&inode->caps_none, epoch);
 	if (len < 0)
 		reply_error(req, (int)len);
 	else
@@ -231,8 +223,6 @@ static int change_lower(fuse_req_t req, struct inode *inode, const char *name,
 	}
 	metadata_change_end(fs, &change);
 	inode_fd_close(inode, fd);
-	if (strcmp(name, CAPABILITY) == 0)
-		inode_expect_caps(inode);
 	return err;
 }
 

@@ -14,6 +14,7 @@
 #include "fs/inode/inode.h"
 #include "fs/log.h"
 #include "fs/ops/lookup.h"
+#include "fs/ops/notify.h"
 #include "fs/ops/reply.h"
 #include "fs/similar/similar.h"
 #include "fs/similar/similar_impl.h"
@@ -112,7 +113,7 @@ static int lookup_real(fuse_req_t req, struct fs *fs,
 	inode_fd_close(parent->real, fd);
 	if (err)
 		return err;
-	lookup_observe(fs, key.real, st_out);
+	notify_looked_up(fs, key.real, st_out);
 	if (S_ISDIR(key.real->type) || S_ISREG(key.real->type)) {
 		key.view =
 			S_ISDIR(key.real->type) ? &directory_view : &file_view;

@@ -168,7 +168,7 @@ has_capability() { # PATH
 	getfattr --absolute-names -n security.capability "$1"
 }
 
-# The mount remembers of a file that it has none.
+# It may be set behind the mount.
 test_capability() {
 	local how
 	for how in 'chmod 755' 'truncate -s 4' 'touch'; do
