@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "core/base/inode_number.h"
@@ -82,29 +81,6 @@ void lookup_fill_entry(struct fs *fs, struct inode *inode,
 		       const struct stat *st, struct fuse_entry_param *out)
 {
 	fill_entry(fs, inode, st, cache_short_timeout(fs, inode, st), out);
-}
-
-void lookup_fill_statx(const struct stat *st, struct statx *out)
-{
-	*out = (struct statx){
-		.stx_mask = STATX_BASIC_STATS,
-		.stx_blksize = (uint32_t)st->st_blksize,
-		.stx_nlink = (uint32_t)st->st_nlink,
-		.stx_uid = st->st_uid,
-		.stx_gid = st->st_gid,
-		.stx_mode = (uint16_t)st->st_mode,
-		.stx_ino = st->st_ino,
-		.stx_size = (uint64_t)st->st_size,
-		.stx_blocks = (uint64_t)st->st_blocks,
-		.stx_atime.tv_sec = st->st_atim.tv_sec,
-		.stx_atime.tv_nsec = (uint32_t)st->st_atim.tv_nsec,
-		.stx_mtime.tv_sec = st->st_mtim.tv_sec,
-		.stx_mtime.tv_nsec = (uint32_t)st->st_mtim.tv_nsec,
-		.stx_ctime.tv_sec = st->st_ctim.tv_sec,
-		.stx_ctime.tv_nsec = (uint32_t)st->st_ctim.tv_nsec,
-		.stx_rdev_major = major(st->st_rdev),
-		.stx_rdev_minor = minor(st->st_rdev),
-	};
 }
 
 /* ---- a name ---- */

@@ -11,7 +11,6 @@ struct fs;
 struct fuse_entry_param;
 struct fuse_req;
 struct inode;
-struct statx;
 
 /* Looks up name for the kernel and counts a lookup.  known: the file is likely
  * in the table of inodes; this is faster if it is, and slower if not.  With
@@ -33,9 +32,6 @@ void lookup_fill_entry(struct fs *fs, struct inode *inode,
  * interrupted. */
 void lookup_reply_entry(struct fuse_req *req, struct fs *fs,
 			const struct fuse_entry_param *e);
-
-/* Turns a struct stat into a struct statx. */
-void lookup_fill_statx(const struct stat *st, struct statx *out);
 
 /* The inode number that the mount shows (core/base/inode_number.h).  Bit 63 is
  * set in virtual nodes only. */

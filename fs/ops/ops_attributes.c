@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/statvfs.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "fs/inode/cred.h"
@@ -29,8 +30,11 @@ static int show_node(struct fs *fs, fuse_ino_t node,
 		     double *timeout_out)
 {
 	struct inode *inode = inode_of(fs, node);
-	int err = stat_node(fs, inode, fi, st);
+	int err;
 
+	if (similar_is_node(node))
+		return similar_stat(fs, node, st, timeout_out);
+	err = stat_node(fs, inode, fi, st);
 	if (err)
 		return err;
 	*timeout_out = cache_attr_timeout(fs, inode, st);
@@ -43,13 +47,8 @@ void ops_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
 	struct stat st;
 	double timeout;
-	int err;
+	int err = show_node(fs_of(req), node, fi, &st, &timeout);
 
-	if (similar_is_node(node)) {
-		similar_ops.getattr(req, node, fi);
-		return;
-	}
-	err = show_node(fs_of(req), node, fi, &st, &timeout);
 	if (err)
 		reply_error(req, err);
 	else
@@ -57,35 +56,56 @@ void ops_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 }
 
 #if FUSE_VERSION >= 318
+static void fill_statx(const struct stat *st, struct statx *out)
+{
+	*out = (struct statx){
+		.stx_mask = STATX_BASIC_STATS,
+		.stx_blksize = (uint32_t)st->st_blksize,
+		.stx_nlink = (uint32_t)st->st_nlink,
+		.stx_uid = st->st_uid,
+		.stx_gid = st->st_gid,
+		.stx_mode = (uint16_t)st->st_mode,
+		.stx_ino = st->st_ino,
+		.stx_size = (uint64_t)st->st_size,
+		.stx_blocks = (uint64_t)st->st_blocks,
+		.stx_atime.tv_sec = st->st_atim.tv_sec,
+		.stx_atime.tv_nsec = (uint32_t)st->st_atim.tv_nsec,
+		.stx_mtime.tv_sec = st->st_mtim.tv_sec,
+		.stx_mtime.tv_nsec = (uint32_t)st->st_mtim.tv_nsec,
+		.stx_ctime.tv_sec = st->st_ctim.tv_sec,
+		.stx_ctime.tv_nsec = (uint32_t)st->st_ctim.tv_nsec,
+		.stx_rdev_major = major(st->st_rdev),
+		.stx_rdev_minor = minor(st->st_rdev),
+	};
+}
+
 /* Fills in the basic fields and the time of birth; the kernel uses no
  * others. */
 void ops_statx(fuse_req_t req, fuse_ino_t node, int flags, int mask,
 	       struct fuse_file_info *fi)
 {
+	const bool wants_birth = mask & STATX_BTIME && !similar_is_node(node);
 	struct fs *fs = fs_of(req);
 	struct inode *inode = inode_of(fs, node);
 	struct statx all, below;
 	struct stat st;
 	double timeout;
-	int err, fd;
+	int fd, err = show_node(fs, node, fi, &st, &timeout);
 
-	if (similar_is_node(node)) {
-		similar_ops.statx(req, node, flags, mask, fi);
-		return;
-	}
-	err = show_node(fs, node, fi, &st, &timeout);
+	(void)flags;
 	if (err) {
 		reply_error(req, err);
 		return;
 	}
-	lookup_fill_statx(&st, &all);
-	fd = mask & STATX_BTIME ? inode_fd(fs, inode) : -1;
+	fill_statx(&st, &all);
+	fd = wants_birth ? inode_fd(fs, inode) : -1;
 	if (fd >= 0 && statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &below) == 0 &&
 	    below.stx_mask & STATX_BTIME) {
 		all.stx_mask |= STATX_BTIME;
 		all.stx_btime = below.stx_btime;
 	}
-	inode_fd_close(inode, fd);
+	if (wants_birth)
+		inode_fd_close(inode, fd);
 	fuse_reply_statx(req, 0, &all, timeout);
 }
 #endif

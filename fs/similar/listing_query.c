@@ -37,61 +37,23 @@ void similar_reply_node(fuse_req_t req, struct fs *fs, struct similar_node *n,
 		node_unref(fs, n, 1);
 }
 
-struct opened_listing {
-	struct opened opened; /* first: it is cast to this */
-	struct listing *listing;
-};
-
-static struct opened_listing *opened_of(const struct fuse_file_info *fi)
-{
-	return (struct opened_listing *)(uintptr_t)fi->fh;
-}
-
-const struct listing *similar_opened(const struct fuse_file_info *fi)
-{
-	return opened_of(fi)->listing;
-}
-
-void similar_close(struct fs *fs, const struct fuse_file_info *fi)
-{
-	opened_close(fs, &opened_of(fi)->opened);
-}
-
-static void listing_closed(struct fs *fs, struct opened *o)
-{
-	(void)fs;
-	listing_unref(((struct opened_listing *)o)->listing);
-	free(o);
-}
-
-/* l is borrowed. */
-static void reply_opened(fuse_req_t req, struct fs *fs, struct listing *l,
-			 struct fuse_file_info *fi)
-{
-	struct opened_listing *o = calloc(1, sizeof(*o));
-
-	if (!o) {
-		reply_error(req, -ENOMEM);
-		return;
-	}
-	o->opened.close = listing_closed;
-	o->listing = listing_ref(l);
-	opened_add(fs, &o->opened);
-	fi->fh = (uint64_t)(uintptr_t)o;
-	if (fuse_reply_open(req, fi) == -ENOENT)
-		opened_close(fs, &o->opened);
-}
-
 /* Replies with what is wanted of the listing, which is borrowed. */
 static void reply_wanted(fuse_req_t req, struct fs *fs, struct similar_node *n,
 			 const struct listing_want *want, struct listing *l)
 {
 	const struct listing_item *item;
 	struct similar_node *found;
+	struct opened *o;
 	int err = -ENOENT;
 
 	if (want->fi) {
-		reply_opened(req, fs, l, want->fi);
+		o = calloc(1, sizeof(*o));
+		if (!o) {
+			reply_error(req, -ENOMEM);
+			return;
+		}
+		o->listing = listing_ref(l);
+		opened_reply(req, fs, o, want->fi);
 		return;
 	}
 	if (!want->name) {
@@ -313,17 +275,6 @@ int list_browsed(struct listing_query *q, int fd, struct listing **out)
 		err = listing_add(*out, strdup(names.paths[i]), NULL);
 	search_paths_release(&names);
 	return err ? err : listing_finish(*out);
-}
-
-int similar_caller(struct fs *fs, fuse_req_t req, struct search_caller *out)
-{
-	const struct fuse_ctx *ctx = fuse_req_ctx(req);
-
-	*out = (struct search_caller){
-		.trusted = cred_owns_mount(fs, req),
-		.credentials = { .uid = ctx->uid, .gid = ctx->gid },
-	};
-	return out->trusted ? 0 : cred_of(req, &out->credentials);
 }
 
 static struct listing_query *query_new(fuse_req_t req, struct fs *fs,

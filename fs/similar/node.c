@@ -151,16 +151,6 @@ void node_fill_stat(const struct similar_node *n, const struct stat *real,
 	};
 }
 
-int node_stat(struct fs *fs, const struct similar_node *n, struct stat *out)
-{
-	struct stat real;
-	int err = inode_stat(fs, n->real, &real);
-
-	if (!err)
-		node_fill_stat(n, &real, out);
-	return err;
-}
-
 double node_timeout_s(struct fs *fs, const struct similar_node *n)
 {
 	double most_s = fs->options.timeout_s;
@@ -178,7 +168,7 @@ int64_t node_ctime(struct fs *fs, const struct similar_node *n)
 {
 	struct stat st;
 
-	return node_stat(fs, n, &st) ? -1 : timespec_to_ns(&st.st_ctim);
+	return inode_stat(fs, n->real, &st) ? -1 : timespec_to_ns(&st.st_ctim);
 }
 
 /* ---- kept listings ---- */
@@ -255,27 +245,4 @@ void node_table_release(struct fs *fs)
 		listing_unref(kept_take(s, n));
 		node_free(fs, n);
 	}
-}
-
-/* ---- open files ---- */
-
-void opened_add(struct fs *fs, struct opened *o)
-{
-	pthread_mutex_lock(&fs->similar->lock);
-	LIST_INSERT_HEAD(&fs->similar->opened, o, entry);
-	pthread_mutex_unlock(&fs->similar->lock);
-}
-
-void opened_close(struct fs *fs, struct opened *o)
-{
-	pthread_mutex_lock(&fs->similar->lock);
-	LIST_REMOVE(o, entry);
-	pthread_mutex_unlock(&fs->similar->lock);
-	o->close(fs, o);
-}
-
-void opened_close_all(struct fs *fs)
-{
-	while (!LIST_EMPTY(&fs->similar->opened))
-		opened_close(fs, LIST_FIRST(&fs->similar->opened));
 }

@@ -188,40 +188,19 @@ void similar_forget(struct fs *fs, fuse_ino_t id, uint64_t count)
 
 /* ---- reading ---- */
 
-static void get_attributes(fuse_req_t req, fuse_ino_t id,
-			   struct fuse_file_info *fi)
+int similar_stat(struct fs *fs, fuse_ino_t id, struct stat *out,
+		 double *timeout_out)
 {
-	struct fs *fs = fs_of(req);
-	struct stat st;
-	int err = node_stat(fs, node_at(id), &st);
+	const struct similar_node *n = node_at(id);
+	struct stat real;
+	int err = inode_stat(fs, n->real, &real);
 
-	(void)fi;
 	if (err)
-		reply_error(req, err);
-	else
-		fuse_reply_attr(req, &st, node_timeout_s(fs, node_at(id)));
+		return err;
+	node_fill_stat(n, &real, out);
+	*timeout_out = node_timeout_s(fs, n);
+	return 0;
 }
-
-#if FUSE_VERSION >= 318
-static void get_statx(fuse_req_t req, fuse_ino_t id, int flags, int mask,
-		      struct fuse_file_info *fi)
-{
-	struct statx all;
-	struct fs *fs = fs_of(req);
-	struct stat st;
-	int err = node_stat(fs, node_at(id), &st);
-
-	(void)flags;
-	(void)mask;
-	(void)fi;
-	if (err) {
-		reply_error(req, err);
-		return;
-	}
-	lookup_fill_statx(&st, &all);
-	fuse_reply_statx(req, 0, &all, node_timeout_s(fs, node_at(id)));
-}
-#endif
 
 static void read_link(fuse_req_t req, fuse_ino_t id)
 {
@@ -347,7 +326,7 @@ static void reply_items(fuse_req_t req, fuse_ino_t id, size_t size, off_t off,
 		.size = size,
 	};
 	uint64_t above = n->parent ? n->parent->number : n->number;
-	const struct listing *l = similar_opened(fi);
+	const struct listing *l = opened_of(fi)->listing;
 	size_t end = l->count;
 	bool fits = true;
 
@@ -394,11 +373,10 @@ static void read_directory_plus(fuse_req_t req, fuse_ino_t id, size_t size,
 	reply_items(req, id, size, off, fi, true);
 }
 
-static void release_directory(fuse_req_t req, fuse_ino_t id,
-			      struct fuse_file_info *fi)
+static void release(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
 {
 	(void)id;
-	similar_close(fs_of(req), fi);
+	opened_close(fs_of(req), opened_of(fi));
 	reply_error(req, 0);
 }
 
@@ -419,19 +397,15 @@ static void get_xattr(fuse_req_t req, fuse_ino_t id, const char *name,
 
 const struct fuse_lowlevel_ops similar_ops = {
 	.lookup = lookup,
-	.getattr = get_attributes,
-#if FUSE_VERSION >= 318
-	.statx = get_statx,
-#endif
 	.readlink = read_link,
 	.open = open_file,
 	.read = query_read,
 	.write_buf = query_write,
 	.ioctl = query_ioctl,
-	.release = query_release,
+	.release = release,
 	.opendir = open_directory,
 	.readdir = read_directory,
 	.readdirplus = read_directory_plus,
-	.releasedir = release_directory,
+	.releasedir = release,
 	.getxattr = get_xattr,
 };

@@ -272,27 +272,65 @@ static void query_run(void *arg, struct search_job *job)
 
 static struct query_file *query_of(const struct fuse_file_info *fi)
 {
-	return (struct query_file *)(uintptr_t)fi->fh;
+	return (struct query_file *)opened_of(fi);
 }
 
-static void query_cancel(struct opened *o)
+int similar_caller(struct fs *fs, fuse_req_t req, struct search_caller *out)
 {
-	struct query_file *q = (struct query_file *)o;
+	const struct fuse_ctx *ctx = fuse_req_ctx(req);
 
+	*out = (struct search_caller){
+		.trusted = cred_owns_mount(fs, req),
+		.credentials = { .uid = ctx->uid, .gid = ctx->gid },
+	};
+	return out->trusted ? 0 : cred_of(req, &out->credentials);
+}
+
+void opened_reply(fuse_req_t req, struct fs *fs, struct opened *o,
+		  struct fuse_file_info *fi)
+{
+	pthread_mutex_lock(&fs->similar->lock);
+	LIST_INSERT_HEAD(&fs->similar->opened, o, entry);
+	pthread_mutex_unlock(&fs->similar->lock);
+	fi->fh = (uint64_t)(uintptr_t)o;
+	if (fuse_reply_open(req, fi) == -ENOENT)
+		opened_close(fs, o);
+}
+
+static void cancel(struct query_file *q)
+{
 	pthread_mutex_lock(&q->lock);
 	atomic_store(&q->cancelled, true);
 	pthread_cond_signal(&q->wake);
 	pthread_mutex_unlock(&q->lock);
 }
 
-static void query_closed(struct fs *fs, struct opened *o)
+void opened_cancel_all(struct fs *fs)
+{
+	struct opened *o;
+
+	pthread_mutex_lock(&fs->similar->lock);
+	LIST_FOREACH(o, &fs->similar->opened, entry)
+	if (!o->listing)
+		cancel((struct query_file *)o);
+	pthread_mutex_unlock(&fs->similar->lock);
+}
+
+void opened_close(struct fs *fs, struct opened *o)
 {
 	struct query_file *q = (struct query_file *)o;
 
 	pthread_mutex_lock(&fs->similar->lock);
-	share_give(&fs->similar->queries, q->caller.credentials.uid);
+	LIST_REMOVE(o, entry);
+	if (!o->listing)
+		share_give(&fs->similar->queries, q->caller.credentials.uid);
 	pthread_mutex_unlock(&fs->similar->lock);
-	query_cancel(o);
+	if (o->listing) {
+		listing_unref(o->listing);
+		free(o);
+		return;
+	}
+	cancel(q);
 	pthread_mutex_lock(&q->lock);
 	if (q->watcher)
 		changes_cancel(q->watcher);
@@ -323,25 +361,13 @@ void query_open(fuse_req_t req, struct fs *fs, struct fuse_file_info *fi)
 		reply_error(req, err);
 		return;
 	}
-	q->opened.close = query_closed;
-	q->opened.cancel = query_cancel;
 	q->fs = fs;
 	atomic_init(&q->refs, 1);
 	pthread_mutex_init(&q->lock, NULL);
 	pthread_cond_init(&q->wake, NULL);
-	opened_add(fs, &q->opened);
-	fi->fh = (uint64_t)(uintptr_t)q;
 	fi->direct_io = 1;
 	fi->nonseekable = 1;
-	if (fuse_reply_open(req, fi) == -ENOENT)
-		opened_close(fs, &q->opened);
-}
-
-void query_release(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
-{
-	(void)id;
-	opened_close(fs_of(req), &query_of(fi)->opened);
-	reply_error(req, 0);
+	opened_reply(req, fs, &q->opened, fi);
 }
 
 /*

@@ -92,16 +92,8 @@ void similar_set_catalog(struct fs *fs, const char *directory)
 
 void similar_stop(struct fs *fs)
 {
-	struct opened *o;
-
-	if (!fs->similar)
-		return;
-	pthread_mutex_lock(&fs->similar->lock);
-	o = LIST_FIRST(&fs->similar->opened);
-	for (; o; o = LIST_NEXT(o, entry))
-		if (o->cancel)
-			o->cancel(o);
-	pthread_mutex_unlock(&fs->similar->lock);
+	if (fs->similar)
+		opened_cancel_all(fs);
 }
 
 void similar_free(struct fs *fs)
@@ -110,7 +102,8 @@ void similar_free(struct fs *fs)
 
 	if (!s)
 		return;
-	opened_close_all(fs);
+	while (!LIST_EMPTY(&s->opened))
+		opened_close(fs, LIST_FIRST(&s->opened));
 	node_table_release(fs);
 	if (s->catalog_fd >= 0)
 		(void)close(s->catalog_fd);

@@ -87,6 +87,11 @@ bool similar_refuses(fuse_req_t req, fuse_ino_t node, int err);
 bool similar_refuses_name(fuse_req_t req, fuse_ino_t parent, const char *name,
 			  int claimed);
 
+/* The attributes of a virtual node, and for how long the kernel may cache
+ * them. */
+int similar_stat(struct fs *fs, fuse_ino_t node, struct stat *out,
+		 double *timeout_out);
+
 /* Whether readdir of the root shows the virtual tree. */
 bool similar_in_listing(const struct fs *fs);
 /* The inode number of the top of the virtual tree. */

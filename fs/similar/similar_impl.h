@@ -66,10 +66,14 @@ struct similar_node {
 
 /* An open directory or .query: fi->fh. */
 struct opened {
-	LIST_ENTRY(opened) entry;                       /* similar->lock */
-	void (*close)(struct fs *fs, struct opened *o); /* frees it */
-	void (*cancel)(struct opened *o); /* ends its job soon; or NULL */
+	LIST_ENTRY(opened) entry; /* similar->lock */
+	struct listing *listing; /* a reference; NULL: of a struct query_file */
 };
+
+static inline struct opened *opened_of(const struct fuse_file_info *fi)
+{
+	return (struct opened *)(uintptr_t)fi->fh;
+}
 
 enum { QUERIES_MAX = 256 };
 
@@ -123,11 +127,6 @@ void node_unref(struct fs *fs, struct similar_node *n, uint64_t count);
 /* Frees the table and all nodes, whatever their references. */
 void node_table_release(struct fs *fs);
 
-void opened_add(struct fs *fs, struct opened *o);
-void opened_close(struct fs *fs, struct opened *o);
-/* Closes the files that are open at the end of the mount. */
-void opened_close_all(struct fs *fs);
-
 /* How long the kernel may cache names and attributes of nodes, except those of
  * the top, whose name never changes. */
 #define NODE_CACHE_S 0.1
@@ -135,9 +134,6 @@ void opened_close_all(struct fs *fs);
 /* How long the kernel may cache the node, for a reply about it; 0: not at all.
  * Updates cached_until_ns. */
 double node_timeout_s(struct fs *fs, const struct similar_node *n);
-
-/* The attributes of the node. */
-int node_stat(struct fs *fs, const struct similar_node *n, struct stat *out);
 
 /* The attributes of the node that are made of those of its real file. */
 void node_fill_stat(const struct similar_node *n, const struct stat *real,
@@ -271,21 +267,24 @@ int list_elsewhere(struct listing_query *q, int fd, struct listing **out);
 void similar_reply_node(fuse_req_t req, struct fs *fs, struct similar_node *n,
 			const struct stat *real);
 
+/* ---- query_file.c ---- */
+
 /* The caller of a request; free its credentials with credentials_release().  A
  * trusted caller gets no groups, which would be read from /proc and are not
  * used. */
 int similar_caller(struct fs *fs, fuse_req_t req, struct search_caller *out);
 
-/* The listing of an open directory. */
-const struct listing *similar_opened(const struct fuse_file_info *fi);
-void similar_close(struct fs *fs, const struct fuse_file_info *fi);
-
-/* ---- query_file.c ---- */
+/* Takes o, and replies. */
+void opened_reply(fuse_req_t req, struct fs *fs, struct opened *o,
+		  struct fuse_file_info *fi);
+/* Ends what is open; frees it. */
+void opened_close(struct fs *fs, struct opened *o);
+/* Has the jobs of what is open end soon. */
+void opened_cancel_all(struct fs *fs);
 
 /* The operations on .query, see query_text.h.  No other node is opened but
  * directories. */
 void query_open(fuse_req_t req, struct fs *fs, struct fuse_file_info *fi);
-void query_release(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi);
 void query_write(fuse_req_t req, fuse_ino_t id, struct fuse_bufvec *in,
 		 off_t off, struct fuse_file_info *fi);
 /* Takes a part of the query. */
