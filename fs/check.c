@@ -16,7 +16,6 @@
 #include "core/base/buf.h"
 #include "core/base/err.h"
 #include "core/catalog/catalog.h"
-#include "fs/log.h"
 
 /* ---- SOURCE and the mount point ---- */
 

@@ -3,6 +3,7 @@
 #define FS_FS_H
 
 #include <fuse_lowlevel.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,7 +62,7 @@ struct fs {
 	/* core/extract/client.h; NULL: no texts are made */
 	struct extract_client *texts;
 	struct similar *similar; /* fs/similar; NULL with similar=off */
-	struct mapped *mapped;   /* fs/inode/mapped.h */
+	struct mapped *mapped;   /* fs/inode/backing.h */
 	/* core/watch and fs/inode/cache.h; NULL where changes behind the
 	 * mount are not reported. */
 	struct watch *watch;
@@ -92,7 +93,7 @@ struct fs {
 	struct unmounter {
 		pid_t pid; /* 0: there is none */
 		int fd;    /* its standard input */
-	} unmounter;       /* fs/sandbox.h */
+	} unmounter;       /* see sandbox_prepare() */
 
 	atomic_bool
 		had_requests; /* set by each request, cleared by the engine */
@@ -117,6 +118,53 @@ int check_catalog(struct fs *fs, int source_fd, char **directory_out);
  * comes.  Returns the exit status of the program; not 0: after a message.  Takes
  * source_fd. */
 int serve(struct fs *fs, int source_fd, const char *catalog_dir);
+
+/* ---- sandbox.c ---- */
+
+/*
+ * Restricts the daemon before it serves.
+ *
+ * The daemon parses contents and requests of other users, so a bug in it must
+ * give an attacker as little as possible.  The daemon keeps only capabilities
+ * that filesystem operations need.  It cannot execute programs, gain
+ * privileges, use the network, trace processes, mount, load modules or leave a
+ * core dump.  Refused system calls fail with EPERM.
+ *
+ * An ordinary user needs the set-user-ID program fusermount3 to unmount, which
+ * the daemon cannot execute any more.  So a shell is started before, the
+ * unmounter.  It waits for a line, then it executes fusermount3.  If the daemon
+ * dies, the shell ends without that.
+ */
+
+/* Starts the unmounter; called before the mount. */
+void sandbox_prepare(struct fs *fs);
+
+/* Enters the sandbox; called after the mount, before any thread is started.
+ * Restrictions that the kernel refuses are logged and left out. */
+void sandbox_enter(const struct fs *fs);
+
+/* Ends the unmounter, after it has unmounted if unmount is true. */
+void sandbox_end_unmounter(struct fs *fs, bool unmount);
+
+/* Whether the filesystem is still mounted.  Called before libfuse closes its
+ * descriptor. */
+bool sandbox_is_attached(const struct fs *fs);
+
+/* ---- log.c ---- */
+
+/*
+ * Messages: "kinfs: ..." on standard error, or in the system's log after
+ * log_to_syslog().  log_line() is for errors, log_warning() for problems in
+ * spite of which the mount goes on.  Thread-safe.
+ */
+void log_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* priority: one of syslog(3). */
+void log_line_v(int priority, const char *format, va_list args)
+	__attribute__((format(printf, 2, 0)));
+
+void log_to_syslog(void);
 
 /* ---- requests ---- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fs/log.h"
+#include "fs/fs.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -14,7 +14,6 @@
 #include "core/base/err.h"
 #include "core/base/notify.h"
 #include "fs/fs.h"
-#include "fs/log.h"
 #include "fs/similar/similar.h"
 
 enum { EXIT_USAGE = 2 };

@@ -11,7 +11,7 @@
 #include "core/base/text.h"
 #include "core/digest/digest.h"
 #include "core/index/index.h"
-#include "fs/log.h"
+#include "fs/fs.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

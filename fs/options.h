@@ -58,7 +58,7 @@ struct options {
 	bool version;
 
 	bool fsname_given;
-	bool no_sandbox; /* see fs/sandbox.h */
+	bool no_sandbox; /* see sandbox_enter() */
 
 	/* For libfuse: "kinfs -o ..." */
 	int fuse_argc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fs/sandbox.h"
+#include "fs/fs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,8 +20,6 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
-#include "fs/fs.h"
-#include "fs/log.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

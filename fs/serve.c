@@ -23,16 +23,11 @@
 #include "core/extract/client.h"
 #include "fs/inode/backing.h"
 #include "fs/inode/cred.h"
-#include "fs/log.h"
 #include "fs/loop/loop.h"
-#include "fs/inode/mapped.h"
-#include "fs/ops/behind.h"
 #include "fs/ops/notify.h"
 #include "fs/ops/ops.h"
 #include "fs/loop/protocol.h"
-#include "fs/sandbox.h"
 #include "fs/similar/similar.h"
-#include "fs/loop/locks.h"
 #include "fs/inode/descriptor.h"
 
 /* ---- the signals that end the daemon ---- */

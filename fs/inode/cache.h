@@ -15,7 +15,7 @@ struct inode;
  *
  * Where changes behind the mount are reported (core/watch/watch.h), the kernel
  * may cache attributes and names for CACHE_LONG_S, and an event invalidates its
- * cache (fs/ops/behind.h).  Elsewhere it caches for -o timeout.
+ * cache (fs/ops/notify.h).  Elsewhere it caches for -o timeout.
  *
  * Attributes are not cached while a file can change without the kernel's
  * knowledge.  A store to a mapping that passes through changes the timestamps

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fs/inode/mapped.h"
+#include "fs/inode/backing.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -12,7 +12,6 @@
 
 #include "core/queue/share.h"
 #include "fs/inode/descriptor.h"
-#include "fs/loop/locks.h"
 #include "fs/loop/loop.h"
 #include "fs/ops/reply.h"
 #include "fs/similar/similar.h"

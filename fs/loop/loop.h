@@ -5,9 +5,12 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 struct fs;
 struct fuse_buf;
+struct handle;
+struct inode;
 
 /*
  * The threads that answer requests.
@@ -65,5 +68,22 @@ int wake_open(void);   /* called before the first thread; a negative errno */
 void wake_allow(void); /* unblocks the signal in the calling thread */
 void wake_thread(pthread_t thread);
 void wake_pause(void); /* a millisecond, before the next wake_thread() */
+
+/* ---- locks.c: file locks; the operations are in ops.h ---- */
+
+int locks_open(struct fs *fs);
+
+/* Ends all waits with EINTR, and returns when no thread waits any more. */
+void locks_stop(struct fs *fs);
+void locks_free(struct fs *fs);
+
+/* The owner closed one of its descriptors: drops its POSIX locks. */
+void locks_owner_closed(struct fs *fs, struct inode *inode, uint64_t owner);
+
+/* The handle is closed: removes the owners that used it last. */
+void locks_handle_closed(struct fs *fs, const struct handle *h);
+
+/* The inode is freed: removes all its owners. */
+void locks_forget(struct inode *inode);
 
 #endif

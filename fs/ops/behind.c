@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fs/ops/behind.h"
+#include "fs/ops/notify.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -11,7 +11,6 @@
 #include "fs/fs.h"
 #include "fs/inode/inode.h"
 #include "fs/inode/cache.h"
-#include "fs/log.h"
 #include "fs/loop/protocol.h"
 
 enum { EXPIRE_MS = 20 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fs/ops/lookup.h"
+#include "fs/ops/ops.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fs/ops/metadata_change.h"
+#include "fs/ops/notify.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,6 @@
 #include "core/base/lease.h"
 #include "core/engine/engine.h"
 #include "fs/fs.h"
-#include "fs/ops/notify.h"
 #include "fs/inode/descriptor.h"
 
 enum {

@@ -7,7 +7,6 @@
 
 #include "core/engine/engine.h"
 #include "fs/fs.h"
-#include "fs/log.h"
 #include "fs/loop/loop.h"
 #include "fs/inode/descriptor.h"
 #include "fs/similar/similar.h"

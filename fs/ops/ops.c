@@ -3,7 +3,7 @@
 
 #include "fs/inode/backing.h"
 #include "fs/inode/cache.h"
-#include "fs/loop/locks.h"
+#include "fs/loop/loop.h"
 #include "fs/loop/protocol.h"
 #include "fs/similar/similar.h"
 

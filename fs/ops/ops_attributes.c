@@ -10,8 +10,6 @@
 #include "fs/inode/cred.h"
 #include "fs/inode/descriptor.h"
 #include "fs/inode/cache.h"
-#include "fs/ops/lookup.h"
-#include "fs/ops/metadata_change.h"
 #include "fs/ops/notify.h"
 #include "fs/ops/reply.h"
 #include "fs/similar/similar.h"

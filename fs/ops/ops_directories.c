@@ -12,7 +12,6 @@
 #include "fs/similar/similar.h"
 #include "fs/inode/cache.h"
 #include "fs/inode/descriptor.h"
-#include "fs/ops/lookup.h"
 #include "fs/ops/reply.h"
 
 /*

@@ -12,8 +12,7 @@
 #include "fs/ops/notify.h"
 #include "fs/inode/cache.h"
 #include "fs/inode/descriptor.h"
-#include "fs/loop/locks.h"
-#include "fs/ops/lookup.h"
+#include "fs/loop/loop.h"
 #include "fs/ops/reply.h"
 #include "fs/similar/similar.h"
 

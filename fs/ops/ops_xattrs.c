@@ -9,7 +9,7 @@
 #include <sys/xattr.h>
 
 #include "fs/inode/cred.h"
-#include "fs/ops/metadata_change.h"
+#include "fs/ops/notify.h"
 #include "fs/ops/xattr.h"
 #include "fs/inode/descriptor.h"
 #include "fs/ops/reply.h"

@@ -14,7 +14,7 @@
 #include "fs/fs.h"
 #include "fs/inode/descriptor.h"
 #include "fs/inode/inode.h"
-#include "fs/ops/behind.h"
+#include "fs/ops/notify.h"
 #include "fs/ops/reply.h"
 
 #define PREFIX "user.kinfs."

@@ -16,7 +16,7 @@
 #include "fs/inode/descriptor.h"
 #include "fs/fs.h"
 #include "fs/inode/inode.h"
-#include "fs/inode/mapped.h"
+#include "fs/inode/backing.h"
 #include "fs/ops/reply.h"
 
 /* ---- the names of attributes ---- */

@@ -26,8 +26,6 @@
 
 #include "core/base/err.h"
 #include "fs/fs.h"
-#include "fs/log.h"
-#include "fs/sandbox.h"
 
 void log_warning(const char *format, ...)
 {

@@ -21,7 +21,6 @@
 #include "core/engine/engine.h"
 #include "fs/inode/cred.h"
 #include "fs/ops/notify.h"
-#include "fs/loop/locks.h"
 #include "fs/loop/loop.h"
 #include "fs/ops/ops.h"
 #include "fs/inode/descriptor.h"
