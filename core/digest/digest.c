@@ -121,46 +121,64 @@ bool digest_is_valid(enum digest_id id, struct digest_value v)
 	       (!ops->check || !ops->check(v));
 }
 
+static int set_block(struct digest_block *block, const void *bytes, size_t len)
+{
+	uint8_t *copy = malloc(len + 1);
+
+	if (!copy)
+		return -ENOMEM;
+	if (len)
+		memcpy(copy, bytes, len);
+	free(block->bytes);
+	*block = (struct digest_block){ copy, len };
+	return 0;
+}
+
 int digest_put(struct digests *d, enum digest_id id, struct digest_value v)
 {
 	const struct digest_ops *ops = digest_table[id];
-	uint8_t *bytes;
+	int err = 0;
 
-	if (ops->offset) {
+	if (ops->offset)
 		memcpy((uint8_t *)d + ops->offset, v.bytes, ops->len);
-	} else {
-		bytes = malloc(v.len + 1);
-		if (!bytes)
-			return -ENOMEM;
-		if (v.len)
-			memcpy(bytes, v.bytes, v.len);
-		free(d->blocks[id].bytes);
-		d->blocks[id] = (struct digest_block){ bytes, v.len };
-	}
-	d->set |= DIGEST_BIT(id);
-	return 0;
+	else
+		err = set_block(&d->blocks[id], v.bytes, v.len);
+	if (!err)
+		d->set |= DIGEST_BIT(id);
+	return err;
+}
+
+int digests_put_text(struct digests *d, const void *packed, size_t len)
+{
+	return set_block(&d->text, packed, len);
 }
 
 /* ---- text ---- */
 
 int digest_format(const struct digests *d, enum digest_id id, struct buf *out)
 {
+	const struct digest_ops *ops = digest_table[id];
+
 	if (!(d->set & DIGEST_BIT(id)))
 		return -ENODATA;
-	return digest_table[id]->format(digest_value_of(d, id), out);
+	return (ops->format ? ops->format :
+			      digest_format_hex)(digest_value_of(d, id), out);
 }
 
 int digest_parse(enum digest_id id, const char *text, size_t len,
 		 struct digests *d)
 {
+	const struct digest_ops *ops = digest_table[id];
+	struct digest_value v;
 	struct buf bytes = { 0 };
-	int err = digest_table[id]->parse(text, len, &bytes);
+	int err = ops->parse ? ops->parse(text, len, &bytes) :
+			       digest_parse_hex(text, len, ops->len, &bytes);
 
+	v = (struct digest_value){ (const uint8_t *)bytes.data, bytes.len };
+	if (!err && !ops->parse && !digest_is_valid(id, v))
+		err = -EINVAL;
 	if (!err)
-		err = digest_put(
-			d, id,
-			(struct digest_value){ (const uint8_t *)bytes.data,
-					       bytes.len });
+		err = digest_put(d, id, v);
 	buf_release(&bytes);
 	return err;
 }
@@ -179,10 +197,27 @@ int digest_format_hex(struct digest_value v, struct buf *out)
 int digest_parse_hex(const char *text, size_t text_len, size_t len,
 		     struct buf *out)
 {
-	uint8_t bytes[32];
-	int err = hex_decode(text, text_len, bytes, len);
+	int err = buf_reserve(out, len);
 
-	return err ? err : buf_append(out, bytes, len);
+	if (!err)
+		err = hex_decode(text, text_len,
+				 (uint8_t *)out->data + out->len, len);
+	if (err)
+		return err;
+	out->len += len;
+	out->data[out->len] = '\0';
+	return 0;
+}
+
+int digests_parse_text(struct digests *d, const char *text, size_t len)
+{
+	struct buf packed = { 0 };
+	int err = digest_sif.parse(text, len, &packed);
+
+	if (!err)
+		err = digests_put_text(d, packed.data, packed.len);
+	buf_release(&packed);
+	return err;
 }
 
 /* ---- comparing ---- */
@@ -228,7 +263,9 @@ json_t *digests_to_json(const struct digests *d, uint32_t set)
 	}
 	buf_clear(&text);
 	if (!err && d->text.bytes)
-		err = digests_format_text(d, &text);
+		err = digest_sif.format(
+			(struct digest_value){ d->text.bytes, d->text.len },
+			&text);
 	if (!err && text.len &&
 	    json_object_set_new(texts, DIGEST_TEXT_NAME,
 				json_stringn(text.data, text.len)))

@@ -121,9 +121,10 @@ struct digest_ops {
 	const struct digest_part *part;
 	/* Appends the bytes.  -ENODATA: this content has no such digest. */
 	int (*final)(void *state, struct buf *out);
-	/* Appends the text form, without NUL or newline at the end. */
+	/* Appends the text form, without NUL or newline at the end; NULL:
+	 * lower-case hex digits. */
 	int (*format)(struct digest_value v, struct buf *out);
-	/* Appends the bytes.  -EINVAL. */
+	/* Appends the bytes.  -EINVAL.  NULL: of hex digits. */
 	int (*parse)(const char *text, size_t len, struct buf *out);
 	/* -EINVAL for bytes that cannot be a digest; NULL: all of that length
 	 * can be. */
@@ -222,12 +223,11 @@ struct sketch;
 int digests_sketch(const struct digests *d, struct sketch *out);
 
 /* The sketch of its text, see struct digests: sets it to a copy of what
- * sketch_pack() made; reads it (-ENODATA: there is none); appends its text form;
- * reads that (-EINVAL). */
+ * sketch_pack() made; reads it (-ENODATA: there is none); sets it by its text
+ * form, which is that of the digest sif (-EINVAL). */
 #define DIGEST_TEXT_NAME "text"
 int digests_put_text(struct digests *d, const void *packed, size_t len);
 int digests_text_sketch(const struct digests *d, struct sketch *out);
-int digests_format_text(const struct digests *d, struct buf *out);
 int digests_parse_text(struct digests *d, const char *text, size_t len);
 
 /* 0 (most alike) to 2473, with the lengths.  -ENODATA. */
@@ -236,7 +236,7 @@ int digest_tlsh_distance(const struct digests *a, const struct digests *b,
 
 /* ---- for rows ---- */
 
-/* Of digests that are printed as lower-case hex digits. */
+/* Lower-case hex digits. */
 int digest_format_hex(struct digest_value v, struct buf *out);
 int digest_parse_hex(const char *text, size_t text_len, size_t len,
 		     struct buf *out);

@@ -48,11 +48,6 @@ static int final(void *state, struct buf *out)
 	return buf_append(out, hash, BYTES);
 }
 
-static int parse(const char *text, size_t len, struct buf *out)
-{
-	return digest_parse_hex(text, len, BYTES, out);
-}
-
 static const struct digest_part part = {
 	.size = sizeof(struct evidence),
 	.begin = begin,
@@ -69,7 +64,5 @@ const struct digest_ops digest_sha256 = {
 	.len = BYTES,
 	.part = &part,
 	.final = final,
-	.format = digest_format_hex,
-	.parse = parse,
 	.compare = digest_compare_equal,
 };

@@ -48,11 +48,6 @@ static int final(void *state, struct buf *out)
 	return buf_append(out, canonical.digest, sizeof(canonical.digest));
 }
 
-static int parse(const char *text, size_t len, struct buf *out)
-{
-	return digest_parse_hex(text, len, 16, out);
-}
-
 static const struct digest_part part = {
 	.size = sizeof(struct identity),
 	.begin = begin,
@@ -70,7 +65,5 @@ const struct digest_ops digest_xxh128 = {
 	.offset = offsetof(struct digests, xxh128),
 	.part = &part,
 	.final = final,
-	.format = digest_format_hex,
-	.parse = parse,
 	.compare = digest_compare_equal,
 };

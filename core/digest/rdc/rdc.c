@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "core/base/bytes.h"
-#include "core/base/hex.h"
 #include "core/digest/digest.h"
 
 /*
@@ -329,16 +328,6 @@ static int check(struct digest_value v)
 	return 0;
 }
 
-static int parse(const char *text, size_t len, struct buf *out)
-{
-	uint8_t bytes[RDC_TRAITS];
-	int err = hex_decode(text, len, bytes, sizeof(bytes));
-
-	if (!err)
-		err = check((struct digest_value){ bytes, sizeof(bytes) });
-	return err ? err : buf_append(out, bytes, sizeof(bytes));
-}
-
 static int compare(struct digest_value a, struct digest_value b, int *score_out)
 {
 	static const uint8_t none[RDC_TRAITS];
@@ -369,8 +358,6 @@ const struct digest_ops digest_rdc = {
 	.offset = offsetof(struct digests, traits),
 	.part = &part,
 	.final = final,
-	.format = digest_format_hex,
-	.parse = parse,
 	.check = check,
 	.compare = compare,
 };

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/text.h"
@@ -122,8 +121,6 @@ static const struct digest_part part = {
 	.zeros = zeros,
 };
 
-/* ---- the sketch ---- */
-
 int digests_sketch(const struct digests *d, struct sketch *out)
 {
 	struct digest_value v = digest_value_of(d, DIGEST_SIF);
@@ -131,47 +128,10 @@ int digests_sketch(const struct digests *d, struct sketch *out)
 	return v.bytes ? sketch_unpack(v.bytes, v.len, out) : -ENODATA;
 }
 
-/* ---- the sketch of a text ---- */
-
-int digests_put_text(struct digests *d, const void *packed, size_t len)
-{
-	uint8_t *bytes = malloc(len);
-
-	if (!bytes)
-		return -ENOMEM;
-	memcpy(bytes, packed, len);
-	free(d->text.bytes);
-	d->text = (struct digest_block){ bytes, len };
-	return 0;
-}
-
 int digests_text_sketch(const struct digests *d, struct sketch *out)
 {
 	return d->text.bytes ? sketch_unpack(d->text.bytes, d->text.len, out) :
 			       -ENODATA;
-}
-
-int digests_format_text(const struct digests *d, struct buf *out)
-{
-	struct sketch *sketch = malloc(sizeof(*sketch));
-	int err = sketch ? digests_text_sketch(d, sketch) : -ENOMEM;
-
-	if (!err)
-		err = sketch_format(sketch, out);
-	free(sketch);
-	return err;
-}
-
-int digests_parse_text(struct digests *d, const char *text, size_t len)
-{
-	struct sketch *sketch = malloc(sizeof(*sketch));
-	uint8_t packed[SKETCH_PACKED_MAX];
-	int err = sketch ? sketch_parse(text, len, sketch) : -ENOMEM;
-
-	if (!err)
-		err = digests_put_text(d, packed, sketch_pack(sketch, packed));
-	free(sketch);
-	return err;
 }
 
 /* ---- the row ---- */
@@ -255,11 +215,6 @@ static int simhash_final(void *state, struct buf *out)
 	return buf_append(out, bytes, sizeof(bytes));
 }
 
-static int simhash_parse(const char *text, size_t len, struct buf *out)
-{
-	return digest_parse_hex(text, len, SIMHASH_BYTES, out);
-}
-
 static int simhash_compare(struct digest_value a, struct digest_value b,
 			   int *score_out)
 {
@@ -279,7 +234,5 @@ const struct digest_ops digest_simhash = {
 	.offset = offsetof(struct digests, simhash),
 	.part = &part,
 	.final = simhash_final,
-	.format = digest_format_hex,
-	.parse = simhash_parse,
 	.compare = simhash_compare,
 };
