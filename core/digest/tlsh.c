@@ -1,13 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/digest/tlsh/tlsh.h"
-
+#include <ctype.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/digest/digest.h"
+
+/*
+ * TLSH (Oliver, Cheng, Chen: "TLSH - A Locality Sensitive Hash", 2013), as
+ * version 4.12.1 of its authors' program computes it from all bytes at once:
+ * 128 buckets, a checksum of one byte, a window of five bytes.
+ *
+ * Of each window six triplets of bytes that have the newest one are hashed into
+ * buckets.  The digest says of each bucket in which quarter of all its count
+ * is, how the quarters relate, and how long the content is.
+ *
+ * Its bytes, of which the text is "T1" and the upper-case digits:
+ *
+ *	0       the checksum, the lower digit first
+ *	1       the code of the length, likewise
+ *	2       two ratios of quarters, 0..15 each
+ *	3..34   the quarters of the buckets, 2 bits each, the last bucket highest
+ */
+enum {
+	BUCKETS = 128, /* hashes from here on count for nothing */
+	WINDOW = 5,
+	TRIPLETS = 6,
+	HEAD = 3,
+	BYTES = HEAD + BUCKETS / 4,
+	MIN_BYTES = 50,   /* of a content with a digest */
+	MIN_BUCKETS = 65, /* in use */
+	LENGTHS = 170
+};
+
 /* Pearson, "Fast hashing of variable-length text strings", 1990. */
-const uint8_t tlsh_pearson[256] = {
+static const uint8_t T[256] = {
 	1,   87,  49,  12,  176, 178, 102, 166, 121, 193, 6,   84,  249, 230,
 	44,  163, 14,  197, 213, 181, 161, 85,  218, 80,  64,  239, 24,  226,
 	236, 142, 38,  200, 110, 177, 104, 103, 141, 253, 255, 50,  77,  101,
@@ -31,7 +59,7 @@ const uint8_t tlsh_pearson[256] = {
 
 /* The longest content of each length code: logarithms to the bases 1.5, 1.3 and
  * 1.1, in single precision. */
-const uint32_t tlsh_lengths[TLSH_LENGTHS] = {
+static const uint32_t lengths[LENGTHS] = {
 	1,          2,          3,          5,          7,          11,
 	17,         25,         38,         57,         86,         129,
 	194,        291,        437,        656,        854,        1110,
@@ -63,8 +91,6 @@ const uint32_t tlsh_lengths[TLSH_LENGTHS] = {
 	3840255616, 4224281216,
 };
 
-#define T tlsh_pearson
-
 /*
  * The hash of x, y, z is T[T[T[T[salt] ^ x] ^ y] ^ z].  x is the newest byte of
  * the window; with p[0] newest, the triplets and their salts are
@@ -88,12 +114,23 @@ static void make_table(void)
 			first[x] |= (uint64_t)T[T[salts[i]] ^ x] << 8 * i;
 }
 
-void tlsh_begin(struct tlsh *t)
+struct tlsh {
+	uint64_t size;
+	/* In six tables, so that increments seldom wait for each other; only
+	 * the first BUCKETS of each are looked at. */
+	uint32_t counts[TRIPLETS][256];
+	uint8_t checksum;
+	uint8_t last[WINDOW - 1]; /* bytes, the newest at the end */
+};
+
+static int begin(void *state, const struct digest_stream *stream)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+	(void)stream;
 	(void)pthread_once(&once, make_table);
-	*t = (struct tlsh){ 0 };
+	memset(state, 0, sizeof(struct tlsh));
+	return 0;
 }
 
 /* Counts the hashes of all windows in len bytes, len - 4 or none. */
@@ -103,7 +140,7 @@ static void count_windows(struct tlsh *t, const uint8_t *bytes, size_t len)
 	uint64_t w;
 	size_t i;
 
-	for (i = TLSH_WINDOW - 1; i < len; i++) {
+	for (i = WINDOW - 1; i < len; i++) {
 		w = first[bytes[i]];
 		p1 = bytes[i - 1];
 		p2 = bytes[i - 2];
@@ -120,12 +157,6 @@ static void count_windows(struct tlsh *t, const uint8_t *bytes, size_t len)
 	t->checksum = checksum;
 }
 
-/* How many bytes of the stream are in t->last. */
-static size_t last_count(const struct tlsh *t)
-{
-	return t->size < sizeof(t->last) ? (size_t)t->size : sizeof(t->last);
-}
-
 static void keep_last(struct tlsh *t, const uint8_t *bytes, size_t len)
 {
 	size_t kept = len < sizeof(t->last) ? sizeof(t->last) - len : 0;
@@ -135,56 +166,24 @@ static void keep_last(struct tlsh *t, const uint8_t *bytes, size_t len)
 	       sizeof(t->last) - kept);
 }
 
-void tlsh_update(struct tlsh *t, const void *data, size_t len)
+/* What is too long has no digest, so the rest is not looked at. */
+static int update(void *state, const void *data, size_t len)
 {
-	size_t before = last_count(t), some = len;
+	struct tlsh *t = state;
+	const size_t most = sizeof(t->last);
+	size_t before = t->size < most ? (size_t)t->size : most;
+	size_t some = len < most ? len : most;
 	uint8_t joined[2 * sizeof(t->last)];
 
-	if (!len)
-		return;
-	if (some > sizeof(t->last))
-		some = sizeof(t->last);
-	memcpy(joined, t->last + sizeof(t->last) - before, before);
+	if (!len || t->size > lengths[LENGTHS - 1])
+		return 0;
+	memcpy(joined, t->last + most - before, before);
 	memcpy(joined + before, data, some);
 	count_windows(t, joined, before + some);
 	count_windows(t, data, len);
 	keep_last(t, data, len);
 	t->size += len;
-}
-
-/* Of windows that are all the same: each changes the checksum in one way, which
- * comes round after at most 256. */
-static uint8_t repeat_checksum(uint8_t step, uint8_t checksum, uint64_t times)
-{
-	uint8_t at = checksum;
-	uint64_t round = 0;
-
-	do {
-		at = T[step ^ at];
-		round++;
-	} while (at != checksum);
-	for (times %= round; times; times--)
-		checksum = T[step ^ checksum];
-	return checksum;
-}
-
-void tlsh_update_zeros(struct tlsh *t, uint64_t len)
-{
-	static const uint8_t zeros[TLSH_WINDOW];
-	uint64_t some = len < sizeof(t->last) ? len : sizeof(t->last);
-	struct tlsh once = { 0 };
-	size_t i, k;
-
-	tlsh_update(t, zeros, (size_t)some);
-	len -= some;
-	if (!len)
-		return;
-	count_windows(&once, zeros, sizeof(zeros));
-	for (i = 0; i < TLSH_TRIPLETS; i++)
-		for (k = 0; k < 256; k++)
-			t->counts[i][k] += once.counts[i][k] * (uint32_t)len;
-	t->checksum = repeat_checksum(T[(uint8_t)first[0]], t->checksum, len);
-	t->size += len;
+	return 0;
 }
 
 /* ---- the result ---- */
@@ -198,12 +197,12 @@ static int by_count(const void *a, const void *b)
 
 static uint8_t length_code(uint64_t size)
 {
-	size_t low = 0, high = TLSH_LENGTHS - 1;
+	size_t low = 0, high = LENGTHS - 1;
 
 	while (low < high) {
 		size_t middle = (low + high) / 2;
 
-		if (size <= tlsh_lengths[middle])
+		if (size <= lengths[middle])
 			high = middle;
 		else
 			low = middle + 1;
@@ -212,43 +211,139 @@ static uint8_t length_code(uint64_t size)
 }
 
 /* The sums of the buckets that are looked at; how many are not zero. */
-static size_t sum_counts(const struct tlsh *t, uint32_t out[TLSH_BUCKETS])
+static size_t sum_counts(const struct tlsh *t, uint32_t out[BUCKETS])
 {
 	size_t used = 0, i, k;
 
-	memset(out, 0, TLSH_BUCKETS * sizeof(*out));
-	for (i = 0; i < TLSH_TRIPLETS; i++)
-		for (k = 0; k < TLSH_BUCKETS; k++)
+	memset(out, 0, BUCKETS * sizeof(*out));
+	for (i = 0; i < TRIPLETS; i++)
+		for (k = 0; k < BUCKETS; k++)
 			out[k] += t->counts[i][k];
-	for (k = 0; k < TLSH_BUCKETS; k++)
+	for (k = 0; k < BUCKETS; k++)
 		used += out[k] != 0;
 	return used;
 }
 
-int tlsh_final(const struct tlsh *t, struct tlsh_digest *out)
+static uint8_t swap_digits(uint8_t byte)
 {
-	enum { QUARTER = TLSH_BUCKETS / 4 };
-	uint32_t counts[TLSH_BUCKETS], sorted[TLSH_BUCKETS], q[3];
-	size_t used = sum_counts(t, counts), k;
+	return (uint8_t)(byte << 4 | byte >> 4);
+}
 
-	if (t->size < TLSH_MIN_BYTES || t->size > TLSH_MAX_BYTES ||
-	    used < TLSH_MIN_BUCKETS)
+static int final(void *state, struct buf *out)
+{
+	enum { QUARTER = BUCKETS / 4 };
+	const struct tlsh *t = state;
+	uint32_t counts[BUCKETS], sorted[BUCKETS], q[3];
+	size_t used = sum_counts(t, counts), k;
+	uint8_t bytes[BYTES] = { 0 };
+
+	if (t->size < MIN_BYTES || t->size > lengths[LENGTHS - 1] ||
+	    used < MIN_BUCKETS)
 		return -ENODATA;
 	memcpy(sorted, counts, sizeof(sorted));
-	qsort(sorted, TLSH_BUCKETS, sizeof(*sorted), by_count);
+	qsort(sorted, BUCKETS, sizeof(*sorted), by_count);
 	for (k = 0; k < 3; k++)
 		q[k] = sorted[QUARTER * (k + 1) - 1];
-	*out = (struct tlsh_digest){
-		.checksum = t->checksum,
-		.length = length_code(t->size),
-		.ratios = { (uint8_t)(UINT64_C(100) * q[0] / q[2] % 16),
-			    (uint8_t)(UINT64_C(100) * q[1] / q[2] % 16) },
-	};
-	for (k = 0; k < TLSH_BUCKETS; k++) {
+	bytes[0] = swap_digits(t->checksum);
+	bytes[1] = swap_digits(length_code(t->size));
+	bytes[2] = (uint8_t)(UINT64_C(100) * q[0] / q[2] % 16 << 4 |
+			     UINT64_C(100) * q[1] / q[2] % 16);
+	for (k = 0; k < BUCKETS; k++) {
 		unsigned code = (counts[k] > q[0]) + (counts[k] > q[1]) +
 				(counts[k] > q[2]);
 
-		out->codes[k / 4] |= (uint8_t)(code << k % 4 * 2);
+		bytes[BYTES - 1 - k / 4] |= (uint8_t)(code << k % 4 * 2);
 	}
+	return buf_append(out, bytes, sizeof(bytes));
+}
+
+/* ---- text ---- */
+
+static int format(struct digest_value v, struct buf *out)
+{
+	int err = buf_append_text(out, "T1");
+	size_t i = out->len;
+
+	if (!err)
+		err = digest_format_hex(v, out);
+	for (; !err && i < out->len; i++)
+		out->data[i] = (char)toupper((unsigned char)out->data[i]);
+	return err;
+}
+
+/* In either case, with or without "T1". */
+static int parse(const char *text, size_t len, struct buf *out)
+{
+	char digits[2 * BYTES];
+	size_t i;
+
+	if (len == 2 + sizeof(digits) && !memcmp(text, "T1", 2)) {
+		text += 2;
+		len -= 2;
+	}
+	for (i = 0; i < len && i < sizeof(digits); i++)
+		digits[i] = (char)tolower((unsigned char)text[i]);
+	return digest_parse_hex(digits, len, BYTES, out);
+}
+
+/* ---- distance ---- */
+
+/* On a ring of that size. */
+static int ring_distance(int a, int b, int size)
+{
+	int d = abs(a - b);
+
+	return d < size - d ? d : size - d;
+}
+
+static int codes_distance(unsigned a, unsigned b)
+{
+	int d, sum = 0, i;
+
+	for (i = 0; i < 4; i++, a >>= 2, b >>= 2) {
+		d = abs((int)(a & 3) - (int)(b & 3));
+		sum += d == 3 ? 6 : d;
+	}
+	return sum;
+}
+
+int digest_tlsh_distance(const struct digests *a, const struct digests *b,
+			 int *distance_out)
+{
+	const uint8_t *x = digest_value_of(a, DIGEST_TLSH).bytes;
+	const uint8_t *y = digest_value_of(b, DIGEST_TLSH).bytes;
+	int d, sum;
+	size_t i;
+
+	if (!x || !y)
+		return -ENODATA;
+	d = ring_distance(swap_digits(x[1]), swap_digits(y[1]), 256);
+	sum = (d <= 1 ? d : 12 * d) + (x[0] != y[0]);
+	for (i = 0; i < 8; i += 4) {
+		d = ring_distance(x[2] >> i & 15, y[2] >> i & 15, 16);
+		sum += d <= 1 ? d : 12 * (d - 1);
+	}
+	for (i = HEAD; i < BYTES; i++)
+		sum += codes_distance(x[i], y[i]);
+	*distance_out = sum;
 	return 0;
 }
+
+static const struct digest_part part = {
+	.size = sizeof(struct tlsh),
+	.begin = begin,
+	.update = update,
+};
+
+const struct digest_ops digest_tlsh = {
+	.id = DIGEST_TLSH,
+	.name = "tlsh",
+	.attribute = "user.tlsh",
+	.flags = DIGEST_IS_KEPT | DIGEST_IS_EXCHANGE,
+	.listed = 5,
+	.len = BYTES,
+	.part = &part,
+	.final = final,
+	.format = format,
+	.parse = parse,
+};
