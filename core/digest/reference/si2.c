@@ -2,7 +2,6 @@
 #include "core/digest/reference/si2.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,66 +39,6 @@ static uint64_t fingerprint(const struct si2 *s, uint32_t shingle)
 	       s->table[2][shingle >> 8 & 0xff] ^ s->table[3][shingle & 0xff];
 }
 
-/* ---- the set of shingles ---- */
-
-static uint32_t *find_slot(uint32_t *slots, size_t slot_count, uint32_t shingle)
-{
-	/* The golden ratio sends neighbours far apart, and the upper bits of
-	 * the product are the good ones. */
-	uint32_t product = shingle * UINT32_C(0x9e3779b1);
-	size_t i = (size_t)((uint64_t)product * slot_count >> 32);
-
-	while (slots[i] != 0 && slots[i] != shingle)
-		i = (i + 1) & (slot_count - 1);
-	return &slots[i];
-}
-
-static bool set_bit(uint64_t *bitmap, uint32_t shingle)
-{
-	uint64_t bit = UINT64_C(1) << (shingle & 63);
-	uint64_t *word = &bitmap[shingle >> 6];
-	bool is_new = !(*word & bit);
-
-	*word |= bit;
-	return is_new;
-}
-
-static int become_bitmap(struct si2 *s)
-{
-	uint64_t *bitmap = calloc((size_t)1 << 26, sizeof(*bitmap));
-	size_t i;
-
-	if (!bitmap)
-		return -ENOMEM;
-	for (i = 0; i < s->slot_count; i++)
-		if (s->slots[i] != 0)
-			(void)set_bit(bitmap, s->slots[i]);
-	free(s->slots);
-	s->slots = NULL;
-	s->bitmap = bitmap;
-	return 0;
-}
-
-static int grow(struct si2 *s)
-{
-	size_t i, slot_count = 2 * s->slot_count;
-	uint32_t *slots;
-
-	if (slot_count > s->max_slots)
-		return become_bitmap(s);
-	slots = calloc(slot_count, sizeof(*slots));
-	if (!slots)
-		return -ENOMEM;
-	for (i = 0; i < s->slot_count; i++)
-		if (s->slots[i] != 0)
-			*find_slot(slots, slot_count, s->slots[i]) =
-				s->slots[i];
-	free(s->slots);
-	s->slots = slots;
-	s->slot_count = slot_count;
-	return 0;
-}
-
 /* ---- the sum of the signs ---- */
 
 static void add_recent(struct si2 *s)
@@ -127,40 +66,30 @@ static void count_shingle(struct si2 *s, uint32_t shingle)
 
 /* ---- the stream ---- */
 
-static int add_to_slots(struct si2 *s, uint32_t shingle)
-{
-	uint32_t *slot = find_slot(s->slots, s->slot_count, shingle);
-
-	if (*slot == shingle)
-		return 0;
-	*slot = shingle;
-	count_shingle(s, shingle);
-	return s->count > s->slot_count / 2 ? grow(s) : 0;
-}
-
 static int add_shingle(struct si2 *s, uint32_t shingle)
 {
-	if (shingle == 0) {
-		if (!s->has_zero)
-			count_shingle(s, 0);
-		s->has_zero = true;
-		return 0;
+	struct si2_part **part = &s->parts[shingle / SI2_PART];
+	const uint64_t bit = UINT64_C(1) << shingle % 64;
+	uint64_t *word;
+
+	if (!*part) {
+		*part = calloc(1, sizeof(**part));
+		if (!*part)
+			return -ENOMEM;
+		(*part)->next = s->last;
+		s->last = *part;
 	}
-	if (s->slots)
-		return add_to_slots(s, shingle);
-	if (set_bit(s->bitmap, shingle))
+	word = &(*part)->bits[shingle % SI2_PART / 64];
+	if (!(*word & bit))
 		count_shingle(s, shingle);
+	*word |= bit;
 	return 0;
 }
 
 int si2_init(struct si2 *s)
 {
-	*s = (struct si2){
-		.slot_count = SI2_MIN_SLOTS,
-		.max_slots = SI2_MAX_SLOTS,
-	};
-	s->slots = calloc(s->slot_count, sizeof(s->slots[0]));
-	if (!s->slots)
+	*s = (struct si2){ .parts = calloc(SI2_PARTS, sizeof(*s->parts)) };
+	if (!s->parts)
 		return -ENOMEM;
 	fill_table(s);
 	return 0;
@@ -168,10 +97,14 @@ int si2_init(struct si2 *s)
 
 void si2_release(struct si2 *s)
 {
-	free(s->slots);
-	free(s->bitmap);
-	s->slots = NULL;
-	s->bitmap = NULL;
+	struct si2_part *part;
+
+	while ((part = s->last)) {
+		s->last = part->next;
+		free(part);
+	}
+	free(s->parts);
+	s->parts = NULL;
 }
 
 int si2_update(struct si2 *s, const void *data, size_t len)

@@ -2,7 +2,6 @@
 #ifndef CORE_DIGEST_REFERENCE_SI2_H
 #define CORE_DIGEST_REFERENCE_SI2_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,14 +12,12 @@
  * big-endian.  The fingerprint is a reflected CRC of 64 bits.
  *
  * The set of shingles has no bound but their number, 2^32: this one is for
- * comparison with the original, not for every file.  At first it is a hash
- * table that grows with the distinct shingles (at most 16 bytes for each);
- * before that grows beyond 256 MiB it becomes a bitmap of 512 MiB.  Both exist
- * for a moment: 768 MiB is the most that is ever used.
+ * comparison with the original, not for every file.  It is a bitmap in parts,
+ * of which those exist that have a shingle: 536 MiB at most.
  */
 #define SI2_SHINGLE 4
-#define SI2_MIN_SLOTS ((size_t)1 << 10)
-#define SI2_MAX_SLOTS ((size_t)1 << 26)
+#define SI2_PART 4096 /* shingles */
+#define SI2_PARTS ((size_t)1 << 20)
 
 struct si2 {
 	uint32_t shingle;  /* the last bytes, the newest in the low ones */
@@ -31,12 +28,10 @@ struct si2 {
 	 * of bit 8 * j + b is byte j of recent[b]. */
 	uint64_t recent[8];
 	unsigned recent_count;
-	bool has_zero; /* the shingle 0, which marks an empty slot */
-	/* Shingles; later NULL, and a bitmap of all. */
-	uint32_t *slots;
-	size_t slot_count; /* power of two */
-	uint64_t *bitmap;
-	size_t max_slots;       /* SI2_MAX_SLOTS, less in tests */
+	struct si2_part {
+		struct si2_part *next;
+		uint64_t bits[SI2_PART / 64]; /* one for every shingle */
+	} * *parts, *last; /* owned; the list of all begins with the last */
 	uint64_t table[4][256]; /* fingerprint, by character of the shingle */
 };
 

@@ -5,7 +5,7 @@
 #include "tests/support/sdhash_inputs.h"
 
 /* Digest of b; seed != 0 cuts it into updates of random lengths. */
-static uint64_t si2_of(struct bytes b, uint64_t seed, size_t max_slots)
+static uint64_t si2_of(struct bytes b, uint64_t seed)
 {
 	struct draws d = draws_of(seed);
 	struct si2 s;
@@ -13,7 +13,6 @@ static uint64_t si2_of(struct bytes b, uint64_t seed, size_t max_slots)
 	size_t i, part;
 
 	assert_int_equal(si2_init(&s), 0);
-	s.max_slots = max_slots;
 	for (i = 0; i < b.len; i += part) {
 		part = seed ? draw(&d) % (draw(&d) % 4 ? 7 : 9000) : b.len;
 		part = b.len - i < part ? b.len - i : part;
@@ -28,7 +27,7 @@ static uint64_t si2_of_text(const char *text)
 {
 	struct bytes b = { (uint8_t *)text, strlen(text) };
 
-	return si2_of(b, 0, SI2_MAX_SLOTS);
+	return si2_of(b, 0);
 }
 
 /* ---- golden values ---- */
@@ -58,30 +57,14 @@ TEST(recorded_values)
 	while (tsv_next(&lines)) {
 		b = input_make(lines.fields[2]);
 		(void)snprintf(have, sizeof(have), "%016llx",
-			       (unsigned long long)si2_of(b, 0, SI2_MAX_SLOTS));
+			       (unsigned long long)si2_of(b, 0));
 		assert_string_equal(have, lines.fields[1]);
-		assert_true(si2_of(b, ++count, SI2_MAX_SLOTS) ==
+		assert_true(si2_of(b, ++count) ==
 			    strtoull(lines.fields[1], NULL, 16));
 		free(b.data);
 	}
 	assert_int_equal(count, 91);
 	tsv_close(&lines);
-}
-
-/* ---- the set of shingles ---- */
-
-/* It grows several times; zeros are a shingle like any other. */
-TEST(the_bitmap_gives_the_same)
-{
-	struct bytes b = recipe_random(9, 20000);
-	uint64_t want;
-
-	memset(b.data + 5000, 0, 500);
-	memcpy(b.data + 15000, b.data, 3000);
-	want = si2_of(b, 0, SI2_MAX_SLOTS);
-	assert_true(si2_of(b, 9, SI2_MIN_SLOTS) == want);
-	assert_true(si2_of(b, 9, 4 * SI2_MIN_SLOTS) == want);
-	free(b.data);
 }
 
 /* One bit rises with every shingle. */
@@ -98,7 +81,7 @@ TEST(all_fingerprints_share_a_bit)
 	while (count < 3000) {
 		store_be32(bytes, ++shingle);
 		/* Where there is one shingle its fingerprint is the result. */
-		f = si2_of((struct bytes){ bytes, 4 }, 0, SI2_MAX_SLOTS);
+		f = si2_of((struct bytes){ bytes, 4 }, 0);
 		if (!(f >> 21 & 1))
 			continue;
 		/* A shingle with no other before it. */
