@@ -8,7 +8,6 @@
 #include "core/base/hex.h"
 #include "core/cli/digest/digest_job.h"
 #include "core/digest/rdc/rdc.h"
-#include "core/digest/reference/rdc_signature.h"
 #include "core/digest/reference/si2.h"
 #include "core/digest/reference/sif_classic.h"
 
@@ -139,16 +138,15 @@ static int content_rdc_signatures(struct reader *r, int fd, const char *path,
 				  struct buf *out)
 {
 	struct rdc *rdc = malloc(sizeof(*rdc));
-	struct rdc_signature_writer writer;
 	uint8_t traits[RDC_TRAITS];
 	ssize_t n = 0;
 	int err = rdc ? rdc_init(rdc, RDC_WINDOW, RDC_HORIZON) : -ENOMEM;
 
 	(void)path;
+	if (!err)
+		err = rdc_signature_begin(out);
 	if (!err) {
-		rdc_signature_begin(&writer, rdc_signature_append, out);
-		rdc->on_chunk = rdc_signature_add;
-		rdc->arg = &writer;
+		rdc->records = out;
 		rdc_begin(rdc);
 	}
 	while (!err && (n = reader_next(r, fd, UINT64_MAX)) > 0)
@@ -157,7 +155,7 @@ static int content_rdc_signatures(struct reader *r, int fd, const char *path,
 		err = (int)n;
 	if (!err) {
 		rdc_final(rdc, traits);
-		err = writer.err;
+		err = rdc->err;
 	}
 	free(rdc);
 	return err;

@@ -61,19 +61,39 @@ static uint32_t rotation_for(unsigned window)
 
 /* ---- chunks ---- */
 
-/* Some of them may wait for others, unless chunks are reported. */
+int rdc_signature_begin(struct buf *out)
+{
+	enum { VERSION = 0x00010001, FILE_TYPE = 1 };
+	uint8_t header[RDC_SIGNATURE_HEADER] = { 0 };
+
+	store_le32(header, sizeof(header));
+	store_le32(header + 4, VERSION);
+	store_le32(header + 8, VERSION); /* that a reader needs */
+	store_le64(header + 16, FILE_TYPE);
+	return buf_append(out, header, sizeof(header));
+}
+
+static void append_record(struct rdc *r, const uint8_t md4[16], size_t length)
+{
+	uint8_t record[RDC_SIGNATURE_RECORD];
+
+	memcpy(record, md4, 16);
+	store_le16(record + 16, (uint16_t)length);
+	if (!r->err)
+		r->err = buf_append(r->records, record, sizeof(record));
+}
+
+/* Some of them may wait for others, unless there are records. */
 static void hash_chunks(struct rdc *r, size_t leave)
 {
 	uint8_t hashes[RDC_BATCH][16];
 	size_t i, left;
 
 	left = r->ops->md4->many(r->chunks, r->chunk_count,
-				 r->on_chunk ? 0 : leave, hashes);
+				 r->records ? 0 : leave, hashes);
 	r->ops->md4->suffixed(hashes, r->chunk_count - left, r->minima);
-	if (r->on_chunk)
-		for (i = 0; i < r->chunk_count; i++)
-			r->on_chunk(r->arg, hashes[i],
-				    (uint16_t)r->chunks[i].len);
+	for (i = 0; r->records && i < r->chunk_count; i++)
+		append_record(r, hashes[i], r->chunks[i].len);
 	r->chunk_count = left;
 }
 
@@ -213,8 +233,8 @@ int rdc_init(struct rdc *r, unsigned window, unsigned horizon)
 	r->hasher.rolling.window = window;
 	r->hasher.rolling.rotation = rotation_for(window);
 	r->horizon = horizon;
-	r->on_chunk = NULL;
-	r->arg = NULL;
+	r->records = NULL;
+	r->err = 0;
 	return 0;
 }
 
@@ -257,7 +277,7 @@ void rdc_update(struct rdc *r, const void *data, size_t len)
 }
 
 /* Adds zero bytes as if they were data; of many, most are not looked at unless
- * chunks are reported. */
+ * there are records. */
 static void rdc_update_zeros(struct rdc *r, uint64_t len)
 {
 	static const uint8_t zeros[ZEROS];
@@ -266,7 +286,7 @@ static void rdc_update_zeros(struct rdc *r, uint64_t len)
 
 	while (done < len) {
 		/* By now a chunk has ended that is all zeros. */
-		if (done == 4 * ZEROS && !r->on_chunk)
+		if (done == 4 * ZEROS && !r->records)
 			len -= (len - done) / period * period;
 		part = len - done < ZEROS ? len - done : ZEROS;
 		rdc_update(r, zeros, (size_t)part);

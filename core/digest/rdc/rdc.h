@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/buf.h"
 #include "core/digest/rdc/rdc_block.h"
 #include "core/kernel/kernel.h"
 #include "core/kernel/md4/md4.h"
@@ -37,15 +38,14 @@
 #define RDC_LEAVE (128 * 1024)
 #define RDC_BATCH 224
 
-/* Called for every chunk, in order. */
-typedef void rdc_chunk_fn(void *arg, const uint8_t md4[16], uint16_t length);
-
 struct rdc {
 	const struct kernel_ops *ops;
 	struct rdc_hasher hasher;
 	uint32_t horizon;
-	rdc_chunk_fn *on_chunk; /* may be NULL */
-	void *arg;
+	/* Borrowed; gets a record of each chunk, in order, if it is not NULL:
+	 * its MD4 and its length. */
+	struct buf *records;
+	int err; /* the first of these */
 
 	uint64_t blocks;          /* full ones so far */
 	struct rdc_block last[3]; /* block n is in last[n % 3] */
@@ -64,10 +64,7 @@ struct rdc {
 /* window 2..96, horizon 128..1024 (-EINVAL else). */
 int rdc_init(struct rdc *r, unsigned window, unsigned horizon);
 
-/*
- * Any number of files one after the other: begin, update..., final.  Chunks
- * are reported some time after their last byte came, in final at the latest.
- */
+/* Any number of files one after the other: begin, update..., final. */
 void rdc_begin(struct rdc *r);
 /* No more than size bytes will come: a file of less than three blocks has no
  * cut, so none of them is hashed.  Called before the first update, if at all;
@@ -77,5 +74,13 @@ void rdc_update(struct rdc *r, const void *data, size_t len);
 
 /* The traits, 0..63 each; all zero for an empty file. */
 void rdc_final(struct rdc *r, uint8_t traits_out[RDC_TRAITS]);
+
+/*
+ * A signature file, [MS-RDC] 2.2.2, is this header and the records.  What msrdc
+ * writes for the same file with the same window and horizon has the same bytes.
+ */
+#define RDC_SIGNATURE_HEADER 24
+#define RDC_SIGNATURE_RECORD 18
+int rdc_signature_begin(struct buf *out);
 
 #endif

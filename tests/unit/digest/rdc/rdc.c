@@ -7,7 +7,6 @@
 #include "core/base/bytes.h"
 #include "core/base/hex.h"
 #include "core/digest/rdc/rdc.h"
-#include "core/digest/reference/rdc_signature.h"
 #include "tests/support/rdc_model.h"
 #include "tests/support/recipe.h"
 #include "tests/unit/digest/variants.h"
@@ -36,15 +35,13 @@ static struct buf signatures(const void *data, size_t len, unsigned window,
 			     uint8_t traits[16])
 {
 	static struct rdc rdc;
-	struct rdc_signature_writer writer;
 	struct buf file = { 0 };
 
 	assert_int_equal(rdc_init(&rdc, window, horizon), 0);
-	rdc_signature_begin(&writer, rdc_signature_append, &file);
-	rdc.on_chunk = rdc_signature_add;
-	rdc.arg = &writer;
+	assert_int_equal(rdc_signature_begin(&file), 0);
+	rdc.records = &file;
 	digest(&rdc, data, len, seed, traits);
-	assert_int_equal(writer.err, 0);
+	assert_int_equal(rdc.err, 0);
 	return file;
 }
 
@@ -177,10 +174,9 @@ TEST(two_levels_of_signatures)
 static struct buf model_signatures(struct bytes b, unsigned window,
 				   unsigned horizon, uint8_t traits[16])
 {
-	struct rdc_signature_writer writer;
 	struct buf file = { 0 };
 
-	rdc_signature_begin(&writer, rdc_signature_append, &file);
+	assert_int_equal(rdc_signature_begin(&file), 0);
 	rdc_model(b, window, horizon, &file, traits);
 	return file;
 }
@@ -372,28 +368,6 @@ TEST(expected_sizes_change_nothing)
 				    sizes[k] >= (size_t)3 * RDC_HORIZON);
 		}
 	}
-}
-
-static int refuse_third(void *arg, const void *data, size_t len)
-{
-	unsigned *calls = arg;
-
-	assert_non_null(data);
-	assert_true(len > 0);
-	return ++*calls < 3 ? 0 : -ENOSPC;
-}
-
-TEST(the_first_error_of_a_signature_file_is_kept)
-{
-	static const uint8_t md4[16] = { 0 };
-	struct rdc_signature_writer writer;
-	unsigned i, calls = 0;
-
-	rdc_signature_begin(&writer, refuse_third, &calls);
-	for (i = 0; i < 5; i++)
-		rdc_signature_add(&writer, md4, 1);
-	assert_int_equal(writer.err, -ENOSPC);
-	assert_int_equal(calls, 3);
 }
 
 TEST(parameters_out_of_range_are_refused)
