@@ -7,41 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/bytes.h"
-
 const char base64_digits[64] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 			       "abcdefghijklmnopqrstuvwxyz0123456789+/";
-
-/* A byte for each 6 bits, the lowest ones in the lowest byte. */
-static uint64_t spread_sixes(uint64_t bits)
-{
-	bits = (bits & 0xffffff) | (bits & UINT64_C(0xffffff) << 24) << 8;
-	bits = (bits & UINT64_C(0x00000fff00000fff)) |
-	       (bits & UINT64_C(0x00fff00000fff000)) << 4;
-	return (bits & UINT64_C(0x003f003f003f003f)) |
-	       (bits & UINT64_C(0x0fc00fc00fc00fc0)) << 2;
-}
-
-/* 1 in every byte that is at least as large as least; bytes are below 64. */
-static uint64_t at_least(uint64_t bytes, unsigned least)
-{
-	const uint64_t ones = UINT64_C(0x0101010101010101);
-
-	return (bytes + (128 - least) * ones) >> 7 & ones;
-}
-
-void base64_spell(uint64_t bits, char out[8])
-{
-	const uint64_t bytes = spread_sixes(bits);
-	uint64_t chars = bytes + 'A' * UINT64_C(0x0101010101010101);
-
-	/* From one stretch of the alphabet to the next; no byte overflows. */
-	chars += at_least(bytes, 26) * ('a' - 'Z' - 1);
-	chars -= at_least(bytes, 52) * ('z' + 1 - '0');
-	chars -= at_least(bytes, 62) * ('9' + 1 - '+');
-	chars += at_least(bytes, 63) * ('/' - '+' - 1);
-	store_be64((uint8_t *)out, chars);
-}
 
 const uint8_t base64_codes[256] = {
 	['A'] = 1,  ['B'] = 2,  ['C'] = 3,  ['D'] = 4,  ['E'] = 5,  ['F'] = 6,

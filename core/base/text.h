@@ -13,9 +13,6 @@
 /* The alphabet of base64, RFC 4648: character of a value 0..63. */
 extern const char base64_digits[64];
 
-/* Writes the 8 characters of 48 bits, of the highest 6 first. */
-void base64_spell(uint64_t bits, char out[8]);
-
 /* One more than the value of a character; 0: not in the alphabet. */
 extern const uint8_t base64_codes[256];
 

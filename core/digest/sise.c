@@ -73,34 +73,23 @@ void sise_read(const struct ctph *c, struct sise_signature *out)
 
 /* ---- writing ---- */
 
-/* Four pairs at a time, then those that are left. */
-static char *spell_pairs(const uint16_t *pairs, size_t count, char *text)
-{
-	size_t i;
-
-	for (i = 0; i + 4 <= count; i += 4, text += 8)
-		base64_spell((uint64_t)pairs[i] << 36 |
-				     (uint64_t)pairs[i + 1] << 24 |
-				     (uint64_t)pairs[i + 2] << 12 |
-				     pairs[i + 3],
-			     text);
-	for (; i < count; i++) {
-		*text++ = base64_digits[pairs[i] >> 6];
-		*text++ = base64_digits[pairs[i] & 63];
-	}
-	return text;
-}
-
 static int format_part(const struct sise_part *part, struct buf *out)
 {
 	int err = buf_append_format(out, "%" PRIu64 "(%" PRIu64 "):",
 				    part->block_size, part->mod_value);
+	char *text;
+	size_t i;
 
 	if (!err)
 		err = buf_reserve(out, 2 * part->count);
 	if (err)
 		return err;
-	*spell_pairs(part->pairs, part->count, out->data + out->len) = '\0';
+	text = out->data + out->len;
+	for (i = 0; i < part->count; i++) {
+		*text++ = base64_digits[part->pairs[i] >> 6];
+		*text++ = base64_digits[part->pairs[i] & 63];
+	}
+	*text = '\0';
 	out->len += 2 * part->count;
 	return 0;
 }

@@ -62,25 +62,6 @@ TEST(test_sizes_are_printed)
 	expect_text(18446744073709551615.0, "16.0 EiB", "16E");
 }
 
-/* Every value in every place, between others. */
-TEST(test_base64_is_spelled)
-{
-	char out[8];
-	unsigned value, place;
-
-	for (value = 0; value < 64; value++)
-		for (place = 0; place < 8; place++) {
-			base64_spell((uint64_t)value << (42 - 6 * place), out);
-			assert_int_equal(out[place], base64_digits[value]);
-			assert_int_equal(out[(place + 1) % 8], 'A');
-			base64_spell(~((uint64_t)value << (42 - 6 * place)) &
-					     ((UINT64_C(1) << 48) - 1),
-				     out);
-			assert_int_equal(out[place], base64_digits[63 - value]);
-			assert_int_equal(out[(place + 7) % 8], '/');
-		}
-}
-
 /* Texts that end before, at and behind the end of what is reserved. */
 TEST(test_formats_are_appended)
 {

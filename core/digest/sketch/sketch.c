@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/digest/sketch/sketch_impl.h"
 #include "core/kernel/kernel.h"
 
 /*
@@ -40,6 +39,14 @@ size_t sketch_most(uint64_t folded)
 	if (most < SKETCH_LEAST)
 		return SKETCH_LEAST;
 	return most < SKETCH_MOST ? (size_t)most : SKETCH_MOST;
+}
+
+/* How many of the lowest bits of a key are not kept. */
+static unsigned dropped_bits(uint64_t key)
+{
+	return key >> SKETCH_VALUE_BITS ?
+		       64 - SKETCH_VALUE_BITS - (unsigned)__builtin_clzll(key) :
+		       0;
 }
 
 uint32_t sketch_round_times(uint32_t times)
@@ -361,8 +368,8 @@ void sketch_final(struct sketch_stream *s, struct sketch *out,
 	for (i = 0; i < sample->count; i++)
 		add_value(out,
 			  sample->keys[i] >>
-				  sketch_dropped(sample->keys[i])
-					  << sketch_dropped(sample->keys[i]),
+				  dropped_bits(sample->keys[i])
+					  << dropped_bits(sample->keys[i]),
 			  sample->times[i], sample->last[i]);
 	for (i = 0; i < out->count; i++)
 		out->times[i] = sketch_round_times(out->times[i]);

@@ -77,6 +77,12 @@ struct sketch {
 /* How many keys there are at most of so many folded bytes. */
 size_t sketch_most(uint64_t folded);
 
+/* The windows of so many folded bytes, those of one repeated byte among them. */
+static inline uint64_t sketch_windows_most(uint64_t folded)
+{
+	return folded < SKETCH_WINDOW ? 0 : folded - SKETCH_WINDOW + 1;
+}
+
 static inline double sketch_place_unit(uint64_t folded)
 {
 	return (double)folded / SKETCH_PLACES;

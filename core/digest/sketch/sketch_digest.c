@@ -2,6 +2,7 @@
 #include "core/digest/digest.h"
 
 #include <errno.h>
+#include <openssl/evp.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -10,27 +11,19 @@
 
 #define PREFIX "sif4:"
 
-/* In base64 (RFC 4648), of six bytes at a time. */
+/* In base64 (RFC 4648), without the padding that stands behind it. */
 int sketch_format(const struct sketch *sketch, struct buf *out)
 {
 	uint8_t bytes[SKETCH_PACKED_MAX];
 	const size_t len = sketch_pack(sketch, bytes);
 	const size_t text_len = (4 * len + 2) / 3;
-	int err = buf_reserve(out, sizeof(PREFIX) + text_len + 8);
-	size_t i;
+	int err = buf_reserve(out, sizeof(PREFIX) + text_len + 4);
 
 	if (!err)
 		err = buf_append_text(out, PREFIX);
 	if (err)
 		return err;
-	for (i = 0; i < len; i += 6) {
-		uint8_t six[6] = { 0 };
-
-		memcpy(six, bytes + i, len - i < 6 ? len - i : 6);
-		base64_spell((uint64_t)load_be32(six) << 16 |
-				     (uint64_t)six[4] << 8 | six[5],
-			     out->data + out->len + i / 6 * 8);
-	}
+	(void)EVP_EncodeBlock((uint8_t *)out->data + out->len, bytes, (int)len);
 	out->len += text_len;
 	out->data[out->len] = '\0';
 	return 0;

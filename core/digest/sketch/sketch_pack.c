@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/digest/sketch/sketch_impl.h"
+#include "core/digest/sketch/sketch.h"
 
 /*
  * The binary form of a sketch:
