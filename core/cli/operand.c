@@ -7,7 +7,7 @@
 
 #include "core/base/array.h"
 #include "core/cli/cli.h"
-#include "core/cli/digest/digest_job.h"
+#include "core/cli/digest/style.h"
 
 #define HEADER "# file: "
 
@@ -170,12 +170,12 @@ static int take_lines(struct list *l, const struct buf *lines, size_t *line_out)
 /* A list that lost its title: the first line is a digest and a name. */
 static const struct digest_style *format_without_title(const char *text)
 {
-	const struct digest_style *s = foreign_styles;
+	const struct digest_style *s = digest_formats;
 	size_t len = strcspn(text, ",\r\n");
 	struct digests d = { 0 };
 	int err = -EINVAL;
 
-	for (; text[len] == ',' && s->name; s++) {
+	for (; text[len] == ',' && s->magic; s++) {
 		err = digest_parse(s->id, text, len, &d);
 		digests_release(&d);
 		if (!err)

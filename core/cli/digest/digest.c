@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -8,14 +9,26 @@
 #include "core/base/err.h"
 #include "core/base/thread.h"
 #include "core/base/utf8.h"
-#include "core/cli/digest/digest_job.h"
+#include "core/cli/digest/style.h"
 #include "core/cli/table.h"
 
 enum { MAX_JOBS = 1024 };
 
+struct digest_job {
+	const struct digest_style *style;
+	uint32_t digest_set;
+	const struct digest_ops *only; /* -a, or that of the style */
+	const char *format;            /* --format */
+	uint64_t threads;              /* -j */
+	bool json, si2, sif_classic, rdc_signatures;
+	bool sdhash, tlsh, sha256; /* these, too */
+	bool recursive, failed;
+	size_t printed; /* files */
+};
+
 /* ---- a file ---- */
 
-void digest_fail(struct digest_job *job, const char *path, int err)
+static void fail(struct digest_job *job, const char *path, int err)
 {
 	if (err == -EILSEQ)
 		cli_complain(path,
@@ -29,8 +42,10 @@ void digest_fail(struct digest_job *job, const char *path, int err)
 	job->failed = true;
 }
 
-int digest_file(const struct digest_job *job, struct reader *r,
-		const char *path, bool follow, struct buf *out)
+/* follow: the path was named by the user, so "-" is standard input and links are
+ * followed. */
+static int digest_file(const struct digest_job *job, struct reader *r,
+		       const char *path, bool follow, struct buf *out)
 {
 	const struct digest_style *style = job->style;
 	const bool is_stdin = follow && !strcmp(path, "-");
@@ -49,7 +64,7 @@ int digest_file(const struct digest_job *job, struct reader *r,
 	else
 		err = reader_digest_fd(r, fd, name, &d);
 	if (!err && style->format)
-		err = style->format(job, &d, path, out);
+		err = style->format(&d, job->only, path, out);
 	digests_release(&d);
 	if (!is_stdin)
 		close(fd);
@@ -76,14 +91,14 @@ static void print(const struct buf *text)
 	utf8_print_safe(stdout, line);
 }
 
-void digest_tell(struct digest_job *job, const char *path, int err,
+static void tell(struct digest_job *job, const char *path, int err,
 		 const struct buf *output)
 {
 	/* In a crowd, what is too small for a digest is passed over. */
 	if (err == -ENODATA && job->recursive)
 		return;
 	if (err) {
-		digest_fail(job, path, err);
+		fail(job, path, err);
 		return;
 	}
 	print(output);
@@ -91,6 +106,147 @@ void digest_tell(struct digest_job *job, const char *path, int err,
 }
 
 /* ---- all files ---- */
+
+/*
+ * All files, by threads that each take the next one, under the lock, and digest
+ * it.  Whoever is done with the file that is next in the output prints it, and
+ * what was done before it was.
+ */
+
+/* Files between the one that is next in the output and the last that was taken. */
+enum { SLOTS = 1024 };
+
+struct slot {
+	char *path; /* owned; NULL: no memory */
+	bool follow, done;
+	int err;
+	struct buf output;
+};
+
+struct files {
+	struct digest_job *job;
+	pthread_mutex_t lock;   /* everything below */
+	pthread_cond_t printed; /* there may be a free slot */
+	char **paths;           /* the next operand */
+	FTS *fts;               /* of the last one, if it is a directory */
+	uint64_t taken, told;
+	struct slot slots[SLOTS];
+};
+
+/* Directories come by themselves; the rest has no content.  NULL: the end. */
+static FTSENT *next_entry(struct files *f)
+{
+	FTSENT *entry;
+	int err;
+
+	while (f->fts) {
+		entry = cli_walk_next(f->fts);
+		if (entry && entry->fts_info == FTS_F)
+			return entry;
+		if (entry && cli_walk_failed(entry))
+			fail(f->job, entry->fts_path, -entry->fts_errno);
+		if (entry)
+			continue;
+		err = cli_walk_end(f->fts);
+		if (err)
+			fail(f->job, f->paths[-1], err);
+		f->fts = NULL;
+	}
+	return NULL;
+}
+
+/* False: there are no more. */
+static bool next_file(struct files *f, struct slot *out)
+{
+	FTSENT *entry;
+	struct stat st;
+	char *path;
+
+	while (!(entry = next_entry(f)) && (path = *f->paths)) {
+		f->paths++;
+		if (!f->job->recursive || !strcmp(path, "-") ||
+		    stat(path, &st) || !S_ISDIR(st.st_mode)) {
+			*out = (struct slot){ strdup(path), .follow = true };
+			return true;
+		}
+		f->fts = cli_walk_begin(path, FTS_COMFOLLOW);
+		if (!f->fts)
+			fail(f->job, path, -errno);
+	}
+	if (entry)
+		*out = (struct slot){ .path = strdup(entry->fts_path) };
+	return entry;
+}
+
+static void print_done(struct files *f)
+{
+	struct slot *s;
+
+	while ((s = &f->slots[f->told % SLOTS])->done) {
+		tell(f->job, s->path, s->err, &s->output);
+		free(s->path);
+		buf_release(&s->output);
+		*s = (struct slot){ 0 };
+		f->told++;
+		pthread_cond_broadcast(&f->printed);
+	}
+}
+
+static void *work(void *arg)
+{
+	struct files *f = arg;
+	struct reader reader;
+	struct slot *s;
+	const bool ready = !reader_init(&reader, f->job->digest_set);
+
+	pthread_mutex_lock(&f->lock);
+	for (;;) {
+		while (f->taken - f->told == SLOTS)
+			pthread_cond_wait(&f->printed, &f->lock);
+		s = &f->slots[f->taken % SLOTS];
+		if (!next_file(f, s))
+			break;
+		f->taken++;
+		pthread_mutex_unlock(&f->lock);
+		s->err = ready && s->path ?
+				 digest_file(f->job, &reader, s->path,
+					     s->follow, &s->output) :
+				 -ENOMEM;
+		pthread_mutex_lock(&f->lock);
+		s->done = true;
+		print_done(f);
+	}
+	pthread_mutex_unlock(&f->lock);
+	reader_release(&reader);
+	return NULL;
+}
+
+static int digest_all(struct digest_job *job, char **paths)
+{
+	struct files *f = calloc(1, sizeof(*f));
+	pthread_t *threads = calloc(job->threads, sizeof(*threads));
+	uint64_t started = 0;
+	int err = f && threads ? 0 : -ENOMEM;
+
+	if (!err) {
+		f->job = job;
+		f->paths = paths;
+		pthread_mutex_init(&f->lock, NULL);
+		pthread_cond_init(&f->printed, NULL);
+		/* This thread is one of them; with fewer it takes longer. */
+		while (started + 1 < job->threads &&
+		       !pthread_create(&threads[started], NULL, work, f))
+			started++;
+		(void)work(f);
+		while (started)
+			pthread_join(threads[--started], NULL);
+		pthread_cond_destroy(&f->printed);
+		pthread_mutex_destroy(&f->lock);
+	}
+	free(threads);
+	free(f);
+	return err;
+}
 
 static int job_run(struct digest_job *job, int argc, char **argv)
 {
@@ -133,12 +289,8 @@ static int take_attribute(void *arg, const char *name)
 
 static const struct digest_style *find_format(const char *name)
 {
-	const struct digest_style *s = foreign_styles;
+	const struct digest_style *s = digest_formats;
 
-	if (!strcmp(name, style_csv.name))
-		return &style_csv;
-	if (!strcmp(name, style_hashdeep.name))
-		return &style_hashdeep;
 	while (s->name && strcmp(name, s->name) != 0)
 		s++;
 	return s->name ? s : NULL;
@@ -207,16 +359,14 @@ static int parse(struct digest_job *job, int argc, char **argv)
 			&command_digest,
 			"--rdc-signatures writes those of one file, "
 			"in binary, not to a terminal");
-	if (job->only)
-		job->digest_set = DIGEST_BIT(job->only->id);
-	else if (job->style->magic)
-		job->digest_set = DIGEST_BIT(job->style->id);
-	else
-		job->digest_set =
-			DIGEST_DEFAULT |
-			(job->sdhash ? DIGEST_BIT(DIGEST_SDHASH) : 0) |
-			(job->tlsh ? DIGEST_BIT(DIGEST_TLSH) : 0) |
-			(job->sha256 ? DIGEST_BIT(DIGEST_SHA256) : 0);
+	if (job->style->magic)
+		job->only = digest_table[job->style->id];
+	job->digest_set =
+		job->only ? DIGEST_BIT(job->only->id) :
+			    DIGEST_DEFAULT |
+				    job->sdhash * DIGEST_BIT(DIGEST_SDHASH) |
+				    job->tlsh * DIGEST_BIT(DIGEST_TLSH) |
+				    job->sha256 * DIGEST_BIT(DIGEST_SHA256);
 	return EXIT_OK;
 }
 
