@@ -3,48 +3,31 @@
 
 #include <errno.h>
 #include <fnmatch.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/array.h"
 
-static bool component_matches(const char *path, const char *glob)
+static bool glob_matches(const char *path, const char *glob)
 {
-	char name[NAME_MAX + 1];
+	const bool anywhere = !strchr(glob, '/');
 
-	while (*path) {
-		size_t len = strcspn(path, "/");
-
-		if (len <= NAME_MAX) {
-			memcpy(name, path, len);
-			name[len] = '\0';
-			if (fnmatch(glob, name, 0) == 0)
-				return true;
-		}
-		path += len;
-		path += *path == '/';
+	glob += *glob == '/';
+	while (fnmatch(glob, path, FNM_PATHNAME | FNM_LEADING_DIR) != 0) {
+		path = anywhere ? strchr(path, '/') : NULL;
+		if (!path++)
+			return false;
 	}
-	return false;
+	return true;
 }
 
 bool glob_matches_any(const char *path, const char *const *globs, size_t count)
 {
-	size_t i;
+	size_t i = 0;
 
-	for (i = 0; i < count; i++) {
-		const char *glob = globs[i];
-
-		if (!strchr(glob, '/')) {
-			if (component_matches(path, glob))
-				return true;
-			continue;
-		}
-		glob += *glob == '/';
-		if (fnmatch(glob, path, FNM_PATHNAME | FNM_LEADING_DIR) == 0)
-			return true;
-	}
-	return false;
+	while (i < count && !glob_matches(path, globs[i]))
+		i++;
+	return i < count;
 }
 
 int glob_list_add(struct glob_list *list, const char *glob)

@@ -46,26 +46,12 @@ int utf8_check(const uint8_t *bytes, size_t len)
 	return 0;
 }
 
-/* Whether eight bytes are ASCII without NUL. */
-static bool is_ascii_word(const uint8_t *bytes)
-{
-	const uint64_t high = UINT64_C(0x8080808080808080);
-	uint64_t word;
-
-	memcpy(&word, bytes, sizeof(word));
-	return !((word | (word - UINT64_C(0x0101010101010101))) & high);
-}
-
 bool utf8_is_text(const uint8_t *bytes, size_t len)
 {
 	size_t i = 0;
 	int n;
 
 	while (i < len) {
-		if (len - i >= 8 && is_ascii_word(bytes + i)) {
-			i += 8;
-			continue;
-		}
 		n = bytes[i] < 0x80 ? bytes[i] != 0 :
 				      utf8_check(bytes + i, len - i);
 		if (n <= 0)
@@ -139,13 +125,9 @@ int utf8_append_safe(struct buf *out, const char *text)
 
 void utf8_print_safe(FILE *out, const char *text)
 {
-	size_t len;
+	struct buf safe = { 0 };
 
-	for (; *text; text += len ? len : 1) {
-		len = utf8_safe_length(text);
-		if (len)
-			(void)fwrite(text, 1, len, out);
-		else
-			(void)fprintf(out, "\\%03o", (unsigned char)*text);
-	}
+	(void)utf8_append_safe(&safe, text);
+	(void)fwrite(safe.data, 1, safe.len, out);
+	buf_release(&safe);
 }
