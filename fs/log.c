@@ -7,7 +7,7 @@
 #include <string.h>
 #include <syslog.h>
 
-#include "core/base/notify.h"
+#include "core/base/logger.h"
 #include "core/base/utf8.h"
 
 #define LINE_BYTES 2048

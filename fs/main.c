@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
-#include "core/base/notify.h"
+#include "core/base/logger.h"
 #include "fs/fs.h"
 #include "fs/similar/similar.h"
 

@@ -41,7 +41,7 @@ static const uint64_t capabilities_kept =
 	CAP_BIT(CAP_SYS_ADMIN) | /* umount(), trusted.*, passthrough */
 	CAP_BIT(CAP_MKNOD) | CAP_BIT(CAP_SETFCAP) |
 	CAP_BIT(CAP_LINUX_IMMUTABLE) | /* chattr(1) */
-	CAP_BIT(CAP_LEASE); /* of other users' files, see core/base/lease.h */
+	CAP_BIT(CAP_LEASE); /* of other users' files, see core/base/file.h */
 
 /* For the calling thread; threads that it starts inherit that. */
 static int drop_capabilities(void)

@@ -18,7 +18,7 @@
 #include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/err.h"
-#include "core/base/notify.h"
+#include "core/base/logger.h"
 #include "core/engine/engine.h"
 #include "core/extract/client.h"
 #include "fs/inode/backing.h"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
-#include "core/base/hole.h"
+#include "core/base/file.h"
 #include "core/cli/cli.h"
 #include "core/extract/sketch.h"
 #include "core/extract/sniff.h"

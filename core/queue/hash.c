@@ -9,9 +9,8 @@
 
 #include "core/base/clock.h"
 #include "core/base/err.h"
-#include "core/base/hole.h"
+#include "core/base/file.h"
 #include "core/base/thread.h"
-#include "core/base/told_size.h"
 #include "core/digest/fingerprint.h"
 #include "core/extract/client.h"
 #include "core/extract/sniff.h"

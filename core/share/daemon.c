@@ -9,7 +9,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "core/base/notify.h"
+#include "core/base/logger.h"
 #include "core/base/clock.h"
 #include "core/base/err.h"
 #include "core/share/share.h"

@@ -6,7 +6,7 @@
 #include <syslog.h>
 #include <unistd.h>
 
-#include "core/base/notify.h"
+#include "core/base/logger.h"
 #include "core/base/text.h"
 #include "core/base/utf8.h"
 #include "core/client/client.h"

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/base/lease.h"
+#include "core/base/file.h"
 #include "core/source/times.h"
 
 #ifndef RWF_DONTCACHE

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
-#include "core/base/lease.h"
+#include "core/base/file.h"
 #include "core/watch/watch.h"
 #include "fs/fs.h"
 #include "fs/inode/descriptor.h"

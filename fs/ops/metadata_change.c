@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/base/lease.h"
+#include "core/base/file.h"
 #include "core/engine/engine.h"
 #include "fs/fs.h"
 #include "fs/inode/descriptor.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "core/base/told_size.h"
+#include "core/base/file.h"
 #include "fs/inode/backing.h"
 #include "fs/inode/cred.h"
 #include "fs/ops/notify.h"

@@ -12,7 +12,7 @@
 #include "core/base/clock.h"
 #include "core/base/inode_number.h"
 #include "core/base/json.h"
-#include "core/base/lease.h"
+#include "core/base/file.h"
 #include "core/client/client.h"
 #include "core/source/file.h"
 #include "core/act/dedup/dedup_impl.h"
