@@ -12,6 +12,7 @@
 #include "core/base/array.h"
 #include "core/base/clock.h"
 #include "core/base/hex.h"
+#include "core/base/replace.h"
 #include "core/base/text.h"
 
 #define NEW_FILE IGNORE_FILE ".new"
@@ -316,36 +317,12 @@ int ignore_lock(const char *directory, int *fd_out)
 
 int ignore_save(const char *directory, const struct ignore_set *set)
 {
-	enum { FLAGS = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW };
 	struct buf data = { 0 };
-	int top = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
+	int top = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int err = top < 0 ? -errno : ignore_set_format(set, &data);
-	ssize_t put;
-	size_t at = 0;
 
-	/* One that a killed program left behind. */
-	if (!err && unlinkat(top, NEW_FILE, 0) && errno != ENOENT)
-		err = -errno;
-	if (!err) {
-		fd = openat(top, NEW_FILE, FLAGS, 0600);
-		err = fd < 0 ? -errno : 0;
-	}
-	while (!err && at < data.len) {
-		put = write(fd, data.data + at, data.len - at);
-		if (put < 0 && errno != EINTR)
-			err = -errno;
-		at += put > 0 ? (size_t)put : 0;
-	}
-	if (!err && fsync(fd))
-		err = -errno;
-	if (fd >= 0 && close(fd) && !err)
-		err = -errno;
-	if (!err && renameat(top, NEW_FILE, top, IGNORE_FILE))
-		err = -errno;
-	if (err && fd >= 0)
-		(void)unlinkat(top, NEW_FILE, 0);
-	if (!err && fsync(top))
-		err = -errno;
+	if (!err)
+		err = file_replace(top, IGNORE_FILE, NEW_FILE, &data, 0600);
 	if (top >= 0)
 		close(top);
 	buf_release(&data);
