@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-static const char *const keep_order_names[KEEP_ORDERS] = {
+const char *const keep_order_names[KEEP_ORDERS] = {
 	[KEEP_OLDEST] = "oldest",
 	[KEEP_NEWEST] = "newest",
 	[KEEP_SHORTEST] = "shortest",

@@ -12,6 +12,8 @@
  */
 enum keep_order { KEEP_OLDEST, KEEP_NEWEST, KEEP_SHORTEST, KEEP_ORDERS };
 
+extern const char *const keep_order_names[KEEP_ORDERS];
+
 /* "oldest", "newest" or "shortest".  False: it is none of them. */
 bool keep_order_parse(const char *name, enum keep_order *out);
 

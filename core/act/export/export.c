@@ -58,9 +58,8 @@ int export_write(FILE *out, struct groups *g, bool seeds)
 		if (!err && event == GROUPS_GROUP)
 			err = json_write_line(
 				out,
-				json_pack("{s:[o]}", "members",
-					  found_member_json(g->group.members,
-							    true)));
+				json_pack("{s:o}", "members",
+					  found_members_json(&g->group, true)));
 	}
 	return err ? err :
 		     json_write_line(

@@ -275,7 +275,7 @@ static json_t *file_json(const struct found_file *f, bool brief)
 	return NULL;
 }
 
-json_t *found_member_json(const struct found_member *m, bool brief)
+static json_t *member_json(const struct found_member *m, bool brief)
 {
 	json_t *files = json_array();
 	size_t i;
@@ -293,6 +293,20 @@ json_t *found_member_json(const struct found_member *m, bool brief)
 		m->document_date && !brief ? json_integer(m->document_date) :
 					     NULL,
 		"files", files, "digests", m->digests);
+}
+
+json_t *found_members_json(const struct found_group *group, bool brief)
+{
+	json_t *members = json_array();
+	size_t i;
+
+	for (i = 0; i < group->count; i++)
+		if (json_array_append_new(
+			    members, member_json(&group->members[i], brief))) {
+			json_decref(members);
+			return NULL;
+		}
+	return members;
 }
 
 /* ---- a group of a mount ---- */

@@ -150,9 +150,9 @@ void groups_close(struct groups *g);
  */
 int groups_take_line(struct groups *g, const struct json_t *object);
 
-/* The member as such a line has it; brief: without what concerns removal.  NULL
+/* The members as such a line has them; brief: without what concerns removal.  NULL
  * without memory. */
-struct json_t *found_member_json(const struct found_member *m, bool brief);
+struct json_t *found_members_json(const struct found_group *group, bool brief);
 
 /* ---- found.c: one group ---- */
 

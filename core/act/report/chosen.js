@@ -15,7 +15,6 @@ class Chosen {
 		this.model = model;
 		this.changed = changed;
 		this.groups = new Set();
-		this.keep = JSON.parse(document.body.dataset.keep);
 		this.bar = document.getElementById("chosen");
 		this.status = document.getElementById("chosen-count");
 		this.text = document.getElementById("chosen-text");
@@ -46,8 +45,7 @@ class Chosen {
 		this.status.textContent =
 			`${formatCount(this.groups.size, "group", "groups")} ` +
 			`chosen: ${formatSize(exact)} could be saved`;
-		document.getElementById("chosen-dedup").disabled = !exact ||
-			this.keep.includes(null);
+		document.getElementById("chosen-dedup").disabled = !exact;
 	}
 
 	// In the order of the report.
@@ -106,9 +104,7 @@ class Chosen {
 	root() {
 		const { path, path_hex: hex } = this.path(this.model.root);
 
-		if (hex)
-			return { root_hex: hex };
-		return path ? { root: path } : {};
+		return hex ? { root_hex: hex } : { root: path };
 	}
 
 	dedup() {
@@ -117,10 +113,11 @@ class Chosen {
 				c.charCodeAt(i).toString(16).padStart(4, "0"))
 				.join(""));
 		const lines = this.sorted.flatMap((g) => this.lines(g));
-		const keep = this.keep.map((value) => "--keep " + shellWord(
-			new TextEncoder().encode(value)) + " ").join("");
+		const { about, keep } = this.model;
+		const options = [about.order, ...keep.map(shellWord)]
+			.map((which) => `--keep ${which} `).join("");
 
-		return `kin dedup ${keep}- <<'END'\n` + lines.map((line) =>
+		return `kin dedup ${options}- <<'END'\n` + lines.map((line) =>
 			ascii(JSON.stringify(line)) + "\n").join("") + "END\n";
 	}
 

@@ -1,14 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 "use strict";
 
-// Directories that are alike, and files without digests.
+// What the report is about, directories that are alike, and files without digests.
 
 const SHOWN = { first: 6, pairs: 200, unread: 2000 };
 
-function noteNotAsked(id) {
-	document.getElementById(id).append(make("p", "soft",
-		"The report was made of a list of groups, which does not tell. " +
-		"kin report MOUNT asks the mount."));
+function showAbout(model) {
+	const { made, threshold, kinfs, complete } = model.about;
+	const put = (id, content) =>
+		document.getElementById(id).replaceChildren(content);
+	const [exact, near] = [d3.sum(model.exact), d3.sum(model.near)];
+
+	document.title += " in " + nameText(model.root);
+	put("root", nameElement(model.root, "path"));
+	put("made", formatDate(made));
+	put("threshold", `at least ${threshold} % alike`);
+	put("version", "kinfs " + kinfs);
+	document.getElementById("notice").hidden = complete;
+	put("saved", formatSize(exact));
+	put("exact", formatSize(exact));
+	put("near", formatSize(near));
+	put("group-count", formatCount(model.groupCount));
+	put("file-count", formatCount(model.fileCount));
+	document.getElementById("share").setAttribute("width",
+		exact && 1000 * exact / (exact + near));
 }
 
 // The first and the last pair of each directory that others are like, in the
@@ -32,10 +47,6 @@ function showPairs(model, choose) {
 	const list = document.getElementById("pairs-list");
 	const families = pairFamilies(model);
 
-	if (document.body.dataset.source !== "mount") {
-		noteNotAsked("pairs-list");
-		return;
-	}
 	if (!families.length) {
 		list.append(make("p", "soft", "None were found."));
 		return;
@@ -128,10 +139,6 @@ function showUnread(model) {
 	const list = document.getElementById("unread-list");
 	const states = new Map();
 
-	if (document.body.dataset.source !== "mount") {
-		noteNotAsked("unread-list");
-		return;
-	}
 	for (const { path, state } of model.unread) {
 		if (!states.has(state))
 			states.set(state, []);

@@ -16,6 +16,7 @@ class Page {
 
 	// The groups first: the reader waits for them.
 	start() {
+		showAbout(this.model);
 		this.update();
 		this.treemap = new Treemap(this.model, (d) => this.enter(d));
 		this.histogram = new Histogram(this.model, (low, high) =>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 "use strict";
 
-// The data of the report: the JSON that core/act/report/report.c describes, as
+// The data of the report: the lines that core/act/report/report.c describes, as
 // columns.  There is no object for a group, a content or a file, only its number:
 // with 100,000 groups the page must be there at once.  A name is bytes, a
 // character for each.
@@ -10,21 +10,40 @@ function bytesOf(name) {
 	return Uint8Array.from(name, (c) => c.charCodeAt(0));
 }
 
+// The name that an object has under a key.
+function nameOf(object, key) {
+	const hex = object[key + "_hex"];
+	const text = object[key];
+
+	if (hex)
+		return hex.replace(/../gu, (two) =>
+			String.fromCharCode(parseInt(two, 16)));
+	return /^[\0-\x7f]*$/u.test(text) ? text : Array.from(
+		new TextEncoder().encode(text), (byte) =>
+			String.fromCharCode(byte)).join("");
+}
+
 class Model {
-	constructor({ version, groups, pairs, unread }) {
-		if (version !== 3)
+	constructor(lines) {
+		const about = lines.pop();
+		const pairs = lines.filter((line) => line.like !== undefined);
+
+		if (about.version !== 4)
 			throw new Error("the data is of another version");
-		this.root = Uint8Array.from(document.body.dataset.root
-			.match(/../gu) ?? [], (hex) => parseInt(hex, 16));
+		this.about = about;
+		this.root = bytesOf(nameOf(about, "root"));
+		this.keep = about.keep.map((directory) =>
+			this.absolute(bytesOf(nameOf(directory, "path"))));
 		this.dirs = new Map([["", 0]]);
 		this.dirParent = [0];
 		this.dirName = [""];
-		this.readGroups(groups);
+		this.readGroups(lines.filter((line) => line.members));
 		this.pairCount = pairs.length;
-		this.pairScore = pairs.map(([score]) => score);
-		this.pairA = pairs.map(([, a]) => this.dirOf(a));
-		this.pairB = pairs.map(([, , b]) => this.dirOf(b));
-		this.unread = unread.map(([, path, state]) => ({ path, state }));
+		this.pairScore = pairs.map(({ score }) => score);
+		this.pairA = pairs.map((pair) => this.dirOf(nameOf(pair, "path")));
+		this.pairB = pairs.map((pair) => this.dirOf(nameOf(pair, "like")));
+		this.unread = lines.filter((line) => line.state).map((line) =>
+			({ path: nameOf(line, "path"), state: line.state }));
 		this.dirCount = this.dirName.length;
 		this.sumGroups();
 		this.sumDirs();
@@ -68,24 +87,26 @@ class Model {
 		this.fileGoes = [];
 		this.linkDir = [];
 		this.linkName = [];
-		for (const members of groups) {
+		for (const { members } of groups) {
 			members.forEach((member) => this.readMember(member));
 			this.groupStart.push(this.score.length);
 		}
 		this.fileCount = this.fileName.length;
 	}
 
-	readMember([score, size, ...files]) {
+	readMember({ score, size, files }) {
 		this.score.push(score);
 		this.size.push(size);
-		for (const [time, disk, marks, path, ...links] of files) {
-			this.fileTime.push(time);
-			this.fileDisk.push(disk);
-			this.fileKeep.push(marks & 1);
-			this.fileGoes.push(marks & 2);
-			this.addPath(path, this.fileDir, this.fileName);
-			for (const link of links)
-				this.addPath(link, this.linkDir, this.linkName);
+		for (const file of files) {
+			this.fileTime.push(file.mtime);
+			this.fileDisk.push(file.on_disk);
+			this.fileKeep.push(Boolean(file.keep));
+			this.fileGoes.push(Boolean(file.removable));
+			this.addPath(nameOf(file, "path"), this.fileDir,
+				this.fileName);
+			for (const link of file.links ?? [])
+				this.addPath(nameOf(link, "path"), this.linkDir,
+					this.linkName);
 			this.linkStart.push(this.linkName.length);
 		}
 		this.memberStart.push(this.fileName.length);
@@ -235,12 +256,9 @@ class Model {
 		return names;
 	}
 
-	// Relative where the list of groups did not tell the root.
 	absolute(path) {
 		const { root } = this;
 
-		if (!root.length)
-			return path;
 		return this.join(root.length > 1 ? [root, path] :
 			[root.subarray(1), path]);
 	}
@@ -277,7 +295,9 @@ async function inflate(text) {
 	const stream = new Blob([packed]).stream()
 		.pipeThrough(new DecompressionStream("deflate"));
 
-	return new Response(stream).json();
+	const lines = await new Response(stream).text();
+
+	return JSON.parse(`[${lines.trimEnd().replaceAll("\n", ",")}]`);
 }
 
 async function readModel() {

@@ -2,28 +2,25 @@
 #include "core/act/report/report.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <zlib.h>
 
-#include "core/act/report/report_impl.h"
+#include "core/base/json.h"
 
 /*
- * The data of the page is one JSON value, deflated (RFC 1950), then in base64:
+ * The data of the page are lines of JSON, deflated (RFC 1950), then in base64:
  *
- *	{"version":3,
- *	 "groups":[[MEMBER, ...], ...],
- *	 "pairs":[[SCORE, PATH, PATH], ...],
- *	 "unread":[[0, PATH, STATE], ...]}
+ *	{"members":[...]}             a group, as kin groups --json prints it
+ *	{"score":N,"path":A,"like":B} directories that are alike
+ *	{"state":S,"path":A}          a file without digests
+ *	{"version":4,...}             what the report is about: the last one
  *
- * MEMBER is [SCORE, SIZE, FILE, ...], and FILE is [SECONDS, BYTES ON DISK, MARKS,
- * PATH, OTHER NAME, ...], of which the marks are 1 if it is to be kept and 2 if it
- * could go.  A text has a character for each byte of a path, U+0000 to U+00FF, so
- * every path is told.
+ * Of a path that is not UTF-8 there are the bytes, too, as "path_hex".
  */
-enum { VERSION = 3 };
+enum { VERSION = 4 };
 
 struct report *report_new(void)
 {
@@ -43,44 +40,14 @@ void report_free(struct report *r)
 {
 	if (!r)
 		return;
-	buf_release(&r->groups);
-	buf_release(&r->pairs);
-	buf_release(&r->unread);
+	buf_release(&r->lines);
 	json_decref(r->saved);
 	json_decref(r->alike);
-	free(r->root);
 	free(r->ranked);
 	free(r);
 }
 
 /* ---- items ---- */
-
-static bool is_plain(char c)
-{
-	return c >= ' ' && c <= '~' && c != '"' && c != '\\';
-}
-
-/* Appends a comma and a string. */
-static int append_bytes(struct buf *out, const char *text)
-{
-	size_t len;
-	int err = buf_append_text(out, ",\"");
-
-	for (; *text && !err; text += len ? len : 1) {
-		for (len = 0; is_plain(text[len]); len++)
-			;
-		err = len ? buf_append(out, text, len) :
-			    buf_append_format(out, "\\u%04x",
-					      (unsigned char)*text);
-	}
-	return err ? err : buf_append_text(out, "\"");
-}
-
-/* The next item of a list. */
-static int append_comma(struct buf *out)
-{
-	return out->len ? buf_append_text(out, ",\n") : 0;
-}
 
 /* Counts bytes in copies to the directory of a path and all above it. */
 static int add_saved(struct report *r, const char *path, uint64_t bytes)
@@ -106,91 +73,45 @@ static int add_saved(struct report *r, const char *path, uint64_t bytes)
 	return err;
 }
 
-static int append_file(struct buf *out, const struct found_file *f)
-{
-	size_t i;
-	/* In whole seconds; 0: not known. */
-	int err = buf_append_format(out, ",[%" PRId64 ",%" PRIu64 ",%d",
-				    f->mtime_ns > 0 ? f->mtime_ns / 1000000000 :
-						      0,
-				    f->disk, f->keep + 2 * f->goes);
-
-	if (!err)
-		err = append_bytes(out, f->path);
-	for (i = 0; i < f->link_count && !err; i++)
-		err = append_bytes(out, f->links[i]);
-	return err ? err : buf_append_text(out, "]");
-}
-
 /* Files that go are exact copies; the first of those that stay is a near copy,
- * unless it is the head. */
-static int add_member(struct report *r, const struct found_member *m, bool head)
+ * unless it is of the head. */
+static int sum_member(struct report *r, const struct found_member *m, bool head)
 {
-	size_t kept = 0, i;
-	int err = buf_append_format(&r->groups, "%s[%d,%" PRIu64,
-				    head ? "[" : ",", m->score, m->size);
-
-	while (kept + 1 < m->file_count && m->files[kept].goes)
-		kept++;
-	for (i = 0; i < m->file_count && !err; i++) {
-		const struct found_file *f = &m->files[i];
-
-		r->file_count++;
-		err = append_file(&r->groups, f);
-		if (err || (!f->goes && (i != kept || head)))
-			continue;
-		err = add_saved(r, f->path, f->disk);
-		*(f->goes ? &r->exact_bytes : &r->near_bytes) += f->disk;
-	}
-	return err ? err : buf_append_text(&r->groups, "]");
-}
-
-/* Every content in the page has a file, and every group a content. */
-int report_add_group(struct report *r, const struct found_group *group)
-{
-	size_t count = 0, i;
+	const struct found_file *f, *end = m->files + m->file_count;
 	int err = 0;
 
-	for (i = 0; i < group->count && !err; i++) {
-		if (!group->members[i].file_count)
-			continue;
-		if (!count)
-			err = append_comma(&r->groups);
+	for (f = m->files; f < end && !err; f++)
+		if (f->goes || !head) {
+			err = add_saved(r, f->path, f->disk);
+			head |= !f->goes;
+		}
+	return err;
+}
+
+int report_add_group(struct report *r, const struct found_group *group)
+{
+	json_t *members = found_members_json(group, false), *member;
+	size_t i;
+	int err = 0;
+
+	json_array_foreach(members, i, member)
+	{
+		(void)json_object_del(member, "xxh128"); /* half of the page */
 		if (!err)
-			err = add_member(r, &group->members[i], !count++);
+			err = sum_member(r, &group->members[i], !i);
 	}
-	r->group_count += count > 0;
-	return err || !count ? err : buf_append_text(&r->groups, "]");
-}
-
-int report_take(struct report *r, const struct groups *g)
-{
-	if (g->root && r->root && strcmp(g->root, r->root) != 0)
-		return -ENODEV;
-	if (g->root && !r->root) {
-		r->root = strdup(g->root);
-		if (!r->root)
-			return -ENOMEM;
-	}
-	return report_add_group(r, &g->group);
-}
-
-const char *report_root(const struct report *r)
-{
-	return r->root;
+	return json_append_line(&r->lines, json_pack("{s:o}", "members", members)) ?:
+		       err;
 }
 
 int report_add_unread(struct report *r, const char *path, const char *state)
 {
-	int err = append_comma(&r->unread);
+	json_t *line = json_pack("{s:s}", "state", state);
 
-	if (!err)
-		err = buf_append_text(&r->unread, "[0");
-	if (!err)
-		err = append_bytes(&r->unread, path);
-	if (!err)
-		err = append_bytes(&r->unread, state);
-	return err ? err : buf_append_text(&r->unread, "]");
+	if (!json_set_path(line, "path", path))
+		return json_append_line(&r->lines, line);
+	json_decref(line);
+	return -ENOMEM;
 }
 
 /* ---- pairs of directories ---- */
@@ -226,6 +147,7 @@ static int find_alike(const struct report *r, const char *path, struct buf *out)
 int report_add_pair(struct report *r, int score, const char *a, const char *b)
 {
 	struct buf first = { 0 }, second = { 0 };
+	json_t *line = NULL;
 	int err = find_alike(r, a, &first);
 
 	if (!err)
@@ -237,17 +159,14 @@ int report_add_pair(struct report *r, int score, const char *a, const char *b)
 	if (json_object_set_new_nocheck(r->alike, second.data,
 					json_string_nocheck(first.data)))
 		err = -ENOMEM;
+	else
+		line = json_pack("{s:i}", "score", score);
+	if (json_set_path(line, "path", a) || json_set_path(line, "like", b))
+		err = -ENOMEM;
 	if (!err)
-		err = append_comma(&r->pairs);
-	if (!err)
-		err = buf_append_format(&r->pairs, "[%d", score);
-	if (!err)
-		err = append_bytes(&r->pairs, a);
-	if (!err)
-		err = append_bytes(&r->pairs, b);
-	if (!err)
-		err = buf_append_text(&r->pairs, "]");
+		err = json_append_line(&r->lines, json_incref(line));
 out:
+	json_decref(line);
 	buf_release(&first);
 	buf_release(&second);
 	return err;
@@ -308,27 +227,32 @@ int report_next_directory(struct report *r, const char **path_out)
 
 /* ---- the data of the page ---- */
 
-int report_append_data(const struct report *r, struct buf *out)
+int report_append_data(struct report *r, const struct groups *g,
+		       struct buf *out)
 {
-	struct buf raw = { 0 };
-	uint8_t *packed = NULL;
+	const struct groups_wish *wish = g->wish;
+	json_t *about = json_pack(
+		"{s:i, s:s, s:I, s:i, s:b, s:s, s:o}", "version", VERSION,
+		"kinfs", KINFS_VERSION, "made", (json_int_t)time(NULL),
+		"threshold", g->totals.threshold, "complete",
+		!g->totals.incomplete, "order", keep_order_names[wish->order],
+		"keep", json_paths(wish->keep, wish->keep_count));
 	uLongf len = 0;
-	int err = buf_append_format(
-		&raw,
-		"{\"version\":%d,\"groups\":[%s],\"pairs\":[%s],"
-		"\"unread\":[%s]}",
-		VERSION, r->groups.len ? r->groups.data : "",
-		r->pairs.len ? r->pairs.data : "",
-		r->unread.len ? r->unread.data : "");
+	uint8_t *packed = NULL;
+	int err = json_set_path(about, "root", g->root);
 
+	if (err)
+		json_decref(about);
+	else
+		err = json_append_line(&r->lines, about);
 	if (!err) {
-		len = compressBound(raw.len);
+		len = compressBound(r->lines.len);
 		packed = malloc(len);
-		if (!packed || compress(packed, &len, (const Bytef *)raw.data,
-					raw.len) != Z_OK)
+		if (!packed ||
+		    compress(packed, &len, (const Bytef *)r->lines.data,
+			     r->lines.len) != Z_OK)
 			err = -ENOMEM;
 	}
-	buf_release(&raw);
 	if (!err) /* four characters for three bytes, and what ends them */
 		err = buf_reserve(out, 4 * (len / 3 + 1) + 1);
 	if (!err)

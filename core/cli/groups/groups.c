@@ -114,19 +114,14 @@ static int print_group_json(const struct groups_printer *p,
 			    const struct found_group *group, int threshold,
 			    enum found_order order)
 {
-	json_t *members = json_array(), *line;
-	size_t i;
-	int err = 0;
+	json_t *line = json_pack("{s:I, s:i, s:I, s:I, s:s*, s:o}", "group",
+				 (json_int_t)p->printed, "threshold", threshold,
+				 "saved_exact", (json_int_t)group->saved_exact,
+				 "saved_near", (json_int_t)group->saved_near,
+				 "order", orders[order].key, "members",
+				 found_members_json(group, false));
 
-	for (i = 0; i < group->count && !err; i++)
-		err = json_array_append_new(
-			members, found_member_json(&group->members[i], false));
-	line = json_pack("{s:I, s:i, s:I, s:I, s:s*, s:o}", "group",
-			 (json_int_t)p->printed, "threshold", threshold,
-			 "saved_exact", (json_int_t)group->saved_exact,
-			 "saved_near", (json_int_t)group->saved_near, "order",
-			 orders[order].key, "members", members);
-	if (!err && !json_set_path(line, "root", p->root))
+	if (!json_set_path(line, "root", p->root))
 		return cli_print_json(line) ? -EIO : 0;
 	json_decref(line);
 	return -ENOMEM;

@@ -2,50 +2,71 @@
 #include "core/act/report/report.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/json.h"
+#include "core/base/replace.h"
 #include "core/cli/groups/groups.h"
 #include "core/cli/progress.h"
 
 struct report_job {
 	struct groups_asking asking; /* first */
 	const char *out;             /* as given; "-": standard output */
+	int directory;               /* that it is in, */
+	char *name;                  /* by this; beyond symbolic links */
 	struct report *report;
 };
 
-/* ---- options ---- */
+/* ---- the file ---- */
 
-static bool has_wishes(const struct groups_asking *a)
+/* Errors that are known before are told before the mount is asked. */
+static int find_place(struct report_job *job)
 {
-	const struct groups_wish *w = &a->wish;
+	char *path = realpath(job->out, NULL), *slash;
+	struct stat st;
 
-	return w->exact || a->best.threshold || a->best.limit ||
-	       w->filter.min_size || w->filter.include.count ||
-	       w->filter.exclude.count || w->vcs || w->order ||
-	       a->across.count || a->keep.count;
+	if (!path)
+		path = errno == ENOENT ? strdup(job->out) : NULL;
+	if (!path)
+		return -errno;
+	slash = strrchr(path, '/');
+	job->name = strdup(slash ? slash + 1 : path);
+	if (slash)
+		slash[1] = '\0';
+	job->directory =
+		open(slash ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	free(path);
+	if (!job->name)
+		return -ENOMEM;
+	if (job->directory < 0 ||
+	    faccessat(job->directory, ".", W_OK | X_OK, 0))
+		return -errno;
+	if (!stat(job->out, &st) && !S_ISREG(st.st_mode))
+		return S_ISDIR(st.st_mode) ? -EISDIR : -ENOTSUP;
+	return 0;
 }
 
-static int parse(struct report_job *job, int argc, char **argv)
+/* The rights of the old file, or those that the umask leaves. */
+static int save(const struct report_job *job, const struct buf *page)
 {
-	int code = options_parse(&command_report, job, argc, argv);
+	const mode_t mask = umask(0);
+	struct stat st;
+	char *beside;
+	int err;
 
-	if (code)
-		return code;
-	if (!job->out)
-		return cli_usage_error(&command_report,
-				       "-o FILE: where is it to be written?");
-	if (job->asking.file && (optind < argc || has_wishes(&job->asking)))
-		return cli_usage_error(
-			&command_report,
-			"--from has the groups already: it takes "
-			"neither a mount nor other options");
-	return job->asking.file ?
-		       EXIT_OK :
-		       groups_asking_operands(&job->asking, &command_report,
-					      argv + optind);
+	(void)umask(mask);
+	if (asprintf(&beside, ".kin-report.%d", (int)getpid()) < 0)
+		return -ENOMEM;
+	err = file_replace(job->directory, job->name, beside, page,
+			   fstatat(job->directory, job->name, &st, 0) ?
+				   0666 & ~mask :
+				   st.st_mode & 0777);
+	free(beside);
+	return err;
 }
 
 enum { ASKED = 128 }; /* directories */
@@ -127,57 +148,37 @@ static int read_groups(struct report_job *job)
 						      false)) > 0) {
 		if (a->best.limit && g->totals.groups > a->best.limit)
 			continue;
-		event = report_take(job->report, g);
+		event = report_add_group(job->report, &g->group);
 		if (event)
 			break;
 	}
 	progress_clear();
-	if (event == -ENODEV)
-		return cli_complain(
-			a->file,
-			"line %zu: its groups are of another mount than %s; "
-			"no report was written",
-			g->file.number, report_root(job->report));
 	if (event)
-		return groups_asking_failed(a, event, "no report was written");
-	if (code || a->file)
-		return code;
-	if (g->totals.incomplete)
+		return groups_asking_failed(a, event, "");
+	if (!code && g->totals.incomplete)
 		cli_complain_incomplete(a->mount.root);
-	return ask_mount(job);
+	return code ? code : ask_mount(job);
 }
 
 /* ---- the page ---- */
 
-static const char incomplete[] =
-	"Not all files were hashed when the groups were made, or some changed "
-	"meanwhile: there may be more near-duplicates. kin wait MOUNT waits "
-	"until all are hashed, and says how many could not be.";
-
 static int write_page(struct report_job *job)
 {
-	const struct groups_totals *t = &job->asking.groups.totals;
-	const struct report_about about = {
-		.root = job->asking.file ? report_root(job->report) :
-					   job->asking.mount.root,
-		.notice = t->incomplete ? incomplete : NULL,
-		.threshold = t->threshold,
-		.wish = job->asking.file ? NULL : &job->asking.wish,
-		.made = time(NULL),
-		.from_mount = !job->asking.file,
-	};
-	int err;
+	struct buf page = { 0 };
+	int err = report_page(job->report, &job->asking.groups, &page);
 
-	if (strcmp(job->out, "-") != 0)
-		return report_save(job->report, &about, job->out);
-	err = report_write(job->report, &about, stdout);
-	return !err && fflush(stdout) ? -errno : err;
+	if (!err && job->name)
+		err = save(job, &page);
+	else if (!err && (fwrite(page.data, 1, page.len, stdout) != page.len ||
+			  fflush(stdout)))
+		err = -errno;
+	buf_release(&page);
+	return err;
 }
 
 static int make(struct report_job *job)
 {
-	int code = EXIT_OK,
-	    err = strcmp(job->out, "-") ? report_check_place(job->out) : 0;
+	int code = EXIT_OK, err = strcmp(job->out, "-") ? find_place(job) : 0;
 
 	if (!err && !(job->report = report_new()))
 		err = -ENOMEM;
@@ -186,38 +187,42 @@ static int make(struct report_job *job)
 	if (!err && !code)
 		err = write_page(job);
 	if (err)
-		cli_complain_errno(job->out, err);
-	return err || code                          ? EXIT_FAILED :
-	       job->asking.groups.totals.incomplete ? EXIT_INCOMPLETE :
-						      EXIT_OK;
+		return cli_complain_errno(job->out, err);
+	return !code && job->asking.groups.totals.incomplete ? EXIT_INCOMPLETE :
+							       code;
 }
 
 static int run(int argc, char **argv)
 {
-	struct report_job job = { .out = NULL };
-	int code = parse(&job, argc, argv);
+	struct report_job job = { .directory = -1 };
+	int code = options_parse(&command_report, &job, argc, argv);
 
+	if (!code && !job.out)
+		code = cli_usage_error(&command_report,
+				       "-o FILE: where is it to be written?");
+	if (!code)
+		code = groups_asking_operands(&job.asking, &command_report,
+					      argv + optind);
 	if (!code)
 		code = make(&job);
 	report_free(job.report);
 	groups_asking_release(&job.asking);
+	if (job.directory >= 0)
+		close(job.directory);
+	free(job.name);
 	return code;
 }
 
 static const struct option_row options[] = {
 	{ "output", 'o', "FILE", "where to write it; - is standard output",
 	  OPTION_TEXT(struct report_job, out) },
-	{ "from", 0, "GROUPS",
-	  "what kin groups --json printed, instead of a mount",
-	  OPTION_TEXT(struct report_job, asking.file) },
 	GROUPS_ASKING_OPTIONS,
 	{ 0 },
 };
 
 const struct command command_report = {
 	.name = "report",
-	.synopsis = "report [OPTION]... MOUNT [PATH]... -o FILE\n"
-		    "       kin report --from GROUPS -o FILE",
+	.synopsis = "report [OPTION]... MOUNT [PATH]... -o FILE",
 	.summary = "Write the near-duplicates of a mount as a page to look at",
 	.help = "FILE is one HTML page for any browser, which needs no "
 		"network: what could be\n"

@@ -124,6 +124,14 @@ fi
 # ---- bad input ----
 
 refused "another file than groups" "line 1 is not a group" dedup "$src/other"
+for bad in 'x' '[]' '{}' '{"members":[{"files":[{}]}]}' \
+	'{"members":[{"score":101,"files":[]}]}' \
+	'{"members":[{"size":-1,"files":[]}]}' \
+	'{"members":[{"files":[{"path_hex":"6100"}]}]}' \
+	'{"root":"relative","members":[]}'; do
+	printf '{"members":[]}\n%s\n' "$bad" >"$T/bad"
+	refused "no group: $bad" "bad: line 2 is not a group" dedup "$T/bad"
+done
 refused "no file" "No such file" dedup "$T/nowhere"
 refused "a journal that exists" "File exists; nothing was changed" \
 	"$KIN" dedup --journal "$src/other" --apply "$T/groups"
