@@ -3,19 +3,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "core/base/array.h"
 #include "core/base/clock.h"
 #include "core/base/hex.h"
 #include "core/base/replace.h"
 #include "core/base/text.h"
-
-#define NEW_FILE IGNORE_FILE ".new"
 
 enum { HASH_DIGITS = 32 };
 
@@ -29,9 +27,9 @@ static int compare_contents(const struct ignore_content *a,
 	return order ? order : (a->size > b->size) - (a->size < b->size);
 }
 
-static int compare_pairs(const struct ignore_pair *a,
-			 const struct ignore_pair *b)
+static int compare_pairs(const void *x, const void *y)
 {
+	const struct ignore_pair *a = x, *b = y;
 	int order = compare_contents(&a->a, &b->a);
 
 	return order ? order : compare_contents(&a->b, &b->b);
@@ -43,34 +41,6 @@ static struct ignore_pair pair_of(const struct ignore_content *a,
 	if (compare_contents(a, b) > 0)
 		return (struct ignore_pair){ *b, *a };
 	return (struct ignore_pair){ *a, *b };
-}
-
-/* Of equal pairs the first in the file comes first. */
-static int compare_known(const void *a, const void *b)
-{
-	const struct ignore_known *x = a, *y = b;
-	int order = compare_pairs(&x->pair, &y->pair);
-
-	return order ? order : (x->line > y->line) - (x->line < y->line);
-}
-
-/* Where the pair is, or would be. */
-static size_t find_place(const struct ignore_set *set,
-			 const struct ignore_pair *pair, bool *found_out)
-{
-	size_t low = 0, high = set->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (compare_pairs(&set->pairs[middle].pair, pair) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	*found_out =
-		low < set->count && !compare_pairs(&set->pairs[low].pair, pair);
-	return low;
 }
 
 /* ---- text ---- */
@@ -136,48 +106,38 @@ bool ignore_next_line(const struct buf *text, struct ignore_line *l)
 	return true;
 }
 
-static int insert(struct ignore_set *set, size_t place,
-		  const struct ignore_known *known)
+/* 1: it was not there. */
+static int insert(struct ignore_set *set, const struct ignore_pair *pair)
 {
-	struct ignore_known *pairs =
-		array_with_room(set->pairs, set->count, sizeof(*pairs));
+	struct ignore_pair *own = malloc(sizeof(*own)), **found = NULL;
 
-	if (!pairs)
-		return -ENOMEM;
-	set->pairs = pairs;
-	memmove(&pairs[place + 1], &pairs[place],
-		(set->count++ - place) * sizeof(*pairs));
-	pairs[place] = *known;
-	return 0;
+	if (own) {
+		*own = *pair;
+		found = tsearch(own, &set->pairs, compare_pairs);
+	}
+	if (found && *found == own)
+		return 1;
+	free(own);
+	return found ? 0 : -ENOMEM;
 }
 
 int ignore_set_parse(const char *data, size_t len, struct ignore_set *out)
 {
 	struct ignore_set set = { 0 };
 	struct ignore_line line = { 0 };
-	size_t i, kept = 0;
 	int err = buf_append(&set.text, data, len);
 
-	while (!err && ignore_next_line(&set.text, &line)) {
-		set.damaged += line.damaged;
-		if (line.is_pair)
-			err = insert(
-				&set, set.count,
-				&(struct ignore_known){ line.pair, line.at });
-	}
 	if (!err && len && data[len - 1] != '\n')
 		err = buf_append_text(&set.text, "\n");
-	if (err) {
+	while (err >= 0 && ignore_next_line(&set.text, &line)) {
+		set.damaged += line.damaged;
+		if (line.is_pair)
+			err = insert(&set, &line.pair);
+	}
+	if (err < 0) {
 		ignore_set_release(&set);
 		return err;
 	}
-	if (set.count)
-		qsort(set.pairs, set.count, sizeof(*set.pairs), compare_known);
-	for (i = 0; i < set.count; i++)
-		if (!kept || compare_pairs(&set.pairs[kept - 1].pair,
-					   &set.pairs[i].pair) != 0)
-			set.pairs[kept++] = set.pairs[i];
-	set.count = kept;
 	*out = set;
 	return 0;
 }
@@ -185,7 +145,7 @@ int ignore_set_parse(const char *data, size_t len, struct ignore_set *out)
 void ignore_set_release(struct ignore_set *set)
 {
 	buf_release(&set->text);
-	free(set->pairs);
+	tdestroy(set->pairs, free);
 	*set = (struct ignore_set){ 0 };
 }
 
@@ -196,28 +156,22 @@ bool ignore_set_has(const struct ignore_set *set,
 		    const struct ignore_content *b)
 {
 	const struct ignore_pair pair = pair_of(a, b);
-	bool found;
 
-	(void)find_place(set, &pair, &found);
-	return found;
+	return tfind(&pair, &set->pairs, compare_pairs) != NULL;
 }
 
 int ignore_set_add(struct ignore_set *set, const struct ignore_content *a,
 		   const struct ignore_content *b, const char *remark)
 {
-	const struct ignore_known known = { pair_of(a, b), set->text.len };
+	const struct ignore_pair pair = pair_of(a, b);
 	char a_text[IGNORE_TEXT_ROOM], b_text[IGNORE_TEXT_ROOM];
-	bool found;
-	size_t place = find_place(set, &known.pair, &found);
-	int err;
+	int added = insert(set, &pair), err;
 
-	if (found)
-		return 0;
+	if (added <= 0)
+		return added;
 	err = buf_append_format(&set->text, "%s %s # %s\n",
-				ignore_format(&known.pair.a, a_text),
-				ignore_format(&known.pair.b, b_text), remark);
-	if (!err)
-		err = insert(set, place, &known);
+				ignore_format(&pair.a, a_text),
+				ignore_format(&pair.b, b_text), remark);
 	return err ? err : 1;
 }
 
@@ -225,75 +179,52 @@ bool ignore_set_remove(struct ignore_set *set, const struct ignore_content *a,
 		       const struct ignore_content *b)
 {
 	const struct ignore_pair pair = pair_of(a, b);
-	bool found;
-	size_t place = find_place(set, &pair, &found);
+	struct ignore_pair **found = tfind(&pair, &set->pairs, compare_pairs),
+			   *own = found ? *found : NULL;
 
-	if (found)
-		memmove(&set->pairs[place], &set->pairs[place + 1],
-			(--set->count - place) * sizeof(*set->pairs));
-	return found;
+	(void)tdelete(&pair, &set->pairs, compare_pairs);
+	free(own);
+	return own;
 }
 
 int ignore_set_format(const struct ignore_set *set, struct buf *out)
 {
 	struct ignore_line line = { 0 };
-	bool found;
 	int err = 0;
 
-	while (!err && ignore_next_line(&set->text, &line)) {
-		found = true;
-		if (line.is_pair)
-			(void)find_place(set, &line.pair, &found);
-		if (found)
+	while (!err && ignore_next_line(&set->text, &line))
+		if (!line.is_pair ||
+		    ignore_set_has(set, &line.pair.a, &line.pair.b))
 			err = buf_append(out, line.text, line.len + 1);
-	}
 	return err;
 }
 
 /* ---- the file ---- */
 
-static int open_in(const char *directory, const char *name, int flags)
+int ignore_load(int directory, struct ignore_set *out, struct stat *st_out)
 {
-	int top = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd, err;
-
-	if (top < 0) /* -ENOENT is that of the file */
-		return errno == ENOENT ? -ENOTDIR : -errno;
-	fd = openat(top, name, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
-	err = fd < 0 ? -errno : fd;
-	close(top);
-	return err;
-}
-
-int ignore_load(const char *directory, struct ignore_set *out,
-		struct stat *st_out)
-{
-	int fd = open_in(directory, IGNORE_FILE, O_RDONLY | O_NONBLOCK);
+	enum { FLAGS = O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW };
+	int fd = openat(directory, IGNORE_FILE, FLAGS);
+	int err = fd < 0 && errno != ENOENT ? -errno : 0;
 	struct buf data = { 0 };
 	struct stat st = { 0 };
 	ssize_t got = 1;
-	size_t size;
-	int err = fd < 0 && fd != -ENOENT ? fd : 0;
 
 	if (fd >= 0 && fstat(fd, &st))
 		err = -errno;
 	else if (fd >= 0 && !S_ISREG(st.st_mode))
 		err = -EINVAL;
-	size = (size_t)st.st_size;
-	if (!err && size > IGNORE_MAX_BYTES)
-		err = -EFBIG;
-	if (!err)
-		err = buf_reserve(&data, size + 1);
 	while (!err && fd >= 0 && got) {
-		got = read(fd, data.data + data.len, size + 1 - data.len);
+		err = data.len > IGNORE_MAX_BYTES ? -EFBIG :
+						    buf_reserve(&data, 1 << 16);
+		got = err ? 0 : read(fd, data.data + data.len, 1 << 16);
 		if (got < 0 && errno != EINTR)
 			err = -errno;
 		data.len += got > 0 ? (size_t)got : 0;
 	}
-	if (!err && data.len > size)
-		err = -EAGAIN;
 	if (!err)
 		err = ignore_set_parse(data.data, data.len, out);
-	if (!err && st_out)
+	if (st_out)
 		*st_out = st;
 	buf_release(&data);
 	if (fd >= 0)
@@ -301,30 +232,23 @@ int ignore_load(const char *directory, struct ignore_set *out,
 	return err;
 }
 
-int ignore_lock(const char *directory, int *fd_out)
+int ignore_lock(int directory)
 {
-	int fd = open_in(directory, IGNORE_LOCK_FILE, O_RDWR | O_CREAT);
-	int err = fd < 0 ? fd : 0;
+	int err = 0;
 
-	while (!err && flock(fd, LOCK_EX))
+	while (!err && flock(directory, LOCK_EX))
 		err = errno == EINTR ? 0 : -errno;
-	if (!err)
-		*fd_out = fd;
-	else if (fd >= 0)
-		close(fd);
 	return err;
 }
 
-int ignore_save(const char *directory, const struct ignore_set *set)
+int ignore_save(int directory, const struct ignore_set *set)
 {
 	struct buf data = { 0 };
-	int top = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int err = top < 0 ? -errno : ignore_set_format(set, &data);
+	int err = ignore_set_format(set, &data);
 
 	if (!err)
-		err = file_replace(top, IGNORE_FILE, NEW_FILE, &data, 0600);
-	if (top >= 0)
-		close(top);
+		err = file_replace(directory, IGNORE_FILE, IGNORE_FILE ".new",
+				   &data, 0600);
 	buf_release(&data);
 	return err;
 }
@@ -334,17 +258,23 @@ int ignore_save(const char *directory, const struct ignore_set *set)
 int ignored_init(struct ignored *i, const char *directory,
 		 const struct logger *log)
 {
-	*i = (struct ignored){ .log = log, .directory = strdup(directory) };
-	i->made = i->directory && !pthread_mutex_init(&i->lock, NULL);
+	*i = (struct ignored){ .log = log };
+	i->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (i->directory < 0)
+		return -errno;
+	i->made = !pthread_mutex_init(&i->lock, NULL);
+	if (!i->made)
+		close(i->directory);
 	return i->made ? 0 : -ENOMEM;
 }
 
 void ignored_release(struct ignored *i)
 {
 	ignore_set_release(&i->set);
-	free(i->directory);
-	if (i->made)
+	if (i->made) {
 		pthread_mutex_destroy(&i->lock);
+		close(i->directory);
+	}
 	*i = (struct ignored){ 0 };
 }
 
@@ -355,19 +285,17 @@ static void load_pairs(struct ignored *i)
 	int err = ignore_load(i->directory, &set, &i->seen);
 
 	if (err && err != i->error)
-		logger_print(i->log,
-			     "%s/" IGNORE_FILE ": cannot be read; the pairs to "
-			     "ignore stay what they were",
-			     i->directory);
+		logger_print(i->log, IGNORE_FILE ", beside the catalog: cannot "
+						 "be read; the pairs to ignore "
+						 "stay what they were");
 	i->error = err;
-	i->read = !err;
 	if (err)
 		return;
 	if (set.damaged)
 		logger_print(i->log,
-			     "%s/" IGNORE_FILE ": has damaged lines, which are "
-			     "passed over; kin ignore --list names them",
-			     i->directory);
+			     IGNORE_FILE ", beside the catalog: has damaged "
+					 "lines, which are passed over; kin "
+					 "ignore --list names them");
 	ignore_set_release(&i->set);
 	i->set = set;
 }
@@ -375,20 +303,17 @@ static void load_pairs(struct ignored *i)
 /* A program that writes the file makes a new one; an editor may not. */
 bool ignored_refresh(struct ignored *i)
 {
-	struct buf path = { 0 };
 	struct stat st = { 0 };
 	bool any;
 
-	if (!buf_append_format(&path, "%s/" IGNORE_FILE, i->directory) &&
-	    lstat(path.data, &st))
+	if (fstatat(i->directory, IGNORE_FILE, &st, AT_SYMLINK_NOFOLLOW))
 		st = (struct stat){ 0 };
-	buf_release(&path);
 	pthread_mutex_lock(&i->lock);
-	if (!i->read || st.st_ino != i->seen.st_ino ||
+	if (i->error || st.st_ino != i->seen.st_ino ||
 	    st.st_dev != i->seen.st_dev || st.st_size != i->seen.st_size ||
 	    timespec_to_ns(&st.st_ctim) != timespec_to_ns(&i->seen.st_ctim))
 		load_pairs(i);
-	any = i->set.count != 0;
+	any = i->set.pairs != NULL;
 	pthread_mutex_unlock(&i->lock);
 	return any;
 }

@@ -28,15 +28,14 @@
  * that begin with # and empty lines mean nothing.  A line that is none of these
  * is damaged: it decides nothing, and is kept.
  *
- * Writing: the program takes the lock (IGNORE_LOCK_FILE, flock()), reads the
- * file, writes a temporary one beside it, syncs it, and renames it.  So two
- * programs lose nothing of each other, a reader needs no lock, and a kill at
- * any moment leaves the old file or the new one.
+ * Writing: the program locks the directory (flock()), reads the file, and
+ * replaces it (core/base/replace.h).  So two programs lose nothing of each other,
+ * a reader needs no lock, and a kill at any moment leaves the old file or the
+ * new one.
  *
  * Threads: one at a time may change a set; any number may look up.
  */
 #define IGNORE_FILE "ignored"
-#define IGNORE_LOCK_FILE "ignored.lock"
 
 /* A longer file is refused with -EFBIG. */
 #define IGNORE_MAX_BYTES ((size_t)1 << 28)
@@ -67,16 +66,10 @@ struct ignore_line {
 };
 bool ignore_next_line(const struct buf *text, struct ignore_line *l);
 
-struct ignore_known {
-	struct ignore_pair pair;
-	size_t line; /* where it begins in the text */
-};
-
 struct ignore_set {
 	struct buf text; /* of the file that was read, and of pairs since */
-	struct ignore_known *pairs; /* owned; in order, each pair once */
-	size_t count;
-	size_t damaged; /* lines */
+	void *pairs;     /* owned; for tsearch(3) */
+	size_t damaged;  /* lines */
 };
 
 void ignore_set_release(struct ignore_set *set);
@@ -100,18 +93,17 @@ bool ignore_set_remove(struct ignore_set *set, const struct ignore_content *a,
 /* Appends the bytes of a file: the text without the pairs that were removed. */
 int ignore_set_format(const struct ignore_set *set, struct buf *out);
 
-/* ---- the file ---- */
+/* ---- the file: in a directory that is open for reading ---- */
 
-/* Reads the file in a directory; none is an empty set.  st_out, or NULL, gets
- * the file's stat, zeroed when there is none. */
-int ignore_load(const char *directory, struct ignore_set *out,
-		struct stat *st_out);
+/* Reads the file; none is an empty set.  st_out, or NULL, gets the file's stat,
+ * zeroed when there is none. */
+int ignore_load(int directory, struct ignore_set *out, struct stat *st_out);
 
-/* Waits for the lock on the file; close fd_out to give it up. */
-int ignore_lock(const char *directory, int *fd_out);
+/* Waits for the lock, which belongs to the descriptor. */
+int ignore_lock(int directory);
 
 /* Replaces the file; the caller has the lock. */
-int ignore_save(const char *directory, const struct ignore_set *set);
+int ignore_save(int directory, const struct ignore_set *set);
 
 /* ---- the daemon's copy ---- */
 
@@ -121,13 +113,12 @@ int ignore_save(const char *directory, const struct ignore_set *set);
  * is read.
  */
 struct ignored {
-	char *directory; /* owned */
+	int directory; /* owned */
 	const struct logger *log;
 	pthread_mutex_t lock;
-	bool made;        /* the lock was initialised */
-	bool read;        /* the file was read, or there was none */
+	bool made;        /* directory and lock are there */
 	int error;        /* of the last attempt to read the file */
-	struct stat seen; /* of the file that set was read from */
+	struct stat seen; /* of the file that was read at last */
 	struct ignore_set set;
 };
 

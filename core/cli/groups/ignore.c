@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,8 +14,8 @@
 struct ignore_job {
 	bool list, forget, group;
 	struct table table;
-	char *directory; /* owned: of the catalog */
-	char *file;      /* owned: the one in it */
+	char *file;    /* owned; beside the catalog */
+	int directory; /* of that */
 	struct ignore_set set;
 	size_t changed;
 };
@@ -24,14 +25,21 @@ struct ignore_job {
 static int find_mount(struct ignore_job *job, const char *path,
 		      struct mount *out)
 {
+	char *directory;
 	int code = mount_find_or_complain(path, out);
 
 	if (code)
 		return code;
-	job->directory = mount_get_place(out, "catalog", "path");
-	if (job->directory &&
-	    asprintf(&job->file, "%s/" IGNORE_FILE, job->directory) >= 0)
+	directory = mount_get_place(out, "catalog", "path");
+	if (directory &&
+	    asprintf(&job->file, "%s/" IGNORE_FILE, directory) >= 0)
+		job->directory =
+			open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	free(directory);
+	if (job->directory >= 0)
 		return EXIT_OK;
+	if (job->file)
+		return cli_complain_errno(job->file, -errno);
 	return cli_complain(
 		out->root,
 		out->is_trusted ?
@@ -142,20 +150,6 @@ static int change_groups(struct ignore_job *job)
 
 /* ---- the file ---- */
 
-static int report_damage(const struct ignore_job *job)
-{
-	struct ignore_line line = { 0 };
-
-	while (ignore_next_line(&job->set.text, &line))
-		if (line.damaged)
-			cli_complain(
-				job->file,
-				"line %zu is not a pair of contents; it is "
-				"kept and decides nothing",
-				line.number);
-	return job->set.damaged ? EXIT_FAILED : EXIT_OK;
-}
-
 static const struct column columns[] = {
 	{ "a", "A", COLUMN_WORD, COLUMN_SHOWN },
 	{ "b", "B", COLUMN_WORD, COLUMN_SHOWN },
@@ -163,37 +157,41 @@ static const struct column columns[] = {
 	{ 0 },
 };
 
-static int print_pair(struct ignore_job *job, const struct ignore_known *known)
+static int print_pair(struct ignore_job *job, const struct ignore_line *line)
 {
-	const char *line = job->set.text.data + known->line;
 	char a[IGNORE_TEXT_ROOM], b[IGNORE_TEXT_ROOM],
-		*text = strndup(line, strcspn(line, "\n"));
+		*text = strndup(line->text, line->len);
 	const char *remark = text ? strstr(text, " # ") : NULL;
 	json_t *row =
-		json_pack("{s:s, s:s}", "a", ignore_format(&known->pair.a, a),
-			  "b", ignore_format(&known->pair.b, b));
-	int code;
+		json_pack("{s:s, s:s}", "a", ignore_format(&line->pair.a, a),
+			  "b", ignore_format(&line->pair.b, b));
 
 	(void)json_set_path(row, "remark",
 			    remark ? remark + strlen(" # ") : "");
-	code = table_row(&job->table, row);
-
 	free(text);
-	return code;
+	return table_row(&job->table, row);
 }
 
-static int print_pairs(struct ignore_job *job)
+/* Names damaged lines, and with --list prints the others. */
+static int tell_lines(struct ignore_job *job)
 {
+	struct ignore_line line = { 0 };
 	int code = EXIT_OK;
-	size_t i;
 
-	for (i = 0; i < job->set.count && !code; i++)
-		code = print_pair(job, &job->set.pairs[i]);
+	while (!code && ignore_next_line(&job->set.text, &line))
+		if (line.damaged)
+			cli_complain(
+				job->file,
+				"line %zu is not a pair of contents; it is "
+				"kept and decides nothing",
+				line.number);
+		else if (line.is_pair && job->list)
+			code = print_pair(job, &line);
 	if (!code && job->table.output.json)
-		code = table_totals(
-			json_pack("{s:I}", "pairs", (json_int_t)job->set.count),
-			!job->set.damaged, NULL);
-	return code ? code : report_damage(job);
+		code = table_totals(json_pack("{s:I}", "pairs",
+					      (json_int_t)job->table.rows),
+				    !job->set.damaged, NULL);
+	return job->list && job->set.damaged ? EXIT_FAILED : code;
 }
 
 /* Both files lie in one mount. */
@@ -213,7 +211,7 @@ static int run_paths(struct ignore_job *job, char **paths)
 {
 	struct ignore_content contents[2] = { 0 };
 	struct mount mount = { 0 };
-	int code = find_mount(job, paths[0], &mount), fd = -1, err = 0;
+	int code = find_mount(job, paths[0], &mount), err = 0;
 
 	if (!code && !job->group && !job->list)
 		code = check_pair(paths, &mount, contents);
@@ -221,29 +219,24 @@ static int run_paths(struct ignore_job *job, char **paths)
 	if (code)
 		return code;
 	if (!job->list)
-		err = ignore_lock(job->directory, &fd);
+		err = ignore_lock(job->directory);
 	if (!err)
 		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): freed at last */
 		err = ignore_load(job->directory, &job->set, NULL);
-	if (!err && job->list) {
-		code = print_pairs(job);
-	} else if (!err) {
-		(void)report_damage(job);
-		if (job->group)
-			code = change_groups(job);
-		else
-			err = change(job, &contents[0], &contents[1], paths[0],
-				     paths[1]);
-		if (!err && !code && job->changed)
-			err = ignore_save(job->directory, &job->set);
-	}
-	if (!err && !code && job->forget && !job->changed)
+	if (!err)
+		code = tell_lines(job);
+	if (!err && !code && job->group)
+		code = change_groups(job);
+	else if (!err && !code && !job->list)
+		err = change(job, &contents[0], &contents[1], paths[0],
+			     paths[1]);
+	if (!err && !code && job->changed)
+		err = ignore_save(job->directory, &job->set);
+	if (err)
+		return cli_complain_errno(job->file, err);
+	if (!code && job->forget && !job->changed)
 		code = cli_complain(job->group ? NULL : paths[0],
 				    "the pair was not ignored");
-	if (err)
-		code = cli_complain_errno(job->file, err);
-	if (fd >= 0)
-		close(fd);
 	return code;
 }
 
@@ -270,13 +263,14 @@ static int parse(struct ignore_job *job, int argc, char **argv)
 
 static int run_ignore(int argc, char **argv)
 {
-	struct ignore_job job = { .table.columns = columns };
+	struct ignore_job job = { .directory = -1, .table.columns = columns };
 	int code = parse(&job, argc, argv);
 
 	if (!code)
 		code = run_paths(&job, argv + optind);
 	ignore_set_release(&job.set);
-	free(job.directory);
+	if (job.directory >= 0)
+		close(job.directory);
 	free(job.file);
 	return code;
 }

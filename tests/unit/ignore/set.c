@@ -17,12 +17,26 @@ static struct ignore_set parse(const char *text)
 	return set;
 }
 
+static size_t count_of(const struct ignore_set *set)
+{
+	struct ignore_line line = { 0 };
+	size_t count = 0;
+
+	while (ignore_next_line(&set->text, &line))
+		if (line.is_pair) {
+			assert_true(ignore_set_has(set, &line.pair.b,
+						   &line.pair.a));
+			count++;
+		}
+	return count;
+}
+
 TEST(test_pairs_are_read)
 {
 	struct ignore_set set = parse("# remark\n\n" B " " A "\n" A "\t" B
 				      " # x\n" A " " A "\r\n" B " " B);
 
-	assert_int_equal(set.count, 3);
+	assert_int_equal(count_of(&set), 4);
 	assert_int_equal(set.damaged, 0);
 	ignore_set_release(&set);
 }
@@ -48,7 +62,7 @@ TEST(test_damaged_lines_are_kept)
 		struct ignore_set set = parse(lines[i]);
 		struct buf out = { 0 };
 
-		assert_int_equal(set.count, 0);
+		assert_null(set.pairs);
 		assert_int_equal(set.damaged, 1);
 		assert_int_equal(ignore_set_format(&set, &out), 0);
 		assert_int_equal(out.len, strlen(lines[i]) + 1);
