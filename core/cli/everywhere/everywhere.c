@@ -15,12 +15,6 @@
 
 #define SOCKET_PATH "share/socket"
 
-static void doubt(struct everywhere *e, const char *text)
-{
-	if (text && !*e->reason)
-		(void)snprintf(e->reason, sizeof(e->reason), "%s", text);
-}
-
 /* A descriptor of the directory of the mount's catalog. */
 static int open_catalog(const struct mount *mount)
 {
@@ -33,43 +27,44 @@ static int open_catalog(const struct mount *mount)
 
 /* The request goes there in a datagram, with the end of a connection to which
  * the answer is written. */
-int everywhere_ask(struct everywhere *e, const struct mount *mount,
+int everywhere_ask(struct client_query *c, const struct mount *mount,
 		   json_t *request)
 {
 	char *text = json_dumps(request, JSON_COMPACT);
 	int dir = open_catalog(mount), ends[2] = { -1, -1 };
-	const bool is_good = request;
-	bool sent;
+	int err = text ? 0 : -ENOMEM;
 
-	*e = (struct everywhere){ 0 };
+	*c = (struct client_query){ 0 };
 	json_decref(request);
-	sent = text && dir >= 0 &&
-	       !socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) &&
-	       !datagram_send(dir, SOCKET_PATH, text, strlen(text), ends[1]);
+	if (!err && dir >= 0 &&
+	    !socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) {
+		if (datagram_send(dir, SOCKET_PATH, text, strlen(text),
+				  ends[1]))
+			close(ends[0]);
+		else
+			err = client_answer(c, ends[0]);
+		close(ends[1]);
+	}
 	free(text);
 	if (dir >= 0)
 		close(dir);
-	if (ends[1] >= 0)
-		close(ends[1]);
-	if (sent)
-		return client_answer(&e->answer, ends[0]);
-	if (ends[0] >= 0)
-		close(ends[0]);
-	doubt(e, "no kin-share publishes this mount");
-	return is_good ? 0 : -ENOMEM;
+	return err;
 }
 
-json_t *everywhere_next(struct everywhere *e)
+json_t *everywhere_next(struct client_query *c)
 {
-	const int more = e->answer.lines.in ? client_next(&e->answer) : 0;
-	json_t *line = e->answer.line;
+	return c->lines.in && client_next(c) > 0 ? c->line : NULL;
+}
 
-	if (more < 0)
-		doubt(e, "kin-share ended before its answer did");
-	else if (!more && line &&
-		 !json_is_true(json_object_get(line, "complete")))
-		doubt(e, json_string_value(json_object_get(line, "reason")));
-	return more > 0 ? line : NULL;
+const char *everywhere_doubt(const struct client_query *c)
+{
+	if (!c->lines.in)
+		return "no kin-share publishes this mount";
+	if (!c->ended)
+		return "kin-share ended before its answer did";
+	return json_is_true(json_object_get(c->line, "complete")) ?
+		       NULL :
+		       json_string_value(json_object_get(c->line, "reason"));
 }
 
 /* ---- names ---- */
@@ -91,7 +86,7 @@ char *everywhere_name(const json_t *file)
 
 json_t *everywhere_status(const struct mount *mount)
 {
-	struct everywhere e;
+	struct client_query c;
 	int catalog = open_catalog(mount);
 	json_t *share = NULL;
 	bool published = catalog >= 0 && !faccessat(catalog, "share", F_OK, 0);
@@ -100,9 +95,9 @@ json_t *everywhere_status(const struct mount *mount)
 		close(catalog);
 	if (!published)
 		return NULL;
-	if (!everywhere_ask(&e, mount, json_pack("{s:b}", "status", 1)))
-		share = json_incref(everywhere_next(&e));
-	client_close(&e.answer);
+	if (!everywhere_ask(&c, mount, json_pack("{s:b}", "status", 1)))
+		share = json_incref(everywhere_next(&c));
+	client_close(&c);
 	return share ? share :
 		       json_pack("{s:b, s:b, s:s}", "connected", 0, "current",
 				 0, "error", "kin-share does not run");
@@ -149,23 +144,25 @@ int everywhere_groups(const struct mount *mount, uint64_t min_size,
 		      const struct output *output)
 {
 	struct groups_printer p = { 0 };
-	struct everywhere e;
+	struct client_query c;
+	const char *doubt;
 	json_t *line;
-	int err = everywhere_ask(&e, mount,
+	int err = everywhere_ask(&c, mount,
 				 json_pack("{s:{s:I}}", "groups", "min_size",
 					   (json_int_t)min_size));
 
 	groups_printer_init(&p, output, false);
-	while (!err && (line = everywhere_next(&e)))
+	while (!err && (line = everywhere_next(&c)))
 		if (!output->json)
 			err = print_text(&p, line);
 		else if (cli_print_json(json_incref(line)))
 			err = -EIO;
-	client_close(&e.answer);
+	doubt = everywhere_doubt(&c);
 	if (err)
-		return cli_complain_errno(mount->root, err);
-	if (!*e.reason)
-		return EXIT_OK;
-	cli_complain(mount->root, "the groups are not complete: %s", e.reason);
-	return EXIT_INCOMPLETE;
+		cli_complain_errno(mount->root, err);
+	else if (doubt)
+		cli_complain(mount->root, "the groups are not complete: %s",
+			     doubt);
+	client_close(&c);
+	return err ? EXIT_FAILED : doubt ? EXIT_INCOMPLETE : EXIT_OK;
 }

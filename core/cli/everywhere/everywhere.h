@@ -3,8 +3,6 @@
 #define CORE_CLI_EVERYWHERE_EVERYWHERE_H
 
 #include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "core/client/client.h"
@@ -16,18 +14,17 @@ struct output;
  * the kin-share of a mount, over the socket in the directory of its catalog.
  * Requests and answers are lines of JSON (core/share/ask.h).
  */
-struct everywhere {
-	struct client_query answer; /* to be closed in any case */
-	char reason[256];           /* why it is not complete; "": it is */
-};
 
-/* Takes the request.  -ENOMEM; whatever else goes wrong is a reason, also when
- * there is no kin-share. */
-int everywhere_ask(struct everywhere *e, const struct mount *mount,
+/* Takes the request.  -ENOMEM; whatever else goes wrong is a doubt, also when
+ * there is no kin-share.  To be closed in any case. */
+int everywhere_ask(struct client_query *c, const struct mount *mount,
 		   json_t *request);
 
 /* The next line of the answer, borrowed; NULL: there are no more. */
-json_t *everywhere_next(struct everywhere *e);
+json_t *everywhere_next(struct client_query *c);
+
+/* Behind the last line, why the answer is not complete; NULL: it is. */
+const char *everywhere_doubt(const struct client_query *c);
 
 /* "host:path" of a file in an answer, to be freed. */
 char *everywhere_name(const json_t *file);

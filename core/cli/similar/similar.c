@@ -13,7 +13,7 @@
 
 enum { SHARED = 4 }; /* the column that is shown with --relation shares */
 
-static const struct column columns[] = {
+static struct column columns[] = {
 	{ "score", "SCORE", COLUMN_NUMBER, COLUMN_SHOWN },
 	{ "relation", "RELATION", COLUMN_WORD, COLUMN_SHOWN },
 	{ "distinctive", "DISTINCTIVE", COLUMN_NUMBER, COLUMN_VERBOSE },
@@ -31,80 +31,71 @@ static const struct column columns[] = {
 	{ 0 },
 };
 
-/* ---- the end of an operand ---- */
-
-static bool is_a(const char *path, mode_t type)
-{
-	struct stat st;
-
-	return !stat(path, &st) && (st.st_mode & S_IFMT) == type;
-}
+/* ---- one operand ---- */
 
 static bool is_directory(const char *path)
 {
-	return is_a(path, S_IFDIR);
+	struct stat st;
+
+	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-static void complain_incomplete(const struct similar_job *job, const char *path)
+/* Why a file has no complete answer, by its state. */
+static void look_state(struct similar_job *job, const char *file)
 {
-	static const char *const texts[][2] = {
-		{ "busy", "not known yet: a program has it open for writing" },
-		{ "pending", "not known yet: it is not hashed" },
-		{ "skipped:",
-		  "not known: it is not hashed because of the mount's "
-		  "options" },
-		{ "error:", "not known: it could not be read" },
-	};
-	const char *text = "the answer is not complete";
-	size_t i;
+	struct buf state = { 0 };
 
-	if (job->unknown) {
-		cli_complain(path,
-			     "%zu %s as different; "
-			     "kin status --failed --skipped lists them",
-			     job->unknown,
-			     text_plural(job->unknown,
-					 "file has no digests and counts",
-					 "files have no digests and count"));
-		return;
-	}
-	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		if (!strncmp(job->reason, texts[i][0], strlen(texts[i][0])))
-			text = texts[i][1];
-	cli_complain(path, "%s (%s)", text, job->reason);
+	if (!*job->reason &&
+	    !mount_get_attribute(file, STATE_ATTRIBUTE, &state) &&
+	    strcmp(state.data, "fresh") != 0)
+		(void)snprintf(job->reason, sizeof(job->reason), "%s",
+			       state.data);
+	buf_release(&state);
 }
 
-/* Says what is missing, and forgets the operand. */
-static int finish(struct similar_job *job)
+/* Sets the digests of what is asked about; 1 after a message. */
+static int look(struct similar_job *job)
 {
-	const char *path = job->of ? job->of : job->path;
-	int code = EXIT_OK;
+	struct reader reader;
+	int err = 0;
 
-	if (*job->reason) {
-		complain_incomplete(job, path);
-		code = EXIT_INCOMPLETE;
-	} else if (job->cut && !job->best.limit) {
-		cli_complain(path, "%s",
-			     !job->of && job->path && is_directory(job->path) ?
-				     "other directories have content in common "
-				     "with it, too; only the best are listed" :
-				     "there are more than the mount's limit; "
-				     "see --limit");
+	if (job->of || job->in) {
+		if (reader_init(&reader, DIGEST_DEFAULT))
+			return 1;
+		err = reader_digest_named(&reader, job->name, true,
+					  &job->digests);
+		reader_release(&reader);
+	} else {
+		(void)cli_told_digests(job->path, DIGEST_DEFAULT,
+				       &job->digests);
+		look_state(job, job->path);
+		if (job->other)
+			look_state(job, job->other);
 	}
-	job->any_cut |= job->cut;
-	if (*job->reason && !*job->doubt)
-		memcpy(job->doubt, job->reason, sizeof(job->doubt));
-	mount_release(&job->mount);
-	digests_release(&job->digests);
-	job->digests = (struct digests){ 0 };
-	json_decref(job->rows);
-	*job->reason = '\0';
-	job->cut = false;
-	job->unknown = 0;
-	return code;
+	if (!job->digests.size)
+		job->digests.set = 0;
+	return err ? cli_complain_errno(job->name, err) : 0;
 }
 
-/* ---- one operand ---- */
+static int list_file(struct similar_job *job)
+{
+	size_t listed = 0;
+	int err = look(job);
+
+	if (!err)
+		err = job->in ? similar_find_in(job) : similar_find(job);
+	if (!err && !job->why)
+		err = similar_print(job, &listed);
+	if (err || *job->reason || listed || job->everywhere)
+		return err;
+	if (job->digests.set && !job->in)
+		err = similar_find_near(job);
+	if (!err && job->why)
+		return similar_print_why(job);
+	if (!err && job->digests.set)
+		similar_complain_near(job);
+	return err;
+}
 
 /* Directories that resemble one: the mount tells scores and paths. */
 static int list_directories(struct similar_job *job)
@@ -122,76 +113,142 @@ static int list_directories(struct similar_job *job)
 		char *path = json_get_path(row, "path");
 
 		if (!err && similar_number(row, "score") >= job->best.threshold)
-			err = json_set_path(row, "root", job->mount.root) ?:
-				      similar_add(job->rows, path, INDEX_ALIKE,
-						  false, json_incref(row));
+			err = similar_add(job->rows, INDEX_ALIKE,
+					  job->mount.root, path,
+					  json_incref(row));
 		free(path);
 	}
 	json_decref(found);
-	return err ? err : similar_print(job);
+	return err ? err : similar_print(job, &i);
 }
 
-/* Whether what was asked for goes with what the paths are. */
-static int check_kind(const struct similar_job *job)
+/* Whether the paths are of the kind that is asked for, and of one mount.  1 after
+ * a message. */
+static int check_kind(struct similar_job *job)
 {
-	const char *wrong = NULL;
+	const char *wrong = NULL, *rel = job->mount.rel, *other;
+	const bool is_tree =
+		!stat(job->path, &job->self) && S_ISDIR(job->self.st_mode);
+	struct stat st;
 
-	if (is_directory(job->path) && job->relation)
+	if (is_tree && job->relation)
 		wrong = "a directory; --relation is that of files";
-	else if (!is_directory(job->path) && !is_a(job->path, S_IFREG))
-		wrong = "neither a file nor a directory";
-	else if (job->why && is_directory(job->path))
+	else if (is_tree && job->why)
 		wrong = "a directory; --why is about two files";
-	else if (job->other && !job->why && !is_directory(job->path))
+	else if (is_tree && !*rel)
+		wrong = "the whole mount, which nothing is beside; kin groups "
+			"lists what is alike in it";
+	else if (!is_tree && !S_ISREG(job->self.st_mode))
+		wrong = "neither a file nor a directory";
+	else if (!is_tree && job->other && !job->why)
 		wrong = "not a directory, but the other one is";
-	if (!wrong)
-		return EXIT_OK;
-	return cli_complain(job->path, "%s", wrong);
+	if (wrong)
+		return cli_complain(job->path, "%s", wrong);
+	if (!job->other)
+		return 0;
+	if (mount_path_or_complain(job->other, job->mount.root,
+				   &job->other_rel))
+		return 1;
+	other = job->other_rel;
+	if (is_tree && !is_directory(job->other))
+		wrong = "not a directory";
+	else if (is_tree &&
+		 (!*other || path_below(other, rel) || path_below(rel, other)))
+		wrong = "one of the directories is inside of the other";
+	else if (!is_tree && (stat(job->other, &st) || !S_ISREG(st.st_mode)))
+		wrong = "not a regular file";
+	return wrong ? cli_complain(job->other, "%s", wrong) : 0;
 }
 
-static int ask(struct similar_job *job)
+static int answer(struct similar_job *job)
 {
-	int code;
-
 	if (job->in)
-		return similar_in(job);
-	code = mount_find_or_complain(job->path, &job->mount);
-	if (code || !mount_listings_or_complain(&job->mount) ||
+		return list_file(job);
+	if (mount_find_or_complain(job->path, &job->mount) ||
+	    !mount_listings_or_complain(&job->mount) ||
 	    (!job->of && check_kind(job)))
 		return 1;
-	if (job->of) {
-		job->within = *job->mount.rel && is_directory(job->path) ?
-				      job->mount.rel :
-				      NULL;
-		return similar_file(job);
-	}
-	if (is_directory(job->path) && !*job->mount.rel)
-		return cli_complain(job->path,
-				    "the whole mount, which nothing is beside; "
-				    "kin groups lists what is alike in it");
-	if (is_directory(job->path))
-		return job->other ? similar_trees(job) : list_directories(job);
-	return job->why ? similar_why(job) : similar_file(job);
+	if (job->of && *job->mount.rel && is_directory(job->path))
+		job->within = job->mount.rel;
+	if (!S_ISDIR(job->self.st_mode))
+		return list_file(job);
+	return job->other ? similar_trees(job) : list_directories(job);
+}
+
+/* ---- the end of an operand ---- */
+
+static void complain_incomplete(const struct similar_job *job)
+{
+	static const char *const texts[][2] = {
+		{ "busy", "not known yet: a program has it open for writing" },
+		{ "pending", "not known yet: it is not hashed" },
+		{ "skipped:",
+		  "not known: it is not hashed because of the mount's "
+		  "options" },
+		{ "error:", "not known: it could not be read" },
+	};
+	const char *text = "the answer is not complete";
+	size_t i;
+
+	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (!strncmp(job->reason, texts[i][0], strlen(texts[i][0])))
+			text = texts[i][1];
+	if (job->unknown)
+		cli_complain(job->name,
+			     "%zu %s as different; "
+			     "kin status --failed --skipped lists them",
+			     job->unknown,
+			     text_plural(job->unknown,
+					 "file has no digests and counts",
+					 "files have no digests and count"));
+	else
+		cli_complain(job->name, "%s (%s)", text, job->reason);
 }
 
 static int run_operand(struct similar_job *job, const char *path,
 		       const char *other)
 {
-	int err, code;
+	int err, code = EXIT_OK;
 
 	job->path = path;
 	job->other = other;
+	job->name = job->of ? job->of : path;
 	job->rows = json_object();
+	job->alike = json_object();
+	job->sharing = json_object();
 	job->table.base = path_base_of(path);
-	err = ask(job);
+	err = answer(job);
 	if (err < 0)
 		cli_complain_errno(path, err);
-	if (err)
-		*job->reason = '\0';
-	code = finish(job);
+	if (err) {
+		code = EXIT_FAILED;
+	} else if (*job->reason) {
+		complain_incomplete(job);
+		code = EXIT_INCOMPLETE;
+		if (!*job->doubt)
+			memcpy(job->doubt, job->reason, sizeof(job->doubt));
+	} else if (job->cut && !job->best.limit && !job->why) {
+		cli_complain(job->name, "%s",
+			     S_ISDIR(job->self.st_mode) ?
+				     "other directories have content in common "
+				     "with it, too; only the best are listed" :
+				     "there are more than the mount's limit; "
+				     "see --limit");
+	}
+	job->any_cut |= job->cut;
+	mount_release(&job->mount);
+	digests_release(&job->digests);
+	json_decref(job->rows);
+	json_decref(job->alike);
+	json_decref(job->sharing);
+	free(job->other_rel);
 	free((char *)job->table.base);
-	job->table.base = NULL;
-	return err ? EXIT_FAILED : code;
+	job->digests = (struct digests){ 0 };
+	*job->reason = '\0';
+	job->cut = false;
+	job->unknown = 0;
+	job->other_rel = NULL;
+	return code;
 }
 
 /* ---- the command ---- */
@@ -201,9 +258,9 @@ static int take_relation(void *arg, const char *name)
 	struct similar_job *job = arg;
 	int i;
 
-	for (i = 0; i < SIMILAR_RELATIONS; i++)
+	for (i = SIMILAR_COPY; i < SIMILAR_RELATIONS; i++)
 		if (!strcmp(name, similar_relation_names[i])) {
-			job->relation = similar_relation_names[i];
+			job->relation = (enum similar_relation)i;
 			return EXIT_OK;
 		}
 	return cli_usage_error(&command_similar,
@@ -212,19 +269,12 @@ static int take_relation(void *arg, const char *name)
 			       name);
 }
 
-static bool is_of_others(const struct similar_job *job)
-{
-	return !job->relation ||
-	       !strcmp(job->relation, similar_relation_names[SIMILAR_COPY]) ||
-	       !strcmp(job->relation, similar_relation_names[SIMILAR_VERSION]);
-}
-
 static int check(const struct similar_job *job, int operands)
 {
 	const struct command *command = &command_similar;
 
-	if (job->everywhere &&
-	    (job->why || job->in || operands > 1 || !is_of_others(job)))
+	if (job->everywhere && (job->why || job->in || operands > 1 ||
+				job->relation > SIMILAR_VERSION))
 		return cli_usage_error(command,
 				       "--everywhere takes one file, and finds "
 				       "copies and versions");
@@ -236,7 +286,7 @@ static int check(const struct similar_job *job, int operands)
 		return cli_usage_error(command, "--why takes two files");
 	if (job->in && (operands != 1 || job->of))
 		return cli_usage_error(command, "--in takes one file");
-	return output_check(command, &job->output);
+	return output_check(command, &job->table.output);
 }
 
 static int run_all(struct similar_job *job, char **paths)
@@ -258,23 +308,21 @@ static int run_all(struct similar_job *job, char **paths)
 static int run(int argc, char **argv)
 {
 	struct similar_job job = { 0 };
-	struct column own[sizeof(columns) / sizeof(columns[0])];
 	int code = options_parse(&command_similar, &job, argc, argv), printed;
 
-	memcpy(own, columns, sizeof(own));
-	if (job.relation == similar_relation_names[SIMILAR_SHARES])
-		own[SHARED].place = COLUMN_SHOWN;
-	job.table.columns = own;
-	job.table.output = job.output;
+	if (job.relation == SIMILAR_SHARES)
+		columns[SHARED].place = COLUMN_SHOWN;
+	job.table.columns = columns;
 	if (!code)
 		code = check(&job, argc - optind);
 	if (!code) {
 		code = run_all(&job, argv + optind);
-		if (job.output.json && !job.why && code != EXIT_FAILED) {
-			printed = table_totals(json_pack("{s:I, s:b}", "files",
-							 (json_int_t)job.found,
-							 "cut", job.any_cut),
-					       !*job.doubt, job.doubt);
+		if (job.table.output.json && !job.why && code != EXIT_FAILED) {
+			printed = table_totals(
+				json_pack("{s:I, s:b}", "files",
+					  (json_int_t)job.table.rows, "cut",
+					  job.any_cut),
+				!*job.doubt, job.doubt);
 			code = printed ? printed : code;
 		}
 	}
@@ -300,7 +348,7 @@ static const struct option_row options[] = {
 	{ "everywhere", 0, NULL,
 	  "also what other hosts have, by the mount's kin-share",
 	  OPTION_FLAG(struct similar_job, everywhere) },
-	OUTPUT_OPTIONS(struct similar_job, output),
+	OUTPUT_OPTIONS(struct similar_job, table.output),
 	{ 0 },
 };
 

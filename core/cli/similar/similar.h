@@ -13,11 +13,10 @@
  * kin similar.
  *
  *   similar.c        the command: operands and what goes with what
- *   similar_ask.c    what the mount finds, by .similar/.query, and other hosts
- *                    (--everywhere)
- *   similar_in.c     what an export has (--in)
- *   similar_list.c   the list of one operand: sorted, filtered, printed
- *   similar_why.c    why two files are listed, or not (--why)
+ *   similar_find.c   what the mount finds, by .similar/.query, what other hosts
+ *                    have (--everywhere), or an export (--in)
+ *   similar_list.c   the list of one operand: sorted, filtered, printed; why a
+ *                    file is not in it
  *   similar_trees.c  how the files of two directories differ
  *
  * A file of the list is a row of the printer from the line on in which it was
@@ -34,6 +33,7 @@
 /* What FILE is to the one that is listed: "FILE is within PATH".  In the order
  * of the list, as the scores of two relations are shares of different files. */
 enum similar_relation {
+	SIMILAR_ANY, /* as --relation: all but boilerplate */
 	SIMILAR_COPY,
 	SIMILAR_VERSION,
 	SIMILAR_WITHIN,
@@ -47,29 +47,31 @@ extern const char *const similar_relation_names[SIMILAR_RELATIONS];
 
 /* State that the files of kin similar share. */
 struct similar_job {
-	struct output output;
+	struct table table;
 	struct filter filter;
 	struct best best;
-	uint64_t share_min;   /* --share-min; 0: the mount's */
-	const char *relation; /* --relation; NULL: all but boilerplate */
-	bool why;             /* --why: of path and other */
-	const char *of;       /* --of: a file of elsewhere */
-	const char *in;       /* --in: an export, instead of a mount */
-	bool everywhere;      /* --everywhere: of other hosts, too */
+	uint64_t share_min;             /* --share-min; 0: the mount's */
+	enum similar_relation relation; /* --relation */
+	bool why;                       /* --why: of path and other */
+	const char *of;                 /* --of: a file of elsewhere */
+	const char *in;  /* --in: an export, instead of a mount */
+	bool everywhere; /* --everywhere: of other hosts, too */
 
-	struct table table;
-	size_t found; /* rows of all operands */
 	bool several, any_cut;
 	char doubt[CLIENT_REASON]; /* the first reason */
 
 	/* Of the operand at hand. */
 	const char *path, *other; /* as given; other: of a pair */
+	const char *name;         /* of, or path */
+	char *other_rel;          /* owned; below the root of the mount */
 	struct mount mount;
 	const char *within;     /* only below this directory, of the root */
-	struct digests digests; /* of what is asked about */
-	struct stat self;
-	json_t *rows;  /* an object, by their paths */
-	size_t listed; /* of them */
+	struct digests digests; /* of what is asked about; of no byte: none */
+	struct stat self;       /* zero: it is not in the mount */
+	json_t *rows;           /* an object; a row is below its path */
+	/* Likewise, all of the mount that are alike or share a passage however
+	 * little, or of an export the nearest that are not in rows. */
+	json_t *alike, *sharing;
 	bool cut;
 	char reason[CLIENT_REASON]; /* why it is not complete; "": it is */
 	size_t unknown;             /* files of directories without digests */
@@ -84,17 +86,11 @@ int64_t similar_number(const json_t *row, const char *key);
 
 /* ---- similar_list.c ---- */
 
-/* The relations that are asked for, in turn from 0; false: no more. */
-bool similar_next(const struct similar_job *job, int *at_io,
-		  enum index_relation *out);
-
-/* Takes a row that lacks its relation alone, which is found in that relation of
- * the index; NULL: -ENOMEM.  key: its path as bytes, behind SIMILAR_ELSEWHERE if
- * it is of another host.  Of two rows for a key the first stays. */
-int similar_add(json_t *rows, const char *key, enum index_relation relation,
-		bool is_boilerplate, json_t *row);
-
-#define SIMILAR_ELSEWHERE "//"
+/* Takes a row that lacks its relation, its path and the root of that (NULL: it
+ * has none), and which was found in that relation of the index; NULL: -ENOMEM.
+ * Of two rows for a path the first stays. */
+int similar_add(json_t *rows, enum index_relation relation, const char *root,
+		const char *path, json_t *row);
 
 /* -v: adds what the measures say of the two contents. */
 void similar_set_measures(const struct similar_job *job,
@@ -102,39 +98,28 @@ void similar_set_measures(const struct similar_job *job,
 
 /* Sorts the rows, leaves out what the options leave out and prints them.  0,
  * -ENOMEM, or 1 after a message. */
-int similar_print(struct similar_job *job);
+int similar_print(struct similar_job *job, size_t *listed_out);
 
-/* Of one that found nothing, which of these comes nearest to being listed: that
- * with the best score, and that with the longest passage. */
-void similar_complain_near(const struct similar_job *job, json_t *alike,
-			   json_t *sharing);
+/* Of a file of which nothing was listed, what comes nearest to that: the row with
+ * the best score, and that with the longest passage. */
+void similar_complain_near(const struct similar_job *job);
 
-/* ---- similar_ask.c ---- */
+/* Why job->other is listed, or not: as similar_print(). */
+int similar_print_why(const struct similar_job *job);
 
-/* The digests of a file that is read now; "-": of the standard input.  1 after
- * a message. */
-int similar_digest(struct similar_job *job, const char *path);
+/* ---- similar_find.c: 0, a negative errno, or 1 after a message ---- */
 
-/* A filter that kin applies must not be starved by the mount's limit. */
-enum { LIMIT_OF_FILTERS = 4096 };
+/* Finds what resembles the digests: rows. */
+int similar_find(struct similar_job *job);
 
-/* Settings of the question in place of the mount's own; 0: those. */
-json_t *similar_settings(const struct similar_job *job, int threshold,
-			 uint64_t share_min, uint64_t limit);
+/* Of the mount: alike, sharing. */
+int similar_find_near(struct similar_job *job);
 
-/* Asks for the files in a relation to a content with job->digests, best first.
- * Takes settings. */
-int similar_ask(struct similar_job *job, enum index_relation relation,
-		json_t *settings, json_t *rows);
+/* Of an export: all three. */
+int similar_find_in(struct similar_job *job);
 
-/* Why a file has no complete answer, by its state, in job->reason. */
-void similar_look_file(struct similar_job *job, const char *file);
+/* ---- similar_trees.c: likewise ---- */
 
-/* ---- the kinds of queries: 0, a negative errno, or 1 after a message ---- */
-
-int similar_file(struct similar_job *job);
-int similar_in(struct similar_job *job);
 int similar_trees(struct similar_job *job);
-int similar_why(struct similar_job *job);
 
 #endif

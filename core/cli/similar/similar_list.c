@@ -9,53 +9,25 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 
-const char *const similar_relation_names[SIMILAR_RELATIONS] = {
-	[SIMILAR_COPY] = "copy",         [SIMILAR_VERSION] = "version",
-	[SIMILAR_CONTAINS] = "contains", [SIMILAR_WITHIN] = "within",
-	[SIMILAR_SHARES] = "shares",     [SIMILAR_BOILERPLATE] = "boilerplate",
-};
-
 /* ---- relations ---- */
 
-/* Whether a hit of that kind is to be listed. */
-static bool is_wanted(const struct similar_job *job, enum similar_relation r)
-{
-	return job->relation ?
-		       !strcmp(job->relation, similar_relation_names[r]) :
-		       r != SIMILAR_BOILERPLATE;
-}
-
-bool similar_next(const struct similar_job *job, int *at_io,
-		  enum index_relation *out)
-{
-	static const enum index_relation found_by[SIMILAR_RELATIONS] = {
-		[SIMILAR_COPY] = INDEX_ALIKE,
-		[SIMILAR_VERSION] = INDEX_ALIKE,
-		[SIMILAR_WITHIN] = INDEX_WITHIN,
-		[SIMILAR_CONTAINS] = INDEX_CONTAINS,
-		[SIMILAR_SHARES] = INDEX_SHARES,
-		[SIMILAR_BOILERPLATE] = INDEX_ALL,
-	};
-	int at;
-
-	while ((at = (*at_io)++) < SIMILAR_RELATIONS) {
-		if (!is_wanted(job, at) ||
-		    (at == SIMILAR_VERSION && is_wanted(job, SIMILAR_COPY)))
-			continue;
-		*out = found_by[at];
-		return true;
-	}
-	return false;
-}
+const char *const similar_relation_names[SIMILAR_RELATIONS] = {
+	[SIMILAR_ANY] = "",
+	[SIMILAR_COPY] = "copy",
+	[SIMILAR_VERSION] = "version",
+	[SIMILAR_WITHIN] = "within",
+	[SIMILAR_CONTAINS] = "contains",
+	[SIMILAR_SHARES] = "shares",
+	[SIMILAR_BOILERPLATE] = "boilerplate",
+};
 
 static enum similar_relation relation_of(const json_t *row)
 {
 	const char *name = json_string_value(json_object_get(row, "relation"));
-	int r = 0;
+	int r = SIMILAR_BOILERPLATE;
 
-	while (r + 1 < SIMILAR_RELATIONS &&
-	       strcmp(name, similar_relation_names[r]) != 0)
-		r++;
+	while (r && strcmp(name, similar_relation_names[r]) != 0)
+		r--;
 	return (enum similar_relation)r;
 }
 
@@ -66,27 +38,35 @@ int64_t similar_number(const json_t *row, const char *key)
 	return json_is_integer(value) ? json_integer_value(value) : -1;
 }
 
-int similar_add(json_t *rows, const char *key, enum index_relation relation,
-		bool is_boilerplate, json_t *row)
-{
-	const enum similar_relation r =
-		relation == INDEX_WITHIN            ? SIMILAR_WITHIN :
-		relation == INDEX_CONTAINS          ? SIMILAR_CONTAINS :
-		relation == INDEX_SHARES            ? SIMILAR_SHARES :
-		similar_number(row, "score") == 100 ? SIMILAR_COPY :
-		is_boilerplate                      ? SIMILAR_BOILERPLATE :
-						      SIMILAR_VERSION;
-	int err = !row || !key ||
-				  json_object_set_new(
-					  row, "relation",
-					  json_string(
-						  similar_relation_names[r])) ?
-			  -ENOMEM :
-			  0;
+#define ELSEWHERE "//" /* begins the key of a row of another host */
 
-	if (!err && !json_object_get(rows, key) &&
-	    json_object_set_nocheck(rows, key, row))
+int similar_add(json_t *rows, enum index_relation relation, const char *root,
+		const char *path, json_t *row)
+{
+	const char *reason = json_string_value(json_object_get(row, "reason"));
+	const enum similar_relation r =
+		relation == INDEX_WITHIN                 ? SIMILAR_WITHIN :
+		relation == INDEX_CONTAINS               ? SIMILAR_CONTAINS :
+		relation == INDEX_SHARES                 ? SIMILAR_SHARES :
+		similar_number(row, "score") == 100      ? SIMILAR_COPY :
+		reason && !strcmp(reason, "boilerplate") ? SIMILAR_BOILERPLATE :
+							   SIMILAR_VERSION;
+	char *key;
+	int err = 0;
+
+	if (!path ||
+	    asprintf(&key, "%s%s",
+		     json_object_get(row, "host") ? ELSEWHERE : "", path) < 0)
+		key = NULL;
+	(void)json_object_del(row, "reason");
+	if (!key || json_set_path(row, "path", path) ||
+	    (root && json_set_path(row, "root", root)) ||
+	    json_object_set_new(row, "relation",
+				json_string(similar_relation_names[r])) ||
+	    (!json_object_get(rows, key) &&
+	     json_object_set_nocheck(rows, key, row)))
 		err = -ENOMEM;
+	free(key);
 	json_decref(row);
 	return err;
 }
@@ -97,7 +77,7 @@ void similar_set_measures(const struct similar_job *job,
 	struct measures m;
 	int id;
 
-	if (!job->output.verbose || measures_take(&job->digests, d, &m))
+	if (!job->table.output.verbose || measures_take(&job->digests, d, &m))
 		return;
 	for (id = 0; id < DIGEST_COUNT; id++)
 		if (m.by_digest[id] >= 0 && id != DIGEST_XXH128 &&
@@ -126,7 +106,7 @@ static int by_score(const void *a, const void *b)
 	for (i = 0; i < 2 && !order; i++) {
 		m = similar_number(x, keys[i]);
 		n = similar_number(y, keys[i]);
-		order = m < n ? 1 : m > n ? -1 : 0;
+		order = (m < n) - (m > n);
 	}
 	if (!order)
 		order = !!json_object_get(x, "host") -
@@ -158,7 +138,7 @@ static bool look_at(const struct similar_job *job, json_t *row, const char *key)
 					  (json_int_t)st.st_blocks * 512));
 		(void)json_object_set_new(
 			row, "mtime", row_time(timespec_to_ns(&st.st_mtim)));
-		if (other && job->output.verbose && S_ISREG(st.st_mode)) {
+		if (other && job->table.output.verbose && S_ISREG(st.st_mode)) {
 			(void)cli_told_digests(path, DIGEST_DEFAULT, &d);
 			similar_set_measures(job, &d, row);
 			digests_release(&d);
@@ -171,38 +151,30 @@ static bool look_at(const struct similar_job *job, json_t *row, const char *key)
 static bool is_listed(const struct similar_job *job, json_t *row,
 		      const char *key)
 {
-	const bool is_elsewhere = *key == '/';
+	const enum similar_relation r = relation_of(row);
+	const char *path = *key == '/' ? key + strlen(ELSEWHERE) : key;
 
-	return is_wanted(job, relation_of(row)) &&
-	       (!job->within || is_elsewhere || path_below(key, job->within)) &&
+	return (job->relation ? r == job->relation :
+				r != SIMILAR_BOILERPLATE) &&
+	       (!job->within || *key == '/' || path_below(key, job->within)) &&
 	       look_at(job, row, key) &&
-	       filter_takes(&job->filter,
-			    key + is_elsewhere * strlen(SIMILAR_ELSEWHERE),
+	       filter_takes(&job->filter, path,
 			    (uint64_t)similar_number(row, "size"));
 }
 
 /* With several operands each has a list of its own. */
 static void print_heading(struct similar_job *job)
 {
-	if (!job->several || job->output.json || job->output.nul)
+	if (!job->several || job->table.output.json || job->table.output.nul)
 		return;
-	if (job->found)
+	if (job->table.rows)
 		putchar('\n');
 	cli_print_escaped(job->path, ESCAPE_TERMINAL);
 	puts(":");
 	job->table.has_titles = false;
 }
 
-static int print_row(struct similar_job *job, json_t *row)
-{
-	int err = json_set_path(row, "of", job->of ? job->of : job->path);
-
-	if (err)
-		return err;
-	return table_row(&job->table, json_incref(row)) ? 1 : 0;
-}
-
-int similar_print(struct similar_job *job)
+int similar_print(struct similar_job *job, size_t *listed_out)
 {
 	json_t **all = calloc(json_object_size(job->rows) + 1, sizeof(*all)),
 	       *row;
@@ -224,15 +196,17 @@ int similar_print(struct similar_job *job)
 	}
 	if (count)
 		print_heading(job);
-	for (i = 0; i < count && !err; i++)
-		err = print_row(job, all[i]);
-	job->listed = count;
-	job->found += count;
+	for (i = 0; i < count && !err; i++) {
+		err = json_set_path(all[i], "of", job->name);
+		if (!err)
+			err = table_row(&job->table, json_incref(all[i]));
+	}
 	free(all);
+	*listed_out = count;
 	return err;
 }
 
-/* ---- nothing was found ---- */
+/* ---- what is not in it ---- */
 
 /* The value of an option, else that of the mount, else the one that kinfs takes by
  * itself. */
@@ -297,50 +271,135 @@ static json_t *find_most(const struct similar_job *job, json_t *rows,
 			 const char *number)
 {
 	json_t *most = NULL, *row;
-	int64_t least = 0;
 	const char *key;
 
 	json_object_foreach(rows, key, row)
 	{
-		const int64_t value = similar_number(row, number);
-
-		if (value > least && look_at(job, row, key)) {
-			least = value;
+		if (similar_number(row, number) >
+			    (most ? similar_number(most, number) : 0) &&
+		    look_at(job, row, key))
 			most = row;
-		}
 	}
 	return most;
 }
 
-void similar_complain_near(const struct similar_job *job, json_t *alike,
-			   json_t *sharing)
+void similar_complain_near(const struct similar_job *job)
 {
-	const json_t *best = find_most(job, alike, "score"),
-		     *longest = find_most(job, sharing, "shared");
+	const json_t *best = find_most(job, job->alike, "score"),
+		     *longest = find_most(job, job->sharing, "shared");
 	const int threshold = similar_threshold(job);
-	const int64_t score = similar_number(best, "score");
+	const int score = (int)similar_number(best, "score");
 	struct buf text = { 0 };
 	char *path = shown(job, best);
 
 	if (!path)
 		(void)buf_append_text(&text, "nothing resembles it");
 	else if (score < threshold)
-		(void)buf_append_format(&text,
-					"nearest: %lld, threshold %d, %s",
-					(long long)score, threshold, path);
+		(void)buf_append_format(&text, "nearest: %d, threshold %d, %s",
+					score, threshold, path);
 	else
 		(void)buf_append_format(
-			&text, "nearest: %lld, %s, %s", (long long)score,
+			&text, "nearest: %d, %s, %s", score,
 			relation_of(best) == SIMILAR_BOILERPLATE ?
 				"but mere boilerplate "
 				"(--relation boilerplate)" :
-				"which an option leaves out",
+				"which an option or kin ignore leaves out",
 			path);
-	if (!job->relation ||
-	    !strcmp(job->relation, similar_relation_names[SIMILAR_SHARES]))
+	if (!job->relation || job->relation == SIMILAR_SHARES)
 		append_passage(job, longest, &text);
-	cli_complain(job->of ? job->of : job->path, "%s",
-		     text.data ? text.data : "nothing resembles it");
+	cli_complain(job->name, "%s", text.data ? text.data : "");
 	buf_release(&text);
 	free(path);
+}
+
+/* ---- --why ---- */
+
+/* As JSON, and in words.  The score of a pair that the mount does not bring
+ * together is 0. */
+static const char *const *reason_of(const struct similar_job *job,
+				    const json_t *listed, const json_t *known,
+				    const json_t *sharing)
+{
+	enum why_not { LISTED, SHORT, BELOW, BOILERPLATE, CUT, IGNORED };
+	static const char *const reasons[][2] = {
+		[LISTED] = { "listed", "" },
+		[SHORT] = { "short", "the passages in common are too short" },
+		[BELOW] = { "below", "the score is below the threshold" },
+		[BOILERPLATE] = { "boilerplate", "mere boilerplate" },
+		[CUT] = { "cut",
+			  "more files are alike than the mount's limit" },
+		[IGNORED] = { "ignored",
+			      "the pair is ignored, see kin ignore --list" },
+	};
+	const bool passages = job->relation == SIMILAR_SHARES;
+	const int64_t have = passages ? similar_number(sharing, "shared") :
+					similar_number(known, "score");
+	const int64_t least = passages ? (int64_t)similar_share_min(job) :
+					 similar_threshold(job);
+
+	if (listed)
+		return reasons[LISTED];
+	if (have < least)
+		return reasons[passages ? SHORT : BELOW];
+	if (!passages && relation_of(known) == SIMILAR_BOILERPLATE)
+		return reasons[BOILERPLATE];
+	return reasons[job->cut ? CUT : IGNORED];
+}
+
+static void print_why(const json_t *row, const char *reason)
+{
+	const int64_t distinctive = similar_number(row, "distinctive"),
+		      shared = similar_number(row, "shared");
+	const char *relation =
+		json_string_value(json_object_get(row, "relation"));
+	char size[TEXT_SIZE_ROOM];
+
+	printf("%slisted: %s; score %lld, threshold %lld",
+	       relation ? "" : "not ", relation ? relation : reason,
+	       (long long)similar_number(row, "score"),
+	       (long long)similar_number(row, "threshold"));
+	if (json_object_get(row, "by"))
+		fputs(", by text", stdout);
+	if (distinctive >= 0)
+		printf(", distinctive %lld", (long long)distinctive);
+	if (shared > 0)
+		printf("; passages of about %s",
+		       text_format_size((double)shared, TEXT_UNITS_BRIEF,
+					size));
+	else
+		fputs("; no passage that can be told", stdout);
+	printf(", share_min %s\n",
+	       text_format_size((double)similar_number(row, "share_min"),
+				TEXT_UNITS_BRIEF, size));
+}
+
+int similar_print_why(const struct similar_job *job)
+{
+	json_t *listed = json_object_get(job->rows, job->other_rel),
+	       *known = json_object_get(job->alike, job->other_rel),
+	       *sharing = json_object_get(job->sharing, job->other_rel);
+	const char *const *reason = reason_of(job, listed, known, sharing);
+	json_t *row = json_pack("{s:i}", "score", 0);
+
+	(void)json_object_update(row, listed ? listed : known);
+	(void)json_object_update_new(
+		row, json_pack("{s:O*, s:i, s:I, s:s, s:O*}", "distinctive",
+			       json_object_get(known, "distinctive"),
+			       "threshold", similar_threshold(job), "share_min",
+			       (json_int_t)similar_share_min(job), "reason",
+			       reason[0], "shared",
+			       json_object_get(sharing, "shared")));
+	if (!listed)
+		(void)json_object_del(row, "relation");
+	if (json_set_path(row, "of", job->path) ||
+	    json_set_path(row, "root", job->mount.root) ||
+	    json_set_path(row, "path", job->other_rel)) {
+		json_decref(row);
+		return -ENOMEM;
+	}
+	if (job->table.output.json)
+		return cli_print_json(row);
+	print_why(row, reason[1]);
+	json_decref(row);
+	return 0;
 }

@@ -328,7 +328,7 @@ static int print_sums(const struct trees *t)
 	json_int_t files[KINDS + 1] = { 0 }, bytes[KINDS + 1] = { 0 };
 	double all[2] = { 0 }, shared = 0, larger;
 	const struct tree_file *f;
-	json_t *row, *rows = json_object();
+	json_t *row;
 	int score, percent, err;
 
 	for (f = t->files; f < t->files + t->count; f++) {
@@ -352,18 +352,14 @@ static int print_sums(const struct trees *t)
 			"only_here_bytes", bytes[ONLY_HERE], "only_there",
 			files[ONLY_THERE], "only_there_bytes",
 			bytes[ONLY_THERE]);
-	err = similar_add(rows, t->roots[1], INDEX_ALIKE, false, row);
+	job->table.columns = columns;
+	err = similar_add(job->rows, INDEX_ALIKE, job->mount.root, t->roots[1],
+			  json_incref(row));
 	if (!err)
 		err = json_set_path(row, "of", job->path);
 	if (!err)
-		err = json_set_path(row, "root", job->mount.root);
-	if (!err)
-		err = json_set_path(row, "path", t->roots[1]);
-	job->table.columns = columns;
-	job->found++;
-	if (!err && table_row(&job->table, json_incref(row)))
-		err = 1;
-	json_decref(rows);
+		return table_row(&job->table, row);
+	json_decref(row);
 	return err;
 }
 
@@ -425,34 +421,12 @@ static int print_differences(const struct trees *t)
 
 /* ---- two directories ---- */
 
-/* Its path below the root of the mount.  1 after a message. */
-static int find_other(const struct similar_job *job, char **other_out)
-{
-	const char *wrong = NULL, *rel = job->mount.rel;
-	char *other = NULL;
-	struct stat st;
-
-	if (mount_path_or_complain(job->other, job->mount.root, &other))
-		return 1;
-	if (stat(job->other, &st) || !S_ISDIR(st.st_mode))
-		wrong = "not a directory";
-	else if (!*other || path_below(other, rel) || path_below(rel, other))
-		wrong = "one of the directories is inside of the other";
-	if (!wrong) {
-		*other_out = other;
-		return 0;
-	}
-	free(other);
-	return cli_complain(job->other, "%s", wrong);
-}
-
 int similar_trees(struct similar_job *job)
 {
-	struct trees t = { .job = job, .roots[0] = job->mount.rel };
-	char *other = NULL;
-	int side, err = find_other(job, &other);
+	struct trees t = { .job = job,
+			   .roots = { job->mount.rel, job->other_rel } };
+	int side, err = 0;
 
-	t.roots[1] = other;
 	for (side = 0; side < 2 && !err; side++) {
 		t.paths[side] =
 			path_shown(job->mount.root, t.roots[side], NULL);
@@ -466,12 +440,11 @@ int similar_trees(struct similar_job *job)
 		err = pair_by_likeness(&t);
 	if (!err)
 		err = print_sums(&t);
-	if (!err && !job->output.nul)
+	if (!err && !job->table.output.nul)
 		err = print_differences(&t);
 	/* A file without digests counts as one that the other tree lacks. */
 	if (job->unknown)
 		(void)snprintf(job->reason, sizeof(job->reason), "incomplete");
 	trees_release(&t);
-	free(other);
 	return err;
 }

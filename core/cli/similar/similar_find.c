@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "core/cli/everywhere/everywhere.h"
+#include "core/cli/groups/groups.h"
+#include "core/cli/similar/similar.h"
+#include "core/index/judge.h"
+
+/* Whether files are to be found by that relation of the index. */
+static bool is_asked(const struct similar_job *job, enum index_relation r)
+{
+	static const enum index_relation found_by[SIMILAR_RELATIONS] = {
+		[SIMILAR_COPY] = INDEX_ALIKE,
+		[SIMILAR_VERSION] = INDEX_ALIKE,
+		[SIMILAR_WITHIN] = INDEX_WITHIN,
+		[SIMILAR_CONTAINS] = INDEX_CONTAINS,
+		[SIMILAR_SHARES] = INDEX_SHARES,
+		[SIMILAR_BOILERPLATE] = INDEX_ALL,
+	};
+
+	return job->relation ? r == found_by[job->relation] : r != INDEX_ALL;
+}
+
+/* ---- a mount ---- */
+
+/* Only what is known is taken: it may be another user's mount that answers. */
+static int take_line(const struct similar_job *job,
+		     enum index_relation relation, const json_t *line,
+		     json_t *rows)
+{
+	const json_int_t score = similar_number(line, "score");
+	char *path = json_get_path(line, "path");
+	int err = -EBADMSG;
+
+	if (path && text_is_plain_path(path) && score >= 0 && score <= 100)
+		err = similar_add(
+			rows, relation, job->mount.root, path,
+			json_pack("{s:I, s:O*, s:O*, s:O*, s:O*}", "score",
+				  score, "distinctive",
+				  json_object_get(line, "distinctive"), "by",
+				  json_object_get(line, "by"), "shared",
+				  json_object_get(line, "bytes"), "reason",
+				  json_object_get(line, "reason")));
+	free(path);
+	return err;
+}
+
+/* Asks for the files in a relation to a content with job->digests, best first;
+ * near: for all of them.  A filter that is applied here must not be starved by
+ * the mount's limit. */
+static int ask(struct similar_job *job, enum index_relation relation, bool near,
+	       json_t *rows)
+{
+	enum { MOST = 4096 };
+	const struct filter *f = &job->filter;
+	const bool is_filtered = f->include.count || f->exclude.count ||
+				 f->min_size || job->within;
+	/* One more may be the file itself. */
+	uint64_t limit = job->best.limit ? job->best.limit + 1 : 0;
+	struct client_query c;
+	int more = 1, err;
+
+	if (near || is_filtered || limit > MOST)
+		limit = MOST;
+	err = client_ask(&c, job->mount.listings,
+			 json_pack("{s:s, s:I, s:o, s:b, s:i, s:I, s:I}",
+				   "relation", index_relation_names[relation],
+				   "size", (json_int_t)job->digests.size,
+				   "digests",
+				   digests_to_json(&job->digests, UINT32_MAX),
+				   "ignore", !near && !job->of, "threshold",
+				   near ? 1 : job->best.threshold, "share_min",
+				   near ? 1 : (json_int_t)job->share_min,
+				   "limit", (json_int_t)limit));
+	while (!err && (more = client_next(&c)) > 0)
+		err = take_line(job, relation, c.line, rows);
+	if (!err)
+		err = more;
+	if (!err && !json_is_true(json_object_get(c.line, "complete")))
+		(void)snprintf(job->reason, sizeof(job->reason), "incomplete");
+	else if (!err && !near && json_is_true(json_object_get(c.line, "cut")))
+		job->cut = true;
+	client_close(&c);
+	if (err != -ENOENT && err != -EISDIR && err != -EINVAL)
+		return err;
+	return cli_complain(job->mount.root,
+			    "its kinfs is too old to be asked this");
+}
+
+int similar_find_near(struct similar_job *job)
+{
+	int err = ask(job, INDEX_ALL, true, job->alike);
+
+	return err ? err : ask(job, INDEX_SHARES, true, job->sharing);
+}
+
+/* ---- other hosts ---- */
+
+static int add_copies(const struct similar_job *job, const json_t *line)
+{
+	struct digests d = { 0 };
+	const json_t *copy;
+	size_t i;
+	int err = digests_from_json(json_object_get(line, "digests"), &d);
+
+	if (err)
+		return err == -EINVAL ? 0 : err;
+	d.size = (uint64_t)json_integer_value(json_object_get(line, "size"));
+	json_array_foreach(json_object_get(line, "copies"), i, copy)
+	{
+		char *name = everywhere_name(copy);
+		json_t *row =
+			json_pack("{s:I, s:I, s:O*}", "score",
+				  (json_int_t)similar_number(line, "score"),
+				  "size", (json_int_t)d.size, "host",
+				  json_object_get(copy, "host"));
+
+		similar_set_measures(job, &d, row);
+		if (!err)
+			err = similar_add(job->rows, INDEX_ALIKE, NULL, name,
+					  row);
+		free(name);
+	}
+	digests_release(&d);
+	return err;
+}
+
+static int ask_everywhere(struct similar_job *job)
+{
+	const uint32_t sent = ~DIGEST_BIT(DIGEST_SDHASH);
+	struct client_query c;
+	const char *doubt;
+	json_t *line;
+	int err;
+
+	/* A file that is not hashed has no digests to ask with. */
+	if (!(job->digests.set & DIGEST_BIT(DIGEST_XXH128)))
+		return 0;
+	err = everywhere_ask(&c, &job->mount,
+			     json_pack("{s:{s:I, s:o}, s:i}", "similar", "size",
+				       (json_int_t)job->digests.size, "digests",
+				       digests_to_json(&job->digests, sent),
+				       "threshold", similar_threshold(job)));
+	while (!err && (line = everywhere_next(&c)))
+		err = add_copies(job, line);
+	doubt = everywhere_doubt(&c);
+	if (!err && doubt && !*job->reason)
+		(void)snprintf(job->reason, sizeof(job->reason),
+			       "elsewhere: %s", doubt);
+	client_close(&c);
+	return err;
+}
+
+int similar_find(struct similar_job *job)
+{
+	const bool is_known = job->digests.set && !*job->reason;
+	int relation, err = 0;
+
+	for (relation = 0; relation < INDEX_RELATIONS && !err; relation++)
+		if (is_known && is_asked(job, relation))
+			err = ask(job, relation, false, job->rows);
+	return err || !job->everywhere ? err : ask_everywhere(job);
+}
+
+/* ---- an export ---- */
+
+/* A row for each name of a content. */
+static int add_files(const struct similar_job *job,
+		     const struct export_reader *r,
+		     enum index_relation relation, const struct verdict *v,
+		     json_t *rows)
+{
+	const struct found_member *m = export_member(r);
+	const int64_t shared =
+		relation == INDEX_SHARES ? (int64_t)v->bytes : -1;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < m->file_count && !err; i++) {
+		json_t *row = json_pack("{s:i, s:o*, s:I, s:o}", "score",
+					v->score, "shared", row_number(shared),
+					"size", (json_int_t)m->size, "mtime",
+					row_time(m->files[i].mtime_ns));
+
+		similar_set_measures(job, &r->digests, row);
+		/* In text a root would say that something is there. */
+		err = similar_add(rows, relation,
+				  job->table.output.json ? r->content.root :
+							   NULL,
+				  m->files[i].path, row);
+	}
+	return err;
+}
+
+/* nearest: score and passage of those so far that are not listed. */
+static int compare_content(const struct similar_job *job,
+			   const struct export_reader *r, uint64_t nearest[2])
+{
+	struct judge_rules rules = {
+		.threshold = similar_threshold(job),
+		.share_min = similar_share_min(job),
+	};
+	struct verdict v;
+	int relation, err = 0;
+
+	for (relation = 0; relation < INDEX_RELATIONS && !err; relation++) {
+		const bool shares = relation == INDEX_SHARES;
+
+		rules.relation = relation;
+		if (!is_asked(job, relation))
+			continue;
+		err = judge_digests(&job->digests, &r->digests, &rules, &v);
+		if (err)
+			break;
+		if (v.reason == VERDICT_LISTED) {
+			err = add_files(job, r, relation, &v, job->rows);
+		} else if ((shares && v.bytes > nearest[1]) ||
+			   (relation == INDEX_ALIKE &&
+			    (uint64_t)v.score > nearest[0])) {
+			nearest[shares] = shares ? v.bytes : (uint64_t)v.score;
+			err = add_files(job, r, relation, &v,
+					shares ? job->sharing : job->alike);
+		}
+	}
+	return err == -ENODATA ? 0 : err;
+}
+
+int similar_find_in(struct similar_job *job)
+{
+	const struct export_source source = { .path = job->in };
+	uint64_t nearest[2] = { 0 };
+	struct export_reader r;
+	int more = 0, err = export_open(&r, &source);
+
+	while (!err && (more = export_next(&r)) > 0)
+		err = compare_content(job, &r, nearest);
+	if (!err)
+		err = more;
+	if (err)
+		err = export_complain(&source, r.content.file.number, err);
+	else if (!r.is_complete)
+		(void)snprintf(job->reason, sizeof(job->reason), "incomplete");
+	export_close(&r);
+	return err;
+}
