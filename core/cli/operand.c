@@ -131,40 +131,17 @@ static int take_sdhash(struct list *l, const char *line)
 	return err ? err : buf_append_text(&l->segments, line);
 }
 
-/* Splits the text.  -EINVAL: the line of that number is malformed. */
-static int take_lines(struct list *l, const struct buf *lines, size_t *line_out)
+static int take_text(struct list *l, char *text)
 {
-	struct operands *o = l->out;
-	char *text = lines->data, *end;
-	size_t i, kept = 0;
-	int err = strlen(text) == lines->len ? 0 : -EINVAL;
-
-	for (*line_out = 0; text && !err; text = end) {
-		end = strchr(text, '\n');
-		if (end)
-			*end++ = '\0';
-		text[strcspn(text, "\r")] = '\0';
-		++*line_out;
-		if (*text && !l->format)
-			err = take_attribute(l, text);
-		else if (*text && l->format->id == DIGEST_SDHASH)
-			err = take_sdhash(l, text);
-		/* Its title; of several lists in one file, too. */
-		else if (*text && !foreign_by_line(text))
-			err = take_line(l, text);
-	}
-	if (!err)
-		err = end_segments(l);
-	if (err)
-		return err;
-	/* Without files that have other attributes alone. */
-	for (i = 0; i < o->count; i++)
-		if (o->all[i].digests.set)
-			o->all[kept++] = o->all[i];
-		else
-			free(o->all[i].name);
-	o->count = kept;
-	return kept ? 0 : l->format ? -EINVAL : -ENODATA;
+	text[strcspn(text, "\r\n")] = '\0';
+	if (!*text)
+		return 0;
+	if (!l->format)
+		return take_attribute(l, text);
+	if (l->format->id == DIGEST_SDHASH)
+		return take_sdhash(l, text);
+	/* Its title; of several lists in one file, too. */
+	return foreign_by_line(text) ? 0 : take_line(l, text);
 }
 
 /* A list that lost its title: the first line is a digest and a name. */
@@ -184,48 +161,39 @@ static const struct digest_style *format_without_title(const char *text)
 	return NULL;
 }
 
-static bool find_format(const char *text, const struct digest_style **out)
+/* The file, if it begins like a list.  -ENODATA: it does not. */
+static int read_list(FILE *file, struct list *l, size_t *line_out)
 {
-	*out = foreign_by_line(text);
-	if (!*out)
-		*out = format_without_title(text);
-	return *out || !strncmp(text, HEADER, strlen(HEADER));
-}
-
-/* The whole file, if it begins like a list.  -ENODATA: it does not. */
-static int read_list(FILE *file, struct buf *text,
-		     const struct digest_style **format_out)
-{
-	enum { HEAD = 64 << 10 }; /* more than the longest line but of sdhash */
-	bool known = false;
-	char piece[4096];
-	size_t got;
+	char head[64 << 10]; /* more than the longest line but of sdhash */
+	char *text = NULL;
+	size_t begin, room = 0;
+	ssize_t len;
 	int err = 0;
 
-	do {
-		got = fread(piece, 1, sizeof(piece), file);
-		err = buf_append(text, piece, got);
-		if (!err && text->len == got && got >= 3 &&
-		    !memcmp(text->data, "\xef\xbb\xbf", 3)) {
-			memmove(text->data, text->data + 3, got - 2);
-			text->len -= 3;
-		}
-		if (!err && !known && (!got || text->len >= HEAD)) {
-			known = text->len &&
-				find_format(text->data, format_out);
-			err = known ? 0 : -ENODATA;
-		}
-	} while (!err && got);
-	return ferror(file) ? -EIO : err;
+	head[fread(head, 1, sizeof(head) - 1, file)] = '\0';
+	begin = strncmp(head, "\xef\xbb\xbf", 3) ? 0 : 3;
+	l->format = foreign_by_line(head + begin);
+	if (!l->format)
+		l->format = format_without_title(head + begin);
+	if (!l->format && strncmp(head + begin, HEADER, strlen(HEADER)) != 0)
+		return ferror(file) ? -EIO : -ENODATA;
+	if (fseek(file, (long)begin, SEEK_SET))
+		return -errno;
+	while (!err && (len = getline(&text, &room, file)) > 0) {
+		++*line_out;
+		err = strlen(text) == (size_t)len ? take_text(l, text) :
+						    -EINVAL;
+	}
+	free(text);
+	return err ? err : ferror(file) ? -EIO : end_segments(l);
 }
 
 /* -ENODATA when it is no list; else an error is complained of. */
 static int list_read(const char *path, struct operands *out)
 {
 	struct list l = { .out = out };
-	struct buf text = { 0 };
 	struct stat st;
-	size_t line = 0;
+	size_t line = 0, kept = 0, i;
 	FILE *file;
 	int err;
 
@@ -234,12 +202,18 @@ static int list_read(const char *path, struct operands *out)
 	file = fopen(path, "re");
 	if (!file)
 		return complain_operand(path, -errno);
-	err = read_list(file, &text, &l.format);
+	err = read_list(file, &l, &line);
 	fclose(file);
-	if (!err)
-		err = take_lines(&l, &text, &line);
-	buf_release(&text);
 	buf_release(&l.segments);
+	/* Without files that have other attributes alone. */
+	for (i = 0; i < out->count; i++)
+		if (out->all[i].digests.set)
+			out->all[kept++] = out->all[i];
+		else
+			free(out->all[i].name);
+	out->count = kept;
+	if (!err && !kept)
+		err = l.format ? -EINVAL : -ENODATA;
 	if (err == -EINVAL)
 		return cli_complain(path, "line %zu: malformed digest", line);
 	return err && err != -ENODATA ? complain_operand(path, err) : err;
