@@ -54,10 +54,18 @@ void progress_read(const json_t *status, struct progress *out)
 void progress_append_files(const struct progress *p, double least_size,
 			   struct buf *out)
 {
+	static const struct {
+		double least, seconds;
+		const char *name;
+	} units[] = {
+		{ 360000, 86400, "days" },
+		{ 6000, 3600, "h" },
+		{ 100, 60, "min" },
+		{ 0, 1, "s" },
+	};
 	char done[TEXT_SIZE_ROOM], size[TEXT_SIZE_ROOM], speed[TEXT_SIZE_ROOM];
-	const bool hours = p->seconds >= 100.0 * 60,
-		   days = p->seconds >= 100.0 * 3600;
 	const size_t begin = out->len;
+	size_t i = 0;
 
 	if (p->size > 0 && p->size >= least_size)
 		(void)buf_append_format(
@@ -68,17 +76,13 @@ void progress_append_files(const struct progress *p, double least_size,
 		(void)buf_append_format(
 			out, ", %s/s",
 			text_format_size(p->speed, TEXT_UNITS_BRIEF, speed));
-	if (p->seconds >= 0)
-		(void)buf_append_format(out, "%s%.0f %s left",
-					out->len > begin ? ", " : "",
-					p->seconds / (days  ? 24 * 3600 :
-						      hours ? 3600 :
-						      p->seconds >= 100 ? 60 :
-									  1),
-					days              ? "days" :
-					hours             ? "h" :
-					p->seconds >= 100 ? "min" :
-							    "s");
+	if (p->seconds < 0)
+		return;
+	while (p->seconds < units[i].least)
+		i++;
+	(void)buf_append_format(out, "%s%.0f %s left",
+				out->len > begin ? ", " : "",
+				p->seconds / units[i].seconds, units[i].name);
 }
 
 /* ---- of a command ---- */

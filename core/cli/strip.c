@@ -30,39 +30,32 @@ static void strip_fail(struct strip *s, const char *path, int err)
 	s->failed++;
 }
 
-/* 1 when there was one to remove, 0 or a negative errno. */
-static int strip_attribute(const struct strip *s, const char *path,
-			   const struct digest_ops *info)
-{
-	struct digests d = { 0 };
-	struct buf value = { 0 };
-	int err = mount_get_attribute(path, info->attribute, &value);
-	const bool found =
-		!err && !digest_parse(info->id, value.data, value.len, &d);
-
-	digests_release(&d);
-	buf_release(&value);
-	if (found && !s->dry_run && lremovexattr(path, info->attribute))
-		return errno == ENODATA ? 0 : -errno;
-	return err == -ENODATA || err == -ENOTSUP ? 0 : err ? err : found;
-}
-
 static void strip_file(struct strip *s, const char *path)
 {
-	size_t before = s->attributes;
-	int id, err;
+	const size_t before = s->attributes;
+	struct buf value = { 0 };
+	int id, err = 0;
 
-	for (id = 0; id < DIGEST_COUNT; id++) {
+	for (id = 0; id < DIGEST_COUNT && !err; id++) {
+		const char *name = digest_table[id]->attribute;
+		struct digests d = { 0 };
+
 		if (id == DIGEST_SDHASH) /* never listed, so never copied */
 			continue;
-		err = strip_attribute(s, path, digest_table[id]);
-		if (err < 0) {
-			strip_fail(s, path, err);
-			break;
+		err = mount_get_attribute(path, name, &value);
+		if (!err && !digest_parse(id, value.data, value.len, &d)) {
+			if (!s->dry_run && lremovexattr(path, name))
+				err = -errno;
+			s->attributes += !err;
 		}
-		s->attributes += (size_t)err;
+		digests_release(&d);
+		if (err == -ENODATA || err == -ENOTSUP)
+			err = 0;
 	}
+	if (err)
+		strip_fail(s, path, err);
 	s->files += s->attributes > before;
+	buf_release(&value);
 }
 
 /* Other filesystems below are not entered: one may be a mount of kinfs. */
