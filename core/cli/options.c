@@ -68,19 +68,6 @@ static int take(const struct command *command, const struct option_row *row,
 		       EXIT_OK;
 }
 
-/* The row of what getopt_long() returned; NULL: it has complained. */
-static const struct option_row *row_of(const struct option_row *rows, int c)
-{
-	const struct option_row *row;
-
-	if (c >= FIRST)
-		return &rows[c - FIRST];
-	for (row = rows; row->name; row++)
-		if (row->letter && row->letter == c)
-			return row;
-	return NULL;
-}
-
 int options_parse(const struct command *command, void *object, int argc,
 		  char **argv)
 {
@@ -91,6 +78,7 @@ int options_parse(const struct command *command, void *object, int argc,
 	struct option names[ROWS + 1] = { 0 };
 	char letters[2 * ROWS + 1] = "", *end = letters;
 	size_t i;
+	bool is_json = false, is_nul = false;
 	int c, code = EXIT_OK;
 
 	for (i = 0; rows[i].name; i++) {
@@ -107,23 +95,23 @@ int options_parse(const struct command *command, void *object, int argc,
 	}
 	while (!code &&
 	       (c = getopt_long(argc, argv, letters, names, NULL)) != -1) {
-		row = row_of(rows, c);
-		code = row ? take(command, row, object, optarg) :
-			     cli_usage_error(command, NULL);
+		for (row = rows; row->name; row++)
+			if (c == row->letter || c == FIRST + (row - rows))
+				break;
+		if (!row->name)
+			return cli_usage_error(command, NULL);
+		is_json |= !strcmp(row->name, "json");
+		is_nul |= !strcmp(row->name, "null");
+		code = take(command, row, object, optarg);
 	}
+	if (!code && is_json && is_nul)
+		return cli_usage_error(command,
+				       "--json and -0 exclude one another");
 	if (!code && command->lacking &&
 	    (argc - optind < command->operands[0] ||
 	     argc - optind > command->operands[1]))
 		return cli_usage_error(command, "%s", command->lacking);
 	return code;
-}
-
-int output_check(const struct command *command, const struct output *output)
-{
-	return output->json && output->nul ?
-		       cli_usage_error(command,
-				       "--json and -0 exclude one another") :
-		       EXIT_OK;
 }
 
 /* ---- the help ---- */

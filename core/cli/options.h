@@ -87,14 +87,9 @@ struct best {
 struct command;
 
 /* Fills object by the options of the command; the operands are behind optind
- * then.  An exit code, after a message. */
+ * then.  An exit code, after a message; --json and -0 exclude one another. */
 int options_parse(const struct command *command, void *object, int argc,
 		  char **argv);
-
-struct output;
-
-/* --json and -0 exclude one another. */
-int output_check(const struct command *command, const struct output *output);
 
 /* The rows of a help text. */
 void options_print(const struct option_row *rows);

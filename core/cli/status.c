@@ -391,8 +391,6 @@ static int run_status(int argc, char **argv)
 
 	if (!code && lists && optind == argc)
 		code = cli_usage_error(&command_status, "which mount?");
-	if (!code)
-		code = output_check(&command_status, &job.table.output);
 	if (!code && optind == argc)
 		return show_mounts(&job.table);
 	if (!code)

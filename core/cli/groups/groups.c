@@ -201,8 +201,6 @@ static int parse(struct groups_job *job, int argc, char **argv)
 {
 	int code = options_parse(&command_groups, job, argc, argv);
 
-	if (!code)
-		code = output_check(&command_groups, &job->output);
 	groups_printer_init(&job->printer, &job->output,
 			    job->asking.keep.count);
 	if (!code && job->everywhere)

@@ -162,8 +162,6 @@ static int parse(struct missing_command *c, int argc, char **argv)
 {
 	int code = options_parse(&command_missing, c, argc, argv);
 
-	if (!code)
-		code = output_check(&command_missing, &c->table.output);
 	if (code)
 		return code;
 	c->one.path = argv[optind];

@@ -332,9 +332,6 @@ static int parse(struct seed_command *c, int argc, char **argv)
 	int code = options_parse(&command_seed, c, argc, argv);
 	int operands = c->base_of ? 1 : 2;
 
-	if (code)
-		return code;
-	code = output_check(&command_seed, &c->table.output);
 	if (!code && c->into &&
 	    (c->base_of || c->table.output.json || c->table.output.nul))
 		return cli_usage_error(&command_seed,
