@@ -10,6 +10,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/json.h"
+#include "core/base/utf8.h"
 #include "core/cli/cli.h"
 #include "core/cli/progress.h"
 #include "core/cli/table.h"
@@ -183,7 +184,7 @@ static json_int_t number(const struct check *c, const char *key)
 static void print_text(const struct check *c, const char *directory)
 {
 	fputs("Catalog ", stdout);
-	cli_print_escaped(directory, ESCAPE_TERMINAL);
+	utf8_print_safe(stdout, directory);
 	printf("\n%lld files: %lld fresh, %lld pending, %lld failed\n",
 	       c->progress.files, number(c, "fresh"), c->progress.left,
 	       c->progress.failed);
@@ -198,7 +199,7 @@ static void print_text(const struct check *c, const char *directory)
 	printf("%zu findings; to have all files hashed again, unmount, "
 	       "remove ",
 	       c->table.rows);
-	cli_print_escaped(directory, ESCAPE_TERMINAL);
+	utf8_print_safe(stdout, directory);
 	puts("/data.mdb and mount");
 }
 

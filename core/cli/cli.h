@@ -70,15 +70,15 @@ int cli_usage_error(const struct command *command, const char *format, ...)
 
 /* ---- output ---- */
 
-/* How paths and names are shown where a line break must not break a line. */
+/* How programs are told paths and names where a line break must not break a
+ * line; people are told them by utf8_print_safe(). */
 enum escape {
 	ESCAPE_SUM,      /* backslash, newline, return as \\, \n and \r, as
 			  * sha256sum does; all else as it is */
-	ESCAPE_TERMINAL, /* all that is not safe (utf8.h) as \ooo */
-	ESCAPE_GETFATTR, /* that and the backslash; setfattr undoes it */
+	ESCAPE_GETFATTR, /* these and all that is not safe (utf8.h) as \ooo;
+			  * setfattr undoes it */
 };
 
-void cli_print_escaped(const char *text, enum escape how);
 int cli_append_escaped(struct buf *out, const char *text, enum escape how);
 
 /* The absolute path, to be freed: its directory without symbolic links, and the

@@ -10,44 +10,25 @@
 #include "core/base/utf8.h"
 #include "core/cli/cli.h"
 
-/* ---- text ---- */
-
-/* How many bytes of text are written as they are; 0: the next is escaped. */
-static size_t plain_length(const char *text, enum escape how)
-{
-	if (how != ESCAPE_TERMINAL && strchr("\\\n\r", *text))
-		return 0;
-	return how == ESCAPE_SUM ? 1 : utf8_safe_length(text);
-}
-
-static char sum_escape(char c)
-{
-	return c == '\n' ? 'n' : c == '\r' ? 'r' : c;
-}
-
-void cli_print_escaped(const char *text, enum escape how)
-{
-	struct buf escaped = { 0 };
-
-	(void)cli_append_escaped(&escaped, text, how);
-	(void)fwrite(escaped.data, 1, escaped.len, stdout);
-	buf_release(&escaped);
-}
-
 int cli_append_escaped(struct buf *out, const char *text, enum escape how)
 {
 	size_t len;
 	int err = 0;
 
 	for (; *text && !err; text += len ? len : 1) {
-		len = plain_length(text, how);
+		len = how == ESCAPE_SUM ? 1 : utf8_safe_length(text);
+		if (strchr("\\\n\r", *text))
+			len = 0;
 		if (len)
 			err = buf_append(out, text, len);
-		else if (how != ESCAPE_SUM)
+		else if (how == ESCAPE_GETFATTR)
 			err = buf_append_format(out, "\\%03o",
 						(unsigned char)*text);
 		else
-			err = buf_append_format(out, "\\%c", sum_escape(*text));
+			err = buf_append_format(out, "\\%c",
+						*text == '\n' ? 'n' :
+						*text == '\r' ? 'r' :
+								*text);
 	}
 	return err;
 }

@@ -10,6 +10,7 @@
 #include "core/base/err.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/base/utf8.h"
 #include "core/cli/cli.h"
 #include "core/cli/everywhere/everywhere.h"
 #include "core/cli/progress.h"
@@ -49,7 +50,7 @@ static void say(const char *label, const char *format, ...)
 		line = NULL;
 	va_end(args);
 	printf("%-10s ", label);
-	cli_print_escaped(line ? line : "-", ESCAPE_TERMINAL);
+	utf8_print_safe(stdout, line ? line : "-");
 	putchar('\n');
 	free(line);
 }

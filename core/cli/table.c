@@ -10,6 +10,7 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/base/utf8.h"
 #include "core/cli/cli.h"
 
 /* ---- paths ---- */
@@ -84,7 +85,7 @@ static void print_path(const struct table *t, const struct column *c,
 	if (shown && t->output.nul)
 		(void)fwrite(shown, 1, strlen(shown) + 1, stdout);
 	else if (shown)
-		cli_print_escaped(shown, ESCAPE_TERMINAL);
+		utf8_print_safe(stdout, shown);
 	free(shown);
 	free(path);
 }
@@ -126,8 +127,7 @@ static int append_value(const struct column *c, const json_t *value,
 	struct tm tm;
 
 	if (json_is_string(value))
-		return cli_append_escaped(out, json_string_value(value),
-					  ESCAPE_TERMINAL);
+		return utf8_append_safe(out, json_string_value(value));
 	if (!json_is_number(value))
 		return buf_append_text(out, "-");
 	switch (c->kind) {

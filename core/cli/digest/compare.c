@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/base/json.h"
+#include "core/base/utf8.h"
 #include "core/cli/cli.h"
 #include "core/digest/sise.h"
 #include "core/index/judge.h"
@@ -233,7 +234,7 @@ static void put_name(const struct compare_job *job, json_t *to, int side)
 		return;
 	}
 	printf("%-8s     ", side ? "b" : "a");
-	cli_print_escaped(name, ESCAPE_TERMINAL);
+	utf8_print_safe(stdout, name);
 	printf(", the best of %zu\n", count);
 }
 

@@ -11,6 +11,7 @@
 #include "core/base/err.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/base/utf8.h"
 #include "core/catalog/catalog.h"
 #include "core/cli/groups/groups.h"
 #include "core/cli/progress.h"
@@ -177,7 +178,7 @@ static int print_end(const struct dedup_job *job)
 	if (!job->apply || !job->done || sharing)
 		return EXIT_OK;
 	fputs("kin dedup --undo ", stdout);
-	cli_print_escaped(job->journal, ESCAPE_TERMINAL);
+	utf8_print_safe(stdout, job->journal);
 	puts("   takes it back");
 	return EXIT_OK;
 }

@@ -8,6 +8,7 @@
 
 #include "core/base/hex.h"
 #include "core/base/json.h"
+#include "core/base/utf8.h"
 #include "core/cli/groups/groups.h"
 #include "core/ignore/ignore.h"
 
@@ -85,11 +86,11 @@ static int change(struct ignore_job *job, const struct ignore_content *a,
 		job->changed += ignore_set_remove(&job->set, a, b);
 		return 0;
 	}
-	done = cli_append_escaped(&remark, a_path, ESCAPE_TERMINAL);
+	done = utf8_append_safe(&remark, a_path);
 	if (!done)
 		done = buf_append_text(&remark, " ");
 	if (!done)
-		done = cli_append_escaped(&remark, b_path, ESCAPE_TERMINAL);
+		done = utf8_append_safe(&remark, b_path);
 	if (!done)
 		done = ignore_set_add(&job->set, a, b, remark.data);
 	buf_release(&remark);

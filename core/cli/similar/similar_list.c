@@ -8,6 +8,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/base/utf8.h"
 
 /* ---- relations ---- */
 
@@ -169,7 +170,7 @@ static void print_heading(struct similar_job *job)
 		return;
 	if (job->table.rows)
 		putchar('\n');
-	cli_print_escaped(job->path, ESCAPE_TERMINAL);
+	utf8_print_safe(stdout, job->path);
 	puts(":");
 	job->table.has_titles = false;
 }
