@@ -115,9 +115,6 @@ int reader_open(const char *path, bool follow, int *fd_out);
  * at the end, or a negative errno. */
 ssize_t reader_next(struct reader *r, int fd, uint64_t most);
 
-int reader_digest_path(struct reader *r, const char *path, bool follow,
-		       struct digests *out);
-
 /* From an open descriptor to its end.  name goes into the sdhash. */
 int reader_digest_fd(struct reader *r, int fd, const char *name,
 		     struct digests *out);

@@ -196,18 +196,6 @@ int reader_open(const char *path, bool follow, int *fd_out)
 	return 0;
 }
 
-int reader_digest_path(struct reader *r, const char *path, bool follow,
-		       struct digests *out)
-{
-	int fd = -1, err = reader_open(path, follow, &fd);
-
-	if (err)
-		return err;
-	err = reader_digest_fd(r, fd, cli_base_name(path), out);
-	close(fd);
-	return err;
-}
-
 /* ---- the text of a document ---- */
 
 static bool is_document(int fd)

@@ -194,7 +194,7 @@ static int print_base(struct seed_command *c)
 
 	if (code)
 		return code;
-	err = reader_digest_path(&reader, c->base_of, true, &d);
+	err = reader_digest_named(&reader, c->base_of, false, &d);
 	if (!err)
 		err = seed_content_of(&d, &wanted);
 	if (!err)

@@ -105,6 +105,8 @@ sed '1s/./#/' "$old/src/part3.c" >"$T/twin.c"
 touch -r "$old/src/part3.c" "$T/twin.c"
 is "$("$KIN" seed --base "$T/twin.c" "$T/mnt")" "$T/mnt/src/part3.c" \
 	"... also one of the same size and time"
+is "$("$KIN" seed --base - "$T/mnt" <"$T/twin.c")" "$T/mnt/src/part3.c" \
+	"... of the standard input"
 not_ok "there is none" "$KIN" seed --base "$new/unrelated.c" "$T/mnt"
 
 # ---- what comes from elsewhere ----
