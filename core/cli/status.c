@@ -260,7 +260,7 @@ int state_walk_begin(struct state_walk *s, const struct mount *mount,
 		     const char *rel)
 {
 	s->mount = mount;
-	s->top = path_shown(mount->root, rel, NULL);
+	s->top = path_shown(mount->root, rel, false);
 	s->fts = s->top ? cli_walk_begin(s->top, FTS_XDEV) : NULL;
 	return !s->top ? -ENOMEM : s->fts ? 0 : -errno;
 }
@@ -388,7 +388,6 @@ static int run_status(int argc, char **argv)
 	struct status_job job = { 0 };
 	int code = options_parse(&command_status, &job, argc, argv);
 	const bool lists = job.walk.failed || job.walk.skipped;
-	char *base = NULL;
 
 	if (!code && lists && optind == argc)
 		code = cli_usage_error(&command_status, "which mount?");
@@ -397,12 +396,11 @@ static int run_status(int argc, char **argv)
 	if (!code)
 		code = mount_find_or_complain(argv[optind], &job.mount);
 	if (!code) {
-		job.table.base = base = path_base_of(argv[optind]);
+		job.table.relative = *argv[optind] != '/';
 		code = lists ? show_files(&job) :
 			       show_status(&job.mount, job.table.output.json);
 	}
 	mount_release(&job.mount);
-	free(base);
 	return code;
 }
 

@@ -15,11 +15,6 @@
 
 /* ---- paths ---- */
 
-char *path_base_of(const char *operand)
-{
-	return *operand == '/' ? NULL : getcwd(NULL, 0);
-}
-
 /* How many bytes two absolute paths have in common, in whole components; it
  * ends before a slash, or at the end of both. */
 static size_t common_length(const char *a, const char *b)
@@ -50,26 +45,25 @@ static int append_relative(struct buf *out, const char *path, const char *base)
 	return err;
 }
 
-char *path_shown(const char *root, const char *path, const char *base)
+char *path_shown(const char *root, const char *path, bool relative)
 {
-	struct buf absolute = { 0 }, out = { 0 };
-	int err;
+	const char *slash = *path && *path != '/' ? "/" : "";
+	char *absolute = NULL, *base;
+	struct buf out = { 0 };
 
 	if (!root && *path != '/')
 		return strdup(path);
-	err = buf_append_format(&absolute, "%s%s%s",
-				!root || (!strcmp(root, "/") && *path) ? "" :
-									 root,
-				*path && *path != '/' ? "/" : "", path);
-	if (!err && base)
-		err = append_relative(&out, absolute.data, base);
-	if (!base) {
-		out = absolute;
-		absolute = (struct buf){ 0 };
-	}
-	buf_release(&absolute);
-	if (err)
+	if (!root || (!strcmp(root, "/") && *path))
+		root = "";
+	if (asprintf(&absolute, "%s%s%s", root, slash, path) < 0)
+		return NULL;
+	base = relative ? getcwd(NULL, 0) : NULL;
+	if (!base)
+		return absolute;
+	if (append_relative(&out, absolute, base))
 		buf_release(&out);
+	free(absolute);
+	free(base);
 	return buf_take(&out);
 }
 
@@ -78,7 +72,7 @@ static void print_path(const struct table *t, const struct column *c,
 		       const char *root, const json_t *of)
 {
 	char *path = json_get_path(of, c->key);
-	char *shown = path ? path_shown(root, path, t->base) : NULL;
+	char *shown = path ? path_shown(root, path, t->relative) : NULL;
 
 	if (shown && c->kind == COLUMN_NOTE)
 		printf("  %s  ", c->title);

@@ -53,7 +53,7 @@ struct column {
 struct table {
 	const struct column *columns;
 	struct output output;
-	const char *base; /* paths are shown relative to it; NULL: absolute */
+	bool relative; /* to the working directory, as paths are shown */
 	const char *note_root; /* that notes are below; NULL: as a row has it */
 	size_t rows;           /* printed */
 	bool has_titles;       /* printed, too */
@@ -85,12 +85,8 @@ void table_titles(struct table *t);
 
 /* ---- paths ---- */
 
-/* What paths are shown relative to when the user gave this one: the working
- * directory, to be freed, or NULL, as the operand is absolute. */
-char *path_base_of(const char *operand);
-
 /* A path below a root, or one without a root if that is NULL, as the user sees
- * it; NULL without memory. */
-char *path_shown(const char *root, const char *path, const char *base);
+ * it; relative: to the working directory.  NULL without memory. */
+char *path_shown(const char *root, const char *path, bool relative);
 
 #endif

@@ -62,7 +62,7 @@ static int set_full_path(const struct watch_job *job, json_t *line,
 	(void)snprintf(hex, sizeof(hex), "%s_hex", key);
 	(void)json_object_del(line, hex);
 	if (!err && rel)
-		full = path_shown(job->mount.root, rel, NULL);
+		full = path_shown(job->mount.root, rel, false);
 	if (!err && rel)
 		err = full ? json_set_path(line, key, full) : -ENOMEM;
 	free(full);

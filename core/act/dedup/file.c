@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "core/base/hex.h"
-#include "core/base/lease.h"
+#include "core/base/file.h"
 #include "core/base/text.h"
 #include "core/digest/fingerprint.h"
 #include "core/source/file.h"

@@ -309,7 +309,7 @@ static int read_groups(struct dedup_job *job, char **operands)
 	    S_ISDIR(st.st_mode)) {
 		code = groups_asking_operands(&asking, &command_dedup,
 					      operands);
-		job->table.base = path_base_of(operands[0]);
+		job->table.relative = *operands[0] != '/';
 	} else {
 		asking.file = operands[0];
 	}
@@ -382,7 +382,6 @@ static int run_dedup(int argc, char **argv)
 		code = run_plan(&job);
 	name_list_release(&job.keep);
 	free(job.keep_used);
-	free((char *)job.table.base);
 	free(job.journal);
 	filter_release(&job.plan.rules.filter);
 	dedup_plan_release(&job.plan);

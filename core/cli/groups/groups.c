@@ -254,15 +254,13 @@ static int run_everywhere(struct groups_job *job, const char *path)
 static int run(int argc, char **argv)
 {
 	struct groups_job job = { 0 };
-	char *base = NULL;
 	int code = parse(&job, argc, argv);
 
 	if (!code && optind < argc)
-		job.printer.table.base = base = path_base_of(argv[optind]);
+		job.printer.table.relative = *argv[optind] != '/';
 	if (!code)
 		code = job.everywhere ? run_everywhere(&job, argv[optind]) :
 					list(&job);
-	free(base);
 	groups_asking_release(&job.asking);
 	return code;
 }

@@ -165,6 +165,7 @@ static int parse(struct missing_command *c, int argc, char **argv)
 	if (code)
 		return code;
 	c->one.path = argv[optind];
+	c->table.relative = *c->one.path != '/';
 	c->other.path = argv[optind + 1];
 	return EXIT_OK;
 }
@@ -175,8 +176,6 @@ static int run(int argc, char **argv)
 	int code = parse(&c, argc, argv);
 
 	if (!code)
-		c.table.base = path_base_of(c.one.path);
-	if (!code)
 		code = export_source_find(&c.one);
 	if (!code)
 		code = export_source_find(&c.other);
@@ -186,7 +185,6 @@ static int run(int argc, char **argv)
 	mount_release(&c.other.mount);
 	missing_release(&c.found);
 	filter_release(&c.filter);
-	free((char *)c.table.base);
 	return code;
 }
 

@@ -216,7 +216,7 @@ static int run_operand(struct similar_job *job, const char *path,
 	job->rows = json_object();
 	job->alike = json_object();
 	job->sharing = json_object();
-	job->table.base = path_base_of(path);
+	job->table.relative = *path != '/';
 	err = answer(job);
 	if (err < 0)
 		cli_complain_errno(path, err);
@@ -242,7 +242,6 @@ static int run_operand(struct similar_job *job, const char *path,
 	json_decref(job->alike);
 	json_decref(job->sharing);
 	free(job->other_rel);
-	free((char *)job->table.base);
 	job->digests = (struct digests){ 0 };
 	*job->reason = '\0';
 	job->cut = false;

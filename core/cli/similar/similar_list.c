@@ -122,7 +122,7 @@ static int by_score(const void *a, const void *b)
 static bool look_at(const struct similar_job *job, json_t *row, const char *key)
 {
 	char *path = !job->in && *key != '/' ?
-			     path_shown(job->mount.root, key, NULL) :
+			     path_shown(job->mount.root, key, false) :
 			     NULL;
 	struct digests d = { 0 };
 	struct stat st;
@@ -234,8 +234,9 @@ uint64_t similar_share_min(const struct similar_job *job)
 static char *shown(const struct similar_job *job, const json_t *row)
 {
 	char *path = json_get_path(row, "path");
-	char *text = path ? path_shown(job->mount.root, path, job->table.base) :
-			    NULL;
+	char *text =
+		path ? path_shown(job->mount.root, path, job->table.relative) :
+		       NULL;
 
 	free(path);
 	return text;
