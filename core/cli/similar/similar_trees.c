@@ -206,21 +206,17 @@ static int pair_by_name(struct trees *t)
 
 struct likeness {
 	int score;
-	bool same_name;
 	struct tree_file *here, *there;
 };
 
-/* The best first; of two that are as good the one with equal names. */
+/* The best first. */
 static int by_likeness(const void *x, const void *y)
 {
 	const struct likeness *p = x, *q = y;
-	int order;
+	int order = q->score - p->score;
 
-	if (p->score != q->score)
-		return q->score - p->score;
-	if (p->same_name != q->same_name)
-		return p->same_name ? -1 : 1;
-	order = by_name(p->here, q->here);
+	if (!order)
+		order = by_name(p->here, q->here);
 	return order ? order : by_name(p->there, q->there);
 }
 
@@ -253,7 +249,6 @@ static int pair_by_likeness(struct trees *t)
 		err = near_search(near, f->digests, t->threshold, &found);
 		for (i = 0; i < found && !err; i++) {
 			const struct index_match *m = &near->matches[i];
-			struct tree_file *other = there[m->content - 1];
 
 			more = array_with_room(all, count, sizeof(*all));
 			if (!more) {
@@ -263,11 +258,8 @@ static int pair_by_likeness(struct trees *t)
 			all = more;
 			all[count++] = (struct likeness){
 				.score = m->verdict.score,
-				.same_name =
-					!strcmp(cli_base_name(f->name),
-						cli_base_name(other->name)),
 				.here = f,
-				.there = other,
+				.there = there[m->content - 1],
 			};
 		}
 	}
@@ -429,7 +421,7 @@ int similar_trees(struct similar_job *job)
 
 	for (side = 0; side < 2 && !err; side++) {
 		t.paths[side] =
-			path_shown(job->mount.root, t.roots[side], NULL);
+			path_shown(job->mount.root, t.roots[side], false);
 		err = t.paths[side] ? 0 : -ENOMEM;
 	}
 	if (!err)
