@@ -92,24 +92,18 @@ static bool is_shown(const struct table *t, const struct column *c)
 	       (c->place == COLUMN_VERBOSE && t->output.verbose);
 }
 
-/* Negative: to the left. */
+/* Negative: to the left; 0: as long as it is. */
 static int width_of(const struct column *c)
 {
-	int title = (int)strlen(c->title);
+	static const int least[] = {
+		[COLUMN_NUMBER] = 5, [COLUMN_SIZE] = 6, [COLUMN_DATE] = -10,
+		[COLUMN_WORD] = -8,  [COLUMN_PATH] = 0, [COLUMN_NOTE] = 0,
+	};
+	const int width = least[c->kind], title = (int)strlen(c->title);
 
-	switch (c->kind) {
-	case COLUMN_SIZE:
-		return title > 6 ? title : 6;
-	case COLUMN_DATE:
-		return -10;
-	case COLUMN_WORD:
-		return title > 8 ? -title : -8;
-	case COLUMN_PATH:
-	case COLUMN_NOTE:
-		return 0;
-	default:
-		return title > 5 ? title : 5;
-	}
+	if (!width || title <= abs(width))
+		return width;
+	return width < 0 ? -title : title;
 }
 
 /* Appends the text of a value. */
