@@ -79,14 +79,14 @@ static int look(struct similar_job *job)
 
 static int list_file(struct similar_job *job)
 {
-	size_t listed = 0;
+	const size_t before = job->table.rows;
 	int err = look(job);
 
 	if (!err)
 		err = job->in ? similar_find_in(job) : similar_find(job);
 	if (!err && !job->why)
-		err = similar_print(job, &listed);
-	if (err || *job->reason || listed || job->everywhere)
+		err = similar_print(job);
+	if (err || *job->reason || job->everywhere || job->table.rows > before)
 		return err;
 	if (job->digests.set && !job->in)
 		err = similar_find_near(job);
@@ -113,13 +113,13 @@ static int list_directories(struct similar_job *job)
 		char *path = json_get_path(row, "path");
 
 		if (!err && similar_number(row, "score") >= job->best.threshold)
-			err = similar_add(job->rows, INDEX_ALIKE,
+			err = similar_add(job, job->rows, INDEX_ALIKE,
 					  job->mount.root, path,
 					  json_incref(row));
 		free(path);
 	}
 	json_decref(found);
-	return err ? err : similar_print(job, &i);
+	return err ? err : similar_print(job);
 }
 
 /* Whether the paths are of the kind that is asked for, and of one mount.  1 after

@@ -86,10 +86,11 @@ int64_t similar_number(const json_t *row, const char *key);
 
 /* ---- similar_list.c ---- */
 
-/* Takes a row that lacks its relation, its path and the root of that (NULL: it
- * has none), and which was found in that relation of the index; NULL: -ENOMEM.
- * Of two rows for a path the first stays. */
-int similar_add(json_t *rows, enum index_relation relation, const char *root,
+/* Takes a row that lacks its relation, its path, the root of that (NULL: it has
+ * none) and what was asked about, and which was found in that relation of the
+ * index; NULL: -ENOMEM.  Of two rows for a path the first stays. */
+int similar_add(const struct similar_job *job, json_t *rows,
+		enum index_relation relation, const char *root,
 		const char *path, json_t *row);
 
 /* -v: adds what the measures say of the two contents. */
@@ -98,7 +99,7 @@ void similar_set_measures(const struct similar_job *job,
 
 /* Sorts the rows, leaves out what the options leave out and prints them.  0,
  * -ENOMEM, or 1 after a message. */
-int similar_print(struct similar_job *job, size_t *listed_out);
+int similar_print(struct similar_job *job);
 
 /* Of a file of which nothing was listed, what comes nearest to that: the row with
  * the best score, and that with the longest passage. */

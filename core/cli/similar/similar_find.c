@@ -38,7 +38,7 @@ static int take_line(const struct similar_job *job,
 
 	if (path && text_is_plain_path(path) && score >= 0 && score <= 100)
 		err = similar_add(
-			rows, relation, job->mount.root, path,
+			job, rows, relation, job->mount.root, path,
 			json_pack("{s:I, s:O*, s:O*, s:O*, s:O*}", "score",
 				  score, "distinctive",
 				  json_object_get(line, "distinctive"), "by",
@@ -121,8 +121,8 @@ static int add_copies(const struct similar_job *job, const json_t *line)
 
 		similar_set_measures(job, &d, row);
 		if (!err)
-			err = similar_add(job->rows, INDEX_ALIKE, NULL, name,
-					  row);
+			err = similar_add(job, job->rows, INDEX_ALIKE, NULL,
+					  name, row);
 		free(name);
 	}
 	digests_release(&d);
@@ -188,7 +188,7 @@ static int add_files(const struct similar_job *job,
 
 		similar_set_measures(job, &r->digests, row);
 		/* In text a root would say that something is there. */
-		err = similar_add(rows, relation,
+		err = similar_add(job, rows, relation,
 				  job->table.output.json ? r->content.root :
 							   NULL,
 				  m->files[i].path, row);

@@ -41,7 +41,8 @@ int64_t similar_number(const json_t *row, const char *key)
 
 #define ELSEWHERE "//" /* begins the key of a row of another host */
 
-int similar_add(json_t *rows, enum index_relation relation, const char *root,
+int similar_add(const struct similar_job *job, json_t *rows,
+		enum index_relation relation, const char *root,
 		const char *path, json_t *row)
 {
 	const char *reason = json_string_value(json_object_get(row, "reason"));
@@ -60,7 +61,8 @@ int similar_add(json_t *rows, enum index_relation relation, const char *root,
 		     json_object_get(row, "host") ? ELSEWHERE : "", path) < 0)
 		key = NULL;
 	(void)json_object_del(row, "reason");
-	if (!key || json_set_path(row, "path", path) ||
+	if (!key || json_set_path(row, "of", job->name) ||
+	    json_set_path(row, "path", path) ||
 	    (root && json_set_path(row, "root", root)) ||
 	    json_object_set_new(row, "relation",
 				json_string(similar_relation_names[r])) ||
@@ -175,7 +177,7 @@ static void print_heading(struct similar_job *job)
 	job->table.has_titles = false;
 }
 
-int similar_print(struct similar_job *job, size_t *listed_out)
+int similar_print(struct similar_job *job)
 {
 	json_t **all = calloc(json_object_size(job->rows) + 1, sizeof(*all)),
 	       *row;
@@ -197,13 +199,9 @@ int similar_print(struct similar_job *job, size_t *listed_out)
 	}
 	if (count)
 		print_heading(job);
-	for (i = 0; i < count && !err; i++) {
-		err = json_set_path(all[i], "of", job->name);
-		if (!err)
-			err = table_row(&job->table, json_incref(all[i]));
-	}
+	for (i = 0; i < count && !err; i++)
+		err = table_row(&job->table, json_incref(all[i]));
 	free(all);
-	*listed_out = count;
 	return err;
 }
 
@@ -316,8 +314,7 @@ void similar_complain_near(const struct similar_job *job)
 
 /* ---- --why ---- */
 
-/* As JSON, and in words.  The score of a pair that the mount does not bring
- * together is 0. */
+/* As JSON, and in words. */
 static const char *const *reason_of(const struct similar_job *job,
 				    const json_t *listed, const json_t *known,
 				    const json_t *sharing)
@@ -378,12 +375,17 @@ static void print_why(const json_t *row, const char *reason)
 int similar_print_why(const struct similar_job *job)
 {
 	json_t *listed = json_object_get(job->rows, job->other_rel),
-	       *known = json_object_get(job->alike, job->other_rel),
-	       *sharing = json_object_get(job->sharing, job->other_rel);
-	const char *const *reason = reason_of(job, listed, known, sharing);
-	json_t *row = json_pack("{s:i}", "score", 0);
+	       *sharing = json_object_get(job->sharing, job->other_rel), *known,
+	       *row;
+	const char *const *reason;
 
-	(void)json_object_update(row, listed ? listed : known);
+	/* The score of a pair that the mount does not bring together is 0. */
+	if (similar_add(job, job->alike, INDEX_ALIKE, job->mount.root,
+			job->other_rel, json_pack("{s:i}", "score", 0)))
+		return -ENOMEM;
+	known = json_object_get(job->alike, job->other_rel);
+	reason = reason_of(job, listed, known, sharing);
+	row = json_copy(listed ? listed : known);
 	(void)json_object_update_new(
 		row, json_pack("{s:O*, s:i, s:I, s:s, s:O*}", "distinctive",
 			       json_object_get(known, "distinctive"),
@@ -393,12 +395,6 @@ int similar_print_why(const struct similar_job *job)
 			       json_object_get(sharing, "shared")));
 	if (!listed)
 		(void)json_object_del(row, "relation");
-	if (json_set_path(row, "of", job->path) ||
-	    json_set_path(row, "root", job->mount.root) ||
-	    json_set_path(row, "path", job->other_rel)) {
-		json_decref(row);
-		return -ENOMEM;
-	}
 	if (job->table.output.json)
 		return cli_print_json(row);
 	print_why(row, reason[1]);

@@ -345,10 +345,8 @@ static int print_sums(const struct trees *t)
 			files[ONLY_THERE], "only_there_bytes",
 			bytes[ONLY_THERE]);
 	job->table.columns = columns;
-	err = similar_add(job->rows, INDEX_ALIKE, job->mount.root, t->roots[1],
-			  json_incref(row));
-	if (!err)
-		err = json_set_path(row, "of", job->path);
+	err = similar_add(job, job->rows, INDEX_ALIKE, job->mount.root,
+			  t->roots[1], json_incref(row));
 	if (!err)
 		return table_row(&job->table, row);
 	json_decref(row);
