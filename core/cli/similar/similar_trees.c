@@ -13,9 +13,8 @@
 #include "core/index/judge.h"
 
 /*
- * kin similar DIRECTORY DIRECTORY: how the files of two directories differ.  One
- * query brings the files with their digests; those that have none are found by
- * walking.
+ * kin similar DIRECTORY DIRECTORY: how the files of two directories differ.  A
+ * walk finds the files; one query brings the digests of those that have some.
  */
 
 struct tree_file {
@@ -23,7 +22,7 @@ struct tree_file {
 	int side;   /* 0: here; 1: there */
 	uint64_t size;
 	struct digests *digests; /* NULL: not known */
-	bool owns;               /* them; other names of the content do not */
+	struct tree_file *next;  /* that has these; the last one owns them */
 	bool same;               /* the other tree has the content */
 	struct tree_file *other; /* of that name, or that it resembles */
 	int score;               /* with other; -1: not known */
@@ -35,7 +34,6 @@ struct trees {
 	char *paths[2];       /* owned; absolute */
 	struct tree_file *files; /* of both, in byte order of the names */
 	size_t count;
-	size_t known;  /* of them: from the mount, in that order */
 	int threshold; /* of the mount */
 };
 
@@ -50,71 +48,65 @@ static int by_name(const void *a, const void *b)
 	return order ? order : x->side - y->side;
 }
 
-static int add_file(struct trees *t, int side, const char *name, uint64_t size)
+static int take_entry(struct trees *t, int side, const FTSENT *entry)
 {
-	struct tree_file *files =
-		array_with_room(t->files, t->count, sizeof(*files));
+	const char *name = path_below(entry->fts_path, t->paths[side]);
+	struct tree_file *files;
 
+	if (cli_walk_failed(entry) && entry->fts_errno != ENOENT)
+		cli_complain_errno(entry->fts_path, -entry->fts_errno);
+	if (entry->fts_info != FTS_F ||
+	    !filter_takes(&t->job->filter,
+			  path_below(entry->fts_path, t->job->mount.root),
+			  (uint64_t)entry->fts_statp->st_size))
+		return 0;
+	files = array_with_room(t->files, t->count, sizeof(*files));
 	if (!files)
 		return -ENOMEM;
 	t->files = files;
-	files[t->count] = (struct tree_file){ .name = strdup(name),
-					      .side = side,
-					      .size = size };
+	files[t->count] = (struct tree_file){
+		.name = strdup(name),
+		.side = side,
+		.size = (uint64_t)entry->fts_statp->st_size,
+	};
 	return files[t->count].name ? (int)(t->count++, 0) : -ENOMEM;
 }
 
 /* The names of one content in both trees. */
 static int take_content(struct trees *t, const struct found_member *m)
 {
-	const size_t before = t->count;
 	struct digests *d = calloc(1, sizeof(*d));
+	struct tree_file *all = NULL, *f, key;
 	bool has[2] = { false };
-	const char *path, *name;
+	const char *path;
 	size_t i, k;
-	int side, err = d ? digests_from_json(m->digests, d) : -ENOMEM;
+	int err = d ? digests_from_json(m->digests, d) : -ENOMEM;
 
-	for (i = 0; i < m->file_count; i++)
+	for (i = 0; i < m->file_count && !err; i++)
 		for (k = 0; (path = found_file_name(&m->files[i], k)); k++)
-			for (side = 0; side < 2 && !err; side++) {
-				name = path_below(path, t->roots[side]);
-				if (!name)
+			for (key.side = 0; key.side < 2; key.side++) {
+				key.name = (char *)path_below(
+					path, t->roots[key.side]);
+				f = key.name && t->count ?
+					    bsearch(&key, t->files, t->count,
+						    sizeof(key), by_name) :
+					    NULL;
+				if (!f || f->digests)
 					continue;
-				err = add_file(t, side, name, m->size);
-				has[side] = true;
+				f->digests = d;
+				f->next = all;
+				all = f;
+				has[key.side] = true;
 			}
-	if (err || t->count == before) {
+	for (f = all; f; f = f->next)
+		f->same = has[0] && has[1];
+	if (all) {
+		d->size = m->size;
+	} else if (d) {
+		digests_release(d);
 		free(d);
-		return err == -EINVAL ? -EBADMSG : err;
 	}
-	d->size = m->size;
-	t->files[before].owns = true;
-	for (i = before; i < t->count; i++) {
-		t->files[i].same = has[0] && has[1];
-		t->files[i].digests = d;
-	}
-	return 0;
-}
-
-/* A file that the mount did not tell: one without digests, or empty. */
-static int take_entry(struct trees *t, int side, const FTSENT *entry)
-{
-	const struct tree_file f = { .name = (char *)path_below(entry->fts_path,
-								t->paths[side]),
-				     .side = side };
-	struct stat st;
-
-	if (cli_walk_failed(entry) && entry->fts_errno != ENOENT)
-		cli_complain_errno(entry->fts_path, -entry->fts_errno);
-	if ((entry->fts_info != FTS_F && entry->fts_info != FTS_NSOK) ||
-	    (t->known && bsearch(&f, t->files, t->known, sizeof(f), by_name)) ||
-	    lstat(entry->fts_path, &st) || !S_ISREG(st.st_mode) ||
-	    !filter_takes(&t->job->filter,
-			  path_below(entry->fts_path, t->job->mount.root),
-			  (uint64_t)st.st_size))
-		return 0;
-	t->job->unknown += st.st_size > 0;
-	return add_file(t, side, f.name, (uint64_t)st.st_size);
+	return err == -EINVAL ? -EBADMSG : err;
 }
 
 static int read_trees(struct trees *t)
@@ -129,29 +121,30 @@ static int read_trees(struct trees *t)
 	bool empty[2] = { false };
 	const FTSENT *entry;
 	FTS *fts;
-	int side, event, end,
-		err = groups_ask(&g, &wish, mount->root, mount->listings);
+	int side, event, end, err = 0;
 
+	for (side = 0; side < 2 && !err; side++) {
+		fts = cli_walk_begin(t->paths[side], FTS_XDEV);
+		while (!err && (entry = cli_walk_next(fts)))
+			err = take_entry(t, side, entry);
+		end = cli_walk_end(fts);
+		err = err ? err : end;
+	}
+	if (err)
+		return err;
+	if (t->count)
+		qsort(t->files, t->count, sizeof(*t->files), by_name);
+	err = groups_ask(&g, &wish, mount->root, mount->listings);
 	while (!err && (event = progress_groups_next(&g, "reading digests",
 						     false)) != GROUPS_END)
 		err = event < 0 ? event : take_content(t, &g.group.members[0]);
 	progress_clear();
 	t->threshold = g.totals.threshold;
 	groups_close(&g);
-	if (t->count)
-		qsort(t->files, t->count, sizeof(*t->files), by_name);
-	t->known = t->count;
-	for (side = 0; side < 2 && !err; side++) {
-		fts = cli_walk_begin(t->paths[side], FTS_NOSTAT | FTS_XDEV);
-		while (!err && (entry = cli_walk_next(fts)))
-			err = take_entry(t, side, entry);
-		end = cli_walk_end(fts);
-		err = err ? err : end;
-	}
-	if (t->count)
-		qsort(t->files, t->count, sizeof(*t->files), by_name);
-	for (f = t->files; f < t->files + t->count; f++)
+	for (f = t->files; f < t->files + t->count; f++) {
 		empty[f->side] |= !f->size;
+		t->job->unknown += f->size && !f->digests;
+	}
 	for (f = t->files; f < t->files + t->count; f++)
 		f->same |= !f->size && empty[!f->side];
 	return err;
@@ -162,7 +155,7 @@ static void trees_release(struct trees *t)
 	struct tree_file *f;
 
 	for (f = t->files; f < t->files + t->count; f++) {
-		if (f->owns) {
+		if (f->digests && !f->next) {
 			digests_release(f->digests);
 			free(f->digests);
 		}
