@@ -10,8 +10,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "core/base/hex.h"
 #include "core/base/file.h"
+#include "core/base/hex.h"
 #include "core/base/text.h"
 #include "core/digest/fingerprint.h"
 #include "core/source/file.h"
