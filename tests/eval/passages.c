@@ -39,7 +39,7 @@ static const struct shape {
 /* Content i is i + 1 in the index; 2 * i and 2 * i + 1 are a pair. */
 struct passage_corpus {
 	struct fingerprint *fingerprint;
-	size_t pairs;  /* of a shape */
+	size_t pairs;                    /* of a shape */
 	struct bytes contents[CONTENTS]; /* owned */
 	struct digests digests[CONTENTS];
 	struct sketch sketches[CONTENTS];

@@ -293,7 +293,7 @@ static void spread_values(size_t first, size_t count, struct sketch *out)
 /* Least m for n = 1, 2, ... of the rule; 0: there is none. */
 TEST(test_least_evidence_is_the_table)
 {
-	static const size_t least[] = { 0, 0, 3, 4, 5, 5,  6,  7,
+	static const size_t least[] = { 0, 0, 3, 4, 5,  5,  6,  7,
 					7, 8, 8, 9, 10, 10, 11, 11 };
 	size_t n, m, found;
 
