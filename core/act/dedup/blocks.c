@@ -16,7 +16,8 @@
 #include "core/act/dedup/dedup_impl.h"
 
 /*
- * Two files share their equal blocks.
+ * Two files share their equal blocks, one extent of the second file after the
+ * other.
  *
  * First runs of blocks that are equal are found, then the kernel is asked to
  * share each.  It compares under the locks of both files, so nothing that is
@@ -26,17 +27,13 @@
  * behind the block that the previous one was equal to, so that runs go on; the
  * same offset; and the one that a table of fingerprints has.  What has no place
  * on the disk, or has the place of the first file's block already, is left out.
- * Memory grows with the extents of the files, and with the table up to 64 MiB.
+ * Memory grows with the runs of an extent, and with the table up to 64 MiB.
  *
  * A block is what the filesystem can share: BLOCK_BYTES bytes at a multiple of
  * it.  The last block of a file may be shorter, and is shared only with the
  * last one of a file of the same size.
  */
-enum {
-	BLOCK_BYTES = 4096,
-	/* A shorter run costs more in extents than it frees. */
-	RUN_LEAST = 4 * BLOCK_BYTES,
-};
+enum { BLOCK_BYTES = 4096 };
 
 /* ---- where the bytes of a file are on the disk: FIEMAP ---- */
 
@@ -55,83 +52,64 @@ struct extent {
 	bool shared; /* with another file, or another part of this one */
 };
 
-/* Those of a file, in order of start; holes are between them. */
-struct extent_map {
-	struct extent *extents; /* owned */
-	size_t count;
+/* A file, with the extent that was asked for last; a hole is before it. */
+struct layout {
+	int fd;
+	uint64_t size, hole;
+	struct extent extent;
 };
 
-static int add_extent(struct extent_map *m, const struct extent *e)
-{
-	struct extent *extents =
-		array_with_room(m->extents, m->count, sizeof(*extents));
-
-	if (!extents)
-		return -ENOMEM;
-	m->extents = extents;
-	extents[m->count++] = *e;
-	return 0;
-}
-
-/* Writes the file out first.  -EOPNOTSUPP. */
-static int read_extents(int fd, uint64_t size, struct extent_map *out)
+/* Finds the extent that has a byte, or else the next one: 1; 0: there is none.
+ * Writes the file out first.  -EOPNOTSUPP. */
+static int find_extent(struct layout *l, uint64_t at)
 {
 	/* Small files of btrfs live in its metadata: nothing there can be
 	 * shared. */
 	enum {
-		BATCH = 256,
 		NO_PLACE = FIEMAP_EXTENT_DATA_INLINE | FIEMAP_EXTENT_UNKNOWN |
 			   FIEMAP_EXTENT_DELALLOC,
 	};
-	const size_t room =
-		sizeof(struct fiemap) + BATCH * sizeof(struct fiemap_extent);
-	struct fiemap *batch = malloc(room);
-	const struct fiemap_extent *e;
-	uint64_t at = 0, end = 0;
-	int err = batch ? 0 : -ENOMEM;
+	/* The map ends in an array, of which there is one. */
+	union {
+		struct fiemap map;
+		uint8_t bytes[sizeof(struct fiemap) +
+			      sizeof(struct fiemap_extent)];
+	} request;
+	const struct fiemap_extent *e = request.map.fm_extents;
+	uint64_t next = at;
 
-	for (; !err && at<size; at = end> at ? end : size) {
-		memset(batch, 0, room);
-		batch->fm_start = at;
-		batch->fm_length = size - at;
-		batch->fm_flags = FIEMAP_FLAG_SYNC;
-		batch->fm_extent_count = BATCH;
-		if (ioctl(fd, FS_IOC_FIEMAP, batch))
-			err = -errno;
-		for (e = batch->fm_extents;
-		     !err && e < batch->fm_extents + batch->fm_mapped_extents;
-		     e++) {
-			end = e->fe_logical + e->fe_length;
-			if (e->fe_flags & NO_PLACE || e->fe_logical >= size)
-				continue;
-			err = add_extent(
-				out, &(struct extent){
-					     e->fe_logical,
-					     end < size ? end : size,
-					     e->fe_physical,
-					     e->fe_flags & FIEMAP_EXTENT_SHARED,
-				     });
-		}
+	if (at >= l->hole && at < l->extent.end)
+		return l->extent.start < l->size;
+	l->hole = at;
+	l->extent = (struct extent){ .start = l->size, .end = UINT64_MAX };
+	while (next < l->size) {
+		memset(&request, 0, sizeof(request));
+		request.map.fm_start = next;
+		request.map.fm_length = l->size - next;
+		request.map.fm_flags = FIEMAP_FLAG_SYNC;
+		request.map.fm_extent_count = 1;
+		if (ioctl(l->fd, FS_IOC_FIEMAP, &request))
+			return -errno;
+		if (!request.map.fm_mapped_extents || e->fe_logical >= l->size)
+			return 0;
+		next = e->fe_logical + e->fe_length;
+		if (e->fe_flags & NO_PLACE)
+			continue;
+		l->extent.start = e->fe_logical;
+		l->extent.end = next < l->size ? next : l->size;
+		l->extent.place = e->fe_physical;
+		l->extent.shared = e->fe_flags & FIEMAP_EXTENT_SHARED;
+		return 1;
 	}
-	free(batch);
-	return err;
-}
-
-static int compare_to_extent(const void *key, const void *extent)
-{
-	const uint64_t at = *(const uint64_t *)key;
-	const struct extent *e = extent;
-
-	return at < e->start ? -1 : at >= e->end;
+	return 0;
 }
 
 /* The place of a byte on the disk; 0: it is in a hole. */
-static uint64_t place_of(const struct extent_map *m, uint64_t at)
+static uint64_t place_of(struct layout *l, uint64_t at)
 {
-	const struct extent *e = bsearch(&at, m->extents, m->count, sizeof(*e),
-					 compare_to_extent);
-
-	return e ? e->place + (at - e->start) : 0;
+	return find_extent(l, at) > 0 && at >= l->extent.start ?
+		       l->extent.place + (at - l->extent.start) :
+		       0;
 }
 
 /* ---- sharing a range: FIDEDUPERANGE ---- */
@@ -188,22 +166,24 @@ int dedup_share_probe(int keep_fd, int replace_fd)
 /* len bytes at from in the kept file are those at to in the second one. */
 struct block_run {
 	uint64_t from, to, len;
-	uint64_t gain; /* of these, what no third file refers to */
 };
 
 struct matcher {
-	int keep, replace;
-	uint64_t keep_size, replace_size;
+	/* The kept file, asked about the offsets of the second one, and about
+	 * those of the blocks that are equal. */
+	struct layout keep, keep_from;
+	struct layout replace;
 	bool equal; /* the contents are */
-	struct extent_map keep_map, replace_map;
 	/* The first block of each fingerprint of the kept file, made when it is
 	 * needed: the upper half of the fingerprint, and the number of the block
 	 * and 1; 0: empty. */
-	uint64_t *slots;        /* owned */
-	size_t slot_count;      /* a power of two */
-	uint64_t sample_mask;   /* only fingerprints without these bits */
-	struct block_run *runs; /* owned; in order */
+	uint64_t *slots;      /* owned */
+	size_t slot_count;    /* a power of two */
+	uint64_t sample_mask; /* only fingerprints without these bits */
+	uint64_t next; /* behind the block that the previous one was equal to */
+	struct block_run *runs; /* owned; of the extent, in order */
 	size_t run_count;
+	int spare; /* for what is left of extents; negative: it is not moved */
 };
 
 /* The slot that a block has, or would have; NULL: it is of zeros, or not in the
@@ -231,11 +211,12 @@ static uint64_t *find_slot(const struct matcher *m, const char *block,
 static int fill_table(struct matcher *m)
 {
 	enum { SLOTS_MOST = 1 << 23 };
-	const uint64_t blocks = m->keep_size / BLOCK_BYTES;
-	uint64_t fingerprint, *slot, at;
-	const struct extent *e = m->keep_map.extents;
+	const uint64_t blocks = m->keep.size / BLOCK_BYTES;
+	struct layout keep = m->keep;
+	uint64_t fingerprint, *slot, at = 0;
 	char block[BLOCK_BYTES];
 	int64_t n;
+	int err;
 
 	while (blocks / (m->sample_mask + 1) > SLOTS_MOST / 2)
 		m->sample_mask = 2 * m->sample_mask + 1;
@@ -245,10 +226,10 @@ static int fill_table(struct matcher *m)
 	m->slots = calloc(m->slot_count, sizeof(*m->slots));
 	if (!m->slots)
 		return -ENOMEM;
-	for (; e < m->keep_map.extents + m->keep_map.count; e++)
-		for (at = e->start; at + BLOCK_BYTES <= e->end;
-		     at += BLOCK_BYTES) {
-			n = dedup_read(m->keep, block, BLOCK_BYTES, at);
+	for (; (err = find_extent(&keep, at)) > 0; at = keep.extent.end)
+		for (at = keep.extent.start;
+		     at + BLOCK_BYTES <= keep.extent.end; at += BLOCK_BYTES) {
+			n = dedup_read(keep.fd, block, BLOCK_BYTES, at);
 			if (n != BLOCK_BYTES)
 				return n < 0 ? (int)n : -ESTALE;
 			slot = find_slot(m, block, &fingerprint);
@@ -256,7 +237,7 @@ static int fill_table(struct matcher *m)
 				*slot = (fingerprint & ~(uint64_t)UINT32_MAX) |
 					(at / BLOCK_BYTES + 1);
 		}
-	return 0;
+	return err;
 }
 
 static bool is_equal(const struct matcher *m, uint64_t from, const char *block,
@@ -264,15 +245,14 @@ static bool is_equal(const struct matcher *m, uint64_t from, const char *block,
 {
 	char other[BLOCK_BYTES];
 
-	return from + len <= m->keep_size &&
-	       dedup_read(m->keep, other, len, from) == (int64_t)len &&
+	return from + len <= m->keep.size &&
+	       dedup_read(m->keep.fd, other, len, from) == (int64_t)len &&
 	       !memcmp(other, block, len);
 }
 
-/* Where the kept file has the block; next: behind that of the previous one.  1:
- * found; 0: nowhere. */
+/* Where the kept file has the block.  1: found; 0: nowhere. */
 static int find_block(struct matcher *m, uint64_t at, uint64_t len,
-		      uint64_t next, uint64_t *from_out)
+		      uint64_t *from_out)
 {
 	char block[BLOCK_BYTES];
 	uint64_t *slot, fingerprint;
@@ -282,14 +262,14 @@ static int find_block(struct matcher *m, uint64_t at, uint64_t len,
 	*from_out = at;
 	if (m->equal)
 		return 1;
-	n = dedup_read(m->replace, block, len, at);
+	n = dedup_read(m->replace.fd, block, len, at);
 	if (n != (int64_t)len) /* it became shorter meanwhile */
 		return n < 0 ? (int)n : -ESTALE;
 	if (len < BLOCK_BYTES)
-		return m->keep_size == m->replace_size &&
+		return m->keep.size == m->replace.size &&
 		       is_equal(m, at, block, len);
-	if (next != at && is_equal(m, next, block, len)) {
-		*from_out = next;
+	if (m->next != at && is_equal(m, m->next, block, len)) {
+		*from_out = m->next;
 		return 1;
 	}
 	if (is_equal(m, at, block, len))
@@ -304,72 +284,70 @@ static int find_block(struct matcher *m, uint64_t at, uint64_t len,
 	return is_equal(m, *from_out, block, len);
 }
 
-/* Unless it is all of the file. */
-static void drop_last_run_if_short(struct matcher *m)
+/* A run within an extent that is shorter costs more in extents than it frees. */
+static void end_run(struct matcher *m)
 {
-	uint64_t len =
-		m->run_count ? m->runs[m->run_count - 1].len : UINT64_MAX;
+	enum { RUN_LEAST = 4 * BLOCK_BYTES };
+	const struct extent *e = &m->replace.extent;
+	const struct block_run *last = m->runs + m->run_count;
 
-	if (!m->equal && len < RUN_LEAST && len < m->replace_size)
+	if (m->run_count && !m->equal && last[-1].len < RUN_LEAST &&
+	    last[-1].len < e->end - e->start)
 		m->run_count--;
 }
 
 /* Adds the block to the run that it goes on, or to a new one. */
-static int add_block(struct matcher *m, const struct block_run *block)
+static int add_block(struct matcher *m, uint64_t from, uint64_t to,
+		     uint64_t len)
 {
 	struct block_run *runs = m->runs,
 			 *last = m->run_count ? &runs[m->run_count - 1] : NULL;
 
-	if (last && last->from + last->len == block->from &&
-	    last->to + last->len == block->to) {
-		last->len += block->len;
-		last->gain += block->gain;
+	if (last && last->from + last->len == from &&
+	    last->to + last->len == to) {
+		last->len += len;
 		return 0;
 	}
-	drop_last_run_if_short(m);
+	end_run(m);
 	runs = array_with_room(runs, m->run_count, sizeof(*runs));
 	if (!runs)
 		return -ENOMEM;
 	m->runs = runs;
-	runs[m->run_count++] = *block;
+	runs[m->run_count++] = (struct block_run){ from, to, len };
 	return 0;
 }
 
-static int find_runs(struct matcher *m, uint64_t *shared_out)
+/* Those of the extent of the second file, from a block on; *at_io: behind it
+ * then. */
+static int find_runs(struct matcher *m, uint64_t *at_io, uint64_t *shared_io)
 {
-	uint64_t at = 0, from, len, place, next = 0;
-	const struct extent *e = m->replace_map.extents;
+	const struct extent *e = &m->replace.extent;
+	uint64_t at = *at_io, from, len, place;
 	int found, err = 0;
 
-	for (; e < m->replace_map.extents + m->replace_map.count; e++) {
-		if (at < e->start)
-			at = (e->start + BLOCK_BYTES - 1) / BLOCK_BYTES *
-			     BLOCK_BYTES;
-		for (; at < e->end && !err; at += len) {
-			len = m->replace_size - at;
-			len = len < BLOCK_BYTES ? len : BLOCK_BYTES;
-			place = e->place + (at - e->start);
-			from = at;
-			found = place_of(&m->keep_map, at) == place ?
-					1 :
-					find_block(m, at, len, next, &from);
-			if (found < 0)
-				return found;
-			next = found ? from + len : at + len;
-			if (found && place_of(&m->keep_map, from) == place)
-				*shared_out += len;
-			else if (found)
-				err = add_block(m,
-						&(struct block_run){
-							from, at, len,
-							e->shared ? 0 : len });
-		}
+	m->run_count = 0;
+	for (; at < e->end && !err; at += len) {
+		len = m->replace.size - at;
+		len = len < BLOCK_BYTES ? len : BLOCK_BYTES;
+		place = e->place + (at - e->start);
+		from = at;
+		found = place_of(&m->keep, at) == place ?
+				1 :
+				find_block(m, at, len, &from);
+		if (found < 0)
+			return found;
+		m->next = found ? from + len : at + len;
+		if (found && place_of(&m->keep_from, from) == place)
+			*shared_io += len;
+		else if (found)
+			err = add_block(m, from, at, len);
 	}
-	drop_last_run_if_short(m);
+	end_run(m);
+	*at_io = at;
 	return err;
 }
 
-/* ---- what is left of extents ---- */
+/* ---- what is left of an extent ---- */
 
 /*
  * btrfs frees an extent when nothing refers to any of its blocks.  A file that
@@ -395,65 +373,51 @@ static int move_part(int fd, uint64_t start, uint64_t end, int to)
 	return n < 0 ? -errno : share_range(to, start, fd, start, end - start);
 }
 
-/* The bytes of an extent that no run covers, which are moved if to is a file;
- * *run: the first that may cover it. */
-static int64_t leftovers(const struct matcher *m, const struct extent *e,
-			 const struct block_run *run, int to)
+/* Moves what no run covers.  A failure costs space and nothing else. */
+static int move_leftovers(const struct matcher *m)
 {
-	const struct block_run *end = m->runs + m->run_count;
-	uint64_t at = e->start, next, left = 0;
+	const struct extent *e = &m->replace.extent;
+	const struct block_run *r = m->runs, *end = r + m->run_count;
+	uint64_t at = e->start;
 	int err = 0;
 
-	for (; at < e->end && !err; run++) {
-		next = run < end && run->to < e->end ? run->to : e->end;
-		if (next > at) {
-			left += next - at;
-			err = to < 0 ? 0 : move_part(m->replace, at, next, to);
-		}
-		at = run < end && run->to + run->len > at ? run->to + run->len :
-							    next;
-	}
-	return err ? err : (int64_t)left;
+	for (; r < end && !err; at = r->to + r->len, r++)
+		if (r->to > at)
+			err = move_part(m->replace.fd, at, r->to, m->spare);
+	if (!err && e->end > at)
+		err = move_part(m->replace.fd, at, e->end, m->spare);
+	return err;
 }
 
-/* After the runs were shared: moves what is left of the extents of the second
- * file, where the filesystem frees whole ones only and it is worth it.  The bytes
- * of runs that stay allocated nevertheless.  Failures cost space and nothing
- * else. */
-static uint64_t rewrite_leftovers(const struct matcher *m, const char *path)
+/* Shares the runs of an extent, and adds what gets free. */
+static int share_extent(struct matcher *m, bool frees_whole, bool apply,
+			uint64_t *gain_io)
 {
-	enum {
-		COST_MOST = 7
-	}; /* bytes that are written for one that gets
-				 * free */
-	const struct extent *e = m->replace_map.extents;
-	const struct block_run *run = m->runs, *end = run + m->run_count;
-	uint64_t kept = 0, left, covered;
-	struct statfs fs;
-	int directory, to;
+	enum { COST_MOST = 7 }; /* bytes written for one that gets free */
+	const struct extent *e = &m->replace.extent;
+	uint64_t covered = 0, left;
+	struct block_run *r;
+	int err;
 
-	if (fstatfs(m->replace, &fs) || fs.f_type != BTRFS_SUPER_MAGIC)
-		return 0;
-	directory = dedup_open_parent(path, &path);
-	to = directory < 0 ? -1 :
-			     openat(directory, ".",
-				    O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	for (; e < m->replace_map.extents + m->replace_map.count; e++) {
-		while (run < end && run->to + run->len <= e->start)
-			run++;
-		left = (uint64_t)leftovers(m, e, run, -1);
-		covered = e->end - e->start - left;
-		if (e->shared || !left || !covered)
-			continue;
-		if (to < 0 || left / COST_MOST > covered ||
-		    leftovers(m, e, run, to) < 0)
-			kept += covered;
+	for (r = m->runs; r < m->runs + m->run_count; r++) {
+		err = apply ? share_range(m->keep.fd, r->from, m->replace.fd,
+					  r->to, r->len) :
+			      0;
+		/* It changed since it was compared, and is left as it is; in
+		 * files that are to be equal this is an error. */
+		if (err == -EILSEQ && !m->equal)
+			r->len = 0;
+		else if (err)
+			return err;
+		covered += r->len;
 	}
-	if (to >= 0)
-		close(to);
-	if (directory >= 0)
-		close(directory);
-	return kept;
+	left = e->end - e->start - covered;
+	if (e->shared || !covered ||
+	    (frees_whole && left / COST_MOST > covered))
+		return 0;
+	if (!frees_whole || !left || !apply || !move_leftovers(m))
+		*gain_io += covered;
+	return 0;
 }
 
 /* ---- all of it ---- */
@@ -461,38 +425,41 @@ static uint64_t rewrite_leftovers(const struct matcher *m, const char *path)
 int dedup_share(int keep, int replace, const char *path, bool equal, bool apply,
 		struct dedup_result *out)
 {
-	struct matcher m = { .keep = keep, .replace = replace, .equal = equal };
-	const struct block_run *r;
+	struct matcher m = { .equal = equal, .spare = -1 };
+	const struct extent *e = &m.replace.extent;
 	struct stat a, b;
-	uint64_t kept;
-	int err = fstat(keep, &a) || fstat(replace, &b) ? -errno : 0;
+	struct statfs fs;
+	uint64_t at = 0;
+	bool frees_whole;
+	int directory, err;
 
-	if (err)
-		return err;
-	m.keep_size = (uint64_t)a.st_size;
-	m.replace_size = (uint64_t)b.st_size;
-	err = read_extents(keep, m.keep_size, &m.keep_map);
-	if (!err)
-		err = read_extents(replace, m.replace_size, &m.replace_map);
-	if (!err)
-		err = find_runs(&m, &out->shared);
-	for (r = m.runs; !err && r < m.runs + m.run_count; r++) {
-		if (apply)
-			err = share_range(keep, r->from, replace, r->to,
-					  r->len);
+	if (fstat(keep, &a) || fstat(replace, &b) || fstatfs(replace, &fs))
+		return -errno;
+	m.keep = m.keep_from =
+		(struct layout){ .fd = keep, .size = (uint64_t)a.st_size };
+	m.replace =
+		(struct layout){ .fd = replace, .size = (uint64_t)b.st_size };
+	frees_whole = fs.f_type == BTRFS_SUPER_MAGIC;
+	if (frees_whole && apply) {
+		directory = dedup_open_parent(path, &path);
+		if (directory >= 0) {
+			m.spare = openat(directory, ".",
+					 O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+			close(directory);
+		}
+	}
+	while ((err = find_extent(&m.replace, at)) > 0) {
+		if (at < e->start)
+			at = (e->start + BLOCK_BYTES - 1) / BLOCK_BYTES *
+			     BLOCK_BYTES;
+		err = find_runs(&m, &at, &out->shared);
 		if (!err)
-			out->gain += r->gain;
-		/* It changed since it was compared, and is left as it is; in
-		 * files that are to be equal this is an error. */
-		else if (err == -EILSEQ && !equal)
-			err = 0;
+			err = share_extent(&m, frees_whole, apply, &out->gain);
+		if (err)
+			break;
 	}
-	if (!err && apply) {
-		kept = rewrite_leftovers(&m, path);
-		out->gain -= kept < out->gain ? kept : out->gain;
-	}
-	free(m.keep_map.extents);
-	free(m.replace_map.extents);
+	if (m.spare >= 0)
+		close(m.spare);
 	free(m.slots);
 	free(m.runs);
 	return plain_error(err);
