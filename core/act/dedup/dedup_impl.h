@@ -79,25 +79,16 @@ int dedup_explain(struct dedup_result *r, const char *action, int err);
 
 /* ---- journal.c ---- */
 
-/* A file that was replaced, or is to be.  Strings and attributes are borrowed
- * but for paths and keep of one that was read. */
-struct dedup_record {
-	bool links;   /* DEDUP_HARDLINK, not DEDUP_REMOVE */
-	bool done;    /* the journal says so */
-	char **paths; /* absolute: all names of the file */
-	size_t path_count;
-	char *keep;            /* absolute */
-	const char *temporary; /* a name beside a path */
-	json_int_t inode, keep_inode, size, mode, uid, gid, mtime[2], atime[2];
-	const char *sha256;
-	json_t *attributes;
-};
+/* A step that begins, for json_pack() and json_unpack(): method, temporary,
+ * sha256, attributes, names; inode, keep_inode, size, mode, uid, gid, mtime,
+ * atime; and keep is a path. */
+#define DEDUP_RECORD                                                        \
+	"{s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:[I,I], " \
+	"s:[I,I]}"
 
-/* Writes that the step begins, and syncs it. */
-int dedup_journal_begin(FILE *journal, const struct dedup_record *r);
-
-/* That it has ended.  Not synced: undo finds out by itself. */
-void dedup_journal_end(FILE *journal, bool done);
+/* Takes line, of a step or {"done": whether it ended well}.  The latter need not
+ * be synced: undo finds out by itself. */
+int dedup_journal_write(FILE *journal, json_t *line, bool sync);
 
 /* ---- blocks.c ---- */
 

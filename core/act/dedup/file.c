@@ -186,59 +186,48 @@ static bool is_derived(const char *attribute)
 
 int dedup_read_attributes(int fd, json_t **out)
 {
-	struct {
-		char list[XATTR_LIST_MAX], hex[2 * XATTR_SIZE_MAX + 1];
-		uint8_t value[XATTR_SIZE_MAX];
-	} *room = malloc(sizeof(*room));
+	char list[XATTR_LIST_MAX], hex[2 * XATTR_SIZE_MAX + 1];
+	uint8_t value[XATTR_SIZE_MAX];
 	json_t *attributes = json_object();
+	ssize_t len = flistxattr(fd, list, sizeof(list)), size;
 	const char *name;
-	ssize_t len = 0, size;
-	int err = room && attributes ? 0 : -ENOMEM;
+	int err = len < 0 && errno != ENOTSUP ? -errno : 0;
 
-	if (!err)
-		len = flistxattr(fd, room->list, sizeof(room->list));
-	if (len < 0 && errno != ENOTSUP)
-		err = -errno;
-	for (name = room ? room->list : NULL; !err && name < room->list + len;
-	     name += strlen(name) + 1) {
+	for (name = list; !err && name < list + len; name += strlen(name) + 1) {
 		if (is_derived(name))
 			continue;
-		size = fgetxattr(fd, name, room->value, sizeof(room->value));
+		size = fgetxattr(fd, name, value, sizeof(value));
 		if (size < 0) { /* or it went meanwhile */
 			err = errno == ENODATA ? 0 : -errno;
 			continue;
 		}
-		hex_encode(room->value, (size_t)size, room->hex);
-		if (json_object_set_new(attributes, name,
-					json_string(room->hex)))
+		hex_encode(value, (size_t)size, hex);
+		if (json_object_set_new(attributes, name, json_string(hex)))
 			err = -ENOMEM;
 	}
-	free(room);
-	if (err)
-		json_decref(attributes);
-	else
+	if (!err && attributes)
 		*out = attributes;
-	return err;
+	else
+		json_decref(attributes);
+	return attributes ? err : -ENOMEM;
 }
 
 int dedup_write_attributes(int fd, json_t *attributes)
 {
-	uint8_t *value = malloc(XATTR_SIZE_MAX);
+	uint8_t value[XATTR_SIZE_MAX];
 	const char *name, *text;
 	json_t *item;
 	size_t len;
-	int err = value ? 0 : -ENOMEM;
 
 	json_object_foreach(attributes, name, item)
 	{
 		text = json_string_value(item);
 		len = text ? strlen(text) / 2 : SIZE_MAX;
-		if (!err && (len > XATTR_SIZE_MAX ||
-			     hex_decode(text, 2 * len, value, len)))
-			err = -EINVAL;
-		if (!err && fsetxattr(fd, name, value, len, 0))
-			err = -errno;
+		if (len > sizeof(value) ||
+		    hex_decode(text, 2 * len, value, len))
+			return -EINVAL;
+		if (fsetxattr(fd, name, value, len, 0))
+			return -errno;
 	}
-	free(value);
-	return err;
+	return 0;
 }

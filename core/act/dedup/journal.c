@@ -27,17 +27,14 @@
 #define FORMAT_KEY "kin_dedup_journal"
 enum { FORMAT = 3 };
 
-/* For json_pack() and json_unpack(). */
-#define RECORD_FORMAT                                                       \
-	"{s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:[I,I], " \
-	"s:[I,I]}"
-
-/* Takes the object. */
-static int write_line(FILE *journal, json_t *object)
+int dedup_journal_write(FILE *journal, json_t *line, bool sync)
 {
-	int err = json_write_line(journal, object);
+	int err = json_write_line(journal, line);
 
-	return !err && fflush(journal) ? -errno : err;
+	return !err && (fflush(journal) ||
+			(sync && fdatasync(fileno(journal)))) ?
+		       -errno :
+		       err;
 }
 
 /* Opens the directory of a journal.  The path is the user's own: links on it are
@@ -84,10 +81,10 @@ int dedup_journal_create(const char *path, FILE **out)
 	err = journal ? 0 : -errno;
 	if (!err) {
 		(void)flock(fd, LOCK_EX | LOCK_NB);
-		err = write_line(journal,
-				 json_pack("{s:i}", FORMAT_KEY, FORMAT));
+		err = dedup_journal_write(
+			journal, json_pack("{s:i}", FORMAT_KEY, FORMAT), true);
 	}
-	if (!err && (fsync(fd) || fsync(directory)))
+	if (!err && fsync(directory))
 		err = -errno;
 	close(directory);
 	if (!err)
@@ -99,35 +96,23 @@ int dedup_journal_create(const char *path, FILE **out)
 	return err;
 }
 
-/* ---- steps ---- */
+/* ---- reading ---- */
 
-int dedup_journal_begin(FILE *journal, const struct dedup_record *r)
-{
-	json_t *o = json_pack(
-		RECORD_FORMAT, "method",
-		dedup_method_names[r->links ? DEDUP_HARDLINK : DEDUP_REMOVE],
-		"temporary", r->temporary, "sha256", r->sha256, "attributes",
-		json_incref(r->attributes), "names",
-		json_paths((const char *const *)r->paths, r->path_count),
-		"inode", r->inode, "keep_inode", r->keep_inode, "size", r->size,
-		"mode", r->mode, "uid", r->uid, "gid", r->gid, "mtime",
-		r->mtime[0], r->mtime[1], "atime", r->atime[0], r->atime[1]);
-	int err;
+/* A file that was replaced.  Strings and attributes are borrowed but for paths
+ * and keep. */
+struct record {
+	bool links;   /* DEDUP_HARDLINK, not DEDUP_REMOVE */
+	bool done;    /* the journal says so */
+	char **paths; /* absolute: all names of the file */
+	size_t path_count;
+	char *keep;            /* absolute */
+	const char *temporary; /* a name beside a path */
+	json_int_t inode, keep_inode, size, mode, uid, gid, mtime[2], atime[2];
+	const char *sha256;
+	json_t *attributes;
+};
 
-	if (!o || json_set_path(o, "keep", r->keep)) {
-		json_decref(o);
-		return -ENOMEM;
-	}
-	err = write_line(journal, o);
-	return !err && fdatasync(fileno(journal)) ? -errno : err;
-}
-
-void dedup_journal_end(FILE *journal, bool done)
-{
-	(void)write_line(journal, json_pack("{s:b}", "done", done));
-}
-
-static void record_release(struct dedup_record *r)
+static void record_release(struct record *r)
 {
 	while (r->path_count)
 		free(r->paths[--r->path_count]);
@@ -137,15 +122,15 @@ static void record_release(struct dedup_record *r)
 
 /* Only what a run writes: undo removes nothing but names that a run makes.  To
  * be released in any case, before the object. */
-static int parse_record(json_t *o, struct dedup_record *r)
+static int parse_record(json_t *o, struct record *r)
 {
 	const char *method, *t;
 	json_t *names, *name;
 	bool is_plain = true;
 	size_t i;
 
-	*r = (struct dedup_record){ .path_count = 0 };
-	if (json_unpack(o, RECORD_FORMAT, "method", &method, "temporary", &t,
+	*r = (struct record){ .path_count = 0 };
+	if (json_unpack(o, DEDUP_RECORD, "method", &method, "temporary", &t,
 			"sha256", &r->sha256, "attributes", &r->attributes,
 			"names", &names, "inode", &r->inode, "keep_inode",
 			&r->keep_inode, "size", &r->size, "mode", &r->mode,
@@ -179,8 +164,6 @@ static int parse_record(json_t *o, struct dedup_record *r)
 		       -EINVAL;
 }
 
-/* ---- reading ---- */
-
 /* Root must not do what another user wrote. */
 static int open_journal(const char *path, FILE **out)
 {
@@ -207,7 +190,7 @@ static int take_line(json_t *steps, json_t *o)
 {
 	json_t *last = json_array_get(steps, json_array_size(steps) - 1),
 	       *done = json_object_get(o, "done");
-	struct dedup_record r;
+	struct record r;
 	int err;
 
 	if (done)
@@ -266,14 +249,14 @@ static int read_journal(const char *path, json_t **out)
  * is written, and compared before the copy gets its owner, mode and name.
  */
 
-static bool is_kept(const struct dedup_record *r, const struct stat *st)
+static bool is_kept(const struct record *r, const struct stat *st)
 {
 	return st->st_nlink &&
 	       inode_number_is_same(st->st_ino, (uint64_t)r->keep_inode);
 }
 
 /* The old file, or a copy of it: nobody else gives a file that owner. */
-static bool is_old(const struct dedup_record *r, const struct stat *st)
+static bool is_old(const struct record *r, const struct stat *st)
 {
 	return S_ISREG(st->st_mode) && !is_kept(r, st) &&
 	       st->st_size == r->size && st->st_uid == r->uid &&
@@ -283,8 +266,7 @@ static bool is_old(const struct dedup_record *r, const struct stat *st)
 
 /* Where one of its names still has it, the old file need not be copied: its
  * descriptor, or -1. */
-static int find_old(const struct dedup_record *r,
-		    const struct dedup_spot *spots)
+static int find_old(const struct record *r, const struct dedup_spot *spots)
 {
 	const struct dedup_spot *s;
 	const char *name;
@@ -303,7 +285,7 @@ static int find_old(const struct dedup_record *r,
 }
 
 /* Whether another user could have chosen what is to get these rights. */
-static bool crosses_users(const struct dedup_record *r, const struct stat *kept)
+static bool crosses_users(const struct record *r, const struct stat *kept)
 {
 	bool rights = r->mode & (S_ISUID | S_ISGID) ||
 		      json_object_get(r->attributes, DEDUP_CAPABILITY);
@@ -313,7 +295,7 @@ static bool crosses_users(const struct dedup_record *r, const struct stat *kept)
 		(kept->st_gid != r->gid || (kept->st_mode & 07777) != r->mode));
 }
 
-static int set_metadata(int fd, const struct dedup_record *r)
+static int set_metadata(int fd, const struct record *r)
 {
 	const struct timespec times[2] = { { r->atime[0], r->atime[1] },
 					   { r->mtime[0], r->mtime[1] } };
@@ -336,7 +318,7 @@ static int set_metadata(int fd, const struct dedup_record *r)
 
 /* Where the path is a link to it, that is the kept file, wherever it is by now.
  * Nobody writes to it while the lease is held.  The copy, or an error. */
-static int make_copy(const struct dedup_record *r, const struct dedup_spot *s,
+static int make_copy(const struct record *r, const struct dedup_spot *s,
 		     const char *name, bool force)
 {
 	enum { FLAGS = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC };
@@ -349,6 +331,8 @@ static int make_copy(const struct dedup_record *r, const struct dedup_spot *s,
 
 	if (!err && fstat(kept.fd, &kept.st))
 		err = -errno;
+	if (!err && !S_ISREG(kept.st.st_mode))
+		err = -ESTALE;
 	if (!err && crosses_users(r, &kept.st) && !force)
 		err = -EKEYREJECTED;
 	if (!err && lease_take(kept.fd) == -EAGAIN)
@@ -370,7 +354,7 @@ static int make_copy(const struct dedup_record *r, const struct dedup_spot *s,
 
 /* In place of the path's link to the kept file, or of nothing.  If another
  * program put something else there, or beside, meanwhile, that stays. */
-static int put_back(const struct dedup_record *r, const struct dedup_spot *s,
+static int put_back(const struct record *r, const struct dedup_spot *s,
 		    const char *beside, int fd)
 {
 	unsigned flags = r->links ? RENAME_EXCHANGE : RENAME_NOREPLACE;
@@ -390,12 +374,13 @@ static int put_back(const struct dedup_record *r, const struct dedup_spot *s,
 
 /* fd_io: of the old file; -1: a copy is to be made.  1: it is back; 0: it was
  * not gone. */
-static int undo_name(const struct dedup_record *r, const struct dedup_spot *s,
+static int undo_name(const struct record *r, const struct dedup_spot *s,
 		     bool force, int *fd_io)
 {
 	const struct stat at = dedup_look(s->directory, s->name),
 			  beside = dedup_look(s->directory, s->beside);
 	char copy[NAME_MAX + 1];
+	const char *from;
 	int err = 0;
 
 	if (s->directory < 0)
@@ -415,16 +400,12 @@ static int undo_name(const struct dedup_record *r, const struct dedup_spot *s,
 			       0 :
 			       -ESTALE;
 	}
-	if (*fd_io >= 0 && is_old(r, &beside)) {
-		err = put_back(r, s, s->beside, *fd_io);
-		return err ? err : 1;
-	}
-	if (*fd_io >= 0)
-		err = file_link(*fd_io, s->directory, copy);
-	else
-		*fd_io = err = make_copy(r, s, copy, force);
+	from = *fd_io >= 0 && is_old(r, &beside) ? s->beside : copy;
+	if (from == copy)
+		err = *fd_io >= 0 ? file_link(*fd_io, s->directory, copy) :
+				    (*fd_io = make_copy(r, s, copy, force));
 	if (err >= 0)
-		err = put_back(r, s, copy, *fd_io);
+		err = put_back(r, s, from, *fd_io);
 	if (err)
 		(void)unlinkat(s->directory, copy, 0);
 	return err ? err : 1;
@@ -434,7 +415,7 @@ static int undo_step(json_t *o, struct dedup_undo *u)
 {
 	struct dedup_spot *spots = NULL, *s;
 	struct dedup_result result;
-	struct dedup_record r;
+	struct record r;
 	size_t failed = u->failed;
 	bool restored = false;
 	int fd, err = parse_record(o, &r);

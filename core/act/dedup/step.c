@@ -18,8 +18,9 @@
 
 #include "core/base/clock.h"
 #include "core/base/err.h"
-#include "core/base/inode_number.h"
 #include "core/base/file.h"
+#include "core/base/inode_number.h"
+#include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/source/file.h"
 #include "core/act/dedup/dedup_impl.h"
@@ -407,8 +408,9 @@ static int check_swapped(const struct step *s, const struct dedup_spot *at,
 	return check_unchanged(s, true);
 }
 
-static int replace_names(const struct step *s, bool links)
+static int replace_names(const struct step *s)
 {
+	const bool links = s->rules->method == DEDUP_HARDLINK;
 	const struct dedup_view *keep = &s->view[KEEP_SHOWN];
 	const struct dedup_spot *spots = s->spots, *at;
 	const size_t count = s->file[REPLACE]->path_count;
@@ -451,42 +453,44 @@ static int replace_names(const struct step *s, bool links)
  * waits until it is done. */
 static int replace_file(const struct step *s, FILE *journal)
 {
+	const struct dedup_file *f = s->file[REPLACE];
 	const struct stat *st = &s->view[REPLACE].st;
-	struct dedup_record record = {
-		.links = s->rules->method == DEDUP_HARDLINK,
-		.paths = s->file[REPLACE]->paths,
-		.path_count = s->file[REPLACE]->path_count,
-		.keep = s->file[KEEP]->paths[0],
-		.temporary = s->temporary,
-		.inode = (json_int_t)s->view[REPLACE_SHOWN].st.st_ino,
-		.keep_inode = (json_int_t)s->view[KEEP_SHOWN].st.st_ino,
-		.size = st->st_size,
-		.mode = st->st_mode & 07777,
-		.uid = st->st_uid,
-		.gid = st->st_gid,
-		.mtime = { st->st_mtim.tv_sec, st->st_mtim.tv_nsec },
-		.atime = { st->st_atim.tv_sec, st->st_atim.tv_nsec },
-		.sha256 = s->hashes.sha256,
-	};
+	json_t *attributes, *o;
 	sigset_t all, before;
-	int err = dedup_read_attributes(s->view[REPLACE_SHOWN].fd,
-					&record.attributes);
+	int err = dedup_read_attributes(s->view[REPLACE_SHOWN].fd, &attributes);
 
 	if (err)
 		return err;
+	o = json_pack(
+		DEDUP_RECORD, "method", dedup_method_names[s->rules->method],
+		"temporary", s->temporary, "sha256", s->hashes.sha256,
+		"attributes", attributes, "names",
+		json_paths((const char *const *)f->paths, f->path_count),
+		"inode", (json_int_t)s->view[REPLACE_SHOWN].st.st_ino,
+		"keep_inode", (json_int_t)s->view[KEEP_SHOWN].st.st_ino, "size",
+		(json_int_t)st->st_size, "mode",
+		(json_int_t)(st->st_mode & 07777), "uid",
+		(json_int_t)st->st_uid, "gid", (json_int_t)st->st_gid, "mtime",
+		(json_int_t)st->st_mtim.tv_sec, (json_int_t)st->st_mtim.tv_nsec,
+		"atime", (json_int_t)st->st_atim.tv_sec,
+		(json_int_t)st->st_atim.tv_nsec);
+	if (!o || json_set_path(o, "keep", s->file[KEEP]->paths[0])) {
+		json_decref(o);
+		return -ENOMEM;
+	}
 	sigfillset(&all);
 	(void)sigprocmask(SIG_BLOCK, &all, &before);
-	err = dedup_journal_begin(journal, &record);
+	err = dedup_journal_write(journal, o, true);
 	if (err) {
 		s->result->no_journal = true;
 		err = stop(s->result, "the journal cannot be written: %s",
 			   err_text(err));
 	} else {
-		err = replace_names(s, record.links);
-		dedup_journal_end(journal, !err);
+		err = replace_names(s);
+		(void)dedup_journal_write(
+			journal, json_pack("{s:b}", "done", !err), false);
 	}
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
-	json_decref(record.attributes);
 	return err;
 }
 

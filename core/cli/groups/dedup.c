@@ -24,7 +24,8 @@ struct dedup_job {
 	char *journal;      /* owned; the one that is written */
 	struct table table; /* its base is owned */
 	int threshold;      /* of --blocks; 0: the mount's */
-	bool apply, blocks, has_method;
+	const char *how;    /* NULL: not said */
+	bool apply, blocks;
 	struct dedup_plan plan;
 	size_t done, left;
 	uint64_t bytes; /* set free by what was done, or what would be */
@@ -67,10 +68,11 @@ static int do_step(struct dedup_job *job, size_t file, FILE *j, bool *stop_out)
 
 	*stop_out = r.no_journal;
 	job->done += done;
-	job->left += !done;
 	job->bytes += bytes;
-	if (!job->table.output.json && !done)
-		cli_complain(f->paths[0], "left alone: %s", r.reason);
+	if (!done && !job->table.output.json)
+		tell_skipped(job, f->paths[0], r.reason);
+	else
+		job->left += !done;
 	if (!job->table.output.json && (j || !done))
 		return EXIT_OK;
 	row = json_pack("{s:s, s:b, s:I, s:o*, s:s*}", "method",
@@ -92,34 +94,28 @@ static int do_step(struct dedup_job *job, size_t file, FILE *j, bool *stop_out)
 
 /* ---- carrying it out ---- */
 
-/* DIRECTORY/dedup/DATE-PID.journal */
-static int default_journal(struct buf *path)
-{
-	char date[32];
-	struct tm tm;
-	time_t now = time(NULL);
-	int err = catalog_state_directory(path);
-
-	if (!err)
-		err = buf_append_text(path, "/dedup");
-	if (!err)
-		err = catalog_make_directories(path->data);
-	if (!err && localtime_r(&now, &tm) &&
-	    strftime(date, sizeof(date), "%Y-%m-%d-%H%M%S", &tm))
-		err = buf_append_format(path, "/%s-%d.journal", date,
-					(int)getpid());
-	return err;
-}
-
+/* By default DIRECTORY/dedup/DATE-PID.journal. */
 static int create_journal(struct dedup_job *job, FILE **out)
 {
-	struct buf path = { 0 };
 	const char *text = "no place for the journal: %s; name one with "
 			   "--journal";
+	struct buf path = { 0 };
+	time_t now = time(NULL);
+	char date[32];
+	struct tm tm;
 	int err = job->wanted_journal ?
 			  buf_append_text(&path, job->wanted_journal) :
-			  default_journal(&path);
+			  catalog_state_directory(&path);
 
+	if (!err && !job->wanted_journal) {
+		err = buf_append_text(&path, "/dedup");
+		if (!err)
+			err = catalog_make_directories(path.data);
+		if (!err && localtime_r(&now, &tm) &&
+		    strftime(date, sizeof(date), "%Y-%m-%d-%H%M%S", &tm))
+			err = buf_append_format(&path, "/%s-%d.journal", date,
+						(int)getpid());
+	}
 	job->journal = buf_take(&path);
 	if (!err) {
 		err = dedup_journal_create(job->journal, out);
@@ -240,22 +236,6 @@ static int take_back(const struct dedup_job *job)
 
 /* ---- options ---- */
 
-static int take_how(void *arg, const char *text)
-{
-	struct dedup_job *job = arg;
-	int i;
-
-	for (i = 0; i <= DEDUP_REMOVE; i++)
-		if (!strcmp(text, dedup_method_names[i])) {
-			job->has_method = true;
-			job->plan.rules.method = (enum dedup_method)i;
-			return EXIT_OK;
-		}
-	return cli_usage_error(&command_dedup,
-			       "--how: '%s' is not hardlink, reflink or remove",
-			       text);
-}
-
 static int take_keep(void *arg, const char *text)
 {
 	struct dedup_job *job = arg;
@@ -270,12 +250,19 @@ static int take_keep(void *arg, const char *text)
 
 static int parse_dedup(struct dedup_job *job, int argc, char **argv)
 {
-	int code = options_parse(&command_dedup, job, argc, argv);
+	int code = options_parse(&command_dedup, job, argc, argv), how = 0;
 
 	if (code)
 		return code;
-	if (job->blocks && job->has_method &&
-	    job->plan.rules.method != DEDUP_REFLINK)
+	while (job->how && how <= DEDUP_REMOVE &&
+	       strcmp(job->how, dedup_method_names[how]) != 0)
+		how++;
+	if (how > DEDUP_REMOVE)
+		return cli_usage_error(
+			&command_dedup,
+			"--how: '%s' is not hardlink, reflink or remove",
+			job->how);
+	if (job->blocks && job->how && how != DEDUP_REFLINK)
 		return cli_usage_error(
 			&command_dedup,
 			"--blocks shares blocks: it goes with --how "
@@ -286,8 +273,8 @@ static int parse_dedup(struct dedup_job *job, int argc, char **argv)
 			"a mount or one file of groups is needed, which is "
 			"what kin groups --json printed, or -; or --undo and "
 			"a journal alone");
-	if (job->blocks)
-		job->plan.rules.method = DEDUP_BLOCKS;
+	job->plan.rules.method =
+		job->blocks ? DEDUP_BLOCKS : (enum dedup_method)how;
 	return EXIT_OK;
 }
 
@@ -391,7 +378,7 @@ static int run_dedup(int argc, char **argv)
 static const struct option_row options[] = {
 	{ "how", 0, "hardlink|reflink|remove",
 	  "another name of the kept file (default), its blocks, or nothing",
-	  OPTION_TAKE(take_how) },
+	  OPTION_TEXT(struct dedup_job, how) },
 	{ "blocks", 0, NULL,
 	  "near-duplicates share their equal blocks (XFS, btrfs)",
 	  OPTION_FLAG(struct dedup_job, blocks) },
