@@ -98,22 +98,18 @@ struct dedup_file {
 	size_t keep; /* the file that it is to be made of; SIZE_MAX: it stays */
 };
 
-/* The kinfs mount that the last path was in, remembered for the next one.  The
- * kernel shares blocks below a mount, and knows there which processes have a
- * file open. */
-struct dedup_mount {
-	char *root, *source; /* owned; source NULL: it is not told */
-};
-
 struct dedup_plan {
 	struct dedup_rules rules;
 	struct dedup_file *files; /* owned */
 	size_t file_count;
 	size_t linked_count; /* paths that are links of the kept file already */
 	void *known;         /* owned; the files by inode: tsearch(3) */
-	struct dedup_mount mount;
+	/* Owned: the kinfs mount that the last path was in, and what is below
+	 * it, or NULL.  The kernel shares blocks there, and knows there which
+	 * processes have a file open. */
+	char *mount, *source;
 	const char *refused; /* after -EXDEV: the path, of the group */
-	dedup_tell *skip;    /* may be NULL */
+	dedup_tell *skip;
 	void *arg;
 };
 

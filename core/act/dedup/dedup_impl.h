@@ -12,12 +12,14 @@
 /* Absolute, without "", "." or ".." between the slashes. */
 bool dedup_is_plain_path(const char *path);
 
-/* Opens the directory of a plain path (O_PATH); the name in it to name_out.
- * -ELOOP when a directory on the way is a symbolic link. */
-int dedup_open_parent(const char *path, const char **name_out);
+/* Opens a plain path.  -ELOOP when a directory on the way is a symbolic link. */
+int dedup_open(const char *path, int flags);
 
-/* Opens a plain path, which may be of no regular file any more, for reading. */
-int dedup_open_file(const char *path);
+/* ... for reading, whatever it is. */
+#define DEDUP_READ (O_RDONLY | O_NONBLOCK | O_NOCTTY)
+
+/* The directory of a plain path (O_PATH), and the name in it. */
+int dedup_open_parent(const char *path, const char **name_out);
 
 /* What the names of temporary links begin with. */
 #define DEDUP_TEMPORARY ".kin-dedup-"

@@ -28,7 +28,7 @@ bool dedup_is_plain_path(const char *path)
 	return *path == '/' && text_is_plain_path(path + 1);
 }
 
-static int open_plain(const char *path, int flags)
+int dedup_open(const char *path, int flags)
 {
 	int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
 
@@ -45,22 +45,13 @@ int dedup_open_parent(const char *path, const char **name_out)
 	char *directory;
 	int fd;
 
-	if (!dedup_is_plain_path(path))
-		return -EINVAL;
 	/* With "." behind it, so that the directory itself is no link. */
 	if (asprintf(&directory, "%.*s/.", (int)(slash - path), path) < 0)
 		return -ENOMEM;
-	fd = open_plain(directory, O_PATH | O_DIRECTORY);
+	fd = dedup_open(directory, O_PATH | O_DIRECTORY);
 	free(directory);
 	*name_out = slash + 1;
 	return fd;
-}
-
-int dedup_open_file(const char *path)
-{
-	return dedup_is_plain_path(path) ?
-		       open_plain(path, O_RDONLY | O_NONBLOCK | O_NOCTTY) :
-		       -EINVAL;
 }
 
 /* ---- all names of a file ---- */

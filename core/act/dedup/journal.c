@@ -37,48 +37,35 @@ int dedup_journal_write(FILE *journal, json_t *line, bool sync)
 		       err;
 }
 
-/* Opens the directory of a journal.  The path is the user's own: links on it are
- * followed.  In a directory of another user, or where others may remove files,
- * they could put another journal: -EPERM.  The caller's own group may write to
- * it. */
-static int open_directory_of(const char *path, const char **name_out)
-{
-	const char *slash = strrchr(path, '/');
-	char *directory =
-		slash ? strndup(path, (size_t)(slash - path + 1)) : strdup(".");
-	mode_t others = S_IWOTH;
-	struct stat st;
-	int fd, err = 0;
-
-	if (!directory)
-		return -ENOMEM;
-	fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	free(directory);
-	if (fd < 0 || fstat(fd, &st))
-		err = -errno;
-	else if (st.st_gid != getegid())
-		others |= S_IWGRP;
-	if (!err && ((st.st_uid != geteuid() && st.st_uid != 0) ||
-		     (st.st_mode & others && !(st.st_mode & S_ISVTX))))
-		err = -EPERM;
-	if (err && fd >= 0)
-		close(fd);
-	*name_out = slash ? slash + 1 : path;
-	return err ? err : fd;
-}
-
+/* The path is the user's own: links on it are followed.  In a directory of
+ * another user, or where others may remove files, they could put another
+ * journal.  The caller's own group may write to it. */
 int dedup_journal_create(const char *path, FILE **out)
 {
 	enum { FLAGS = O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC };
-	const char *name;
-	int directory = open_directory_of(path, &name), fd, err;
-	FILE *journal;
+	const char *slash = strrchr(path, '/');
+	char *parent =
+		slash ? strndup(path, (size_t)(slash - path + 1)) : strdup(".");
+	int directory, fd = -1, err = 0;
+	FILE *journal = NULL;
+	struct stat st;
 
-	if (directory < 0)
-		return directory;
-	fd = openat(directory, name, FLAGS, 0600);
-	journal = fd < 0 ? NULL : fdopen(fd, "a");
-	err = journal ? 0 : -errno;
+	if (!parent)
+		return -ENOMEM;
+	directory = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	free(parent);
+	if (directory < 0 || fstat(directory, &st))
+		err = -errno;
+	else if ((st.st_uid != geteuid() && st.st_uid != 0) ||
+		 (!(st.st_mode & S_ISVTX) &&
+		  (st.st_mode & S_IWOTH ||
+		   (st.st_mode & S_IWGRP && st.st_gid != getegid()))))
+		err = -EPERM;
+	if (!err) {
+		fd = openat(directory, slash ? slash + 1 : path, FLAGS, 0600);
+		journal = fd < 0 ? NULL : fdopen(fd, "a");
+		err = journal ? 0 : -errno;
+	}
 	if (!err) {
 		(void)flock(fd, LOCK_EX | LOCK_NB);
 		err = dedup_journal_write(
@@ -86,13 +73,14 @@ int dedup_journal_create(const char *path, FILE **out)
 	}
 	if (!err && fsync(directory))
 		err = -errno;
-	close(directory);
 	if (!err)
 		*out = journal;
 	else if (journal)
 		(void)fclose(journal);
 	else if (fd >= 0)
 		close(fd);
+	if (directory >= 0)
+		close(directory);
 	return err;
 }
 
@@ -325,7 +313,7 @@ static int make_copy(const struct record *r, const struct dedup_spot *s,
 	struct dedup_hashes hashes = { .wants_sha256 = true };
 	struct dedup_view kept = {
 		.fd = r->links ? file_open_to_read(s->directory, s->name) :
-				 dedup_open_file(r->keep),
+				 dedup_open(r->keep, DEDUP_READ),
 	};
 	int err = kept.fd < 0 ? kept.fd : 0, to = -1;
 

@@ -11,7 +11,6 @@
 #include "core/base/array.h"
 #include "core/base/clock.h"
 #include "core/base/err.h"
-#include "core/base/text.h"
 #include "core/client/client.h"
 #include "core/act/dedup/dedup_impl.h"
 
@@ -21,13 +20,6 @@ const char *const dedup_method_names[DEDUP_METHODS] = {
 	[DEDUP_REMOVE] = "remove",
 	[DEDUP_BLOCKS] = "blocks",
 };
-
-static void skip(const struct dedup_plan *p, const char *path,
-		 const char *reason)
-{
-	if (p->skip)
-		p->skip(p->arg, path, reason);
-}
 
 /* ---- files ---- */
 
@@ -71,22 +63,22 @@ bool dedup_is_below(const char *path, const char *directory)
 
 /* The path of the file below the mount that it is in, to be freed; NULL: it is
  * in none, or not to be reached there. */
-static char *path_below_mount(struct dedup_mount *m, const char *path)
+static char *path_below_mount(struct dedup_plan *p, const char *path)
 {
-	struct mount mount = { 0 };
+	struct mount found = { 0 };
 	char *real = NULL;
 
-	if (!m->root || !dedup_is_below(path, m->root)) {
-		if (mount_find(path, &mount))
+	if (!p->mount || !dedup_is_below(path, p->mount)) {
+		if (mount_find(path, &found))
 			return NULL;
-		free(m->root);
-		free(m->source);
-		m->root = strdup(mount.root);
-		m->source = mount_get_place(&mount, NULL, "source");
-		mount_release(&mount);
+		free(p->mount);
+		free(p->source);
+		p->mount = strdup(found.root);
+		p->source = mount_get_place(&found, NULL, "source");
+		mount_release(&found);
 	}
-	if (!m->root || !m->source ||
-	    asprintf(&real, "%s%s", m->source, path + strlen(m->root)) < 0)
+	if (!p->mount || !p->source ||
+	    asprintf(&real, "%s%s", p->source, path + strlen(p->mount)) < 0)
 		return NULL;
 	return real;
 }
@@ -107,7 +99,7 @@ static uint64_t find_filesystem(const struct dedup_plan *p, const char *path,
 	struct btrfs_info info = { 0 };
 	uint64_t filesystem = st->st_dev;
 	struct stat below;
-	int fd = dedup_open_file(path);
+	int fd = dedup_open(path, DEDUP_READ);
 
 	if (fd >= 0 && !fstat(fd, &below))
 		filesystem = below.st_dev;
@@ -140,7 +132,7 @@ static int add_path(struct dedup_plan *p, const struct found_member *m,
 			.worth = { .path = path,
 				   .mtime_ns = time_in_order(
 					   timespec_to_ns(&st->st_mtim)) },
-			.below = path_below_mount(&p->mount, path),
+			.below = path_below_mount(p, path),
 			.keep = SIZE_MAX,
 		};
 		if (rules->method != DEDUP_REMOVE)
@@ -170,27 +162,26 @@ static int add_listed(struct dedup_plan *p, const struct found_member *m,
 		      size_t first, const char *base, const char *root,
 		      const char *name)
 {
-	const char *reason = NULL, *in;
+	const char *reason = NULL;
 	struct stat st;
 	char *path;
-	int directory, err;
+	int fd, err;
 
-	if (!text_is_plain_path(*name == '/' ? name + 1 : name) ||
-	    (root && *name == '/' && !dedup_is_below(name, root))) {
-		p->refused = name;
-		return -EXDEV;
-	}
 	if (*name == '/')
 		base = "";
 	if (asprintf(&path, "%s%s%s", strcmp(base, "/") ? base : "",
 		     *name == '/' ? "" : "/", name) < 0)
 		return -ENOMEM;
-	directory = dedup_open_parent(path, &in);
-	err = directory < 0                                    ? directory :
-	      fstatat(directory, in, &st, AT_SYMLINK_NOFOLLOW) ? -errno :
-								 0;
-	if (directory >= 0)
-		close(directory);
+	if (!dedup_is_plain_path(path) ||
+	    (root && *name == '/' && !dedup_is_below(name, root))) {
+		p->refused = name;
+		free(path);
+		return -EXDEV;
+	}
+	fd = dedup_open(path, O_PATH);
+	err = fd < 0 ? fd : fstat(fd, &st) ? -errno : 0;
+	if (fd >= 0)
+		close(fd);
 	if (err)
 		reason = err == -ELOOP ? "a directory of its path is a "
 					 "symbolic link" :
@@ -206,7 +197,7 @@ static int add_listed(struct dedup_plan *p, const struct found_member *m,
 	    (uint64_t)st.st_size >= p->rules.filter.min_size)
 		return add_path(p, m, first, &st, path);
 	if (reason)
-		skip(p, path, reason);
+		p->skip(p->arg, path, reason);
 	free(path);
 	return 0;
 }
@@ -244,13 +235,13 @@ static void choose(struct dedup_plan *p, size_t first, size_t *head_io)
 		if (!head || p->rules.method != DEDUP_BLOCKS) {
 			if (end - first > 1 &&
 			    (i + 1 == end || f[1].filesystem != f->filesystem))
-				skip(p, f->paths[0],
-				     "no copy is on its filesystem");
+				p->skip(p->arg, f->paths[0],
+					"no copy is on its filesystem");
 			*head_io = i;
 		} else if (head->filesystem != f->filesystem) {
-			skip(p, f->paths[0],
-			     "it is on another filesystem than the one it "
-			     "resembles");
+			p->skip(p->arg, f->paths[0],
+				"it is on another filesystem than the one it "
+				"resembles");
 		} else if (!f->worth.is_protected) {
 			f->keep = *head_io;
 		} else if (!head->worth.is_protected &&
@@ -308,7 +299,7 @@ void dedup_plan_release(struct dedup_plan *p)
 	}
 	free(p->files);
 	tdestroy(p->known, free);
-	free(p->mount.root);
-	free(p->mount.source);
+	free(p->mount);
+	free(p->source);
 	*p = (struct dedup_plan){ .skip = p->skip, .arg = p->arg };
 }

@@ -114,7 +114,7 @@ static bool is_same(const struct stat *below, const struct stat *shown)
 
 static int open_view(const char *path, struct dedup_view *v)
 {
-	v->fd = dedup_open_file(path);
+	v->fd = dedup_open(path, DEDUP_READ);
 	return v->fd < 0 ? v->fd : fstat(v->fd, &v->st) ? -errno : 0;
 }
 

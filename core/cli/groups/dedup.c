@@ -198,19 +198,14 @@ static int run_plan(struct dedup_job *job)
 
 /* ---- taking it back ---- */
 
-static void tell_undo(void *arg, const char *path, const char *reason)
-{
-	(void)arg;
-	cli_complain(path, "not restored: %s", reason);
-}
-
-static int take_back(const struct dedup_job *job)
+static int take_back(struct dedup_job *job)
 {
 	struct dedup_undo n = {
 		.force_metadata = job->plan.rules.force_metadata,
-		.tell = tell_undo,
+		.tell = tell_skipped,
+		.arg = job,
 	};
-	int code = EXIT_OK, err = dedup_undo(job->undo, &n);
+	int err = dedup_undo(job->undo, &n);
 
 	if (err == -EINVAL || err == -EPERM || err == -EBUSY)
 		return cli_complain(
@@ -221,17 +216,15 @@ static int take_back(const struct dedup_job *job)
 	if (err)
 		return cli_complain_errno(job->undo, err);
 	if (job->table.output.json)
-		code = table_totals(json_pack("{s:I, s:I, s:I}", "restored",
+		return table_totals(json_pack("{s:I, s:I, s:I}", "restored",
 					      (json_int_t)n.restored, "failed",
-					      (json_int_t)n.failed,
+					      (json_int_t)job->left,
 					      "nothing_to_do",
 					      (json_int_t)n.nothing),
-				    !n.failed, NULL);
-	else
-		printf("%zu %s restored, %zu not, %zu needed nothing\n",
-		       n.restored, text_plural(n.restored, "file", "files"),
-		       n.failed, n.nothing);
-	return n.failed ? EXIT_FAILED : code;
+				    !job->left, NULL);
+	printf("%zu %s restored, %zu not, %zu needed nothing\n", n.restored,
+	       text_plural(n.restored, "file", "files"), job->left, n.nothing);
+	return EXIT_OK;
 }
 
 /* ---- options ---- */

@@ -84,3 +84,20 @@ IN_TREE(test_a_set_that_comes_twice_counts_once)
 	assert_int_equal(p.linked_count, 0);
 	dedup_plan_release(&p);
 }
+
+/* Undo would not read a journal with such a path. */
+IN_TREE(test_a_root_must_be_a_plain_path)
+{
+	struct found_file files[2] = { { .path = (char *)"a" },
+				       { .path = (char *)"bb" } };
+	struct found_member member = { .files = files, .file_count = 2 };
+	const struct found_group group = { .members = &member, .count = 1 };
+	const char *const roots[] = { at("c/.."), at("c//.."), "tmp" };
+	struct dedup_plan p = { 0 };
+	size_t i;
+
+	for (i = 0; i < sizeof(roots) / sizeof(roots[0]); i++)
+		assert_int_equal(dedup_plan_add(&p, roots[i], &group), -EXDEV);
+	assert_int_equal(p.file_count, 0);
+	dedup_plan_release(&p);
+}
