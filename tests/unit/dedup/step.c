@@ -344,6 +344,22 @@ IN_TREE(test_a_link_that_is_swapped_is_not_used)
 	expect_text("bb", text);
 }
 
+static void remove_kept(void)
+{
+	before_exchange = NULL;
+	assert_int_equal(unlink(at("a")), 0);
+}
+
+IN_TREE(test_a_copy_stays_when_the_kept_file_goes_meanwhile)
+{
+	before_exchange = remove_kept;
+	dedup(DEDUP_REMOVE);
+	assert_int_equal(last_err, -ECANCELED);
+	assert_non_null(strstr(last.reason, "it has changed"));
+	expect_text("bb", text);
+	expect_entries(2);
+}
+
 IN_TREE(test_a_journal_is_not_put_where_anybody_may_replace_it)
 {
 	FILE *j = NULL;
