@@ -84,7 +84,7 @@ static bool wants_row(const struct scan_query *c, const struct row *row,
 		      struct index_candidate *out)
 {
 	*out = (struct index_candidate){ .content = row->content };
-	if (!row->size || out->content == c->q->self)
+	if (row->level == LEVEL_DEAD || out->content == c->q->self)
 		return false;
 	out->rank = (uint16_t)row_rank(c, row);
 	return best_wants(best, out);

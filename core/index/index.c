@@ -86,7 +86,7 @@ static int index_rebuild(struct index *ix, size_t room)
 	if (!fresh)
 		return -ENOMEM;
 	for (i = 0; i < ix->count; i++)
-		if (old[i].size)
+		if (old[i].level != LEVEL_DEAD)
 			fresh[live++] = old[i];
 	(void)pthread_rwlock_wrlock(&ix->rows_lock);
 	ix->rows = fresh;
@@ -113,28 +113,26 @@ static void row_store(struct row *row, uint32_t content,
 {
 	*row = (struct row){
 		.content = content,
-		.size = d->size,
 		.level = sketch ? (uint8_t)sketch->level : LEVEL_NONE,
-		.windows = sketch ? windows_code(sketch->windows) : 0,
+		.windows = sketch ? sketch->windows : 0,
 	};
 	copy_digest(d, DIGEST_SIMHASH, row->simhash, sizeof(row->simhash));
 	copy_digest(d, DIGEST_RDC, row->traits, sizeof(row->traits));
 }
 
-/* The row of a live content, or NULL. */
-static struct row *row_of(const struct index *ix, uint32_t content)
+struct row *index_row(const struct index *ix, uint32_t content)
 {
 	size_t i = index_find_row(ix, content);
 
 	return i < ix->count && ix->rows[i].content == content &&
-			       ix->rows[i].size ?
+			       ix->rows[i].level != LEVEL_DEAD ?
 		       &ix->rows[i] :
 		       NULL;
 }
 
 static bool is_alive(void *arg, uint32_t content)
 {
-	return row_of(arg, content);
+	return index_row(arg, content);
 }
 
 static int add_sketch_locked(struct index *ix, uint32_t content,
@@ -236,15 +234,6 @@ uint64_t index_change_count(const struct index *ix)
 	return ix->changes;
 }
 
-static size_t room_for(size_t rows)
-{
-	size_t room = FIRST_ROOM;
-
-	while (room < rows + rows / 4)
-		room *= 2;
-	return room;
-}
-
 /* The lock is released after each part, for queries that wait. */
 static void sweep(struct index *ix)
 {
@@ -259,18 +248,20 @@ static void sweep(struct index *ix)
 
 static void remove_locked(struct index *ix, uint32_t content)
 {
-	struct row *row = row_of(ix, content);
+	struct row *row = index_row(ix, content);
+	size_t live;
 
 	if (!row)
 		return;
 	(void)pthread_rwlock_wrlock(&ix->rows_lock);
-	row->size = 0;
+	row->level = LEVEL_DEAD;
 	ix->dead++;
 	(void)pthread_rwlock_unlock(&ix->rows_lock);
 	if (ix->dead > ix->count / 4 && ix->dead >= FIRST_ROOM / 4) {
 		sweep(ix);
+		live = ix->count - ix->dead;
 		/* Without memory the dead rows stay until a later removal. */
-		(void)index_rebuild(ix, room_for(ix->count - ix->dead));
+		(void)index_rebuild(ix, live + live / 4 + FIRST_ROOM);
 	}
 }
 

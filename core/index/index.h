@@ -23,8 +23,8 @@
  *             (core/digest/sketch/sketch.h).  Two sketches tell which share
  *             of a content the other one contains.  Sketches are not kept here:
  *             a search reads them from a struct index_store.
- *   rows      one of 40 bytes for each content: id, size, SimHash, RDC
- *             traits, how many windows it has and how far its sketch reaches
+ *   rows      one of 40 bytes for each content: id, SimHash, RDC traits, how
+ *             many windows it has and how far its sketch reaches
  *             (index_impl.h).  A query by another measure scans them
  *             (candidates.c).
  *   postings  an inverted index: for each value, the contents that have it

@@ -23,12 +23,11 @@
  * queries see, and rows that are enlarged or compacted are copies until they
  * replace the old ones.
  *
- * A row is dead when its size is 0; no live content is empty.
+ * A row is dead when its level is LEVEL_DEAD.
  */
 struct row {
-	uint64_t size;
+	uint64_t windows; /* of the sketch; 0: not known */
 	uint32_t content; /* ascending */
-	uint16_t windows; /* of the sketch, see windows_code(); 0: not known */
 	uint8_t level;    /* of the sketch; LEVEL_NONE: it has none */
 	uint8_t simhash[8], traits[16]; /* all zero: none */
 };
@@ -53,40 +52,13 @@ struct index {
 #define VALUE_RANK 32
 
 #define LEVEL_NONE UINT8_MAX
-
-/* row.windows has the WINDOWS_BITS highest bits of a number, from its first
- * one on, behind the number of bits that were left out. */
-#define WINDOWS_BITS 11
-
-static inline uint16_t windows_code(uint64_t windows)
-{
-	const unsigned kept = WINDOWS_BITS - 1;
-	unsigned dropped;
-
-	if (windows >> kept == 0)
-		return (uint16_t)windows;
-	dropped = 63 - kept - (unsigned)__builtin_clzll(windows);
-	return (uint16_t)((dropped << kept) + (windows >> dropped));
-}
-
-/* The least number with that code. */
-static inline uint64_t windows_least(uint16_t code)
-{
-	const unsigned kept = WINDOWS_BITS - 1;
-	unsigned dropped = code >> kept ? (code >> kept) - 1 : 0;
-
-	return (code - ((uint64_t)dropped << kept)) << dropped;
-}
-
-/* The greatest one. */
-static inline uint64_t windows_most(uint16_t code)
-{
-	return code < UINT16_MAX ? windows_least((uint16_t)(code + 1)) - 1 :
-				   UINT64_MAX;
-}
+#define LEVEL_DEAD (LEVEL_NONE - 1)
 
 /* The number of the first row whose content id is not below the given one. */
 size_t index_find_row(const struct index *ix, uint32_t content);
+
+/* The row of a live content, or NULL. */
+struct row *index_row(const struct index *ix, uint32_t content);
 
 /* The best of many candidates, best rank first, then by content. */
 struct best_candidates {

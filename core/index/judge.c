@@ -153,14 +153,6 @@ void judge_pair(const struct weigher *w, const struct weighed_sketch *a,
 
 /* ---- two contents by their digests ---- */
 
-/* As if every value were in one content alone. */
-static uint32_t in_one_content(void *arg, uint64_t value)
-{
-	(void)arg;
-	(void)value;
-	return 1;
-}
-
 struct digest_pair {
 	struct sketch a, b;
 	struct weighed_sketch weighed;
@@ -185,7 +177,7 @@ static int judge_sketches_of(const struct digests *a, const struct digests *b,
 			     const struct judge_rules *rules,
 			     struct digest_pair *room, struct verdict *out)
 {
-	const struct weigher w = { .contents = in_one_content };
+	const struct weigher w = { 0 };
 	struct verdict verdict;
 	int which, err = -ENODATA, one;
 

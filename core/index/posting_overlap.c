@@ -284,20 +284,19 @@ static uint16_t rank_of(uint32_t sum)
 	return (uint16_t)(rank ? rank : 1);
 }
 
-/* Whether a content with so many windows (windows_code()) may be what the
- * relation asks for. */
-static bool is_related(const struct index_query *q, uint16_t code)
+/* Whether a content with so many windows may be what the relation asks for. */
+static bool is_related(const struct index_query *q, uint64_t windows)
 {
 	switch (q->rules.relation) {
 	case INDEX_ALIKE:
 	case INDEX_ALL:
 		return true;
 	case INDEX_WITHIN:
-		return windows_most(code) >= q->sketch->windows;
+		return windows >= q->sketch->windows;
 	case INDEX_CONTAINS:
-		return windows_least(code) <= q->sketch->windows;
+		return windows <= q->sketch->windows;
 	case INDEX_SHARES:
-		return windows_most(code) >= q->rules.share_min;
+		return windows >= q->rules.share_min;
 	}
 	return false;
 }
@@ -321,15 +320,13 @@ static double least_share(const struct index_query *q, const struct row *row)
 	/* One less because scores are rounded. */
 	double share = (q->rules.threshold - 1) / 100.0;
 	double windows = (double)q->sketch->windows;
-	uint16_t code = row->windows;
+	double others = (double)row->windows;
 
 	if (!index_is_alike(q->rules.relation))
 		return share;
-	if (windows <= 0 || !code)
+	if (windows <= 0 || others <= 0)
 		return share;
-	if ((double)windows_most(code) < share * windows)
-		return 2;
-	return share * fmax(1, (double)windows_least(code) / windows);
+	return others < share * windows ? 2 : share * fmax(1, others / windows);
 }
 
 /*
@@ -390,7 +387,7 @@ static void add_overlaps(const struct index *ix, const struct index_query *q,
 {
 	const struct row *row;
 	struct index_candidate found;
-	size_t i, at;
+	size_t i;
 
 	for (i = 0; i <= s->mask; i++) {
 		found.content = s->table[i].content;
@@ -399,14 +396,9 @@ static void add_overlaps(const struct index *ix, const struct index_query *q,
 		    found.content < q->first_content ||
 		    !best_wants(best, &found))
 			continue;
-		at = index_find_row(ix, found.content);
-		row = &ix->rows[at];
-		if (at == ix->count || row->content != found.content ||
-		    !row->size)
-			continue;
-		if (by_share && !may_match(q, s, s->table[i].windows, row))
-			continue;
-		if (is_related(q, row->windows))
+		row = index_row(ix, found.content);
+		if (row && is_related(q, row->windows) &&
+		    (!by_share || may_match(q, s, s->table[i].windows, row)))
 			best_add(best, &found);
 	}
 }

@@ -140,7 +140,8 @@ uint32_t weight_of_contents(uint32_t contents)
 uint32_t weight_contents(const struct weigher *w, uint64_t value)
 {
 	return w->frequency ? frequency_contents(w->frequency, value) :
-			      w->contents(w->arg, value);
+	       w->contents  ? w->contents(w->arg, value) :
+			      1;
 }
 
 void weight_sketch(const struct weigher *w, const struct sketch *sketch,

@@ -53,7 +53,8 @@ void frequency_add(struct frequency *f, const struct sketch *sketch);
 uint32_t frequency_contents(const struct frequency *f, uint64_t value);
 
 /* Where the numbers of contents come from: the frequency of a value or, if that
- * is NULL, a function.  It returns 0 if the number is not known. */
+ * is NULL, a function.  It returns 0 if the number is not known.  With neither,
+ * each value is in one content. */
 struct weigher {
 	const struct frequency *frequency;
 	uint32_t (*contents)(void *arg, uint64_t value);

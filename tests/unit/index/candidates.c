@@ -385,29 +385,6 @@ TEST(test_what_is_too_large_or_too_small_is_no_candidate)
 	index_free(ix);
 }
 
-TEST(test_numbers_of_windows_are_known_almost)
-{
-	uint64_t windows;
-	uint16_t code;
-	unsigned i;
-
-	for (windows = 0; windows < 5000; windows++) {
-		code = windows_code(windows);
-		assert_in_range(windows, windows_least(code),
-				windows_most(code));
-		assert_true(windows_most(code) - windows_least(code) <=
-			    windows / 1024);
-	}
-	for (i = 12; i < 64; i++) {
-		windows = UINT64_C(1) << i;
-		assert_int_equal(windows_least(windows_code(windows)), windows);
-		assert_int_equal(windows_most(windows_code(windows - 1)),
-				 windows - 1);
-	}
-	assert_true(windows_most(windows_code(UINT64_MAX)) == UINT64_MAX);
-	assert_int_equal(windows_code(0), 0);
-}
-
 /* Of what is sampled more thinly, as many values as of the whole cannot be
  * asked for. */
 TEST(test_a_thin_sketch_shares_all_that_it_could)
