@@ -17,20 +17,9 @@
  * It is a cache: a scan and hashing can make every record again.  So it is
  * never repaired; a damaged catalog is set aside and a new one is begun.
  *
- * Tables, by key (catalog_impl.h has the bytes):
- *
- *   files       device, inode, generation -> identity, state, content
- *   names       parent directory, name -> file or directory
- *   links       file, parent directory, name: the reverse of names
- *   contents    id -> size and fixed-size digests; ids are never reused
- *   sketches    id -> the sketch of a content, or of a text
- *   digests     id -> the other digests
- *   identities  XXH128, size -> id
- *   copies      id, file: the files with a content
- *   pending     file: its digests are still to be made
- *   changes     file: how its content was last changed
- *   left        file without a content: what is left of its last one
- *   texts       content: the text of a document
+ * It knows files and directories with their names, the contents of files with
+ * their digests, and the texts of documents (catalog_impl.h has the tables).
+ * Files with the same content share one; its id is never used again.
  *
  * Transactions.  One thread writes at a time; others that want to write wait.
  * Any number of threads read, each from its own snapshot, and do not wait for a
@@ -52,7 +41,7 @@
  * Damage.  An open catalog may turn out to be damaged: a record is not what was
  * written, as its sum tells; or a part of the file cannot be read any more (a
  * bad block of the disk; another program cut the file).  Then the call returns
- * -EUCLEAN, and so do all later ones if LMDB cannot be used any more (guard.h).
+ * -EUCLEAN, and so do all later ones if LMDB cannot be used any more (guard.c).
  * A thread that waits in catalog_await_damage() replaces the catalog by a new
  * one while the process goes on.
  *
@@ -400,10 +389,6 @@ int catalog_paths_next(struct catalog_walk *w, const char **path_out);
 int catalog_name_path(struct catalog_txn *txn, const struct file_key *root,
 		      const struct file_key *parent, struct catalog_name name,
 		      struct buf *out);
-
-/* 1: the file has a path, 0: it has none; or a negative errno. */
-int catalog_has_path(struct catalog_txn *txn, const struct file_key *root,
-		     const struct file_key *key);
 
 /* ---- contents ---- */
 

@@ -4,13 +4,13 @@
 
 #include <lmdb.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "core/catalog/catalog.h"
 #include "core/catalog/dirty.h"
-#include "core/catalog/guard.h"
 
 /*
  * The disk format: an LMDB file with a database for each table.  Keys are
@@ -121,10 +121,10 @@ struct map_gate {
 	pthread_cond_t changed;
 	unsigned inside;
 	bool moving;
-	bool opening;
-	bool has_opener; /* opener is valid */
+	atomic_bool opening; /* changed under the lock, and damaged, too */
+	bool has_opener;     /* opener is valid */
 	pthread_t opener;
-	bool damaged; /* catalog_found_damage() was called */
+	atomic_bool damaged; /* catalog_found_damage() was called */
 	bool watched; /* a thread waits for that, and replaces the catalog */
 };
 
@@ -167,8 +167,8 @@ struct catalog {
 	int verdict; /* 0, or an error found without a child */
 	struct inspection inspection;
 	atomic_bool cancelled;
-	int failed;    /* error of the opening; under gate.lock */
-	size_t packed; /* bytes of the data file when it was packed last */
+	_Atomic int failed; /* error of the opening */
+	size_t packed;      /* bytes of the data file when it was packed last */
 	/* The seal exists.  Used by the opener, then by the writer. */
 	bool sealed;
 
@@ -273,14 +273,31 @@ int catalog_errno(int rc);
  * the disk is full that becomes -ENOSPC. */
 int catalog_commit_errno(const struct catalog *c, int rc);
 
+/* ---- guard.c ---- */
+
+struct map_guard {
+	sigjmp_buf back;
+	struct map_guard *outer; /* sections can be nested */
+};
+
+/* Sets the handler of SIGBUS if it is not set. */
+void guard_install(void);
+void map_guard_push(struct map_guard *g);
+void map_guard_leave(struct map_guard *g);
+
 /*
- * Sets err to the result of the call, a negative errno; to -EUCLEAN if the map
- * could not be read, and env is lost then.  The call is a guarded section.
+ * A guarded section: sets err to the result of the call, a negative errno; to
+ * -EUCLEAN if the map could not be read, and env is lost then.
+ *
+ * The call is of LMDB, or copies from the map to memory of our own, and nothing
+ * else: no lock of ours is held and no memory of ours is allocated in it, since
+ * the jump would leave both.
  */
 #define GUARDED(catalog, err, call)                    \
 	do {                                           \
 		struct map_guard guard_;               \
-		if (map_guard_enter(&guard_)) {        \
+		map_guard_push(&guard_);               \
+		if (sigsetjmp(guard_.back, 0)) {       \
 			(err) = catalog_lose(catalog); \
 		} else {                               \
 			(err) = (call);                \

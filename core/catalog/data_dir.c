@@ -12,29 +12,20 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-static int make_directory(const char *path)
-{
-	if (mkdir(path, 0700) == 0 || errno == EEXIST)
-		return 0;
-	return -errno;
-}
-
 int catalog_make_directories(const char *directory)
 {
-	char *path = strdup(directory);
-	char *slash;
-	int err = 0;
+	char *path = strdup(directory), *slash = path;
+	int err = path ? 0 : -ENOMEM;
 
-	if (!path)
-		return -ENOMEM;
-	for (slash = strchr(path + 1, '/'); !err && slash;
-	     slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		err = make_directory(path);
-		*slash = '/';
+	while (!err && slash) {
+		slash = strchr(slash + 1, '/');
+		if (slash)
+			*slash = '\0';
+		if (mkdir(path, 0700) && errno != EEXIST)
+			err = -errno;
+		if (slash)
+			*slash = '/';
 	}
-	if (!err)
-		err = make_directory(path);
 	free(path);
 	return err;
 }

@@ -216,60 +216,37 @@ void env_close(struct catalog *c)
 
 /* ---- memory ---- */
 
-/* Finds the range of LMDB's map by an address in it; LMDB has no call for
- * that. */
-static int mapping_find(const void *address, uintptr_t *begin_out,
-			uintptr_t *end_out)
-{
-	FILE *maps = fopen("/proc/self/maps", "re");
-	uintptr_t begin, end, at = (uintptr_t)address;
-	char line[512];
-	int err = maps ? -ENOENT : -errno;
-
-	while (err == -ENOENT && fgets(line, sizeof(line), maps)) {
-		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &begin, &end) != 2)
-			continue; /* the rest of a long line */
-		if (at < begin || at >= end)
-			continue;
-		*begin_out = begin;
-		*end_out = end;
-		err = 0;
-	}
-	if (maps)
-		(void)fclose(maps);
-	return err;
-}
-
-/* An address in the map: that of a record. */
-static int get_address(struct catalog_txn *txn, void **out)
-{
-	struct record_key meta = META_KEY;
-	MDB_val key = { meta.len, meta.bytes };
-	struct catalog *c = txn->catalog;
-	MDB_val value = { 0 };
-	int err;
-
-	GUARDED(c, err,
-		catalog_errno(
-			mdb_get(txn->mdb, c->dbs[DB_META], &key, &value)));
-	*out = value.mv_data;
-	return err;
-}
-
+/* LMDB does not tell where its map is: an address in it is that of a record. */
 int catalog_trim_rss(struct catalog *c)
 {
-	uintptr_t begin = 0, end = 0;
+	struct record_key meta = META_KEY;
+	MDB_val key = { meta.len, meta.bytes }, value = { 0 };
+	uintptr_t begin, end, at;
 	struct catalog_txn *txn;
-	void *address;
+	FILE *maps = NULL;
+	char line[512];
 	int err = catalog_read(c, &txn);
 
 	if (err)
 		return err;
-	err = get_address(txn, &address);
-	if (!err)
-		err = mapping_find(address, &begin, &end);
-	if (!err && madvise((void *)begin, end - begin, MADV_DONTNEED))
-		err = -errno;
+	GUARDED(c, err,
+		catalog_errno(
+			mdb_get(txn->mdb, c->dbs[DB_META], &key, &value)));
+	at = (uintptr_t)value.mv_data;
+	if (!err) {
+		maps = fopen("/proc/self/maps", "re");
+		err = maps ? -ENOENT : -errno;
+	}
+	/* The rest of a long line is no range. */
+	while (err == -ENOENT && maps && fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &begin, &end) == 2 &&
+		    begin <= at && at < end)
+			err = madvise((void *)begin, end - begin,
+				      MADV_DONTNEED) ?
+				      -errno :
+				      0;
+	if (maps)
+		(void)fclose(maps);
 	catalog_abort(txn);
 	return err;
 }

@@ -1,10 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/catalog/guard.h"
+#include "core/catalog/catalog_impl.h"
 
-#include <pthread.h>
 #include <signal.h>
-#include <stddef.h>
 #include <ucontext.h>
+
+/*
+ * Reading LMDB's map without dying of it.
+ *
+ * The map is the data file itself.  Where the kernel cannot read the file, an
+ * access to the map raises SIGBUS: a bad block of the disk, or a file that
+ * another program has cut short.  That would end the process, and with it the
+ * mount.  So every access to the map is in a guarded section, GUARDED(); a
+ * SIGBUS in it jumps back to where the section was entered.
+ *
+ * A SIGBUS outside of a section, or sent by a process, has the effect that it
+ * had before guard_install(): as a rule the process dies and dumps core.
+ */
 
 /* The innermost section of this thread. */
 static _Thread_local struct map_guard *volatile innermost;

@@ -160,40 +160,32 @@ static int name_give(struct catalog_txn *txn, const struct file_key *parent,
  * a circle. */
 #define DEPTH_MAX 4096
 
-static int is_at_or_above(struct catalog_txn *txn, const struct file_key *key,
-			  const struct file_key *at, int *depth)
+/* 1: key is the directory at or one above it; else 0.  steps: 0 at first. */
+static int is_above(struct catalog_txn *txn, const struct file_key *key,
+		    const struct file_key *at, int *steps)
 {
 	struct catalog_walk *walk;
 	struct catalog_name name;
 	struct file_key parent;
 	int err;
 
-	if (file_key_equal(at, key) || ++*depth > DEPTH_MAX)
+	if (file_key_equal(at, key) || ++*steps > DEPTH_MAX)
 		return 1;
 	err = catalog_links_begin(txn, at, &walk);
 	if (err)
 		return err;
 	while (!err && (err = catalog_links_next(walk, &parent, &name)) == 1)
-		err = is_at_or_above(txn, key, &parent, depth);
+		err = is_above(txn, key, &parent, steps);
 	catalog_walk_end(walk);
 	return err;
-}
-
-/* 1: key is the directory at or one above it; else 0. */
-static int is_above(struct catalog_txn *txn, const struct file_key *key,
-		    const struct file_key *at)
-{
-	int depth = 0;
-
-	return is_at_or_above(txn, key, at, &depth);
 }
 
 int catalog_name_set(struct catalog_txn *txn, const struct file_key *parent,
 		     struct catalog_name name, const struct file_key *key)
 {
 	struct file_key old;
+	int err, steps = 0;
 	bool taken;
-	int err;
 
 	if (!name_is_valid(name))
 		return -EINVAL;
@@ -203,7 +195,7 @@ int catalog_name_set(struct catalog_txn *txn, const struct file_key *parent,
 	err = file_is_directory(txn, key);
 	if (err >= 0)
 		err = err || file_key_equal(parent, key) ?
-			      is_above(txn, key, parent) :
+			      is_above(txn, key, parent, &steps) :
 			      0;
 	if (err)
 		return err < 0 ? err : -EINVAL;
@@ -216,31 +208,16 @@ int catalog_name_set(struct catalog_txn *txn, const struct file_key *parent,
 	return txn_result(txn, err);
 }
 
-/* Removes the name if it exists, and its file if it has no other name. */
-static int name_drop(struct catalog_txn *txn, const struct file_key *parent,
-		     struct catalog_name name, bool *found_out)
-{
-	struct file_key key;
-	int err;
-
-	err = name_find(txn, parent, name, &key, found_out);
-	if (!err && *found_out)
-		err = link_delete(txn, parent, name, &key);
-	if (!err && *found_out)
-		err = remove_if_nameless(txn, &key);
-	return err;
-}
-
 int catalog_name_remove(struct catalog_txn *txn, const struct file_key *parent,
 			struct catalog_name name)
 {
-	bool found;
-	int err;
+	struct file_key key;
+	int err = catalog_name_get(txn, parent, name, &key);
 
-	err = txn_result(txn, name_drop(txn, parent, name, &found));
-	if (err)
-		return err;
-	return found ? 0 : -ENOENT;
+	if (!err)
+		err = link_delete(txn, parent, name, &key) ?:
+			      remove_if_nameless(txn, &key);
+	return txn_result(txn, err);
 }
 
 int catalog_name_move(struct catalog_txn *txn, const struct file_key *parent,
@@ -250,7 +227,7 @@ int catalog_name_move(struct catalog_txn *txn, const struct file_key *parent,
 {
 	struct file_key from, to;
 	bool moves, taken;
-	int err;
+	int err, steps = 0;
 
 	err = name_find(txn, parent, name, &from, &moves);
 	if (!err)
@@ -261,9 +238,10 @@ int catalog_name_move(struct catalog_txn *txn, const struct file_key *parent,
 	if (moves && taken && file_key_equal(&from, &to))
 		return 0;
 	if (moves)
-		err = is_above(txn, &from, new_parent);
+		err = is_above(txn, &from, new_parent, &steps);
+	steps = 0;
 	if (!err && exchange && taken)
-		err = is_above(txn, &to, parent);
+		err = is_above(txn, &to, parent, &steps);
 	if (err)
 		return err < 0 ? err : -EINVAL;
 	if (moves)
@@ -388,18 +366,4 @@ int catalog_paths_next(struct catalog_walk *w, const char **path_out)
 	}
 	*path_out = w->built.data;
 	return err ? err : 1;
-}
-
-int catalog_has_path(struct catalog_txn *txn, const struct file_key *root,
-		     const struct file_key *key)
-{
-	struct catalog_walk *walk;
-	const char *path;
-	int found = catalog_paths_begin(txn, root, key, &walk);
-
-	if (found)
-		return found;
-	found = catalog_paths_next(walk, &path);
-	catalog_walk_end(walk);
-	return found;
 }

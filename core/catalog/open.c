@@ -214,22 +214,12 @@ void catalog_cancel(struct catalog *c)
 
 bool catalog_is_open(struct catalog *c)
 {
-	bool open;
-
-	(void)pthread_mutex_lock(&c->gate.lock);
-	open = !c->gate.opening && !c->failed && !c->gate.damaged;
-	(void)pthread_mutex_unlock(&c->gate.lock);
-	return open;
+	return !c->gate.opening && !c->failed && !c->gate.damaged;
 }
 
 int catalog_failure(struct catalog *c)
 {
-	int err;
-
-	(void)pthread_mutex_lock(&c->gate.lock);
-	err = c->failed;
-	(void)pthread_mutex_unlock(&c->gate.lock);
-	return err;
+	return c->failed;
 }
 
 void catalog_wait_open(struct catalog *c, unsigned timeout_ms)

@@ -17,12 +17,17 @@ enum { REPORT_TRIES = 16 };
 
 static bool has_path(struct scanner *s, const struct file_key *key)
 {
+	struct catalog_walk *walk = NULL;
 	struct catalog_txn *txn;
+	const char *path;
 	int found;
 
 	if (catalog_read(s->context.catalog, &txn))
 		return true; /* nothing can be reported now */
-	found = catalog_has_path(txn, &s->context.source->root, key);
+	found = catalog_paths_begin(txn, &s->context.source->root, key, &walk);
+	if (!found)
+		found = catalog_paths_next(walk, &path);
+	catalog_walk_end(walk);
 	catalog_abort(txn);
 	return found == 1;
 }
