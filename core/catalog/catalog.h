@@ -41,7 +41,7 @@
  * Damage.  An open catalog may turn out to be damaged: a record is not what was
  * written, as its sum tells; or a part of the file cannot be read any more (a
  * bad block of the disk; another program cut the file).  Then the call returns
- * -EUCLEAN, and so do all later ones if LMDB cannot be used any more (guard.c).
+ * -EUCLEAN, and so do all later ones if LMDB cannot be used any more (env.c).
  * A thread that waits in catalog_await_damage() replaces the catalog by a new
  * one while the process goes on.
  *
@@ -201,9 +201,6 @@ int catalog_pack(struct catalog *c);
 uint64_t catalog_bytes(const struct catalog *c);
 
 /* ---- transactions ---- */
-
-/* Once stop is true, walks over records in txn fail with -ECANCELED. */
-void catalog_stop_when(struct catalog_txn *txn, const atomic_bool *stop);
 
 int catalog_read(struct catalog *c, struct catalog_txn **out);
 int catalog_write(struct catalog *c, struct catalog_txn **out);

@@ -23,8 +23,8 @@
  *   names       parent file, name -> file
  *   links       file, parent file, name -> nothing: the reverse of names
  *   contents    content -> the first CONTENT_BYTES of struct digests
- *   sketches    content or text -> its sketch: see blob.c
- *   digests     content -> the other digests: see content.c, blob.c
+ *   sketches    content or text -> its sketch: see content.c
+ *   digests     content -> the other digests: see content.c
  *   identities  hash 8 of xxh128 and size, content -> nothing
  *   copies      content, file -> nothing
  *   pending     file -> nothing
@@ -64,7 +64,7 @@ enum catalog_db {
 	DB_LEFT,
 	DB_TEXTS,
 	DB_OWNERS,
-	DB_BLOBS, /* those of blob.c */
+	DB_BLOBS, /* those of blob_append() */
 	DB_SKETCHES = DB_BLOBS,
 	DB_DIGESTS,
 	DB_COUNT
@@ -190,12 +190,10 @@ struct catalog_txn {
 		size_t count; /* pages; 0: not known yet */
 		size_t room;  /* bytes in the last one; 0: not known */
 	} pages[DB_COUNT - DB_BLOBS];
-	struct catalog_meta meta; /* stored by the commit when changed */
-	bool meta_changed;
-	int failed; /* first error of a write; the commit fails with it */
-	const atomic_bool *stop; /* see catalog_stop_when(); or NULL */
-	bool shared;             /* changes are recorded (dirty.h) */
-	struct dirty_mark mark;  /* of this transaction; 0: none yet */
+	struct catalog_meta meta, stored; /* put by the commit when changed */
+	int failed;  /* first error of a write; the commit fails with it */
+	bool shared; /* changes are recorded (dirty.h) */
+	struct dirty_mark mark; /* of this transaction; 0: none yet */
 	bool is_watched;
 	struct catalog_changes changes;
 };
@@ -273,15 +271,11 @@ int catalog_errno(int rc);
  * the disk is full that becomes -ENOSPC. */
 int catalog_commit_errno(const struct catalog *c, int rc);
 
-/* ---- guard.c ---- */
-
 struct map_guard {
 	sigjmp_buf back;
 	struct map_guard *outer; /* sections can be nested */
 };
 
-/* Sets the handler of SIGBUS if it is not set. */
-void guard_install(void);
 void map_guard_push(struct map_guard *g);
 void map_guard_leave(struct map_guard *g);
 
@@ -367,7 +361,7 @@ int txn_take_id(struct catalog_txn *txn, uint32_t *out);
 /* It is removed. */
 int txn_drop_id(struct catalog_txn *txn, uint32_t id);
 
-/* ---- blob.c ---- */
+/* ---- content.c ---- */
 
 /* The id must be above every one of the table. */
 int blob_append(struct catalog_txn *txn, enum catalog_db db, uint32_t id,
@@ -377,13 +371,8 @@ int blob_append(struct catalog_txn *txn, enum catalog_db db, uint32_t id,
 int blob_get(struct catalog_txn *txn, enum catalog_db db, uint32_t id,
 	     MDB_val *out);
 
-/* 1: out is the next value until the next call; 0: no more. */
-int blob_next(struct catalog_walk *w, uint32_t *id_out, MDB_val *out);
-
 /* -ENOENT. */
 int blob_delete(struct catalog_txn *txn, enum catalog_db db, uint32_t id);
-
-/* ---- content.c ---- */
 
 /* The digests in the record of the content; the set has all. */
 int content_load(struct catalog_txn *txn, uint32_t content,
@@ -490,7 +479,6 @@ int seal_check(const struct catalog *c);
 /* Removes the seal if there is one, before the first change.  The calling
  * thread has LMDB's writer lock. */
 int catalog_unseal(struct catalog *c);
-int catalog_break_seal(struct catalog *c);
 
 /* ---- env.c ---- */
 
@@ -499,8 +487,9 @@ int env_map(struct catalog *c, unsigned flags);
 /* Maps the data file, and makes the tables if it has none.  -EUCLEAN,
  * -EMEDIUMTYPE; -ESTALE: it has other digests. */
 int env_open(struct catalog *c);
-/* -EUCLEAN: a table is missing. */
-int env_open_tables(struct catalog *c, MDB_txn *mdb, bool create);
+/* -EUCLEAN: a table is missing.  Makes them in a new file, unless it is another
+ * process's, which is only followed. */
+int env_open_tables(struct catalog *c, bool follows);
 /* The size of the data file; 0: not known. */
 uint64_t env_file_bytes(const struct catalog *c);
 /*

@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 /* More than any data file will have, as the map cannot grow while transactions
@@ -24,19 +26,6 @@ uint64_t catalog_bytes(const struct catalog *c)
 }
 
 /* ---- the tables ---- */
-
-int env_open_tables(struct catalog *c, MDB_txn *mdb, bool create)
-{
-	int err = 0;
-	int i;
-
-	for (i = 0; !err && i < DB_COUNT; i++)
-		err = catalog_errno(mdb_dbi_open(mdb, catalog_db_names[i],
-						 create ? MDB_CREATE : 0,
-						 &c->dbs[i]));
-	/* An LMDB file of another program. */
-	return err == -ENOENT ? -EUCLEAN : err;
-}
 
 static int meta_create(struct catalog_txn *txn)
 {
@@ -83,24 +72,28 @@ static int source_put(struct catalog_txn *txn, bool *writes)
 
 /* Without tables the file is new, or the process that made it was killed before
  * its first commit.  The seal stays if there is nothing to write. */
-static int tables_open(struct catalog *c)
+int env_open_tables(struct catalog *c, bool follows)
 {
 	struct catalog_txn txn = { .catalog = c };
 	bool writes = false;
 	MDB_stat st;
-	int err = catalog_errno(mdb_txn_begin(c->env, NULL, 0, &txn.mdb));
+	int i, err = catalog_errno(mdb_txn_begin(
+		       c->env, NULL, follows ? MDB_RDONLY : 0, &txn.mdb));
 
 	if (err)
 		return err;
 	err = catalog_errno(mdb_env_stat(c->env, &st));
-	if (!err) {
-		writes = st.ms_entries == 0;
-		err = env_open_tables(c, txn.mdb, writes);
-	}
 	if (!err)
-		err = writes ? meta_create(&txn) : meta_check(&txn);
-	if (!err)
-		err = source_put(&txn, &writes);
+		writes = !follows && st.ms_entries == 0;
+	for (i = 0; !err && i < DB_COUNT; i++)
+		err = catalog_errno(mdb_dbi_open(txn.mdb, catalog_db_names[i],
+						 writes ? MDB_CREATE : 0,
+						 &c->dbs[i]));
+	if (err == -ENOENT) /* an LMDB file of another program */
+		err = -EUCLEAN;
+	if (!err && !follows)
+		err = (writes ? meta_create(&txn) : meta_check(&txn)) ?:
+			      source_put(&txn, &writes);
 	if (!err && writes)
 		err = catalog_unseal(c);
 	buf_release(&txn.found);
@@ -110,6 +103,72 @@ static int tables_open(struct catalog *c)
 	else
 		err = catalog_commit_errno(c, mdb_txn_commit(txn.mdb));
 	return err;
+}
+
+/* ---- the guard ---- */
+
+/*
+ * Reading LMDB's map without dying of it.
+ *
+ * The map is the data file itself.  Where the kernel cannot read the file, an
+ * access to the map raises SIGBUS: a bad block of the disk, or a file that
+ * another program has cut short.  That would end the process, and with it the
+ * mount.  So every access to the map is in a guarded section, GUARDED(); a
+ * SIGBUS in it jumps back to where the section was entered.
+ *
+ * A SIGBUS outside of a section, or sent by a process, has the effect that it
+ * had before guard_install(): as a rule the process dies and dumps core.
+ */
+
+/* The innermost section of this thread. */
+static _Thread_local struct map_guard *volatile innermost;
+
+static struct sigaction before; /* what SIGBUS did until guard_install() */
+
+/* If the handler returns, the instruction that failed is repeated, and fails
+ * again with the action from before.  A signal that was sent is not repeated by
+ * itself. */
+static void on_bus_error(int number, siginfo_t *info, void *context)
+{
+	const ucontext_t *interrupted = context;
+	struct map_guard *g = innermost;
+
+	if (g && info->si_code > 0) { /* of the kernel, not sent */
+		innermost = g->outer;
+		/* The jump does not restore what is blocked. */
+		(void)pthread_sigmask(SIG_SETMASK, &interrupted->uc_sigmask,
+				      NULL);
+		siglongjmp(g->back, 1);
+	}
+	(void)sigaction(number, &before, NULL);
+	if (info->si_code <= 0)
+		(void)raise(number);
+}
+
+/* If it is not set. */
+static void guard_install(void)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	const struct sigaction action = { .sa_sigaction = on_bus_error,
+					  .sa_flags = SA_SIGINFO };
+	struct sigaction now = { 0 };
+
+	(void)pthread_mutex_lock(&lock);
+	(void)sigaction(SIGBUS, NULL, &now);
+	if (!(now.sa_flags & SA_SIGINFO) || now.sa_sigaction != on_bus_error)
+		(void)sigaction(SIGBUS, &action, &before);
+	(void)pthread_mutex_unlock(&lock);
+}
+
+void map_guard_push(struct map_guard *g)
+{
+	g->outer = innermost;
+	innermost = g;
+}
+
+void map_guard_leave(struct map_guard *g)
+{
+	innermost = g->outer;
 }
 
 /* ---- the environment ---- */
@@ -158,7 +217,7 @@ int env_open(struct catalog *c)
 	atomic_store(&c->lost, false);
 	err = env_map(c, 0);
 	if (!err) {
-		GUARDED(c, err, tables_open(c));
+		GUARDED(c, err, env_open_tables(c, false));
 		atomic_store(&c->file_bytes, env_file_bytes(c));
 	}
 	if (err)

@@ -49,7 +49,6 @@ int file_is_directory(struct catalog_txn *txn, const struct file_key *key)
 static void count_record(struct catalog_txn *txn, const struct file_record *r,
 			 uint64_t step)
 {
-	txn->meta_changed = true;
 	if (r->state == FILE_DIRECTORY)
 		txn->meta.directories += step;
 	if (r->state == FILE_PENDING)

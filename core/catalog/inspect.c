@@ -475,12 +475,7 @@ int seal_check(const struct catalog *c)
 
 int catalog_unseal(struct catalog *c)
 {
-	return c->sealed ? catalog_break_seal(c) : 0;
-}
-
-int catalog_break_seal(struct catalog *c)
-{
-	int err = data_dir_remove(c->dir, SEAL_FILE);
+	int err = c->sealed ? data_dir_remove(c->dir, SEAL_FILE) : 0;
 
 	c->sealed = c->sealed && err;
 	return err;

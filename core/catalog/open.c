@@ -30,11 +30,10 @@ static int begin_data(struct catalog *c)
 	}
 	if (err && err != -ENOENT)
 		return err;
-	if (st.st_size > 0) {
-		c->sealed = !faccessat(c->dir, SEAL_FILE, F_OK, 0);
+	c->sealed = !faccessat(c->dir, SEAL_FILE, F_OK, 0);
+	if (st.st_size > 0)
 		return c->sealed ? 0 : inspection_start(c);
-	}
-	(void)catalog_break_seal(c);
+	(void)catalog_unseal(c);
 	(void)unlinkat(c->dir, CATALOG_READERS_FILE, 0);
 	err = env_open(c);
 	c->gate.opening = err != 0;
@@ -151,7 +150,7 @@ int catalog_replace(struct catalog *c, struct buf *aside_out)
 	env_close(c);
 	c->dirty_trimmed = 0;
 	c->replaced++;
-	err = catalog_break_seal(c);
+	err = catalog_unseal(c);
 	if (!err)
 		err = move_aside(c, aside_out);
 	if (err)
@@ -289,24 +288,6 @@ bool catalog_follow_holds(const struct catalog *c)
 	       c->lock_inode == inode_of(c->dir, CATALOG_READERS_FILE);
 }
 
-static int open_tables(struct catalog *c)
-{
-	MDB_txn *mdb;
-	int err = catalog_errno(mdb_reader_check(c->env, NULL));
-
-	if (!err)
-		err = catalog_errno(
-			mdb_txn_begin(c->env, NULL, MDB_RDONLY, &mdb));
-	if (err)
-		return err;
-	err = env_open_tables(c, mdb, false);
-	if (err)
-		mdb_txn_abort(mdb);
-	else
-		err = catalog_errno(mdb_txn_commit(mdb));
-	return err;
-}
-
 /* -EAGAIN: a file was replaced while they were opened. */
 static int open_follower(struct catalog *c)
 {
@@ -323,7 +304,9 @@ static int open_follower(struct catalog *c)
 		c->lock_inode = inode_of(c->dir, CATALOG_READERS_FILE);
 	if (!catalog_follow_holds(c))
 		return -EAGAIN;
-	GUARDED(c, err, open_tables(c));
+	GUARDED(c, err,
+		catalog_errno(mdb_reader_check(c->env, NULL)) ?:
+			env_open_tables(c, true));
 	return err;
 }
 

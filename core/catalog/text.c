@@ -39,7 +39,6 @@ int text_begin(struct catalog_txn *txn, uint32_t content)
 	const struct content_text pending = { .date = TEXT_NO_DATE };
 
 	txn->meta.pending_texts++;
-	txn->meta_changed = true;
 	return text_put(txn, content, &pending);
 }
 
@@ -71,7 +70,6 @@ int catalog_text_set(struct catalog_txn *txn, uint32_t content,
 	if (!err)
 		err = text_put(txn, content, &new);
 	txn->meta.pending_texts -= !err && old.state == TEXT_PENDING;
-	txn->meta_changed = true;
 	return txn_result(txn, err);
 }
 

@@ -158,7 +158,8 @@ static int mdb_begin(struct catalog_txn *txn)
 	if (!err && txn->writes)
 		err = catalog_unseal(c);
 	if (!err)
-		err = meta_get(txn, &txn->meta);
+		err = meta_get(txn, &txn->stored);
+	txn->meta = txn->stored;
 	txn->changes.added_begin = txn->meta.next_content;
 	return err;
 }
@@ -183,11 +184,6 @@ static int txn_begin(struct catalog *c, bool writes, struct catalog_txn **out)
 	txn->shared = writes && dirty_is_wanted(c);
 	*out = txn;
 	return 0;
-}
-
-void catalog_stop_when(struct catalog_txn *txn, const atomic_bool *stop)
-{
-	txn->stop = stop;
 }
 
 int catalog_read(struct catalog *c, struct catalog_txn **out)
@@ -245,7 +241,7 @@ int catalog_commit(struct catalog_txn *txn, struct catalog_changes *out)
 
 	if (!err)
 		err = dirty_trim(txn);
-	if (!err && txn->meta_changed)
+	if (!err && memcmp(&txn->meta, &txn->stored, sizeof(txn->meta)) != 0)
 		err = meta_put(txn, &txn->meta);
 	if (err) {
 		catalog_abort(txn);
@@ -284,7 +280,6 @@ int txn_take_id(struct catalog_txn *txn, uint32_t *out)
 	if (txn->meta.next_content > UINT32_MAX)
 		return -EOVERFLOW;
 	*out = (uint32_t)txn->meta.next_content++;
-	txn->meta_changed = true;
 	return 0;
 }
 
@@ -510,8 +505,6 @@ int walk_next(struct catalog_walk *w)
 	struct catalog *c = w->txn->catalog;
 	int err = txn_state(w->txn);
 
-	if (w->txn->stop && atomic_load(w->txn->stop))
-		return -ECANCELED;
 	if (!w->started)
 		w->key = mdb_key(&w->prefix);
 	w->started = true;

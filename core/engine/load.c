@@ -43,6 +43,7 @@ struct load_item {
 
 struct load_reader {
 	struct catalog_txn *txn;
+	const atomic_bool *stop;
 	sem_t filled, free;  /* batches */
 	atomic_bool stopped; /* what is read is not wanted any more */
 	int result;          /* valid after a batch that is not full */
@@ -108,7 +109,11 @@ static int read_items(struct load_reader *r)
 
 	while (!err && !atomic_load(&r->stopped) &&
 	       (r->content & r->sketch) != UINT32_MAX) {
-		err = read_item(r, &r->items[r->batch][r->counts[r->batch]]);
+		err = atomic_load(r->stop) ?
+			      -ECANCELED :
+			      read_item(
+				      r,
+				      &r->items[r->batch][r->counts[r->batch]]);
 		if (!err && ++r->counts[r->batch] == BATCH)
 			end_batch(r);
 	}
@@ -162,6 +167,7 @@ static int load_contents(struct engine *e, struct catalog_txn *txn)
 	if (!r)
 		return -ENOMEM;
 	r->txn = txn;
+	r->stop = &e->stopping;
 	(void)sem_init(&r->filled, 0, 0);
 	(void)sem_init(&r->free, 0, BATCHES - 1);
 	err = -pthread_create(&thread, NULL, reader_run, r);
@@ -182,7 +188,6 @@ static int load_index(struct engine *e)
 
 	if (err)
 		return err;
-	catalog_stop_when(txn, &e->stopping);
 	err = index_load_begin(e->index);
 	if (!err) {
 		err = load_contents(e, txn);

@@ -276,8 +276,6 @@ int feed_fill(struct session *s)
 		err = catalog_read(s->catalog, &s->txn);
 		if (err)
 			break;
-		if (s->stop)
-			catalog_stop_when(s->txn, s->stop);
 		if (s->step == PASS_FILES) {
 			err = visit_files(s);
 		} else if (s->step == PASS_PUBLICATIONS) {

@@ -276,7 +276,6 @@ WITH_CATALOG(test_content_ids_end_and_never_return)
 	struct file_key key = key_of(5);
 
 	txn->meta.next_content = UINT32_MAX;
-	txn->meta_changed = true;
 	assert_int_equal(set_fresh(txn, 5, 1), 0);
 	assert_int_equal(catalog_commit(txn, &changes), 0);
 	assert_int_equal(changes.added_end, UINT64_C(1) << 32);
