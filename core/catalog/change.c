@@ -113,12 +113,6 @@ int catalog_content_was_known(struct catalog_txn *txn,
 	return err == -ENOENT ? 0 : err ? err : 1;
 }
 
-static int left_put(struct catalog_txn *txn, const struct file_key *key,
-		    const struct buf *left)
-{
-	return txn_put(txn, DB_LEFT, key_of_file(key), left->data, left->len);
-}
-
 /* ---- comparing ---- */
 
 /* The percentage of the windows of one sketch that the other one has; -1: there
@@ -198,7 +192,8 @@ int change_of_record(struct catalog_txn *txn, const struct file_key *key,
 	} else if (!err && new->state == FILE_DIRECTORY) {
 		err = change_forget(txn, key);
 	} else if (!err && left.len) {
-		err = left_put(txn, key, &left);
+		err = txn_put(txn, DB_LEFT, key_of_file(key), left.data,
+			      left.len);
 	}
 	buf_release(&left);
 	return err;
@@ -250,7 +245,8 @@ int change_name_taken(struct catalog_txn *txn, const struct file_key *parent,
 	if (!err && r.state == FILE_FRESH)
 		err = record_change(txn, key, &r, &l->left);
 	else if (!err && r.state != FILE_DIRECTORY)
-		err = left_put(txn, key, &l->left);
+		err = txn_put(txn, DB_LEFT, key_of_file(key), l->left.data,
+			      l->left.len);
 	buf_clear(&l->left);
 	return err == -ENOENT ? 0 : err;
 }

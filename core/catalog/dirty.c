@@ -30,15 +30,6 @@ bool dirty_is_wanted(struct catalog *c)
 	return wanted;
 }
 
-static int new_incarnation(uint64_t *out)
-{
-	do
-		if (getrandom(out, sizeof(*out), 0) != sizeof(*out))
-			return -EAGAIN;
-	while (!*out);
-	return 0;
-}
-
 int dirty_get_mark(struct catalog_txn *txn, struct dirty_mark *out)
 {
 	MDB_val value;
@@ -59,10 +50,14 @@ static int begin_change(struct catalog_txn *txn)
 	struct dirty_mark mark;
 	int err = dirty_get_mark(txn, &mark);
 
-	if (!err && !mark.incarnation)
-		err = new_incarnation(&mark.incarnation);
 	if (err)
 		return err;
+	if (!mark.incarnation) {
+		if (getrandom(&mark.incarnation, sizeof(mark.incarnation), 0) !=
+		    sizeof(mark.incarnation))
+			return -EAGAIN;
+		mark.incarnation |= 1; /* not 0 */
+	}
 	mark.change++;
 	txn->mark = mark;
 	return txn_put(txn, DB_META, SHARE_KEY, &mark, sizeof(mark));

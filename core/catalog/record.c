@@ -110,50 +110,93 @@ struct record_key key_of_link(const struct file_key *key,
 	return k;
 }
 
-/* Takes the device off the front; false: it is not valid. */
-static bool take_device(const uint8_t **at, const uint8_t *end,
-			uint32_t *device_out)
+bool name_is_valid(struct catalog_name name)
 {
-	*device_out = 0;
-	if (*at < end && **at == OTHER_DEVICE) {
-		if (end - *at < 5)
-			return false;
-		*device_out = load_be32(*at + 1);
-		*at += 5;
-		return *device_out != 0;
-	}
-	return true;
+	return name.len >= 1 && name.len <= NAME_BYTES_MAX &&
+	       !memchr(name.bytes, '/', name.len) &&
+	       !memchr(name.bytes, '\0', name.len);
 }
 
 /* Takes a file key off the front; false: it is not valid. */
 static bool take_file_key(const uint8_t **at, const uint8_t *end,
 			  struct file_key *out)
 {
-	uint64_t inode = 0;
+	struct file_key key = { 0 };
+	const uint8_t *p = *at;
 	unsigned count, i;
 
-	if (!take_device(at, end, &out->device) || *at == end)
+	if (p < end && *p == OTHER_DEVICE) {
+		if (end - p < 5)
+			return false;
+		key.device = load_be32(p + 1);
+		if (!key.device)
+			return false;
+		p += 5;
+	}
+	if (p == end)
 		return false;
-	count = *(*at)++;
-	if (count > 8 || (size_t)(end - *at) < count + 2)
+	count = *p++;
+	if (count > 8 || (size_t)(end - p) < count + 2)
 		return false;
 	for (i = 0; i < count; i++)
-		inode = inode << 8 | *(*at)++;
-	out->inode = inode;
-	out->generation = (uint16_t)((*at)[0] << 8 | (*at)[1]);
-	*at += 2;
-	return bytes_of(inode) == count;
+		key.inode = key.inode << 8 | *p++;
+	key.generation = (uint16_t)(p[0] << 8 | p[1]);
+	*at = p + 2;
+	*out = key;
+	return bytes_of(key.inode) == count;
+}
+
+/* One file key, or two, and a name, or nothing. */
+static int decode(const MDB_val *bytes, struct file_key *first_out,
+		  struct file_key *second_out, struct catalog_name *name_out)
+{
+	const uint8_t *at = bytes->mv_data, *end = at + bytes->mv_size;
+	struct file_key first, second;
+	struct catalog_name name;
+
+	if (!take_file_key(&at, end, &first) ||
+	    (second_out && !take_file_key(&at, end, &second)))
+		return -EUCLEAN;
+	name = (struct catalog_name){ (const char *)at, (size_t)(end - at) };
+	if (name_out ? !name_is_valid(name) : name.len != 0)
+		return -EUCLEAN;
+	*first_out = first;
+	if (second_out)
+		*second_out = second;
+	if (name_out)
+		*name_out = name;
+	return 0;
 }
 
 int file_key_decode(const MDB_val *bytes, struct file_key *out)
 {
-	const uint8_t *at = bytes->mv_data, *end = at + bytes->mv_size;
-	struct file_key key;
+	return decode(bytes, out, NULL, NULL);
+}
 
-	if (!take_file_key(&at, end, &key) || at != end)
+int copy_key_decode(const MDB_val *bytes, uint32_t *content_out,
+		    struct file_key *key_out)
+{
+	const uint8_t *p = bytes->mv_data;
+	const MDB_val file = { bytes->mv_size - CONTENT_KEY_BYTES,
+			       (void *)(uintptr_t)(p + CONTENT_KEY_BYTES) };
+
+	if (bytes->mv_size < CONTENT_KEY_BYTES ||
+	    decode(&file, key_out, NULL, NULL))
 		return -EUCLEAN;
-	*out = key;
+	*content_out = load_be32(p);
 	return 0;
+}
+
+int name_key_decode(const MDB_val *bytes, struct file_key *parent_out,
+		    struct catalog_name *name_out)
+{
+	return decode(bytes, parent_out, NULL, name_out);
+}
+
+int link_key_decode(const MDB_val *bytes, struct file_key *key_out,
+		    struct file_key *parent_out, struct catalog_name *name_out)
+{
+	return decode(bytes, key_out, parent_out, name_out);
 }
 
 /* ---- values ---- */
@@ -206,22 +249,6 @@ int content_id_decode(const MDB_val *bytes, uint32_t *out)
 	return 0;
 }
 
-int copy_key_decode(const MDB_val *bytes, uint32_t *content_out,
-		    struct file_key *key_out)
-{
-	const uint8_t *at = bytes->mv_data, *end = at + bytes->mv_size;
-	struct file_key key;
-
-	if (bytes->mv_size < CONTENT_KEY_BYTES)
-		return -EUCLEAN;
-	at += CONTENT_KEY_BYTES;
-	if (!take_file_key(&at, end, &key) || at != end)
-		return -EUCLEAN;
-	*content_out = load_be32(bytes->mv_data);
-	*key_out = key;
-	return 0;
-}
-
 int meta_decode(const MDB_val *bytes, struct catalog_meta *out)
 {
 	static const size_t until_version =
@@ -240,54 +267,6 @@ int meta_decode(const MDB_val *bytes, struct catalog_meta *out)
 		return -EUCLEAN;
 	*out = m;
 	return 0;
-}
-
-bool name_is_valid(struct catalog_name name)
-{
-	return name.len >= 1 && name.len <= NAME_BYTES_MAX &&
-	       !memchr(name.bytes, '/', name.len) &&
-	       !memchr(name.bytes, '\0', name.len);
-}
-
-static int take_name_key(const uint8_t *at, const uint8_t *end,
-			 struct file_key *parent_out,
-			 struct catalog_name *name_out)
-{
-	struct catalog_name name;
-	struct file_key parent;
-
-	if (!take_file_key(&at, end, &parent))
-		return -EUCLEAN;
-	name.bytes = (const char *)at;
-	name.len = (size_t)(end - at);
-	if (!name_is_valid(name))
-		return -EUCLEAN;
-	*parent_out = parent;
-	*name_out = name;
-	return 0;
-}
-
-int name_key_decode(const MDB_val *bytes, struct file_key *parent_out,
-		    struct catalog_name *name_out)
-{
-	const uint8_t *at = bytes->mv_data;
-
-	return take_name_key(at, at + bytes->mv_size, parent_out, name_out);
-}
-
-int link_key_decode(const MDB_val *bytes, struct file_key *key_out,
-		    struct file_key *parent_out, struct catalog_name *name_out)
-{
-	const uint8_t *at = bytes->mv_data, *end = at + bytes->mv_size;
-	struct file_key key;
-	int err;
-
-	if (!take_file_key(&at, end, &key))
-		return -EUCLEAN;
-	err = take_name_key(at, end, parent_out, name_out);
-	if (!err)
-		*key_out = key;
-	return err;
 }
 
 /* ---- sums ---- */
