@@ -31,11 +31,10 @@
  *   requests     Directories to be read again, and files whose names are to
  *                be reported.  Most come from the committer: it had an event
  *                of a file without a record, because an earlier event was lost
- *                or came late.  When
+ *                or came late.  A request is served a moment later, together
+ *                with those that come for the same directory meanwhile.  When
  *                there are more than REQUESTS_MAX, or more than DEEP_MAX for a
  *                directory with all below it, the whole tree is walked instead.
- *                A request is served twice: a directory that was found is read
- *                a moment later, once for all requests that led to it.
  *
  * A directory whose names changed while they were read is requested again.  The
  * names that were read are reported one by one.  The directory is read again to
@@ -79,7 +78,6 @@ struct scan_request {
 	bool deep;      /* read all directories below it, too */
 	unsigned tries; /* made before, in vain */
 	int fd;         /* of key, O_PATH; -1: it is looked up by key */
-	char *path;     /* owned: of the directory; NULL: to be looked up */
 	int64_t due_ms;
 };
 

@@ -126,15 +126,17 @@ static void report_names(struct scan_walk *w, int dir_fd,
 	}
 }
 
-/* The directory has moved from its path, or is gone. */
+/* The directory has moved from its path, is gone, or a mount point hides it. */
 static void request_moved(struct scan_walk *w, const struct file_key *key)
 {
-	scan_add_request(w->s,
-			 &(struct scan_request){ .key = *key,
-						 .deep = !w->shallow,
-						 .tries = w->tries,
-						 .fd = -1 },
-			 NULL);
+	const struct scan_request r = {
+		.key = *key, .deep = !w->shallow, .tries = w->tries, .fd = -1
+	};
+
+	if (w->tries < EARLY_TRIES)
+		scan_add_request(w->s, &r);
+	else
+		scan_request_tree(w->s);
 }
 
 static int read_listing(struct scan_walk *w, int dir_fd, const char *path,
@@ -217,12 +219,10 @@ static int scan_directory(struct scan_walk *w, const char *path,
 	if (err == -ENOMEM)
 		return err;
 	if (err == -ESTALE)
-		scan_add_request(w->s,
-				 &(struct scan_request){ .key = *key,
-							 .deep = w->lost,
-							 .tries = tries,
-							 .fd = -1 },
-				 path);
+		scan_add_request(w->s, &(struct scan_request){ .key = *key,
+							       .deep = w->lost,
+							       .tries = tries,
+							       .fd = -1 });
 	else if (err && err != -ENOENT && err != -ENOTDIR && err != -ELOOP &&
 		 err != -ECANCELED && err != -ENOBUFS)
 		logger_print(c->log, "%s/%s: %s; not scanned", c->source->path,

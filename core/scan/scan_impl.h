@@ -32,11 +32,8 @@ int scan_report_name(struct scanner *s, int dir_fd, const char *name,
 enum { EARLY_TRIES = 4 };
 
 /* Adds a copy of the request, of which due_ms is set, and takes its descriptor.
- * path (copied): the directory of that key, which is there, is read again soon;
- * NULL: the file or directory is looked up.  Instead of an earlier request of
- * that kind for that key. */
-void scan_add_request(struct scanner *s, const struct scan_request *r,
-		      const char *path);
+ * Instead of an earlier request for that key. */
+void scan_add_request(struct scanner *s, const struct scan_request *r);
 /* With the lock: when the next request is due; INT64_MAX: there is none. */
 int64_t scan_next_request_ms(const struct scanner *s);
 /* With the lock: whether there are some, but for late tries. */

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
-#include "core/base/err.h"
 #include "core/scan/scan_impl.h"
 #include "core/source/file.h"
 
@@ -110,29 +109,20 @@ enum {
 	RETRY_MAX_MS = 30000,
 };
 
-static void request_release(struct scan_request *r)
-{
-	if (r->fd >= 0)
-		close(r->fd);
-	free(r->path);
-}
-
 static void request_free(struct scan_request *r)
 {
-	if (r)
-		request_release(r);
+	if (r && r->fd >= 0)
+		close(r->fd);
 	free(r);
 }
 
-/* Takes a request of that kind for that key off the list. */
+/* Takes the request for that key off the list. */
 static struct scan_request *unlink_locked(struct scanner *s,
-					  const struct file_key *key,
-					  bool has_path)
+					  const struct file_key *key)
 {
 	struct scan_request **at = &s->requests, *found;
 
-	while (*at &&
-	       (!file_key_equal(&(*at)->key, key) || !(*at)->path == has_path))
+	while (*at && !file_key_equal(&(*at)->key, key))
 		at = &(*at)->next;
 	found = *at;
 	if (found)
@@ -140,86 +130,78 @@ static struct scan_request *unlink_locked(struct scanner *s,
 	return found;
 }
 
-/* For one more directory or file to be looked up. */
 static bool has_room_locked(const struct scanner *s, bool deep)
 {
 	const struct scan_request *r;
 	size_t count = 0, deep_count = 0;
 
 	for (r = s->requests; r; r = r->next) {
-		count += !r->path;
-		deep_count += !r->path && r->deep;
+		count++;
+		deep_count += r->deep;
 	}
 	return count < REQUESTS_MAX && (!deep || deep_count < DEEP_MAX);
 }
 
-/* Adds a copy of *from, whose descriptor it takes, and of the path.  An earlier
- * request becomes the new one, but keeps its descriptor if that has none.  The
- * whole tree is walked if that cannot be. */
-static void add_locked(struct scanner *s, const struct scan_request *from,
-		       const char *path)
+/* Adds a copy of *from, whose descriptor it takes.  An earlier request becomes
+ * the new one, but keeps its descriptor if that has none.  The whole tree is
+ * walked if that cannot be. */
+static void add_locked(struct scanner *s, const struct scan_request *from)
 {
-	struct scan_request *r = unlink_locked(s, &from->key, path),
-			    **at = &s->requests;
-	const unsigned tries = from->tries;
-	int64_t due_ms =
-		!path && !tries ?
-			0 :
-			clock_now_ms() + (tries < 9 ? RETRY_MIN_MS << tries :
-						      RETRY_MAX_MS);
-	struct scan_request new = *from;
+	struct scan_request *r = unlink_locked(s, &from->key),
+			    **at = &s->requests, new = *from;
 
-	pthread_cond_signal(&s->work);
+	new.due_ms = clock_now_ms() +
+		     (new.tries < 9 ? RETRY_MIN_MS << new.tries : RETRY_MAX_MS);
 	if (r) {
 		new.deep |= r->deep;
-		due_ms = r->due_ms < due_ms ? r->due_ms : due_ms;
+		if (r->due_ms < new.due_ms)
+			new.due_ms = r->due_ms;
 		if (new.fd < 0) {
 			new.fd = r->fd;
 			r->fd = -1;
 		}
 		request_free(r);
 	}
-	new.due_ms = due_ms;
-	new.path = path ? strdup(path) : NULL;
 	r = malloc(sizeof(*r));
-	if (!r || (path ? !new.path : !has_room_locked(s, new.deep))) {
+	if (r)
+		*r = new;
+	pthread_cond_signal(&s->work);
+	if (!r || !has_room_locked(s, new.deep)) {
 		s->wanted = true;
-		request_release(&new);
+		if (new.fd >= 0)
+			close(new.fd);
 		free(r);
 		return;
 	}
-	while (*at && (*at)->due_ms <= due_ms)
+	while (*at && (*at)->due_ms <= r->due_ms)
 		at = &(*at)->next;
-	new.next = *at;
-	*r = new;
+	r->next = *at;
 	*at = r;
 }
 
-void scan_add_request(struct scanner *s, const struct scan_request *r,
-		      const char *path)
+void scan_add_request(struct scanner *s, const struct scan_request *r)
 {
 	pthread_mutex_lock(&s->lock);
-	add_locked(s, r, path);
+	add_locked(s, r);
 	pthread_mutex_unlock(&s->lock);
-}
-
-static void scan_request_fd(struct scanner *s, const struct file_key *key,
-			    bool deep, int fd)
-{
-	const struct scan_request r = { .key = *key, .deep = deep, .fd = fd };
-
-	scan_add_request(s, &r, NULL);
 }
 
 void scan_request(struct scanner *s, const struct file_key *key, bool deep)
 {
-	scan_request_fd(s, key, deep, -1);
+	const struct scan_request r = { .key = *key, .deep = deep, .fd = -1 };
+
+	scan_add_request(s, &r);
 }
 
 void scan_request_directory(struct scanner *s, const struct file_key *key,
 			    int fd)
 {
-	scan_request_fd(s, key, false, fcntl(fd, F_DUPFD_CLOEXEC, 0));
+	const struct scan_request r = {
+		.key = *key,
+		.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0),
+	};
+
+	scan_add_request(s, &r);
 }
 
 static bool is_removed(int fd)
@@ -241,10 +223,10 @@ void scan_request_unknown(struct scanner *s, const struct file_key *key)
 					key->inode);
 	if (fd >= 0 && is_removed(fd))
 		close(fd);
-	else if (fd >= 0)
-		scan_request_fd(s, key, false, fd);
 	else if (fd != -ENOENT && fd != -ESTALE)
-		scan_request_fd(s, key, false, -1);
+		scan_add_request(
+			s, &(struct scan_request){ .key = *key,
+						   .fd = fd < 0 ? -1 : fd });
 }
 
 /* Whether a walk or a deep request is running or waits. */
@@ -268,7 +250,7 @@ void scan_directory_moved(struct scanner *s, const struct file_key *directory)
 
 	pthread_mutex_lock(&s->lock);
 	if (is_deep_locked(s))
-		add_locked(s, &r, NULL);
+		add_locked(s, &r);
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -281,53 +263,38 @@ void scan_defer_requests(struct scanner *s, bool on)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* The request to be served first; NULL: there is none. */
-static struct scan_request *first_locked(const struct scanner *s)
-{
-	struct scan_request *r = s->requests;
-
-	while (r && s->deferred && !r->path)
-		r = r->next;
-	return r;
-}
-
 int64_t scan_next_request_ms(const struct scanner *s)
 {
-	const struct scan_request *r = first_locked(s);
-
-	return r ? r->due_ms : INT64_MAX;
+	return s->requests && !s->deferred ? s->requests->due_ms : INT64_MAX;
 }
 
 bool scan_has_early_requests(const struct scanner *s)
 {
 	const struct scan_request *r = s->serving ? s->serving : s->requests;
 
-	while (r && r->path && r->tries >= EARLY_TRIES)
+	while (r && r->tries >= EARLY_TRIES)
 		r = r == s->serving ? s->requests : r->next;
 	return r;
 }
 
 /* ---- serving it ---- */
 
-/* Reports the names on the path, and has a directory read a moment later. */
+/* Reports the names on the path, and reads a directory again. */
 static int serve_found(struct scanner *s, const struct scan_request *r, int fd,
 		       const struct stat *st)
 {
 	const struct source *source = s->context.source;
-	struct scan_request again = *r;
 	char *path = NULL;
 	int err;
 
-	again.fd = -1;
-	if (file_key_equal(&r->key, &source->root)) {
-		scan_add_request(s, &again, "");
-		return 0;
-	}
+	if (file_key_equal(&r->key, &source->root))
+		return scan_walk_again(s, "", &r->key, r->tries + 1, r->deep);
 	err = source_get_path(source, fd, &path);
 	if (!err && !source_is_excluded(source, path)) {
 		err = scan_report_path(s, fd, &r->key);
 		if (!err && S_ISDIR(st->st_mode))
-			scan_add_request(s, &again, path);
+			err = scan_walk_again(s, path, &r->key, r->tries + 1,
+					      r->deep);
 	}
 	free(path);
 	return err;
@@ -392,15 +359,14 @@ static bool is_gone(struct scanner *s, const struct scan_request *r)
 static void look_up(struct scanner *s, struct scan_request *r)
 {
 	struct scan_request again = *r;
-	int err = r->tries < EARLY_TRIES ? look_up_settled(s, r) : -EAGAIN;
+	int err = look_up_settled(s, r);
 
-	if (is_elsewhere(err) && is_gone(s, r))
+	if (!err || (is_elsewhere(err) && is_gone(s, r)))
 		return;
-	if (is_elsewhere(err)) {
-		again.tries++;
-		scan_add_request(s, &again, NULL);
+	if (is_elsewhere(err) && ++again.tries < EARLY_TRIES) {
+		scan_add_request(s, &again);
 		r->fd = -1; /* taken */
-	} else if (err) {
+	} else {
 		scan_request_tree(s);
 	}
 }
@@ -408,19 +374,15 @@ static void look_up(struct scanner *s, struct scan_request *r)
 void scan_serve_request(struct scanner *s)
 {
 	struct scan_request *r;
-	int err = 0;
 
 	pthread_mutex_lock(&s->lock);
-	r = first_locked(s);
-	s->serving = r ? unlink_locked(s, &r->key, r->path) : NULL;
+	r = s->deferred ? NULL : s->requests;
+	if (r)
+		s->requests = r->next;
+	s->serving = r;
 	pthread_mutex_unlock(&s->lock);
-	if (r && r->path)
-		err = scan_walk_again(s, r->path, &r->key, r->tries + 1,
-				      r->deep);
-	else if (r)
+	if (r)
 		look_up(s, r);
-	if (err)
-		logger_print(s->context.log, "scan: %s", err_text(err));
 	pthread_mutex_lock(&s->lock);
 	s->serving = NULL;
 	pthread_mutex_unlock(&s->lock);
