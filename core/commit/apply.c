@@ -87,16 +87,6 @@ static int ensure_file(struct catalog_txn *txn, const struct file_key *key)
 	return err;
 }
 
-/* Removes the record of a new directory whose name contradicts the catalog: it
- * would have no name. */
-static int remove_nameless(const struct committer *c, struct catalog_txn *txn,
-			   const struct file_key *key)
-{
-	int err = catalog_file_remove(txn, key);
-
-	return err ? err : skip_contradiction(c);
-}
-
 /* Adds a name of a file that has a record, or of a directory.  reads_new: the
  * names in a new directory are still to be read. */
 static int add_name(const struct committer *c, struct catalog_txn *txn,
@@ -110,8 +100,11 @@ static int add_name(const struct committer *c, struct catalog_txn *txn,
 		scan_request(c->context.scan, key, false);
 	if (!err)
 		err = report_name_set(c, txn, parent, name, key);
-	return err == -EINVAL && !was_known ? remove_nameless(c, txn, key) :
-					      err;
+	if (err != -EINVAL || was_known)
+		return err;
+	/* The record of a new directory would have no name. */
+	err = catalog_file_remove(txn, key);
+	return err ? err : skip_contradiction(c);
 }
 
 static int apply_name_added(const struct committer *c, struct catalog_txn *txn,
@@ -445,6 +438,8 @@ static int apply_by_kind(const struct committer *c, struct catalog_txn *txn,
 		return apply_listing(c, txn, ev->listing);
 	case EVENT_TEXT:
 		return apply_text(txn, ev);
+	case EVENT_KINDS:
+		break;
 	}
 	return 0;
 }

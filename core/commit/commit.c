@@ -10,65 +10,169 @@
 #include "core/base/thread.h"
 #include "core/commit/commit_impl.h"
 
-/* ---- a batch ---- */
+/* ---- a batch is written ---- */
 
-/* Takes the first count events off the list. */
-static struct event *detach_events(struct event_list *l, size_t count)
+/* Applies the events in one transaction. */
+static int write_batch(struct committer *c, const struct event *ev,
+		       size_t count, struct catalog_changes *changes)
 {
-	struct event *first = l->first, *last = first;
-	size_t results = 0, metadata_changes = 0, listings = 0, i;
+	struct catalog_txn *txn;
+	int err;
 
-	for (i = 0;; last = last->next) {
-		results += last->kind == EVENT_RESULT;
-		metadata_changes += last->kind == EVENT_METADATA;
-		listings += last->kind == EVENT_LISTING;
-		if (++i == count)
-			break;
+	err = catalog_write(c->context.catalog, &txn);
+	if (err)
+		return err;
+	if (c->context.up->is_watched &&
+	    c->context.up->is_watched(c->context.up->ctx))
+		catalog_watch(txn);
+	while (!err && count--) {
+		gate_pass(&c->context.events->gate);
+		err = event_apply(c, txn, ev);
+		if (count) /* the last one's next is under the lock */
+			ev = ev->next;
 	}
+	if (err == -EUCLEAN)
+		catalog_found_damage(c->context.catalog);
+	if (err) {
+		catalog_abort(txn);
+		return err;
+	}
+	c->context.events->gate.slice_ns = 0;
+	gate_pass(&c->context.events->gate);
+	return catalog_commit(txn, changes);
+}
+
+/* id: of a content, or of the sketch of a text, whose size does not matter. */
+static int index_add_content(struct committer *c, struct catalog_txn *txn,
+			     uint32_t id)
+{
+	struct digests text = { .size = 1 }, d;
+	struct sketch sketch;
+	bool has_sketch, is_content;
+	int err = catalog_content_get(txn, id, 0, &d);
+
+	is_content = !err;
+	if ((err && err != -ENOENT) || (is_content && !d.size))
+		return err;
+	err = catalog_sketch_get(txn, id, &sketch);
+	has_sketch = !err;
+	if (err && err != -ENOENT)
+		return err;
+	/* It was removed again, or the catalog replaced after the commit. */
+	if (!is_content && !has_sketch)
+		return 0;
+	return index_add(c->context.index, id, is_content ? &d : &text,
+			 has_sketch ? &sketch : NULL);
+}
+
+static int index_added(struct committer *c, struct catalog_txn *txn,
+		       const struct catalog_changes *ch)
+{
+	uint64_t id;
+	int err = 0;
+
+	for (id = ch->added_begin; id < ch->added_end && !err; id++) {
+		gate_pass(&c->context.events->gate);
+		err = index_add_content(c, txn, (uint32_t)id);
+	}
+	return err;
+}
+
+/* From so many on a bulk load (index_load_begin()) is worth its cost. */
+#define LOAD_CONTENTS 256
+
+static int load_added(struct committer *c, struct catalog_txn *txn,
+		      const struct catalog_changes *ch)
+{
+	int err = index_load_begin(c->context.index), end_err;
+
+	if (err)
+		return err;
+	err = index_added(c, txn, ch);
+	end_err = index_load_end(c->context.index);
+	return err ? err : end_err;
+}
+
+static void update_index(struct committer *c, const struct catalog_changes *ch)
+{
+	const uint64_t added = ch->added_end - ch->added_begin;
+	struct catalog_txn *txn;
+	size_t i;
+	int err;
+
+	for (i = 0; i < ch->removed_count; i++)
+		index_remove(c->context.index, ch->removed[i]);
+	if (!added)
+		return;
+	err = catalog_read(c->context.catalog, &txn);
+	if (!err) {
+		err = added < LOAD_CONTENTS ? index_added(c, txn, ch) :
+					      load_added(c, txn, ch);
+		catalog_abort(txn);
+	}
+	if (err)
+		logger_print(c->context.log,
+			     "index: %s; near-duplicates will be missing "
+			     "until the next mount",
+			     err_text(err));
+}
+
+static int write_and_index(struct committer *c, const struct event *first,
+			   size_t count)
+{
+	struct catalog_changes changes = { 0 };
+	int err = write_batch(c, first, count, &changes);
+
+	if (!err)
+		update_index(c, &changes);
+	if (!err && changes.event_count)
+		c->context.up->changed(c->context.up->ctx, &changes);
+	catalog_changes_release(&changes);
+	return err;
+}
+
+/* ---- what follows ---- */
+
+/* The first count events are committed. */
+static void drop_events(struct committer *c, struct event *first, size_t count)
+{
+	struct event_list *l = c->context.events;
+	struct event *ev, *last = NULL;
+	size_t counts[EVENT_KINDS] = { 0 }, i;
+
+	for (i = 0; i < count; i++) {
+		last = last ? last->next : first;
+		counts[last->kind]++;
+	}
+	if (counts[EVENT_PENDING] || counts[EVENT_LISTING] ||
+	    counts[EVENT_NAME_ADDED] || counts[EVENT_NAME_MOVED])
+		queue_want_feed(c->context.queue);
+	if (!last)
+		return;
 	pthread_mutex_lock(&l->lock);
 	l->first = last->next;
 	if (!l->first)
 		l->last = NULL;
+	for (i = 0; i < EVENT_KINDS; i++)
+		l->counts[i] -= counts[i];
 	l->count -= count;
-	l->results -= results;
-	l->metadata_changes -= metadata_changes;
-	l->listings -= listings;
 	l->committed += count;
 	pthread_mutex_unlock(&l->lock);
 	last->next = NULL;
-	return first;
-}
-
-/* Frees the first count events, which are committed. */
-static void drop_events(struct committer *c, size_t count)
-{
-	struct event *ev =
-		count ? detach_events(c->context.events, count) : NULL;
-
-	while (ev) {
-		struct event *next = ev->next;
-
+	while ((ev = first)) {
+		first = ev->next;
 		if (ev->result)
 			queue_committed(c->context.queue, ev->result);
 		event_free(ev);
-		ev = next;
 	}
 }
 
 static void note_outcome(struct committer *c, int err)
 {
 	struct event_list *l = c->context.events;
+	const int before = l->error; /* written by this thread alone */
 	bool lost;
-	int before;
 
-	pthread_mutex_lock(&l->lock);
-	before = l->error;
-	l->error = err;
-	lost = l->lost;
-	l->lost = false;
-	l->oldest_ms = clock_now_ms();
-	pthread_cond_broadcast(&l->progress);
-	pthread_mutex_unlock(&l->lock);
 	/* -ECANCELED: the engine ends before the catalog was open. */
 	if (err && err != before && err != -ECANCELED)
 		logger_print(c->context.log,
@@ -79,28 +183,21 @@ static void note_outcome(struct committer *c, int err)
 		logger_print(c->context.log, "catalog: works again");
 		/* Results were refused and other events dropped meanwhile. */
 		queue_want_feed(c->context.queue);
-		lost = true;
+		scan_request_tree(c->context.scan);
 	}
+	pthread_mutex_lock(&l->lock);
+	lost = l->lost;
+	l->lost = false;
+	l->error = err;
+	l->oldest_ms = clock_now_ms();
+	pthread_cond_broadcast(&l->progress);
+	pthread_mutex_unlock(&l->lock);
 	if (lost)
 		scan_request_tree(c->context.scan);
 	hash_want_texts(c->context.hasher);
 }
 
-static bool adds_pending(const struct event *ev, size_t count)
-{
-	while (count--) {
-		if (ev->kind == EVENT_PENDING || ev->kind == EVENT_LISTING ||
-		    ev->kind == EVENT_NAME_ADDED ||
-		    ev->kind == EVENT_NAME_MOVED)
-			return true;
-		if (count)
-			ev = ev->next;
-	}
-	return false;
-}
-
-static void commit_batch(struct committer *c, const struct event *first,
-			 size_t count)
+static void commit_batch(struct committer *c, struct event *first, size_t count)
 {
 	const struct engine_parts *context = &c->context;
 	int err;
@@ -108,12 +205,14 @@ static void commit_batch(struct committer *c, const struct event *first,
 	/* Directories requested meanwhile are to be compared with the catalog
 	 * after the batch. */
 	scan_defer_requests(context->scan, true);
-	err = count ? batch_write(c, first, count) : 0;
+	err = count ? write_and_index(c, first, count) : 0;
+	/* Another catalog takes its place; the next transaction waits for
+	 * that. */
+	if (err == -EUCLEAN)
+		err = write_and_index(c, first, count);
 	scan_defer_requests(context->scan, false);
-	if (!err && adds_pending(first, count))
-		queue_want_feed(context->queue);
 	if (!err)
-		drop_events(c, count);
+		drop_events(c, first, count);
 	note_outcome(c, err);
 }
 
@@ -129,7 +228,7 @@ static int64_t due_ms(const struct committer *c)
 	if (l->error)
 		return l->oldest_ms + RETRY_MS;
 	if (l->urgent || l->lost || l->count >= BATCH_EVENTS ||
-	    l->listings >= LISTINGS_MANY)
+	    l->counts[EVENT_LISTING] >= LISTINGS_MANY)
 		return 0;
 	if (!l->count)
 		return c->trim_ms;
@@ -160,7 +259,7 @@ static void *commit_run(void *arg)
 	pthread_mutex_lock(&l->lock);
 	while (!last) {
 		int64_t due = due_ms(c);
-		const struct event *first = l->first;
+		struct event *first = l->first;
 		size_t count = l->count < BATCH_MAX ? l->count : BATCH_MAX;
 
 		if (due > clock_now_ms()) {

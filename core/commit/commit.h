@@ -26,7 +26,7 @@
  *   2. The committer takes the first events of the list, in the order of the
  *      posts, as a batch, and applies them in one transaction (apply.c).
  *   3. The transaction is committed and durable.  New contents are added to the
- *      index, and contents that are gone are removed from it (batch.c).
+ *      index, and contents that are gone are removed from it.
  *   4. The events leave the list and are freed.
  *
  * Batches.  A durable commit flushes the disk, which delays all other programs

@@ -39,9 +39,4 @@ int report_name_set(const struct committer *c, struct catalog_txn *txn,
 int report_name_move(const struct committer *c, struct catalog_txn *txn,
 		     const struct event *ev);
 
-/* ---- batch.c; all by the committer's thread ---- */
-
-/* Writes count events, from first on, and updates the index. */
-int batch_write(struct committer *c, const struct event *first, size_t count);
-
 #endif

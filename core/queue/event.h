@@ -27,6 +27,7 @@ enum event_kind {
 	EVENT_NAME_MOVED,   /* parent, name, new_parent, new_name, exchange */
 	EVENT_LISTING,      /* listing: the entries of a directory */
 	EVENT_TEXT,         /* key, identity, text: of the file's content */
+	EVENT_KINDS,
 };
 
 /* What became of the text of a content. */
@@ -96,10 +97,8 @@ struct event_list {
 	pthread_cond_t work;     /* of the committer */
 	pthread_cond_t progress; /* a batch was tried, or unblocked */
 	struct event *first, *last;
-	size_t count;            /* events not yet committed */
-	size_t results;          /* of these, EVENT_RESULT */
-	size_t metadata_changes; /* of these, EVENT_METADATA */
-	size_t listings;         /* of these, EVENT_LISTING */
+	size_t count;               /* events not yet committed */
+	size_t counts[EVENT_KINDS]; /* of these */
 	int64_t oldest_ms, newest_ms;
 	uint64_t posted;    /* number of the last event */
 	uint64_t committed; /* number of the last event in the catalog */

@@ -53,15 +53,9 @@ void events_names_changed(struct event_list *l, const struct file_key *dir)
 
 /* ---- posting ---- */
 
-/* Whether a scan of the tree makes up for the loss of the event. */
-static bool is_dispensable(const struct event *ev)
-{
-	return ev->kind != EVENT_RESULT;
-}
-
 static bool are_results_stuck(const struct event_list *l)
 {
-	return l->error && l->results >= STUCK_RESULTS;
+	return l->error && l->counts[EVENT_RESULT] >= STUCK_RESULTS;
 }
 
 static bool is_stale(struct event_list *l, const struct event *ev)
@@ -81,7 +75,8 @@ static int post_locked(struct event_list *l, struct event *ev)
 		return -ECANCELED;
 	if (is_stale(l, ev))
 		return -ESTALE;
-	if (l->count >= EVENTS_MAX && is_dispensable(ev))
+	/* A scan of the tree makes up for the loss of others. */
+	if (l->count >= EVENTS_MAX && ev->kind != EVENT_RESULT)
 		return -ENOBUFS;
 	if (ev->kind == EVENT_RESULT && are_results_stuck(l))
 		return -ENOSPC;
@@ -95,12 +90,10 @@ static int post_locked(struct event_list *l, struct event *ev)
 		l->first = ev;
 	l->last = ev;
 	l->count++;
-	l->results += ev->kind == EVENT_RESULT;
-	l->metadata_changes += ev->kind == EVENT_METADATA;
-	l->listings += ev->kind == EVENT_LISTING;
+	l->counts[ev->kind]++;
 	l->posted++;
 	if (l->count == 1 || l->count == BATCH_EVENTS ||
-	    l->listings == LISTINGS_MANY)
+	    l->counts[EVENT_LISTING] == LISTINGS_MANY)
 		pthread_cond_signal(&l->work);
 	if (l->count == EVENTS_MANY)
 		gate_set(&l->gate, true);
@@ -151,8 +144,8 @@ bool events_wait_room(struct event_list *l)
 	bool room;
 
 	pthread_mutex_lock(&l->lock);
-	while (!l->unblocked &&
-	       (l->listings >= LISTINGS_MANY || l->count >= EVENTS_MANY))
+	while (!l->unblocked && (l->counts[EVENT_LISTING] >= LISTINGS_MANY ||
+				 l->count >= EVENTS_MANY))
 		pthread_cond_wait(&l->progress, &l->lock);
 	room = !l->unblocked;
 	pthread_mutex_unlock(&l->lock);
@@ -195,7 +188,7 @@ void events_counts(struct event_list *l, struct event_counts *out)
 	pthread_mutex_lock(&l->lock);
 	*out = (struct event_counts){
 		.events = l->count + l->lost,
-		.metadata_changes = l->metadata_changes,
+		.metadata_changes = l->counts[EVENT_METADATA],
 		.posted = l->posted,
 		.error = l->error,
 	};

@@ -53,6 +53,7 @@ WITH_FIXTURE(test_results_are_kept_while_nothing_can_be_written)
 
 	add_name(r, 0, "a", 1, false);
 	settle(r);
+	(void)was_feed_wanted(r);
 	atomic_store(&disk_full, true);
 	for (i = 0; i < STUCK; i++)
 		post(r, new_result(1, 1000 + (uint64_t)i));
