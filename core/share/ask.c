@@ -44,31 +44,29 @@ struct question_candidate {
 };
 
 struct question_hit {
-	uint8_t content[DB_UUID_BYTES];
 	int score;
 	struct digests digests; /* owned; those that are shared */
 	json_t *copies;         /* owned; an array, as ask.h has it */
 };
 
 struct question_job {
-	const struct ask *ask;
-	const struct digests *digests; /* that are asked about */
-	int threshold;                 /* 1..100 */
-	size_t limit;                  /* contents in the answer */
-	bool boilerplate;              /* also what is alike in nothing else */
-	struct sketch *sketch;         /* owned; of the question; NULL: none */
-	struct weighed_sketch *weighed;
-	struct sketch *other; /* owned; room for that of a candidate */
+	struct ask *ask;
+	struct digests digests; /* owned; that are asked about */
+	struct judge_rules rules;
+	size_t limit; /* contents in the answer */
+	bool has_sketch;
+	struct sketch sketch; /* of the question */
+	struct weighed_sketch weighed;
+	struct sketch other; /* of a candidate */
 	uint64_t values[QUESTION_VALUES];
 	bool is_common[QUESTION_VALUES];
 	size_t value_count;
-	struct question_candidate *candidates;
+	struct question_candidate *candidates; /* owned */
 	size_t candidate_count;
-	struct question_hit *hits; /* best score first */
+	struct question_hit *hits; /* owned; best score first */
 	size_t hit_count;
-	json_t *hosts;    /* labels by ids */
-	bool is_cut;      /* more than the limit, or than QUESTION_COPIES */
-	char reason[200]; /* why it is not complete; "": it is */
+	json_t *hosts; /* owned; labels by ids */
+	bool is_cut;   /* more than the limit, or than QUESTION_COPIES */
 };
 
 static void hit_release(struct question_hit *h)
@@ -112,10 +110,7 @@ static int run_step(struct question_job *j, const char *all, const char *one,
 		err = run_one(j, one, item, take);
 		if (err != -EREMOTEIO && err != -E2BIG)
 			continue;
-		if (!*j->reason)
-			(void)snprintf(j->reason, sizeof(j->reason), "%.*s",
-				       (int)sizeof(j->reason) - 1,
-				       j->ask->db->message);
+		ask_note(j->ask, err);
 		err = 0;
 	}
 	return err;
@@ -205,8 +200,8 @@ static int find_candidates(struct question_job *j)
 	int err = 0;
 
 	/* The anchors, and values of the share from the least on. */
-	for (i = 0; j->sketch && i < j->sketch->count && !err; i++) {
-		uint64_t value = j->sketch->values[i];
+	for (i = 0; j->has_sketch && i < j->sketch.count && !err; i++) {
+		uint64_t value = j->sketch.values[i];
 
 		if (i == QUESTION_VALUES ||
 		    (i >= SHARE_ANCHORS &&
@@ -221,7 +216,7 @@ static int find_candidates(struct question_job *j)
 	buf_release(&items);
 	/* The content itself is one, and the first. */
 	if (!err)
-		err = add_candidate(j, j->digests->xxh128, QUESTION_VALUES + 1);
+		err = add_candidate(j, j->digests.xxh128, QUESTION_VALUES + 1);
 	if (err)
 		return err;
 	c = j->candidates;
@@ -244,19 +239,15 @@ static int find_candidates(struct question_job *j)
 static int score_of(struct question_job *j, const struct digests *d)
 {
 	const struct weigher w = { .contents = contents_of, .arg = j };
-	const struct judge_rules rules = {
-		.relation = j->boilerplate ? INDEX_ALL : INDEX_ALIKE,
-		.threshold = j->threshold,
-	};
 	struct verdict v;
 
-	if (!memcmp(d->xxh128, j->digests->xxh128, DB_UUID_BYTES) &&
-	    d->size == j->digests->size)
+	if (!memcmp(d->xxh128, j->digests.xxh128, DB_UUID_BYTES) &&
+	    d->size == j->digests.size)
 		return 100;
-	if (!(d->set & DIGEST_BIT(DIGEST_SIF)) || !j->sketch)
+	if (!(d->set & DIGEST_BIT(DIGEST_SIF)) || !j->has_sketch)
 		return 0;
-	judge_pair(&w, j->weighed, j->other, &rules, &v);
-	return judge_lists(&rules, &v) ? v.score : 0;
+	judge_pair(&w, &j->weighed, &j->other, &j->rules, &v);
+	return judge_lists(&j->rules, &v) ? v.score : 0;
 }
 
 /* Digests of a row, and its sketch in j->other if it is one that can be
@@ -280,7 +271,7 @@ static int take_digests(struct question_job *j, const PGresult *r, int row,
 	if (PQgetisnull(r, row, 4))
 		return 0;
 	len = db_parse_bytes(db_value(r, row, 4), bytes, sizeof(bytes));
-	if (len < 0 || sketch_unpack(bytes, (size_t)len, j->other))
+	if (len < 0 || sketch_unpack(bytes, (size_t)len, &j->other))
 		return 0;
 	return digest_put(d, DIGEST_SIF,
 			  (struct digest_value){ bytes, (size_t)len });
@@ -298,21 +289,20 @@ static int take_contents(struct question_job *j, const PGresult *r)
 			continue;
 		err = take_digests(j, r, row, &d);
 		score = err ? 0 : score_of(j, &d);
-		all = score < j->threshold ?
-			      NULL :
-			      array_with_room(j->hits, j->hit_count,
-					      sizeof(*all));
+		if (score < j->rules.threshold) {
+			digests_release(&d);
+			continue;
+		}
+		all = array_with_room(j->hits, j->hit_count, sizeof(*all));
 		if (!all) {
 			digests_release(&d);
-			err = score < j->threshold ? err : -ENOMEM;
-			continue;
+			return -ENOMEM;
 		}
 		j->hits = all;
 		all += j->hit_count++;
 		*all = (struct question_hit){ .score = score,
 					      .digests = d,
 					      .copies = json_array() };
-		memcpy(all->content, d.xxh128, DB_UUID_BYTES);
 	}
 	return err;
 }
@@ -323,7 +313,7 @@ static int by_score(const void *a, const void *b)
 
 	if (x->score != y->score)
 		return y->score - x->score;
-	return memcmp(x->content, y->content, DB_UUID_BYTES);
+	return memcmp(x->digests.xxh128, y->digests.xxh128, DB_UUID_BYTES);
 }
 
 static int find_hits(struct question_job *j)
@@ -333,8 +323,8 @@ static int find_hits(struct question_job *j)
 	int err = 0;
 	size_t i;
 
-	if (j->sketch)
-		weight_sketch(&w, j->sketch, j->weighed);
+	if (j->has_sketch)
+		weight_sketch(&w, &j->sketch, &j->weighed);
 	for (i = 0; i < j->candidate_count && !err; i++)
 		err = db_array_add_uuid(&items, j->candidates[i].content);
 	if (!err)
@@ -395,7 +385,8 @@ static int take_copies(struct question_job *j, const PGresult *r)
 		if (j->ask->but && !strcmp(id, j->ask->but))
 			continue;
 		for (i = 0; i < j->hit_count; i++)
-			if (!memcmp(j->hits[i].content, content, DB_UUID_BYTES))
+			if (!memcmp(j->hits[i].digests.xxh128, content,
+				    DB_UUID_BYTES))
 				break;
 		if (i < j->hit_count)
 			err = add_copy(j, &j->hits[i], r, row, id);
@@ -414,7 +405,7 @@ static int find_copies(struct question_job *j)
 		err = db_take_labels(r, j->hosts);
 	PQclear(r);
 	for (i = 0; i < j->hit_count && !err; i++)
-		err = db_array_add_uuid(&items, j->hits[i].content);
+		err = db_array_add_uuid(&items, j->hits[i].digests.xxh128);
 	if (!err)
 		err = run_step(j, SQL_COPIES_OF_ALL, SQL_COPIES_OF_ONE, &items,
 			       take_copies);
@@ -426,27 +417,15 @@ static int find_copies(struct question_job *j)
 
 static int find(struct question_job *j)
 {
-	int err = -ENOMEM;
+	int err = digests_sketch(&j->digests, &j->sketch);
 
-	db_set_timeout(j->ask->db, j->ask->wait_ms);
+	if (err && err != -ENODATA)
+		return -EINVAL;
+	j->has_sketch = !err && j->sketch.count;
 	j->hosts = json_object();
-	j->other = malloc(sizeof(*j->other));
-	j->sketch = malloc(sizeof(*j->sketch));
-	j->weighed = malloc(sizeof(*j->weighed));
-	if (j->hosts && j->other && j->sketch && j->weighed)
-		err = digests_sketch(j->digests, j->sketch);
-	if (err == -ENODATA || (!err && !j->sketch->count)) {
-		free(j->sketch);
-		j->sketch = NULL;
-		err = 0;
-	}
-	if (!err)
-		err = find_candidates(j);
-	if (!err)
-		err = find_hits(j);
-	if (!err && j->hit_count)
-		err = find_copies(j);
-	return err;
+	db_set_timeout(j->ask->db, j->ask->wait_ms);
+	err = j->hosts ? find_candidates(j) ?: find_hits(j) : -ENOMEM;
+	return !err && j->hit_count ? find_copies(j) : err;
 }
 
 /* Contents without a copy but that of the host that asks are no hits. */
@@ -491,85 +470,83 @@ static int connect_now(struct ask *a)
 	return err;
 }
 
-static int number_of(const json_t *request, const char *name, int usual,
-		     int most)
+static int between(int least, int n, int most)
 {
-	const json_t *value = json_object_get(request, name);
-	json_int_t n =
-		json_is_integer(value) ? json_integer_value(value) : usual;
-
-	return n < 1 ? 1 : n > most ? most : (int)n;
+	return n < least ? least : n > most ? most : n;
 }
 
-static int answer_similar(struct ask *a, const json_t *request, struct buf *out)
+static int take_request(struct question_job *j, json_t *request)
 {
-	const json_t *similar = json_object_get(request, "similar");
-	struct digests d = { 0 };
-	struct question_job j = {
-		.ask = a,
-		.digests = &d,
-		.threshold = number_of(request, "threshold", THRESHOLD, 100),
-		.limit = (size_t)number_of(request, "limit", LIMIT, LIMIT_MAX),
-		.boilerplate = json_is_true(json_object_get(request, "all")),
-	};
-	const char *reason = j.reason;
+	int threshold = THRESHOLD, limit = LIMIT, all = 0;
+	json_t *digests;
+	json_int_t size;
+
+	if (json_unpack(request, "{s:{s:I, s:o}, s?i, s?i, s?b}", "similar",
+			"size", &size, "digests", &digests, "threshold",
+			&threshold, "limit", &limit, "all", &all) ||
+	    digests_from_json(digests, &j->digests) ||
+	    !(j->digests.set & DIGEST_BIT(DIGEST_XXH128)))
+		return -EINVAL;
+	j->digests.size = (uint64_t)size;
+	j->rules.relation = all ? INDEX_ALL : INDEX_ALIKE;
+	j->rules.threshold = between(1, threshold, 100);
+	j->limit = (size_t)between(1, limit, LIMIT_MAX);
+	return 0;
+}
+
+static int answer_similar(struct ask *a, json_t *request, struct buf *out)
+{
+	struct question_job *j = calloc(1, sizeof(*j));
 	size_t i;
-	int failed = 0,
-	    err = digests_from_json(json_object_get(similar, "digests"), &d);
+	int err;
 
-	d.size = (uint64_t)json_integer_value(json_object_get(similar, "size"));
-	if (err || !(d.set & DIGEST_BIT(DIGEST_XXH128))) {
-		reason = "the request has no digests";
-	} else if (connect_now(a)) {
-		reason = a->db->message;
-	} else {
-		failed = find(&j);
-		if (failed)
-			reason = failed == -ENOMEM ? "not enough memory" :
-						     a->db->message;
-		else if (j.is_cut && !*reason)
-			reason = "cut";
+	if (!j)
+		return -ENOMEM;
+	j->ask = a;
+	err = take_request(j, request);
+	if (!err)
+		err = connect_now(a) ?: find(j);
+	for (i = 0; i < j->hit_count; i++) {
+		if (!err)
+			err = print_hit(&j->hits[i], out);
+		hit_release(&j->hits[i]);
 	}
-	err = 0;
-	for (i = 0; i < j.hit_count; i++) {
-		if (!failed && !err)
-			err = print_hit(&j.hits[i], out);
-		hit_release(&j.hits[i]);
-	}
-	if (failed)
-		db_close(a->db);
-	digests_release(&d);
-	json_decref(j.hosts);
-	free(j.hits);
-	free(j.sketch);
-	free(j.other);
-	free(j.weighed);
-	free(j.candidates);
-	return err ? err : ask_end(out, reason);
+	if (!err && j->is_cut && !*a->reason)
+		(void)snprintf(a->reason, sizeof(a->reason), "cut");
+	digests_release(&j->digests);
+	json_decref(j->hosts);
+	free(j->hits);
+	free(j->candidates);
+	free(j);
+	return err;
 }
 
-static int answer_groups(struct ask *a, const json_t *request, struct buf *out)
+void ask_note(struct ask *a, int err)
 {
-	const json_t *least =
-		json_object_get(json_object_get(request, "groups"), "min_size");
-	char reason[sizeof(a->db->message)] = "";
-	int err = 0;
+	if (!*a->reason)
+		(void)snprintf(
+			a->reason, sizeof(a->reason), "%s",
+			err == -ENOMEM ? "not enough memory" :
+			err == -EINVAL ? "the request is not understood" :
+					 a->db->message);
+}
 
-	if (connect_now(a))
-		memcpy(reason, a->db->message, sizeof(reason));
+int ask_answer(struct ask *a, json_t *request, struct buf *out)
+{
+	const json_t *groups = json_object_get(request, "groups");
+	const json_t *least = json_object_get(groups, "min_size");
+	int err;
+
+	*a->reason = '\0';
+	if (groups)
+		err = connect_now(a) ?:
+			      ask_groups(a, (uint64_t)json_integer_value(least),
+					 out);
 	else
-		err = ask_groups(a->db, (uint64_t)json_integer_value(least),
-				 out, reason, sizeof(reason));
-	if (*reason)
+		err = answer_similar(a, request, out);
+	if (err)
+		ask_note(a, err);
+	if (err && err != -EINVAL)
 		db_close(a->db);
-	return err ? err : ask_end(out, reason);
-}
-
-int ask_answer(struct ask *a, const json_t *request, struct buf *out)
-{
-	if (json_object_get(request, "similar"))
-		return answer_similar(a, request, out);
-	if (json_object_get(request, "groups"))
-		return answer_groups(a, request, out);
-	return ask_end(out, "the request is not understood");
+	return ask_end(out, a->reason);
 }

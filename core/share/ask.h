@@ -39,20 +39,24 @@ struct ask {
 	const char *but;  /* NULL, or the id of a host that is left out */
 	bool is_checked;  /* the tables are of this version */
 	int64_t share_limit;
+	char reason[512]; /* why the answer is not complete; "": it is */
 };
 
 /* Appends the answer to a request, which may be NULL: to memory, so that a
  * reader may take as long as it likes.  -ENOMEM. */
 struct json_t;
-int ask_answer(struct ask *a, const struct json_t *request, struct buf *out);
+int ask_answer(struct ask *a, struct json_t *request, struct buf *out);
 
 /* Appends the last line; reason "": the answer is complete. */
 int ask_end(struct buf *out, const char *reason);
 
+/* Keeps the first reason: what failed in the database, unless err is -ENOMEM, or
+ * -EINVAL for a request that is not understood. */
+void ask_note(struct ask *a, int err);
+
 /* ---- groups.c ---- */
 
-/* Appends the groups; reason_out: "" or why they are not complete. */
-int ask_groups(struct share_db *db, uint64_t min_size, struct buf *out,
-	       char *reason_out, size_t reason_room);
+/* Appends the groups.  With an error the rest is missing. */
+int ask_groups(struct ask *a, uint64_t min_size, struct buf *out);
 
 #endif

@@ -108,10 +108,10 @@ static int read_partition(struct share_db *db, uint64_t min_size,
 }
 
 /* A partition that fails is passed over. */
-static int read_all(struct share_db *db, uint64_t min_size,
-		    struct group_list *l, char *reason_out, size_t reason_room)
+static int read_all(struct ask *a, uint64_t min_size, struct group_list *l)
 {
 	PGresult *parts = NULL, *hosts = NULL;
+	struct share_db *db = a->db;
 	int i, count, err;
 
 	db_set_timeout(db, FETCH_MS);
@@ -127,33 +127,27 @@ static int read_all(struct share_db *db, uint64_t min_size,
 				     count ? db_value(parts, i, 0) : "", l);
 		if (err != -EREMOTEIO)
 			continue;
-		if (!*reason_out)
-			(void)snprintf(reason_out, reason_room, "%s",
-				       db->message);
+		ask_note(a, err);
 		err = db_run(db, "ROLLBACK", 0, NULL, NULL);
 	}
 	PQclear(parts);
 	return err;
 }
 
-int ask_groups(struct share_db *db, uint64_t min_size, struct buf *out,
-	       char *reason_out, size_t reason_room)
+int ask_groups(struct ask *a, uint64_t min_size, struct buf *out)
 {
 	struct group_list l = { .out = out,
 				.hosts = json_pack("{s:s}", "?", "?") };
-	int err = l.hosts ?
-			  read_all(db, min_size, &l, reason_out, reason_room) :
-			  -ENOMEM;
+	int failed = l.hosts ? read_all(a, min_size, &l) : -ENOMEM, err;
 
-	if (err)
-		(void)snprintf(reason_out, reason_room, "%s",
-			       err == -ENOMEM ? "not enough memory" :
-						db->message);
+	if (failed)
+		ask_note(a, failed);
 	json_decref(l.hosts);
-	return json_append_line(
+	err = json_append_line(
 		out, json_pack("{s:{s:I, s:I, s:I, s:I, s:b}}", "totals",
 			       "groups", (json_int_t)l.group_count, "files",
 			       (json_int_t)l.file_count, "exact_bytes",
 			       (json_int_t)l.bytes, "near_bytes", (json_int_t)0,
-			       "complete", !*reason_out));
+			       "complete", !*a->reason));
+	return failed ? failed : err;
 }

@@ -62,8 +62,7 @@ static void answer_status(const struct client *c, struct buf *out)
 
 /* Groups take long, and have a connection to the database of their own.  Other
  * questions share one; a reader that is slow does not keep others from it. */
-static void answer(const struct client *c, const json_t *request,
-		   struct buf *out)
+static void answer(const struct client *c, json_t *request, struct buf *out)
 {
 	struct serve *s = c->serve;
 	struct share_db db = { .stop = s->daemon->stop };
