@@ -3,12 +3,16 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/datagram.h"
 #include "core/base/json.h"
 #include "core/client/client.h"
 #include "core/engine/query_ioctl.h"
+
+#define SHARE_SOCKET_PATH "share/socket" /* below that of a catalog */
 
 /* ---- the query ---- */
 
@@ -59,16 +63,10 @@ static int open_query(const char *listings, bool *writable_out)
 	return -EBADMSG;
 }
 
-int client_answer(struct client_query *c, int fd)
+int client_answer(struct client_query *c, FILE *in)
 {
-	*c = (struct client_query){ 0 };
-	c->lines.in = fdopen(fd, "re");
-	if (c->lines.in && !setvbuf(c->lines.in, NULL, _IOFBF, 1 << 16))
-		return 0;
-	if (c->lines.in)
-		return -ENOMEM;
-	close(fd);
-	return -ENOMEM;
+	*c = (struct client_query){ .lines.in = in };
+	return in && !setvbuf(in, NULL, _IOFBF, 1 << 16) ? 0 : -ENOMEM;
 }
 
 int client_ask(struct client_query *c, const char *listings, json_t *query)
@@ -81,11 +79,31 @@ int client_ask(struct client_query *c, const char *listings, json_t *query)
 	fd = err ? err : open_query(listings, &writable);
 	if (fd >= 0) {
 		err = put_query(fd, writable, &text);
-		if (err)
+		if (!err)
+			err = client_answer(c, fdopen(fd, "re"));
+		if (err && !c->lines.in)
 			close(fd);
 	}
 	buf_release(&text);
-	return err || fd < 0 ? err ? err : fd : client_answer(c, fd);
+	return fd < 0 ? fd : err;
+}
+
+int client_ask_share(int catalog, json_t *query)
+{
+	struct buf text = { 0 };
+	int ends[2], err = json_append_line(&text, query);
+
+	if (!err && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+		err = -errno;
+	if (!err) {
+		err = datagram_send(catalog, SHARE_SOCKET_PATH, text.data,
+				    text.len, ends[1]);
+		close(ends[1]);
+		if (err)
+			close(ends[0]);
+	}
+	buf_release(&text);
+	return err ? err : ends[0];
 }
 
 /* ---- lines ---- */

@@ -109,9 +109,15 @@ struct client_query {
  * -ENOMEM.  To be closed in any case. */
 int client_ask(struct client_query *c, const char *listings, json_t *query);
 
-/* As client_ask(), for a query that was sent otherwise: reads the answer from fd,
- * which it takes, also on failure. */
-int client_answer(struct client_query *c, int fd);
+/* Asks the kin-share of a catalog, whose directory the descriptor is: the query
+ * goes there in a datagram, with the end of a connection to which the answer is
+ * written.  Takes query.  Returns the other end; -ENOENT, -ECONNREFUSED: there is
+ * no kin-share. */
+int client_ask_share(int catalog, json_t *query);
+
+/* As client_ask(), for a query that was sent: reads the answer from in, which it
+ * takes, also on failure; NULL: -ENOMEM. */
+int client_answer(struct client_query *c, FILE *in);
 
 /* 1: a line, in c->line; 0: the last one, which has "end"; -EBADMSG: it is no
  * JSON object, or the answer ended without it. */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <fcntl.h>
-#include <jansson.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +7,8 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
-#include "core/base/datagram.h"
 #include "core/base/json.h"
+#include "core/client/client.h"
 #include "fs/fs.h"
 #include "fs/similar/similar_impl.h"
 
@@ -25,12 +23,7 @@
  * ELSEWHERE_WAIT_S at most; nothing else does.  If there is no kin-share, or it
  * cannot answer, the state of the listing is "incomplete".
  */
-enum { ELSEWHERE_WAIT_S = 3 };
-
-#define SOCKET_PATH "share/socket"
-
-/* kin-share cuts an answer that is longer than the pipe. */
-enum { PIECE = 1 << 16, PIPE_BYTES = 1 << 20 };
+enum { ELSEWHERE_WAIT_S = 3, PIECE = 1 << 16 };
 
 struct elsewhere_query {
 	const struct fs *fs;
@@ -72,42 +65,17 @@ static int take_copy(struct elsewhere_query *q, int score, const json_t *copy)
 	return target ? listing_add(q->listing, path, target) : -ENOMEM;
 }
 
-/* Reads the lines of the answer up to that with "end". */
-static int take_answer(struct elsewhere_query *q, const struct buf *text)
+static int take_line(struct elsewhere_query *q, const json_t *line)
 {
-	const char *at = text->data, *end = at, *stop;
-	bool ended = false;
-	int err = 0;
+	const json_t *copies = json_object_get(line, "copies");
+	json_int_t score = json_integer_value(json_object_get(line, "score"));
+	size_t i;
+	int err = score < 0 || score > 100 ? -EBADMSG : 0;
 
-	if (text->len)
-		end = at + text->len;
-	while (!err && !ended && at < end &&
-	       (stop = memchr(at, '\n', (size_t)(end - at)))) {
-		json_t *line = json_loadb(at, (size_t)(stop - at), 0, NULL);
-		const json_t *copies = json_object_get(line, "copies");
-		const char *reason =
-			json_string_value(json_object_get(line, "reason"));
-		int score =
-			(int)json_integer_value(json_object_get(line, "score"));
-		size_t i;
-
-		ended = json_object_get(line, "end");
-		if (ended) {
-			q->is_cut = reason && !strcmp(reason, "cut");
-			q->is_complete =
-				json_is_true(json_object_get(line, "complete"));
-		} else if (score < 0 || score > 100) {
-			err = -EBADMSG;
-		}
-		for (i = 0; !ended && i < json_array_size(copies) && !err; i++)
-			err = take_copy(q, score, json_array_get(copies, i));
-		json_decref(line);
-		at = stop + 1;
-	}
+	for (i = 0; i < json_array_size(copies) && !err; i++)
+		err = take_copy(q, (int)score, json_array_get(copies, i));
 	return err;
 }
-
-/* ---- the query ---- */
 
 /* Reads until the end of the answer or ELSEWHERE_WAIT_S. */
 static int read_all(int fd, struct buf *out)
@@ -128,39 +96,39 @@ static int read_all(int fd, struct buf *out)
 	return err;
 }
 
-/* In its sandbox the daemon can send datagrams but cannot connect.  So the
- * answer comes through a pipe, whose write end is sent with the query.
- *
- * Only -ENOMEM is an error; after others the listing is incomplete. */
+/* Only -ENOMEM is an error; after others the listing is incomplete. */
 static int ask_share(struct elsewhere_query *q)
 {
 	const struct fs *fs = q->fs;
 	const struct digests *d = &q->file.digests;
 	/* NULL makes json_pack() fail. */
-	json_t *request = json_pack(
-		"{s:{s:I, s:o}, s:i}", "similar", "size", (json_int_t)d->size,
-		"digests", digests_to_json(d, ~DIGEST_BIT(DIGEST_SDHASH)),
-		"threshold", fs->options.threshold);
-	char *text = request ? json_dumps(request, JSON_COMPACT) : NULL;
+	int fd = client_ask_share(
+		fs->similar->catalog_fd,
+		json_pack("{s:{s:I, s:o}, s:i}", "similar", "size",
+			  (json_int_t)d->size, "digests",
+			  digests_to_json(d, ~DIGEST_BIT(DIGEST_SDHASH)),
+			  "threshold", fs->options.threshold));
+	struct client_query c = { 0 };
 	struct buf answer = { 0 };
-	int ends[2], err = text ? 0 : -ENOMEM;
+	const char *reason;
+	int err = fd < 0 ? fd : read_all(fd, &answer);
 
-	json_decref(request);
-	if (!err && pipe2(ends, O_CLOEXEC))
-		err = -errno;
+	if (fd >= 0)
+		(void)close(fd);
+	if (!err && answer.len)
+		err = client_answer(&c, fmemopen(answer.data, answer.len, "r"));
+	else if (!err)
+		err = -EBADMSG;
+	while (!err && (err = client_next(&c)) == 1)
+		err = take_line(q, c.line);
 	if (!err) {
-		(void)fcntl(ends[1], F_SETPIPE_SZ, PIPE_BYTES);
-		err = datagram_send(fs->similar->catalog_fd, SOCKET_PATH, text,
-				    strlen(text), ends[1]);
-		(void)close(ends[1]);
-		if (!err)
-			err = read_all(ends[0], &answer);
-		(void)close(ends[0]);
+		reason = json_string_value(json_object_get(c.line, "reason"));
+		q->is_cut = reason && !strcmp(reason, "cut");
+		q->is_complete =
+			json_is_true(json_object_get(c.line, "complete"));
 	}
-	if (!err)
-		err = take_answer(q, &answer);
+	client_close(&c);
 	buf_release(&answer);
-	free(text);
 	return err == -ENOMEM ? err : 0;
 }
 

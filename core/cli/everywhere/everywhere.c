@@ -5,15 +5,11 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/base/datagram.h"
 #include "core/base/json.h"
 #include "core/cli/cli.h"
 #include "core/cli/groups/groups.h"
-
-#define SOCKET_PATH "share/socket"
 
 /* A descriptor of the directory of the mount's catalog. */
 static int open_catalog(const struct mount *mount)
@@ -25,30 +21,18 @@ static int open_catalog(const struct mount *mount)
 	return fd;
 }
 
-/* The request goes there in a datagram, with the end of a connection to which
- * the answer is written. */
 int everywhere_ask(struct client_query *c, const struct mount *mount,
 		   json_t *request)
 {
-	char *text = json_dumps(request, JSON_COMPACT);
-	int dir = open_catalog(mount), ends[2] = { -1, -1 };
-	int err = text ? 0 : -ENOMEM;
+	const int dir = open_catalog(mount);
+	const int fd = client_ask_share(dir, request);
 
 	*c = (struct client_query){ 0 };
-	json_decref(request);
-	if (!err && dir >= 0 &&
-	    !socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) {
-		if (datagram_send(dir, SOCKET_PATH, text, strlen(text),
-				  ends[1]))
-			close(ends[0]);
-		else
-			err = client_answer(c, ends[0]);
-		close(ends[1]);
-	}
-	free(text);
 	if (dir >= 0)
 		close(dir);
-	return err;
+	if (fd >= 0)
+		return client_answer(c, fdopen(fd, "re"));
+	return fd == -ENOMEM ? fd : 0;
 }
 
 json_t *everywhere_next(struct client_query *c)
