@@ -80,14 +80,21 @@ bool cred_is(struct fs *fs, fuse_req_t req, const struct credentials *p)
 	return equal;
 }
 
-int cred_assume(struct fs *fs, fuse_req_t req, struct cred *saved_out)
+/* Whether the caller's credentials are not the daemon's. */
+static bool is_other(const struct fs *fs, fuse_req_t req)
+{
+	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+
+	return fs->root_user && (ctx->uid || ctx->gid);
+}
+
+int cred_assume(struct fs *fs, fuse_req_t req)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
 	struct credentials caller = { 0 }, root = fs->own;
 	int err;
 
-	saved_out->changed = false;
-	if (!fs->root_user || (ctx->uid == 0 && ctx->gid == 0))
+	if (!is_other(fs, req))
 		return 0;
 	if (ctx->uid == 0) {
 		root.gid = ctx->gid;
@@ -98,13 +105,12 @@ int cred_assume(struct fs *fs, fuse_req_t req, struct cred *saved_out)
 			err = credentials_enter(&caller, &fs->own);
 		credentials_release(&caller);
 	}
-	saved_out->changed = !err;
 	return err;
 }
 
-void cred_restore(struct fs *fs, const struct cred *saved)
+void cred_restore(struct fs *fs, fuse_req_t req)
 {
-	if (saved->changed)
+	if (is_other(fs, req))
 		credentials_leave(&fs->own);
 }
 
@@ -199,9 +205,9 @@ static mode_t umask_assume(mode_t mask, mode_t mode)
 }
 
 int cred_assume_create(struct fs *fs, fuse_req_t req, mode_t mode,
-		       struct cred *saved_out, mode_t *mode_out)
+		       mode_t *mode_out)
 {
-	int err = cred_assume(fs, req, saved_out);
+	int err = cred_assume(fs, req);
 
 	if (err)
 		return err;

@@ -2,6 +2,7 @@
 #ifndef FS_INODE_CRED_H
 #define FS_INODE_CRED_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -18,9 +19,6 @@ struct credentials;
  * that is root it keeps the daemon's groups.  The groups of a caller in another
  * pid namespace cannot be read, so such a caller has its primary group only.
  */
-struct cred {
-	bool changed;
-};
 
 /* Called once, before the first request.  A negative errno. */
 int cred_init(struct fs *fs);
@@ -37,17 +35,29 @@ bool cred_is(struct fs *fs, struct fuse_req *req, const struct credentials *p);
 
 /* Gives the thread the caller's credentials.  Does nothing if the daemon is not
  * root or the caller is root.  On failure nothing has changed. */
-int cred_assume(struct fs *fs, struct fuse_req *req, struct cred *saved_out);
+int cred_assume(struct fs *fs, struct fuse_req *req);
 
 /* Gives the thread the daemon's credentials again; ends the process if that
  * fails. */
-void cred_restore(struct fs *fs, const struct cred *saved);
+void cred_restore(struct fs *fs, struct fuse_req *req);
+
+/* A system call with the caller's credentials: 0 or a negative errno. */
+#define CRED_CALL(fs, req, call)                                \
+	({                                                      \
+		int err_of_call_ = cred_assume(fs, req);        \
+                                                                \
+		if (!err_of_call_) {                            \
+			err_of_call_ = (call) < 0 ? -errno : 0; \
+			cred_restore(fs, req);                  \
+		}                                               \
+		err_of_call_;                                   \
+	})
 
 /* As cred_assume(), before a call that creates a file.  Also sets the thread's
  * umask to the caller's, so that the filesystem below applies the umask or a
  * default ACL.  mode_out is the mode for that call. */
 int cred_assume_create(struct fs *fs, struct fuse_req *req, mode_t mode,
-		       struct cred *saved_out, mode_t *mode_out);
+		       mode_t *mode_out);
 
 /*
  * These two remove CAP_FSETID from the calling thread, so that a write clears

@@ -123,7 +123,6 @@ struct target {
 static int set_size(fuse_req_t req, struct fs *fs, const struct target *t,
 		    off_t size)
 {
-	struct cred saved;
 	bool dropped;
 	int err;
 
@@ -136,11 +135,7 @@ static int set_size(fuse_req_t req, struct fs *fs, const struct target *t,
 			cred_raise_setid(fs);
 		return err;
 	}
-	err = cred_assume(fs, req, &saved);
-	if (err)
-		return err;
-	err = truncate(fd_path(t->fd).text, size) == 0 ? 0 : -errno;
-	cred_restore(fs, &saved);
+	err = CRED_CALL(fs, req, truncate(fd_path(t->fd).text, size));
 	if (!err && !atomic_load(&t->inode->writers))
 		notify_closed(fs, t->inode, t->fd);
 	return err;

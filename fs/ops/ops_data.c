@@ -268,13 +268,10 @@ static int do_flag_request(fuse_req_t req, struct handle *h,
 {
 	struct fs *fs = fs_of(req);
 	int fd = handle_fd(fs, h);
-	struct cred saved;
-	int err = fd < 0 ? fd : cred_assume(fs, req, &saved);
+	int err =
+		fd < 0 ? fd :
+			 CRED_CALL(fs, req, ioctl(fd, request->command, flags));
 
-	if (err)
-		return err;
-	err = ioctl(fd, request->command, flags) == 0 ? 0 : -errno;
-	cred_restore(fs, &saved);
 	if (!err && request->sets) /* the ctime has changed */
 		(void)cache_forget_attributes(fs, h->inode);
 	return err;

@@ -90,11 +90,10 @@ static int open_as_caller(fuse_req_t req, struct fs *fs, struct inode *inode,
 {
 	int below = flags_below(flags), at = inode_fd(fs, inode), fd;
 	bool may_run = false;
-	struct cred saved;
 
 	if (at < 0)
 		return at;
-	fd = cred_assume(fs, req, &saved);
+	fd = cred_assume(fs, req);
 	if (!fd) {
 		fd = fd_reopen(at, below);
 		/* A program may be executed by a caller who cannot read it: the
@@ -104,7 +103,7 @@ static int open_as_caller(fuse_req_t req, struct fs *fs, struct inode *inode,
 			may_run = faccessat(AT_FDCWD, fd_path(at).text, X_OK,
 					    AT_EACCESS) == 0;
 		}
-		cred_restore(fs, &saved);
+		cred_restore(fs, req);
 	}
 	if (may_run)
 		fd = fd_reopen(at, below);
@@ -230,8 +229,7 @@ static int create_as_caller(fuse_req_t req, const struct creation *c)
 				   O_TMPFILE | (c->fi->flags & O_EXCL);
 	struct fs *fs = fs_of(req);
 	mode_t mode = c->mode;
-	struct cred saved;
-	int fd = cred_assume_create(fs, req, mode, &saved, &mode);
+	int fd = cred_assume_create(fs, req, mode, &mode);
 
 	if (fd)
 		return fd;
@@ -239,7 +237,7 @@ static int create_as_caller(fuse_req_t req, const struct creation *c)
 		    flags_below(c->fi->flags) | how | O_CLOEXEC, mode & 07777);
 	if (fd < 0)
 		fd = -errno;
-	cred_restore(fs, &saved);
+	cred_restore(fs, req);
 	return fd;
 }
 

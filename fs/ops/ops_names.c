@@ -90,7 +90,6 @@ static void make_file(fuse_req_t req, fuse_ino_t parent, const char *name,
 	struct fs *fs = fs_of(req);
 	struct inode *dir = inode_of(fs, parent);
 	struct fuse_entry_param e;
-	struct cred saved;
 	mode_t masked;
 	int at, r, err;
 
@@ -101,7 +100,7 @@ static void make_file(fuse_req_t req, fuse_ino_t parent, const char *name,
 		reply_error(req, at);
 		return;
 	}
-	err = cred_assume_create(fs, req, mode, &saved, &masked);
+	err = cred_assume_create(fs, req, mode, &masked);
 	if (!err) {
 		if (target)
 			r = symlinkat(target, at, name);
@@ -110,7 +109,7 @@ static void make_file(fuse_req_t req, fuse_ino_t parent, const char *name,
 		else
 			r = mknodat(at, name, masked, rdev);
 		err = r == 0 ? 0 : -errno;
-		cred_restore(fs, &saved);
+		cred_restore(fs, req);
 	}
 	if (!err) {
 		err = lookup_name(fs, dir, at, name, false, &e);
@@ -147,20 +146,15 @@ static int link_to(fuse_req_t req, struct fs *fs, struct inode *inode,
 		   int dir_fd, const char *name, struct stat *st)
 {
 	struct metadata_change change;
-	struct cred saved;
 	int fd = inode_fd(fs, inode), err;
 
 	if (fd < 0)
 		return fd;
 	metadata_change_begin(fs, inode, &change);
-	err = cred_assume(fs, req, &saved);
-	if (!err) {
-		/* AT_EMPTY_PATH would need CAP_DAC_READ_SEARCH. */
-		if (linkat(AT_FDCWD, fd_path(fd).text, dir_fd, name,
-			   AT_SYMLINK_FOLLOW) != 0)
-			err = -errno;
-		cred_restore(fs, &saved);
-	}
+	/* AT_EMPTY_PATH would need CAP_DAC_READ_SEARCH. */
+	err = CRED_CALL(fs, req,
+			linkat(AT_FDCWD, fd_path(fd).text, dir_fd, name,
+			       AT_SYMLINK_FOLLOW));
 	metadata_change_end(fs, &change);
 	if (!err && fstat(fd, st) != 0)
 		err = -errno;
@@ -222,7 +216,6 @@ static void remove_name(fuse_req_t req, fuse_ino_t parent, const char *name,
 	struct fs *fs = fs_of(req);
 	struct inode *dir = inode_of(fs, parent);
 	struct metadata_change change;
-	struct cred saved;
 	int at, err;
 
 	if (similar_refuses_name(req, parent, name, -EROFS))
@@ -233,11 +226,7 @@ static void remove_name(fuse_req_t req, fuse_ino_t parent, const char *name,
 		return;
 	}
 	metadata_change_begin_at(fs, at, name, true, &change);
-	err = cred_assume(fs, req, &saved);
-	if (!err) {
-		err = unlinkat(at, name, flags) == 0 ? 0 : -errno;
-		cred_restore(fs, &saved);
-	}
+	err = CRED_CALL(fs, req, unlinkat(at, name, flags));
 	/* The file may have another name. */
 	metadata_change_end(fs, &change);
 	inode_fd_close(dir, at);
@@ -269,7 +258,6 @@ static int rename_between(fuse_req_t req, struct fs *fs, struct renaming *r)
 	struct metadata_change moved, other;
 	struct moved *m = &r->m;
 	struct stat st = { 0 };
-	struct cred saved;
 	bool begun;
 	int err;
 
@@ -280,13 +268,9 @@ static int rename_between(fuse_req_t req, struct fs *fs, struct renaming *r)
 				 &other);
 	(void)fstatat(r->dir_fd, m->name, &st, AT_SYMLINK_NOFOLLOW);
 	begun = inodes_rename_begin(fs);
-	err = cred_assume(fs, req, &saved);
-	if (!err) {
-		if (renameat2(r->dir_fd, m->name, r->new_dir_fd, m->new_name,
-			      r->flags) != 0)
-			err = -errno;
-		cred_restore(fs, &saved);
-	}
+	err = CRED_CALL(fs, req,
+			renameat2(r->dir_fd, m->name, r->new_dir_fd,
+				  m->new_name, r->flags));
 	if (begun && !err)
 		inodes_rename_moved(fs, m->new_parent, r->new_dir_fd,
 				    m->new_name);

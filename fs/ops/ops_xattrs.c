@@ -207,20 +207,15 @@ static int change_lower(fuse_req_t req, struct inode *inode, const char *name,
 {
 	struct metadata_change change;
 	struct fs *fs = fs_of(req);
-	struct cred saved;
-	int fd = inode_fd(fs, inode), r, err;
+	int fd = inode_fd(fs, inode), err;
 
 	if (fd < 0)
 		return fd;
 	metadata_change_begin(fs, inode, &change);
-	err = cred_assume(fs, req, &saved);
-	if (!err) {
-		r = value ? setxattr(fd_path(fd).text, name, value, size,
-				     flags) :
-			    removexattr(fd_path(fd).text, name);
-		err = r == 0 ? 0 : -errno;
-		cred_restore(fs, &saved);
-	}
+	err = CRED_CALL(
+		fs, req,
+		value ? setxattr(fd_path(fd).text, name, value, size, flags) :
+			removexattr(fd_path(fd).text, name));
 	metadata_change_end(fs, &change);
 	inode_fd_close(inode, fd);
 	return err;

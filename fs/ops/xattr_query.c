@@ -60,13 +60,10 @@ int xattr_list_digests(struct xattr_list *l, const struct digests *d)
 bool xattr_may_read(fuse_req_t req, struct fs *fs, struct inode *inode)
 {
 	int fd = inode_fd(fs, inode);
-	struct cred saved;
-	bool may = false;
+	bool may = fd >= 0 && !CRED_CALL(fs, req,
+					 faccessat(fd, "", R_OK,
+						   AT_EMPTY_PATH | AT_EACCESS));
 
-	if (fd >= 0 && !cred_assume(fs, req, &saved)) {
-		may = !faccessat(fd, "", R_OK, AT_EMPTY_PATH | AT_EACCESS);
-		cred_restore(fs, &saved);
-	}
 	inode_fd_close(inode, fd);
 	return may;
 }

@@ -84,7 +84,6 @@ static bool item_holds(fuse_req_t req, struct fs *fs, struct similar_node *n,
 {
 	const struct source *source =
 		engine_searcher(fs->engine)->context.source;
-	struct cred saved;
 	bool holds;
 
 	if (item && n->view->flags & VIEW_UNCHECKED)
@@ -92,14 +91,14 @@ static bool item_holds(fuse_req_t req, struct fs *fs, struct similar_node *n,
 	if (!item ||
 	    (!(n->view->flags & VIEW_OF_GROUPS) &&
 	     node_ctime(fs, n) != l->listed_ctime_ns) ||
-	    cred_assume(fs, req, &saved))
+	    cred_assume(fs, req))
 		return false;
 	if (n->view->list == list_directories && !item->identity.ctime_ns)
 		holds = search_directory_holds(source, item->path, &item->key);
 	else
 		holds = search_hit_holds(source, item->path, &item->key,
 					 &item->identity);
-	cred_restore(fs, &saved);
+	cred_restore(fs, req);
 	return holds;
 }
 

@@ -98,14 +98,11 @@ static int lookup_real(fuse_req_t req, struct fs *fs,
 {
 	int fd = inode_fd(fs, parent->real);
 	struct node_key key = { 0 };
-	struct cred saved;
-	int err = fd < 0 ? fd : cred_assume(fs, req, &saved);
+	int err = fd < 0 ? fd :
+			   CRED_CALL(fs, req,
+				     fstatat(fd, name, st_out,
+					     AT_SYMLINK_NOFOLLOW));
 
-	if (!err) {
-		err = fstatat(fd, name, st_out, AT_SYMLINK_NOFOLLOW) ? -errno :
-								       0;
-		cred_restore(fs, &saved);
-	}
 	if (!err)
 		err = lookup_find(fs, parent->real, fd, name, st_out,
 				  &key.real);
