@@ -82,6 +82,18 @@ static void handle_close(struct fs *fs, struct handle *h)
 
 /* ---- open ---- */
 
+/* A file that is created and opened. */
+struct creation {
+	struct inode *dir;
+	int dir_fd;
+	const char *name; /* "": it gets none (O_TMPFILE) */
+	mode_t mode;
+	struct fuse_file_info *fi; /* of the request, and the handle */
+	struct fuse_entry_param e; /* the reply */
+	int fd;                    /* of the new file; the handle takes it */
+	struct stat st;            /* its attributes */
+};
+
 /* FMODE_EXEC, which the kernel sets when it opens a file to execute it. */
 #define OPEN_TO_EXECUTE 040
 
@@ -159,9 +171,9 @@ static int open_counted(fuse_req_t req, struct fs *fs, struct inode *inode,
 }
 
 /* Counts the writer before the open, so that a file that is being changed is
- * always busy. */
+ * always busy.  c: it was created; else NULL. */
 static int open_node(fuse_req_t req, struct fs *fs, struct inode *inode,
-		     struct fuse_file_info *fi)
+		     const struct creation *c, struct fuse_file_info *fi)
 {
 	bool writes = flags_write(fi->flags);
 	struct stat st;
@@ -172,8 +184,10 @@ static int open_node(fuse_req_t req, struct fs *fs, struct inode *inode,
 		(void)cache_forget_kept(fs, inode);
 	}
 	if (S_ISREG(inode->type)) { /* the kernel opens others itself */
-		id = backing_begin(req, fs, inode, fi->flags, NULL);
-		err = open_counted(req, fs, inode, id, fi);
+		id = backing_begin(req, fs, inode, fi->flags,
+				   c ? &c->st : NULL);
+		err = c ? handle_new(fs, inode, c->fd, id, fi) :
+			  open_counted(req, fs, inode, id, fi);
 		if (err)
 			backing_end(fs, inode, fi->flags, id > 0);
 	}
@@ -185,8 +199,8 @@ static int open_node(fuse_req_t req, struct fs *fs, struct inode *inode,
 	notify_opened(fs, inode, fd);
 	/* Attributes that may change without the kernel's knowledge, see
 	 * cache_short_timeout(), or that the open has changed. */
-	if (fi->flags & O_TRUNC || atomic_load(&inode->mappers) ||
-	    fstat(fd, &st) != 0 || st.st_mode & (S_ISUID | S_ISGID))
+	if (!c && (fi->flags & O_TRUNC || atomic_load(&inode->mappers) ||
+		   fstat(fd, &st) != 0 || st.st_mode & (S_ISUID | S_ISGID)))
 		(void)cache_forget_attributes(fs, inode);
 	return 0;
 }
@@ -200,7 +214,7 @@ void ops_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 		similar_ops.open(req, node, fi);
 		return;
 	}
-	err = open_node(req, fs, inode_of(fs, node), fi);
+	err = open_node(req, fs, inode_of(fs, node), NULL, fi);
 	if (err)
 		reply_error(req, err);
 	else if (fuse_reply_open(req, fi) == -ENOENT)
@@ -208,18 +222,6 @@ void ops_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 }
 
 /* ---- create ---- */
-
-/* A file that is created and opened. */
-struct creation {
-	struct inode *dir;
-	int dir_fd;
-	const char *name; /* "": it gets none (O_TMPFILE) */
-	mode_t mode;
-	struct fuse_file_info *fi; /* of the request, and the handle */
-	struct fuse_entry_param e; /* the reply */
-	int fd;                    /* of the new file; the handle takes it */
-	struct stat st;            /* its attributes */
-};
 
 /* An open descriptor, or a negative errno.  With O_TMPFILE, O_EXCL means that
  * the file never gets a name. */
@@ -239,26 +241,6 @@ static int create_as_caller(fuse_req_t req, const struct creation *c)
 		fd = -errno;
 	cred_restore(fs, req);
 	return fd;
-}
-
-static int handle_created(fuse_req_t req, struct inode *inode,
-			  const struct creation *c)
-{
-	bool writes = flags_write(c->fi->flags);
-	struct fs *fs = fs_of(req);
-	int id, err;
-
-	if (writes)
-		atomic_fetch_add(&inode->writers, 1);
-	id = backing_begin(req, fs, inode, c->fi->flags, &c->st);
-	err = handle_new(fs, inode, c->fd, id, c->fi);
-	if (err)
-		backing_end(fs, inode, c->fi->flags, id > 0);
-	if (err && writes)
-		atomic_fetch_sub(&inode->writers, 1);
-	if (!err && writes)
-		notify_opened(fs, inode, c->fd);
-	return err;
 }
 
 static int add_created(fuse_req_t req, struct creation *c)
@@ -294,7 +276,7 @@ static int add_created(fuse_req_t req, struct creation *c)
 	if (err)
 		return err;
 	lookup_fill_entry(fs, inode, &c->st, &c->e);
-	err = handle_created(req, inode, c);
+	err = open_node(req, fs, inode, c, c->fi);
 	c->e.attr_timeout = cache_short_timeout(fs, inode, &c->st);
 	if (err)
 		inode_unref(fs, inode);
@@ -314,7 +296,8 @@ static int open_existing(fuse_req_t req, struct creation *c)
 	if (err)
 		return err == -ENOENT ? -ESTALE : err;
 	inode = inode_of(fs, c->e.ino);
-	err = S_ISREG(inode->type) ? open_node(req, fs, inode, c->fi) : -ESTALE;
+	err = S_ISREG(inode->type) ? open_node(req, fs, inode, NULL, c->fi) :
+				     -ESTALE;
 	c->e.attr_timeout = cache_short_timeout(fs, inode, &c->e.attr);
 	if (err)
 		inode_unref(fs, inode);
