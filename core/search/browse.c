@@ -27,7 +27,9 @@ static int has_match(struct search_query *q, bool any, size_t *count_out)
 	for (i = 0; i < *count_out && !err; i++)
 		if (!contents_are_ignored(q, q->self_content,
 					  matches[i].content))
-			err = content_has_hit(q, matches[i].content);
+			err = content_is_visible(q, matches[i].content) ?
+				      1 :
+				      q->err;
 	free(matches);
 	return err;
 }
@@ -48,7 +50,7 @@ static int has_near(struct search_query *q, const struct file_key *key,
 	q->self = *key;
 	q->self_content = rec->content;
 	if (!contents_are_ignored(q, rec->content, rec->content))
-		err = content_has_hit(q, rec->content);
+		err = content_has_copies(q, rec->content);
 	if (!err && !q->caller->trusted)
 		err = has_match(q, true, &count);
 	if (!err && count)

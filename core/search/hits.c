@@ -43,22 +43,17 @@ int hits_append(struct search_hits *hits, const struct search_hit *hit)
 	return 0;
 }
 
-static bool path_is_within(const struct search_query *q, const char *path)
-{
-	return !q->within || search_paths_have(q->within, path);
-}
-
 /* Whether the identity is the recorded one; notes what else is of interest. */
 static bool is_unchanged(struct probe *p, const struct stat *st)
 {
 	source_get_identity(st, &p->identity);
 	p->disk = (uint64_t)st->st_blocks * 512;
 	p->nlink = st->st_nlink;
-	return file_identity_equal(&p->identity, &p->rec.identity);
+	p->stale = !file_identity_equal(&p->identity, &p->rec.identity);
+	return !p->stale;
 }
 
-/* ---- by paths, which the caller must be able to open ---- */
-
+/* Whether the caller can open the path, and it leads to the unchanged file. */
 static bool path_leads_there(struct search_query *q, struct probe *p,
 			     const char *path)
 {
@@ -67,79 +62,65 @@ static bool path_leads_there(struct search_query *q, struct probe *p,
 	struct stat st;
 	int fd;
 
-	if (!path_is_within(q, path) || !path_is_visible(q, path))
+	if (!path_is_visible(q, path))
 		return false;
 	fd = file_open_beneath(source->fd, path, O_PATH);
 	if (fd < 0)
 		return false;
 	if (file_identify(source, fd, p->key, &st)) {
-		p->stale = !is_unchanged(p, &st);
-		leads = caller_can_read(q->caller, fd);
-		p->missed |= leads && p->stale;
-		leads = leads && !p->stale;
+		leads = is_unchanged(p, &st);
+		if (!caller_can_read(q->caller, fd))
+			leads = false;
+		else
+			p->missed |= p->stale;
 	}
 	close(fd);
 	return leads;
 }
 
-/* The next visible path that leads to the file: 1, and the caller frees it; 0:
- * there are no more. */
-static int next_path(struct search_query *q, struct probe *p,
-		     struct catalog_walk *walk, char **out)
-{
-	const char *path;
-	int found;
-
-	while ((found = catalog_paths_next(walk, &path)) == 1)
-		if (path_leads_there(q, p, path)) {
-			*out = strdup(path);
-			return *out ? 1 : -ENOMEM;
-		}
-	return found;
-}
-
-/* ---- by names in known directories, of a trusted caller ---- */
-
-static char *join_path(const char *directory, struct catalog_name name)
-{
-	size_t len = strlen(directory);
-	char *path = malloc(len + name.len + 2);
-
-	if (!path)
-		return NULL;
-	memcpy(path, directory, len);
-	if (len)
-		path[len++] = '/';
-	memcpy(path + len, name.bytes, name.len);
-	path[len + name.len] = '\0';
-	return path;
-}
-
-/* Whether the path leads to the unchanged file.  With TIMES_OWN the generation
- * need not be compared: a new file with the same inode number has another
- * ctime. */
+/* The same without opening the file, in a directory that was verified: a trusted
+ * caller may open any.  With TIMES_OWN the generation need not be compared: a
+ * new file with the same inode number has another ctime. */
 static bool entry_is_the_file(const struct source *source, struct probe *p,
 			      const char *path)
 {
 	struct stat st;
+	bool leads;
 
-	return !fstatat(source->fd, path, &st, AT_SYMLINK_NOFOLLOW) &&
-	       S_ISREG(st.st_mode) && st.st_ino == p->key->inode &&
-	       source_get_device(source, st.st_dev) == p->key->device &&
-	       is_unchanged(p, &st);
+	if (fstatat(source->fd, path, &st, AT_SYMLINK_NOFOLLOW) ||
+	    !S_ISREG(st.st_mode) || st.st_ino != p->key->inode ||
+	    source_get_device(source, st.st_dev) != p->key->device)
+		return false;
+	leads = is_unchanged(p, &st);
+	p->missed |= p->stale;
+	return leads;
 }
 
-/* As next_path(), without opening the file: a trusted caller may open any. */
-static int next_link(struct search_query *q, struct probe *p,
+static char *join_path(const char *directory, struct catalog_name name)
+{
+	char *path;
+
+	if (asprintf(&path, "%s%s%.*s", directory, *directory ? "/" : "",
+		     (int)name.len, (const char *)name.bytes) < 0)
+		return NULL;
+	return path;
+}
+
+/* The next path by which the caller sees the file: 1, and the caller frees it; 0:
+ * there are no more. */
+static int next_path(struct search_query *q, struct probe *p,
 		     struct catalog_walk *walk, char **out)
 {
+	const struct source *source = q->context->source;
+	const bool by_entry = q->caller->trusted &&
+			      source_get_times(source, p->key) == TIMES_OWN;
 	struct catalog_name name;
 	struct file_key parent;
 	const char *directory;
 	int err;
 
 	while ((err = catalog_links_next(walk, &parent, &name)) == 1) {
-		err = directory_find(q, &parent, &directory);
+		err = directory_find(q, &parent, by_entry, &directory);
 		if (err == -ENOENT)
 			continue;
 		if (err)
@@ -147,32 +128,27 @@ static int next_link(struct search_query *q, struct probe *p,
 		*out = join_path(directory, name);
 		if (!*out)
 			return -ENOMEM;
-		if (path_is_within(q, *out) &&
-		    entry_is_the_file(q->context->source, p, *out))
+		if ((!q->within || search_paths_have(q->within, *out)) &&
+		    (by_entry ? entry_is_the_file(source, p, *out) :
+				path_leads_there(q, p, *out)))
 			return 1;
 		free(*out);
 	}
 	return err;
 }
 
-/* ---- files ---- */
-
-/* Adds the names that one walk finds. */
-static int add_names(struct search_query *q, struct probe *p, bool by_links)
+/* Adds the paths by which the caller sees the file. */
+static int add_paths(struct search_query *q, struct probe *p)
 {
 	struct catalog_walk *walk;
 	char *path = NULL;
-	int err = by_links ?
-			  catalog_links_begin(q->txn, p->key, &walk) :
-			  catalog_paths_begin(q->txn, &q->context->source->root,
-					      p->key, &walk);
+	int err = catalog_links_begin(q->txn, p->key, &walk);
 
 	if (err)
 		return err;
 	while (!err &&
 	       !(p->found && (p->found >= p->names || p->found >= p->nlink)) &&
-	       (err = by_links ? next_link(q, p, walk, &path) :
-				 next_path(q, p, walk, &path)) == 1) {
+	       (err = next_path(q, p, walk, &path)) == 1) {
 		const struct search_hit hit = {
 			.path = path,
 			.verdict = p->verdict ? *p->verdict :
@@ -199,17 +175,13 @@ int hits_add_file(struct search_query *q, const struct file_key *key,
 {
 	const struct search_context *context = q->context;
 	struct probe p = { .key = key, .verdict = verdict, .names = names };
-	int err = 0;
+	int err;
 
 	if (names > HIT_NAMES_MAX)
 		p.names = HIT_NAMES_MAX;
 	if (catalog_file_get(q->txn, key, &p.rec) || p.rec.state != FILE_FRESH)
 		return 0;
-	if (q->caller->trusted &&
-	    source_get_times(context->source, key) == TIMES_OWN)
-		err = add_names(q, &p, true);
-	if (!err && !p.found)
-		err = add_names(q, &p, false);
+	err = add_paths(q, &p);
 	q->missed |= p.missed && !p.found;
 	if (p.stale)
 		(void)queue_push(context->hasher->context.queue, key,
@@ -245,7 +217,7 @@ static int is_missing(struct search_query *q, const struct file_key *key,
 
 	if (queue_is_recent(q->context->hasher->context.queue, key))
 		return 0;
-	err = add_names(q, &p, false);
+	err = add_paths(q, &p);
 	return err < 0 ? err : p.found || p.missed;
 }
 
@@ -324,61 +296,76 @@ bool contents_are_ignored(struct search_query *q, uint32_t a, uint32_t b)
 
 /* ---- which contents the caller sees ---- */
 
-/* Counts visible files with a content, from where the last count ended, until
- * there are most of them. */
-static int count_visible(struct search_query *q, uint32_t content, size_t most,
-			 struct content_visibility **out)
-{
-	struct content_visibility *v =
-		visibility_of_content(&q->visibility, content);
-	int found = v ? 1 : -ENOMEM;
+/* What a query knows of a content.  VISIBLE: one file is, or several. */
+enum { UNKNOWN, INVISIBLE, ONE_FILE, SEVERAL_FILES, VISIBLE };
 
-	while (found >= 0 && !v->complete && v->visible < most) {
-		found = copy_next(q, content, &v->cursor);
-		v->complete = found == 0;
-		if (found == 1)
-			found = hits_add_file(q, &v->cursor, NULL, 0);
-		if (found > 0 && v->visible++ == 0)
-			v->first = v->cursor;
+/* NULL: no memory. */
+static uint8_t *state_of(struct search_query *q, uint32_t content)
+{
+	size_t count = index_end(q->context->index);
+	uint8_t *more;
+
+	if (content < q->content_count)
+		return &q->contents[content];
+	if (count <= content)
+		count = (size_t)content + 1;
+	more = calloc(count, 1);
+	if (!more)
+		return NULL;
+	if (q->contents)
+		memcpy(more, q->contents, q->content_count);
+	free(q->contents);
+	q->contents = more;
+	q->content_count = count;
+	return &more[content];
+}
+
+/* How many files with the content are visible, most at most. */
+static int count_visible(struct search_query *q, uint32_t content, int most)
+{
+	struct file_key at = { 0 };
+	int count = 0, found = 1;
+
+	while (count < most && (found = copy_next(q, content, &at)) == 1) {
+		found = hits_add_file(q, &at, NULL, 0);
+		if (found < 0)
+			break;
+		count += found > 0;
 	}
-	*out = v;
-	return found < 0 ? found : 0;
+	return found < 0 ? found : count;
 }
 
-int content_has_hit(struct search_query *q, uint32_t content)
+int content_has_copies(struct search_query *q, uint32_t content)
 {
-	struct content_visibility *v;
-	int err = count_visible(q, content, 1, &v);
+	uint8_t *state = state_of(q, content);
+	int count;
 
-	if (!err && v->visible == 1 && file_key_equal(&v->first, &q->self))
-		err = count_visible(q, content, 2, &v);
-	if (err || !v->visible)
-		return err;
-	return v->visible > 1 || !file_key_equal(&v->first, &q->self);
+	if (!state)
+		return -ENOMEM;
+	if (*state == UNKNOWN || *state == VISIBLE) {
+		count = count_visible(q, content, 2);
+		if (count < 0)
+			return count;
+		*state = (uint8_t)(INVISIBLE + count);
+	}
+	return *state == SEVERAL_FILES;
 }
 
+/* Of the text of a content there are no files. */
 bool content_is_visible(void *arg, uint32_t id)
 {
 	struct search_query *q = arg;
-	struct content_visibility *v =
-		visibility_of_content(&q->visibility, id);
-	struct content_visibility *whole;
+	uint8_t *state = q->err ? NULL : state_of(q, id);
 	uint32_t content;
-	int err = v ? 0 : -ENOMEM;
+	int count = state ? 0 : -ENOMEM;
 
-	if (!err && !q->err && !v->visible && !v->complete) {
-		err = text_get_content(q, id, &content, NULL);
-		if (err == -ENOENT)
-			return false;
-		if (!err)
-			err = count_visible(q, content, 1, &whole);
-		/* Of the text of a content there are no files. */
-		if (!err && content != id) {
-			v->visible = whole->visible;
-			v->complete = true;
-		}
+	if (state && *state == UNKNOWN) {
+		count = text_get_content(q, id, &content, NULL) ?:
+				count_visible(q, content, 1);
+		if (count >= 0 || count == -ENOENT)
+			*state = count > 0 ? VISIBLE : INVISIBLE;
 	}
-	if (err && !q->err)
-		q->err = err;
-	return !q->err && v->visible;
+	if (count < 0 && count != -ENOENT && !q->err)
+		q->err = count;
+	return !q->err && *state != INVISIBLE;
 }

@@ -77,39 +77,6 @@ struct seen_directory {
 	char path[];
 };
 
-void visibility_release(struct visibility *v)
-{
-	size_t i;
-
-	for (i = 0; i < v->page_count; i++)
-		free(v->pages[i]);
-	free(v->pages);
-	tdestroy(v->directories, free);
-	*v = (struct visibility){ 0 };
-}
-
-struct content_visibility *visibility_of_content(struct visibility *v,
-						 uint32_t content)
-{
-	size_t page = content / CONTENTS_PER_PAGE, count;
-	struct content_visibility **pages;
-
-	if (page >= v->page_count) {
-		count = page + 1 + v->page_count;
-		pages = reallocarray(v->pages, count, sizeof(*pages));
-		if (!pages)
-			return NULL;
-		memset(pages + v->page_count, 0,
-		       (count - v->page_count) * sizeof(*pages));
-		v->pages = pages;
-		v->page_count = count;
-	}
-	if (!v->pages[page])
-		v->pages[page] = calloc(CONTENTS_PER_PAGE, sizeof(**v->pages));
-	return v->pages[page] ? &v->pages[page][content % CONTENTS_PER_PAGE] :
-				NULL;
-}
-
 static int by_path(const void *a, const void *b)
 {
 	const struct seen_directory *x = a, *y = b;
@@ -128,7 +95,7 @@ static bool may_list(struct search_query *q, const char *path)
 		return false;
 	}
 	memcpy(new->path, path, size);
-	known = tsearch(new, &q->visibility.directories, by_path);
+	known = tsearch(new, &q->directories, by_path);
 	if (!known)
 		q->err = -ENOMEM;
 	if (!known || *known != new) {
@@ -250,7 +217,7 @@ int directory_path(struct search_query *q, const struct file_key *key,
 }
 
 int directory_find(struct search_query *q, const struct file_key *key,
-		   const char **path_out)
+		   bool verify, const char **path_out)
 {
 	/* Inode numbers of directories often have large steps. */
 	struct file_key found;
@@ -259,9 +226,6 @@ int directory_find(struct search_query *q, const struct file_key *key,
 			 ->known[XXH3_64bits(&key->inode, sizeof(key->inode)) %
 				 KNOWN_DIRECTORIES];
 	uint64_t snapshot = catalog_snapshot(q->txn);
-	bool trusted =
-		d->verified_ns == q->turn_ns ||
-		q->turn_ns - d->verified_ns < q->searcher->trust_ms * 1000000;
 	char *path;
 	int err;
 
@@ -274,15 +238,17 @@ int directory_find(struct search_query *q, const struct file_key *key,
 		*d = (struct known_directory){ .key = *key,
 					       .path = path,
 					       .snapshot = snapshot };
-		trusted = false;
 	}
-	if (!trusted) {
+	*path_out = d->path;
+	if (!verify)
+		return 0;
+	if (!d->verified_ns ||
+	    q->turn_ns - d->verified_ns > q->searcher->trust_ms * 1000000) {
 		d->there =
 			directory_at(q->context->source, d->path, 0, &found) &&
 			file_key_equal(&found, key);
 		d->verified_ns = q->turn_ns;
 	}
-	*path_out = d->path;
 	return d->there ? 0 : -ENOENT;
 }
 

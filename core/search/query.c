@@ -2,6 +2,7 @@
 #include "core/search/search_impl.h"
 
 #include <jansson.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -133,7 +134,8 @@ int query_end(struct search_query *q, int err, struct search_hits *out)
 		catalog_found_damage(context->catalog);
 	query_end_turn(q);
 	query_give_slot(q);
-	visibility_release(&q->visibility);
+	free(q->contents);
+	tdestroy(q->directories, free);
 	free(q->index_visibility);
 	file_digests_release(&q->hits.file);
 	if (!err && out)

@@ -91,9 +91,9 @@
  * (queue_push()) and not listed.
  *
  * Visibility is checked once per query for each directory and each content, and
- * stored with the query (struct visibility).  A content is visible if one of its
- * files is.  For a caller that is not trusted, the index uses visible contents
- * only, also to count how common a value is.
+ * stored with the query.  A content is visible if one of its files is.  For a
+ * caller that is not trusted, the index uses visible contents only, also to
+ * count how common a value is.
  *
  * What must never happen
  *

@@ -8,27 +8,10 @@
 #include "core/search/match_cache.h"
 #include "core/search/search.h"
 
-/* A content as a query knows it: the number of its visible files up to the
- * cursor, and the first of these. */
-struct content_visibility {
-	size_t visible;
-	struct file_key first, cursor;
-	bool complete; /* the cursor has passed all files */
-};
-
-enum { CONTENTS_PER_PAGE = 64 };
-
-/* Which contents and directories are visible to the caller of a query. */
-struct visibility {
-	struct content_visibility **pages; /* owned, by id; NULL: none known */
-	size_t page_count;
-	void *directories; /* of tsearch(3) */
-};
-
-/* Where directories were found, for queries of trusted callers: a file of them
- * then costs one fstatat() and not a walk through the catalog and the disk.
- * Without it a walk through the listings of 20,000 files, of which each has 40
- * relatives in 250 directories, takes a quarter longer. */
+/* Where directories were found: a file in them then costs no walk through the
+ * catalog, and a trusted caller one fstatat().  Without it the second walk
+ * through the listings of 4,000 files, of which each has 40 relatives in 250
+ * directories, takes a third longer. */
 enum { KNOWN_DIRECTORIES = 2048 };
 
 struct known_directory {
@@ -81,7 +64,11 @@ struct search_query {
 
 	struct search_hits hits; /* the answer */
 
-	struct visibility visibility;
+	/* Which contents the caller sees, by id (hits.c), and which directories
+	 * it may list, of tsearch(3) (paths.c).  Owned. */
+	uint8_t *contents;
+	size_t content_count;
+	void *directories;
 	/* Owned; NULL: the caller is trusted. */
 	struct index_visibility *index_visibility;
 
@@ -140,13 +127,6 @@ void query_count_work(struct search_query *q, size_t work);
 
 /* ---- paths.c ---- */
 
-void visibility_release(struct visibility *v);
-
-/* The entry of a content, which the caller fills in; valid until the end of the
- * query.  NULL: no memory. */
-struct content_visibility *visibility_of_content(struct visibility *v,
-						 uint32_t content);
-
 /* A stack of files and directories. */
 struct key_list {
 	struct file_key *keys; /* owned */
@@ -176,11 +156,11 @@ bool directory_is_open(const struct source *source, const char *path,
 int directory_path(struct search_query *q, const struct file_key *key,
 		   char **out);
 
-/* The path of the directory, if it leads there; valid until the next call.  For
- * trusted callers only: the path may have been verified up to searcher.trust_ms
- * before this turn.  -ENOENT: it does not lead there, or there is none. */
+/* The path of the directory in the catalog; valid until the next call.  verify,
+ * for trusted callers only: it leads there, perhaps by a look up to
+ * searcher.trust_ms before this turn.  -ENOENT. */
 int directory_find(struct search_query *q, const struct file_key *key,
-		   const char **path_out);
+		   bool verify, const char **path_out);
 void known_directories_release(struct search_slot *slot);
 
 /* Looks at fd; false if it is not the regular file of that key. */
@@ -221,8 +201,8 @@ bool contents_are_ignored(struct search_query *q, uint32_t a, uint32_t b);
  * does. */
 int copy_next(struct search_query *q, uint32_t content, struct file_key *at);
 
-/* 1: a file with that content, other than q->self, could be a hit; else 0. */
-int content_has_hit(struct search_query *q, uint32_t content);
+/* 1: several files with that content are visible; else 0. */
+int content_has_copies(struct search_query *q, uint32_t content);
 
 /* Whether a file with that content is visible.  A callback for the index
  * (index_visibility.is_visible); arg is the query. */
