@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 #include "core/catalog/catalog.h"
-#include "core/search/groups.h"
 #include "core/search/search.h"
 #include "core/source/source.h"
 

@@ -14,7 +14,6 @@
 #include "core/digest/digest.h"
 #include "core/index/index.h"
 #include "core/queue/hash.h"
-#include "core/search/groups.h"
 #include "core/search/search.h"
 #include "core/source/source.h"
 

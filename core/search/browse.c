@@ -37,7 +37,7 @@ static int has_match(struct search_query *q, bool any, size_t *count_out)
 /* 1: the file has a near-duplicate; 0: it has none.  For a caller that is not
  * trusted one match is searched for first, because it most often has a visible
  * file.  For others all are: the listing of the file, which often comes next,
- * needs them (match_cache.h). */
+ * needs them (match_cache.c). */
 static int has_near(struct search_query *q, const struct file_key *key,
 		    const struct file_record *rec)
 {

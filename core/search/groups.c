@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/search/groups.h"
+#include "core/search/search_impl.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -7,7 +7,6 @@
 
 #include "core/base/array.h"
 #include "core/base/clock.h"
-#include "core/search/search_impl.h"
 
 /* The search for groups: collects contents, then groups them; and the files of
  * groups. */

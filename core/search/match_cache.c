@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/search/match_cache.h"
+#include "core/search/search_impl.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -4,8 +4,6 @@
 
 #include <errno.h>
 
-#include "core/search/groups.h"
-#include "core/search/match_cache.h"
 #include "core/search/search.h"
 
 /* Where directories were found: a file in them then costs no walk through the
@@ -226,5 +224,36 @@ int query_fetch_sketch(void *query, uint32_t content, struct sketch *out);
  * any: one match is enough. */
 int near_contents(struct search_query *q, const struct digests *own, bool any,
 		  struct index_match **out, size_t *count_out);
+
+/* ---- match_cache.c ---- */
+
+/*
+ * A cache of the matches of contents.  A program that walks the virtual tree
+ * first asks which files of a directory have a near-duplicate, and then for the
+ * listing of each of them; the second query needs the matches of the first.
+ * Without the cache a walk through the listings of 10,000 header files takes 1.6
+ * times as long, a second walk 2.6 times; of 4,000 files with 39 relatives each
+ * 1.1 and 1.6 times.
+ *
+ * It is only for INDEX_ALIKE, and for callers that may see every content.
+ * Matches are valid until the index changes.  Any thread may call these
+ * functions.
+ */
+#define MATCH_CACHE_SLOTS 131072            /* contents; direct-mapped; 3 MiB */
+#define MATCH_CACHE_MOST 512                /* matches of a content */
+#define MATCH_CACHE_BYTES ((size_t)8 << 20) /* of all matches */
+
+int match_cache_new(struct match_cache **out);
+void match_cache_free(struct match_cache *c);
+
+/* Copies the matches of a content, if they were found at that change count of
+ * the index (index_change_count()).  The caller frees the copy. */
+bool match_cache_get(struct match_cache *c, uint32_t content, uint64_t changes,
+		     struct index_match **out, size_t *count_out);
+
+/* Copies the matches into the cache, if there are at most MATCH_CACHE_MOST and
+ * there is memory.  changes: index_change_count() from before the search. */
+void match_cache_put(struct match_cache *c, uint32_t content, uint64_t changes,
+		     const struct index_match *matches, size_t count);
 
 #endif

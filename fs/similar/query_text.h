@@ -9,7 +9,6 @@
 #include "core/changes/changes.h"
 #include "core/digest/digest.h"
 #include "core/index/index.h"
-#include "core/search/groups.h"
 #include "core/search/search.h"
 
 /*
@@ -36,7 +35,7 @@
  * mount; not complete: a scan is running, or its files are still to be hashed.
  * A write after that begins another query; one before it fails with EBUSY.
  *
- * A query for the groups of the tree (core/search/groups.h) is
+ * A query for the groups of the tree (core/search/search.h) is
  *
  *   {"relation":"groups","exact":true,"threshold":N,"min_size":N,
  *    "within":[{"path":"docs"}, ...]}

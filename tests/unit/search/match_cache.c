@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
-#include "core/search/match_cache.h"
+#include "core/search/search_impl.h"
 #include "tests/support/recipe.h"
 
 static struct match_cache *cache;
