@@ -172,22 +172,15 @@ int query_text_add_hit(const struct search_hit *hit,
 		       enum index_relation relation, struct buf *out)
 {
 	const struct verdict *v = &hit->verdict;
-	json_t *line;
+	const bool all = relation == INDEX_ALL,
+		   shares = relation == INDEX_SHARES;
+	json_t *line = json_pack(
+		"{s:i, s:o*, s:s*, s:o*, s:s*}", "score", v->score,
+		"distinctive", all ? json_integer(v->distinctive) : NULL,
+		"reason", all ? verdict_reason_names[v->reason] : NULL, "bytes",
+		shares ? json_integer((json_int_t)v->bytes) : NULL, "by",
+		v->by_text ? "text" : NULL);
 
-	if (relation == INDEX_ALL)
-		line = json_pack("{s:i, s:i, s:s}", "score", v->score,
-				 "distinctive", v->distinctive, "reason",
-				 verdict_reason_names[v->reason]);
-	else if (relation == INDEX_SHARES)
-		line = json_pack("{s:i, s:I}", "score", v->score, "bytes",
-				 (json_int_t)v->bytes);
-	else
-		line = json_pack("{s:i}", "score", v->score);
-	if (line && v->by_text &&
-	    json_object_set_new(line, "by", json_string("text"))) {
-		json_decref(line);
-		line = NULL;
-	}
 	return add_path(line, "path", hit->path, out);
 }
 
@@ -197,20 +190,15 @@ static int add_file(const struct search_hit *hit, struct buf *out)
 	json_t *line;
 
 	hex_encode(hit->xxh128, sizeof(hit->xxh128), hex);
-	line = json_pack("{s:I, s:i, s:I, s:I, s:s, s:I, s:I}", "group",
-			 (json_int_t)hit->group, "score", hit->verdict.score,
-			 "size", (json_int_t)hit->identity.size, "on_disk",
-			 (json_int_t)hit->disk, "xxh128", hex, "mtime_ns",
-			 (json_int_t)time_in_order(hit->identity.mtime_ns),
-			 "nlink", (json_int_t)hit->nlink);
-	if (line &&
-	    ((hit->digests && json_object_set(line, "digests", hit->digests)) ||
-	     (hit->date != TEXT_NO_DATE &&
-	      json_object_set_new(line, "document_date",
-				  json_integer(hit->date))))) {
-		json_decref(line);
-		line = NULL;
-	}
+	line = json_pack(
+		"{s:I, s:i, s:I, s:I, s:s, s:I, s:I, s:O*, s:o*}", "group",
+		(json_int_t)hit->group, "score", hit->verdict.score, "size",
+		(json_int_t)hit->identity.size, "on_disk",
+		(json_int_t)hit->disk, "xxh128", hex, "mtime_ns",
+		(json_int_t)time_in_order(hit->identity.mtime_ns), "nlink",
+		(json_int_t)hit->nlink, "digests", hit->digests,
+		"document_date",
+		hit->date != TEXT_NO_DATE ? json_integer(hit->date) : NULL);
 	return add_path(line, "path", hit->path, out);
 }
 
