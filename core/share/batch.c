@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/share/batch.h"
+#include "core/share/session.h"
 
 #include <errno.h>
 #include <inttypes.h>

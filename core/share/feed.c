@@ -230,7 +230,7 @@ static int visit_publications(struct session *s)
 /* Some of the files that changed, from the one after the last one on. */
 static int push_changes(struct session *s)
 {
-	const uint64_t done = share_state_identity(s->state)->done.change;
+	const uint64_t done = s->state->identity.done.change;
 	const struct file_key last = s->key;
 	const struct file_key *from = s->has_key ? &last : NULL;
 	struct catalog_walk *walk;

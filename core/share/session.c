@@ -100,14 +100,13 @@ int session_open(struct session *s)
 		if (!err)
 			err = share_state_open(s->share_directory, &s->state);
 		if (!err)
-			db_format_uuid(share_state_identity(s->state)->host,
-				       s->host);
+			db_format_uuid(s->state->identity.host, s->host);
 	}
 	if (!err && !s->sketch)
 		s->sketch = malloc(sizeof(*s->sketch));
 	if (err || !s->sketch)
 		return err ? err : -ENOMEM;
-	atomic_store(&s->published, share_state_count(s->state));
+	atomic_store(&s->published, s->state->count);
 	file = open_host_file(s, "we");
 	if (!file)
 		return -errno;
@@ -158,7 +157,7 @@ static uint64_t new_token(void)
 
 int session_greet(struct session *s, struct share_db *db, int64_t limit)
 {
-	struct share_identity *i = share_state_identity(s->state);
+	struct share_identity *i = &s->state->identity;
 	char epoch_text[24], token_text[24];
 	const char *values[] = { s->host, epoch_text, token_text,
 				 s->rules->label };
@@ -194,7 +193,7 @@ int session_greet(struct session *s, struct share_db *db, int64_t limit)
 
 int session_refill(struct session *s)
 {
-	share_state_identity(s->state)->epoch++;
+	s->state->identity.epoch++;
 	return share_state_write(s->state, true, NULL, 0, NULL, 0);
 }
 
@@ -214,7 +213,7 @@ static int apply(struct session *s, bool is_known)
 /* A publication is in the state before it is sent to the database. */
 static int send_batch(struct session *s, struct share_db *db)
 {
-	struct share_identity *i = share_state_identity(s->state);
+	struct share_identity *i = &s->state->identity;
 	unsigned tries;
 	int err;
 
@@ -235,7 +234,7 @@ static int send_batch(struct session *s, struct share_db *db)
 	err = apply(s, true);
 	batch_clear(&s->batch);
 	atomic_fetch_add(&s->batches, 1);
-	atomic_store(&s->published, share_state_count(s->state));
+	atomic_store(&s->published, s->state->count);
 	return err;
 }
 
@@ -245,7 +244,7 @@ static int send_batch(struct session *s, struct share_db *db)
  * pass.  Without any the entries of earlier ones stay, and there is no pass. */
 static int begin_pass(struct session *s)
 {
-	const struct share_identity *i = share_state_identity(s->state);
+	const struct share_identity *i = &s->state->identity;
 	struct catalog_counts counts;
 	struct catalog_txn *txn;
 	uint64_t snapshot;
@@ -276,7 +275,7 @@ static int begin_pass(struct session *s)
 /* After a full pass the copies of earlier epochs go. */
 static int end_pass(struct session *s, struct share_db *db)
 {
-	struct share_identity *i = share_state_identity(s->state);
+	struct share_identity *i = &s->state->identity;
 	char epoch[24];
 	int err = 0;
 

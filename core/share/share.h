@@ -20,8 +20,8 @@
  * own, the only one with libpq; the mount has no network.
  *
  *   session   one catalog, and the pass over it (session.h, feed.c)
- *   batch     what one transaction of the database gets (batch.h)
- *   state     the host's name and what it published, in LMDB (state.h)
+ *   batch     what one transaction of the database gets (session.h)
+ *   state     the host's name and what it published, in LMDB (session.h)
  *   ask       questions, and answers as lines of JSON (ask.h)
  *   schema    the tables and the statements (schema.h)
  *   db        the connection (db.h)
@@ -36,7 +36,7 @@
  *
  * It must never: keep a lock or a transaction of the catalog while it waits for
  * the network; tell of a file that the rules exclude; lose what the database
- * has of this host (state.h says how); or print a password.
+ * has of this host (session.h says how); or print a password.
  */
 enum { SHARE_OK = 0, SHARE_FAILED = 1, SHARE_USAGE = 2 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/share/state.h"
+#include "core/share/session.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,14 +19,6 @@
 #define IDENTITY_VERSION 1
 #define KEY_BYTES (SHARE_FILE_BYTES + DB_UUID_BYTES)
 #define VALUE_BYTES 9
-
-struct share_state {
-	struct share_identity identity;
-	MDB_env *env;
-	MDB_dbi meta, publications;
-	uint64_t count; /* publications */
-	int lock_fd;
-};
 
 static int errno_of(int rc)
 {
@@ -188,16 +180,6 @@ void share_state_close(struct share_state *s)
 	if (s->lock_fd >= 0)
 		(void)close(s->lock_fd);
 	free(s);
-}
-
-struct share_identity *share_state_identity(struct share_state *s)
-{
-	return &s->identity;
-}
-
-uint64_t share_state_count(const struct share_state *s)
-{
-	return s->count;
 }
 
 int share_state_write(struct share_state *s, bool clear,

@@ -10,7 +10,7 @@
 #include "core/base/clock.h"
 #include "core/base/hex.h"
 #include "core/index/index.h"
-#include "core/share/batch.h"
+#include "core/share/session.h"
 #include "core/share/ask.h"
 #include "core/share/schema.h"
 
