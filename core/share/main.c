@@ -71,7 +71,7 @@ static const char init_help_text[] =
 	"                      one for each partition of the postings, when other\n"
 	"                      servers, or the database, have the rest\n"
 	"      --citus         distributed tables of Citus\n"
-	"      --yugabyte[=N]  tables of YugabyteDB, of N tablets\n"
+	"      --yugabyte      tables of YugabyteDB\n"
 	"      --limit N       postings of all values below N\n"
 	"      --replace       drops the tables that are there, also of another version;\n"
 	"                      the hosts fill the new ones within minutes\n"
@@ -90,7 +90,7 @@ static const struct option long_options[] = {
 	{ "server", required_argument, NULL, 'S' },
 	{ "posting-server", required_argument, NULL, 'P' },
 	{ "citus", no_argument, NULL, 'c' },
-	{ "yugabyte", optional_argument, NULL, 'y' },
+	{ "yugabyte", no_argument, NULL, 'y' },
 	{ "reader", required_argument, NULL, 'r' },
 	{ "writer", required_argument, NULL, 'W' },
 	{ "limit", required_argument, NULL, 'L' },
@@ -132,9 +132,7 @@ static bool take_init_option(struct share_schema *s, int c)
 		return true;
 	case 'y':
 		s->layout = LAYOUT_YUGABYTE;
-		is_right = !optarg || take_number(65536, &n);
-		s->tablets = (unsigned)n;
-		return is_right;
+		return true;
 	case 'r':
 		return add_name(&s->readers);
 	case 'W':

@@ -47,20 +47,15 @@ static const struct share_table tables[] = {
 static int make_table(struct share_db *db, const struct share_table *t,
 		      const struct share_schema *schema)
 {
-	char key[64], split[64] = "";
+	char key[64];
 	int err;
 
 	(void)snprintf(key, sizeof(key), "%s", t->key);
-	if (t->place && schema->layout == LAYOUT_YUGABYTE) {
+	if (t->place && schema->layout == LAYOUT_YUGABYTE)
 		(void)snprintf(key, sizeof(key), "(%s) HASH%s", t->place,
 			       t->key + strlen(t->place));
-		if (schema->tablets)
-			(void)snprintf(split, sizeof(split),
-				       " SPLIT INTO %u TABLETS",
-				       schema->tablets);
-	}
-	err = db_do(db, "CREATE TABLE %s (%s, PRIMARY KEY (%s))%s", t->name,
-		    t->columns, key, split);
+	err = db_do(db, "CREATE TABLE %s (%s, PRIMARY KEY (%s))", t->name,
+		    t->columns, key);
 	/* Copies are withdrawn and counted by their host. */
 	if (!err && !strcmp(t->name, "kin_copy"))
 		err = db_do(db, "CREATE INDEX kin_copy_of_host ON kin_copy "

@@ -48,7 +48,6 @@ struct share_schema {
 	 * postings alone; the other tables are on the servers, or in the
 	 * database itself when there are none. */
 	struct share_names servers, posting_servers;
-	unsigned tablets; /* LAYOUT_YUGABYTE: of each table; 0: its default */
 	int64_t limit;
 	struct share_names readers; /* roles that may ask, */
 	struct share_names writers; /* and roles that may publish, too */
