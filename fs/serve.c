@@ -26,7 +26,6 @@
 #include "fs/loop/loop.h"
 #include "fs/ops/notify.h"
 #include "fs/ops/ops.h"
-#include "fs/loop/protocol.h"
 #include "fs/similar/similar.h"
 #include "fs/inode/descriptor.h"
 

@@ -9,7 +9,7 @@
 
 #include "fs/inode/cred.h"
 #include "fs/fs.h"
-#include "fs/loop/protocol.h"
+#include "fs/loop/loop.h"
 
 #define ID_REFUSED (-1)
 /* A file that one or two requests read. */

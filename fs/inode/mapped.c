@@ -5,12 +5,13 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/queue.h>
 
 #include "fs/fs.h"
 #include "fs/inode/inode.h"
 
 struct mapped_job {
-	struct mapped_job *next;
+	STAILQ_ENTRY(mapped_job) next;
 	struct inode *inode;
 	void (*done)(void *arg, int result);
 	void *arg;
@@ -20,7 +21,7 @@ struct mapped {
 	pthread_mutex_t gate; /* held while done() is called; before lock */
 	pthread_mutex_t lock; /* everything below */
 	pthread_cond_t work;
-	struct mapped_job *first, *last;
+	STAILQ_HEAD(, mapped_job) jobs;
 	bool stopped;
 	pthread_t thread;
 };
@@ -53,11 +54,7 @@ int mapped_write_out(struct fs *fs, struct inode *inode,
 	job->done = done;
 	job->arg = arg;
 	pthread_mutex_lock(&m->lock);
-	if (m->last)
-		m->last->next = job;
-	else
-		m->first = job;
-	m->last = job;
+	STAILQ_INSERT_TAIL(&m->jobs, job, next);
 	pthread_cond_signal(&m->work);
 	pthread_mutex_unlock(&m->lock);
 	return 0;
@@ -72,13 +69,11 @@ static void *mapped_run(void *arg)
 
 	for (;;) {
 		pthread_mutex_lock(&m->lock);
-		while (!m->first && !m->stopped)
+		while (STAILQ_EMPTY(&m->jobs) && !m->stopped)
 			pthread_cond_wait(&m->work, &m->lock);
-		job = m->first;
+		job = STAILQ_FIRST(&m->jobs);
 		if (job)
-			m->first = job->next;
-		if (!m->first)
-			m->last = NULL;
+			STAILQ_REMOVE_HEAD(&m->jobs, next);
 		stopped = m->stopped;
 		pthread_mutex_unlock(&m->lock);
 		if (!job)
@@ -107,6 +102,7 @@ int mapped_open(struct fs *fs)
 	pthread_mutex_init(&m->gate, NULL);
 	pthread_mutex_init(&m->lock, NULL);
 	pthread_cond_init(&m->work, NULL);
+	STAILQ_INIT(&m->jobs);
 	fs->mapped = m;
 	err = -pthread_create(&m->thread, NULL, mapped_run, fs);
 	if (err) {

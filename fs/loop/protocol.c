@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fs/loop/protocol.h"
+#include "fs/loop/loop.h"
 
 #include <linux/fuse.h>
 #include <unistd.h>

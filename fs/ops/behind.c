@@ -11,7 +11,7 @@
 #include "fs/fs.h"
 #include "fs/inode/inode.h"
 #include "fs/inode/cache.h"
-#include "fs/loop/protocol.h"
+#include "fs/loop/loop.h"
 
 enum { EXPIRE_MS = 20 };
 

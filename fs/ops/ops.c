@@ -4,7 +4,6 @@
 #include "fs/inode/backing.h"
 #include "fs/inode/cache.h"
 #include "fs/loop/loop.h"
-#include "fs/loop/protocol.h"
 #include "fs/similar/similar.h"
 
 #define WRITE_BYTES (1u << 20)

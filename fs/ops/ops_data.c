@@ -12,7 +12,7 @@
 
 #include "fs/inode/cred.h"
 #include "fs/ops/notify.h"
-#include "fs/loop/protocol.h"
+#include "fs/loop/loop.h"
 #include "fs/inode/cache.h"
 #include "fs/inode/descriptor.h"
 #include "fs/ops/reply.h"

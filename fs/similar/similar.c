@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "fs/fs.h"
-#include "fs/loop/protocol.h"
+#include "fs/loop/loop.h"
 #include "fs/ops/reply.h"
 #include "fs/similar/similar_impl.h"
 

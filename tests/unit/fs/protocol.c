@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "fs/loop/protocol.h"
+#include "fs/loop/loop.h"
 #include "tests/unit/fs/session.h"
 
 #define KILLPRIV_V2 (1u << 28) /* flags */
