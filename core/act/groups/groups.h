@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "core/base/filter.h"
-#include "core/base/keep.h"
+#include "core/act/groups/keep.h"
 #include "core/client/client.h"
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CORE_BASE_KEEP_H
-#define CORE_BASE_KEEP_H
+#ifndef CORE_ACT_GROUPS_KEEP_H
+#define CORE_ACT_GROUPS_KEEP_H
 
 #include <stdbool.h>
 #include <stdint.h>

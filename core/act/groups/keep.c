@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/base/keep.h"
+#include "core/act/groups/keep.h"
 
 #include <stddef.h>
 #include <string.h>
