@@ -89,13 +89,6 @@ int fingerprint_begin_file(struct fingerprint *fp, const char *name,
 	return err;
 }
 
-int fingerprint_begin(struct fingerprint *fp)
-{
-	if (fp->set & DIGEST_BIT(DIGEST_SDHASH))
-		return -EINVAL;
-	return fingerprint_begin_file(fp, "", UINT64_MAX, 0);
-}
-
 /* ---- the stream ---- */
 
 static int update_by_slices(const struct running_part *p, uint64_t len)

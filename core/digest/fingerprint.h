@@ -24,12 +24,8 @@ struct fingerprint;
 int fingerprint_new(uint32_t digest_set, struct fingerprint **out);
 void fingerprint_free(struct fingerprint *fp);
 
-/* Forgets what came before; a fresh or finished fp may be begun again.
- * -EINVAL with sdhash in the set. */
-int fingerprint_begin(struct fingerprint *fp);
-
 /*
- * Begins a file.  Its name (borrowed until final) stands in the sdhash.  Its
+ * Begins a file, and forgets what came before.  Its name (borrowed until final) stands in the sdhash.  Its
  * size, UINT64_MAX if it is not known, decides of which kind the sdhash is, and
  * spares work.  A line of the sdhash is at most sdhash_most bytes long, else
  * update or final fail with -E2BIG, begin already where that is clear.
@@ -37,6 +33,12 @@ int fingerprint_begin(struct fingerprint *fp);
  */
 int fingerprint_begin_file(struct fingerprint *fp, const char *name,
 			   uint64_t size, size_t sdhash_most);
+
+/* A stream of any size; sdhash calls it as the original calls standard input. */
+static inline int fingerprint_begin(struct fingerprint *fp)
+{
+	return fingerprint_begin_file(fp, "stdin", UINT64_MAX, SIZE_MAX);
+}
 
 /* len may be 0. */
 int fingerprint_update(struct fingerprint *fp, const void *data, size_t len);

@@ -12,7 +12,6 @@
 
 struct kin_digester {
 	struct fingerprint *fingerprint;
-	bool has_sdhash;
 	bool begun;
 	int failed; /* what update returned */
 };
@@ -51,7 +50,6 @@ int kin_digester_new(const char *names, struct kin_digester **out)
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return -ENOMEM;
-	d->has_sdhash = set & DIGEST_BIT(DIGEST_SDHASH);
 	err = fingerprint_new(set, &d->fingerprint);
 	if (err) {
 		free(d);
@@ -75,15 +73,11 @@ void kin_digester_reset(struct kin_digester *d)
 	d->failed = 0;
 }
 
-/* A stream has no name; the original calls standard input "stdin". */
 static int begin(struct kin_digester *d)
 {
 	if (d->begun || d->failed)
 		return d->failed;
-	d->failed = d->has_sdhash ?
-			    fingerprint_begin_file(d->fingerprint, "stdin",
-						   UINT64_MAX, SIZE_MAX) :
-			    fingerprint_begin(d->fingerprint);
+	d->failed = fingerprint_begin(d->fingerprint);
 	d->begun = !d->failed;
 	return d->failed;
 }
