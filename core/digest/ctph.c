@@ -528,6 +528,18 @@ const struct digest_part ctph_part = {
 	.zeros = part_zeros,
 };
 
+/* ---- binary forms ---- */
+
+unsigned ctph_level_of(uint64_t block_size)
+{
+	unsigned level;
+
+	for (level = 0; level < CTPH_BLOCKS; level++)
+		if (block_size == UINT64_C(3) << level)
+			return level;
+	return CTPH_FOREIGN;
+}
+
 int ctph_pack(const uint16_t *pieces, size_t count, unsigned bits,
 	      struct buf *out)
 {

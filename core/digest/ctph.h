@@ -78,6 +78,12 @@ static inline bool ctph_sise_comes_by(const struct ctph *c, uint64_t size,
 	return ctph_starts_at_or_above(size, level);
 }
 
+/* The level of a block size in the binary forms, which know more of them than
+ * there are here; CTPH_FOREIGN: it is none of 3 * 2^level. */
+#define CTPH_BLOCKS 61
+#define CTPH_FOREIGN 255
+unsigned ctph_level_of(uint64_t block_size);
+
 /* The rolling value after the last byte. */
 uint32_t ctph_rolling_value(const struct ctph *c);
 

@@ -12,12 +12,9 @@
 
 int sise_init_from(struct ctph *c, uint64_t block_size)
 {
-	unsigned level;
+	const unsigned level = ctph_level_of(block_size);
 
-	for (level = 0; level < CTPH_LEVELS; level++)
-		if (block_size == UINT64_C(3) << level)
-			break;
-	if (level == CTPH_LEVELS)
+	if (level >= CTPH_LEVELS)
 		return -EINVAL;
 	ctph_init(c, CTPH_SISE);
 	c->sise_start = level;
@@ -187,7 +184,7 @@ int sise_parse(const char *text, size_t len, struct sise_signature *out)
  * Then come the number of pairs in each part, as varints, and the pairs, 12
  * bits each, of each part from a new byte on.
  */
-enum { LEVELS = 61, TWICE = 64, FOREIGN = 255, BITS = 12 };
+enum { TWICE = 64, BITS = 12 };
 
 static void set_block(struct sise_part *part, uint64_t block_size)
 {
@@ -210,13 +207,12 @@ static bool equal_pairs(const struct sise_part *a, const struct sise_part *b)
 /* By the block sizes alone. */
 static unsigned level_of(const struct sise_signature *sig)
 {
-	unsigned level;
+	const uint64_t block_size = sig->leading.block_size;
 
-	for (level = 0; level < LEVELS; level++)
-		if (is_block(&sig->leading, UINT64_C(3) << level) &&
-		    is_block(&sig->secondary, (UINT64_C(3) << level) / 2))
-			return level;
-	return FOREIGN;
+	return is_block(&sig->leading, block_size) &&
+			       is_block(&sig->secondary, block_size / 2) ?
+		       ctph_level_of(block_size) :
+		       CTPH_FOREIGN;
 }
 
 static unsigned form_of(const struct sise_signature *sig)
@@ -236,7 +232,7 @@ int sise_pack(const struct sise_signature *sig, struct buf *out)
 	int err;
 
 	head[len++] = (uint8_t)form;
-	if (form == FOREIGN) {
+	if (form == CTPH_FOREIGN) {
 		len += store_varint(head + len, a->block_size);
 		len += store_varint(head + len, a->mod_value);
 		len += store_varint(head + len, b->block_size);
@@ -275,13 +271,13 @@ static bool take_blocks(const uint8_t **at, const uint8_t *end, unsigned form,
 {
 	struct sise_part *a = &out->leading, *b = &out->secondary;
 
-	if (form == FOREIGN)
+	if (form == CTPH_FOREIGN)
 		return load_varint(at, end, &a->block_size) &&
 		       load_varint(at, end, &a->mod_value) &&
 		       load_varint(at, end, &b->block_size) &&
 		       load_varint(at, end, &b->mod_value) &&
-		       level_of(out) == FOREIGN;
-	if (form >= LEVELS)
+		       level_of(out) == CTPH_FOREIGN;
+	if (form >= CTPH_BLOCKS)
 		return false;
 	set_block(a, UINT64_C(3) << form);
 	set_block(b, a->block_size / 2);

@@ -91,7 +91,7 @@ static bool read_part(const char *at, const char *end, struct ssdeep_part *out)
 		code = base64_codes[(uint8_t)*at];
 		if (!code)
 			return false;
-		out->chars[out->count++] = code - 1;
+		out->chars[out->count++] = (uint16_t)(code - 1);
 	}
 	return true;
 }
@@ -111,27 +111,7 @@ int ssdeep_parse(const char *text, size_t len, struct ssdeep_signature *out)
 	return 0;
 }
 
-enum { LEVELS = 61, FOREIGN = 255, BITS = 6 };
-
-static unsigned level_of(uint64_t block_size)
-{
-	unsigned level;
-
-	for (level = 0; level < LEVELS; level++)
-		if (block_size == UINT64_C(3) << level)
-			return level;
-	return FOREIGN;
-}
-
-static int pack_part(const struct ssdeep_part *part, struct buf *out)
-{
-	uint16_t chars[SSDEEP_MAX_CHARS];
-	size_t i;
-
-	for (i = 0; i < part->count; i++)
-		chars[i] = part->chars[i];
-	return ctph_pack(chars, part->count, BITS, out);
-}
+enum { BITS = 6 };
 
 int ssdeep_pack(const struct ssdeep_signature *sig, struct buf *out)
 {
@@ -139,15 +119,18 @@ int ssdeep_pack(const struct ssdeep_signature *sig, struct buf *out)
 	size_t len = 0;
 	int err;
 
-	head[len++] = (uint8_t)level_of(sig->block_size);
-	if (head[0] == FOREIGN)
+	head[len++] = (uint8_t)ctph_level_of(sig->block_size);
+	if (head[0] == CTPH_FOREIGN)
 		len += store_varint(head + len, sig->block_size);
 	head[len++] = (uint8_t)sig->leading.count;
 	head[len++] = (uint8_t)sig->secondary.count;
 	err = buf_append(out, head, len);
 	if (!err)
-		err = pack_part(&sig->leading, out);
-	return err ? err : pack_part(&sig->secondary, out);
+		err = ctph_pack(sig->leading.chars, sig->leading.count, BITS,
+				out);
+	return err ? err :
+		     ctph_pack(sig->secondary.chars, sig->secondary.count, BITS,
+			       out);
 }
 
 static bool take_block(const uint8_t **at, const uint8_t *end, uint64_t *out)
@@ -157,25 +140,18 @@ static bool take_block(const uint8_t **at, const uint8_t *end, uint64_t *out)
 	if (*at == end)
 		return false;
 	level = *(*at)++;
-	if (level == FOREIGN)
+	if (level == CTPH_FOREIGN)
 		return load_varint(at, end, out) && *out &&
-		       level_of(*out) == FOREIGN;
+		       ctph_level_of(*out) == CTPH_FOREIGN;
 	*out = UINT64_C(3) << (level % 64);
-	return level < LEVELS;
+	return level < CTPH_BLOCKS;
 }
 
 static bool take_part(const uint8_t **at, const uint8_t *end,
 		      struct ssdeep_part *part)
 {
-	uint16_t chars[SSDEEP_MAX_CHARS];
-	size_t i;
-
-	if (part->count > SSDEEP_MAX_CHARS ||
-	    !ctph_unpack(at, end, part->count, BITS, chars))
-		return false;
-	for (i = 0; i < part->count; i++)
-		part->chars[i] = (uint8_t)chars[i];
-	return true;
+	return part->count <= SSDEEP_MAX_CHARS &&
+	       ctph_unpack(at, end, part->count, BITS, part->chars);
 }
 
 /* -EINVAL when it is no binary form of a signature; out is not specified
@@ -230,7 +206,8 @@ int ssdeep_shorten(struct digest_value v, struct digest_value sise,
 	       part->chars[same] == (like->pairs[same] & 63))
 		same++;
 	part->count -= same;
-	memmove(part->chars, part->chars + same, part->count);
+	memmove(part->chars, part->chars + same,
+		part->count * sizeof(*part->chars));
 	err = buf_append(out, &same, 1);
 	return err ? err : ssdeep_pack(&sig, out);
 }
@@ -252,7 +229,8 @@ int ssdeep_complete(struct digest_value shortened, struct digest_value sise,
 	like = part_like(sig.block_size, &other);
 	if (same > (like ? like->count : 0))
 		return -EINVAL;
-	memmove(part->chars + same, part->chars, part->count);
+	memmove(part->chars + same, part->chars,
+		part->count * sizeof(*part->chars));
 	for (i = 0; i < same; i++)
 		part->chars[i] = like->pairs[i] & 63;
 	part->count += same;

@@ -24,7 +24,7 @@
 /* One block size of a signature: 6 bits per character. */
 struct ssdeep_part {
 	size_t count;
-	uint8_t chars[SSDEEP_MAX_CHARS];
+	uint16_t chars[SSDEEP_MAX_CHARS];
 };
 
 struct ssdeep_signature {

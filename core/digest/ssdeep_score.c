@@ -116,7 +116,7 @@ static bool equal_parts(const struct ssdeep_part *a,
 			const struct ssdeep_part *b)
 {
 	return a->count == b->count &&
-	       memcmp(a->chars, b->chars, a->count) == 0;
+	       !memcmp(a->chars, b->chars, a->count * sizeof(*a->chars));
 }
 
 static void cut_signature(const struct ssdeep_signature *sig,
