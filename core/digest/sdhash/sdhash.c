@@ -8,10 +8,8 @@
 #include <string.h>
 
 #include "core/base/bytes.h"
-#include "core/digest/sdhash/sdhash_impl.h"
 
 #define HASHES 5 /* words of a SHA-1 */
-#define BATCH 64 /* features that are hashed at once */
 #define FILTER_MASK 0x7ff
 #define SIDE_MASK 0x1ffff
 #define SIDE_FEATURES 8738 /* of a full side filter */
@@ -97,27 +95,44 @@ static int begin_filter(struct sdhash *s)
 	return err ? err : sdhash_add_filters(s->digest, 1);
 }
 
-/* The SHA-1 of the window at each place, as little-endian words.  To ask for
- * the algorithm again would take longer than a hash does.  -ENOMEM. */
-static int hash_features(const uint8_t *bytes, const uint16_t *places,
-			 size_t count, uint32_t (*words_out)[HASHES])
+/* For hash_feature(): to ask for the algorithm again would take longer than a
+ * hash does.  NULL: no memory. */
+static EVP_MD_CTX *sha1_new(void)
 {
-	EVP_MD_CTX *context = EVP_MD_CTX_new();
-	const EVP_MD *sha1 = EVP_sha1();
-	uint8_t hash[EVP_MAX_MD_SIZE];
-	bool done = context;
-	size_t i, k;
+	EVP_MD_CTX *sha1 = EVP_MD_CTX_new();
 
-	for (i = 0; i < count && done; i++) {
-		done = EVP_DigestInit_ex(context, i ? NULL : sha1, NULL) &&
-		       EVP_DigestUpdate(context, bytes + places[i],
-					SDHASH_WINDOW) &&
-		       EVP_DigestFinal_ex(context, hash, NULL);
-		for (k = 0; k < HASHES && done; k++)
-			words_out[i][k] = load_le32(hash + 4 * k);
-	}
-	EVP_MD_CTX_free(context);
-	return done ? 0 : -ENOMEM;
+	if (sha1 && EVP_DigestInit_ex(sha1, EVP_sha1(), NULL))
+		return sha1;
+	EVP_MD_CTX_free(sha1);
+	return NULL;
+}
+
+/* The SHA-1 of a window, as little-endian words.  -ENOMEM. */
+static int hash_feature(EVP_MD_CTX *sha1, const uint8_t *window,
+			uint32_t words_out[HASHES])
+{
+	uint8_t hash[EVP_MAX_MD_SIZE];
+	size_t k;
+
+	if (!sha1 || !EVP_DigestInit_ex(sha1, NULL, NULL) ||
+	    !EVP_DigestUpdate(sha1, window, SDHASH_WINDOW) ||
+	    !EVP_DigestFinal_ex(sha1, hash, NULL))
+		return -ENOMEM;
+	for (k = 0; k < HASHES; k++)
+		words_out[k] = load_le32(hash + 4 * k);
+	return 0;
+}
+
+/* Writes the places 0 .. count - 1 that have a score of least or more; returns
+ * their number. */
+static size_t pick(struct sdhash *s, size_t count, uint8_t least)
+{
+	size_t i, found = 0;
+
+	for (i = 0; i < count; i++)
+		if (s->scores[i] >= least)
+			s->places[found++] = (uint16_t)i;
+	return found;
 }
 
 /* ---- stream digests ---- */
@@ -147,17 +162,18 @@ static int add_stream_feature(struct sdhash *s, const uint32_t words[HASHES])
 
 static int take_stream_features(struct sdhash *s, size_t count)
 {
-	size_t i, k, part;
-	uint32_t words[BATCH][HASHES];
+	EVP_MD_CTX *sha1 = sha1_new();
+	uint32_t words[HASHES];
+	size_t i;
 	int err = 0;
 
-	count = sdhash_pick(s->scores, count, STREAM_ABOVE + 1, s->places);
-	for (i = 0; i < count && !err; i += part) {
-		part = count - i < BATCH ? count - i : BATCH;
-		err = hash_features(s->data, s->places + i, part, words);
-		for (k = 0; k < part && !err; k++)
-			err = add_stream_feature(s, words[k]);
+	count = pick(s, count, STREAM_ABOVE + 1);
+	for (i = 0; i < count && !err; i++) {
+		err = hash_feature(sha1, s->data + s->places[i], words);
+		if (!err)
+			err = add_stream_feature(s, words);
 	}
+	EVP_MD_CTX_free(sha1);
 	return err;
 }
 
@@ -193,52 +209,36 @@ static struct choice choose_score(const struct sdhash *s, size_t count)
 	return c;
 }
 
-/* What is chosen when it is hashed need not be chosen any more when those
- * before it are in. */
-static int take_batch(struct sdhash *s, const uint16_t *places, size_t count,
-		      struct choice *c)
-{
-	struct sdhash_filter *filter = last_filter(s);
-	uint32_t words[BATCH][HASHES];
-	unsigned score;
-	size_t i;
-	int err = hash_features(s->data, places, count, words);
-
-	for (i = 0; !err && i < count && filter->count < SDHASH_BLOCK_FEATURES;
-	     i++) {
-		score = s->scores[places[i]];
-		if (!is_chosen(c, score) ||
-		    !set_bits(filter->bits, FILTER_MASK, words[i]))
-			continue;
-		filter->count++;
-		c->allowed -= score == c->score;
-	}
-	return err;
-}
-
 static int take_block_features(struct sdhash *s, size_t count, bool full)
 {
 	struct choice c = { BLOCK_FROM, SDHASH_BLOCK_FEATURES };
-	uint16_t batch[BATCH];
-	size_t i, fill = 0;
-	int err;
+	int err = begin_filter(s);
+	struct sdhash_filter *filter;
+	uint32_t words[HASHES];
+	EVP_MD_CTX *sha1;
+	unsigned score;
+	size_t i;
 
-	err = begin_filter(s);
 	if (err)
 		return err;
-	count = sdhash_pick(s->scores, count, BLOCK_FROM - 1, s->places);
+	filter = last_filter(s);
+	sha1 = sha1_new();
+	count = pick(s, count, BLOCK_FROM - 1);
 	if (full)
 		c = choose_score(s, count);
-	for (i = 0; i < count && !err; i++) {
-		if (!is_chosen(&c, s->scores[s->places[i]]))
+	for (i = 0; i < count && !err && filter->count < SDHASH_BLOCK_FEATURES;
+	     i++) {
+		score = s->scores[s->places[i]];
+		if (!is_chosen(&c, score))
 			continue;
-		batch[fill++] = s->places[i];
-		if (fill == BATCH) {
-			err = take_batch(s, batch, fill, &c);
-			fill = 0;
-		}
+		err = hash_feature(sha1, s->data + s->places[i], words);
+		if (err || !set_bits(filter->bits, FILTER_MASK, words))
+			continue;
+		filter->count++;
+		c.allowed -= score == c.score;
 	}
-	return err ? err : take_batch(s, batch, fill, &c);
+	EVP_MD_CTX_free(sha1);
+	return err;
 }
 
 /* ---- chunks ---- */
@@ -354,14 +354,8 @@ int sdhash_update(struct sdhash *s, const void *data, size_t len)
 int sdhash_pad(struct sdhash *s, size_t zeros)
 {
 	static const uint8_t none[SDHASH_MIN_SIZE];
-	size_t part;
-	int err = 0;
 
-	for (; zeros > 0 && !err; zeros -= part) {
-		part = zeros < sizeof(none) ? zeros : sizeof(none);
-		err = take_bytes(s, none, part);
-	}
-	return err;
+	return take_bytes(s, none, zeros);
 }
 
 int sdhash_final(struct sdhash *s)

@@ -116,7 +116,7 @@ int sdhash_begin(struct sdhash *s, uint32_t block_size, size_t max_text,
 		 struct sdhash_digest *digest_out);
 int sdhash_update(struct sdhash *s, const void *data, size_t len);
 
-/* Zero bytes that are not counted in the size. */
+/* Zero bytes that are not counted in the size, SDHASH_MIN_SIZE at most. */
 int sdhash_pad(struct sdhash *s, size_t zeros);
 
 /* -ENODATA when there were less than 512 bytes: such an input has no digest. */
@@ -154,5 +154,34 @@ int sdhash_parse(const char *text, size_t len, struct sdhash_digest *out);
  * are left out, as in 4.0, and order and names do not matter.
  */
 int sdhash_score(const struct sdhash_digest *a, const struct sdhash_digest *b);
+
+/* ---- private to this folder ---- */
+
+/*
+ * Features: sdhash_features.c.  Every window of 64 bytes has a rank, the lowest
+ * rank of 64 windows in a row has a score, and the windows of high scores are
+ * the features.
+ */
+
+/*
+ * Ranks of the count windows that start at bytes, bytes + 1 and so on: by their
+ * entropy, 1 the rarest, 990 the most common, 0 never to be taken.  Reads count
+ * + 63 bytes, none if count is 0.
+ */
+void sdhash_rank(const uint8_t *bytes, size_t count, uint16_t *ranks_out);
+
+/*
+ * Adds 1 to the score of the lowest rank of every 64 in a row that start at
+ * places 0 .. steps - 1.  Reads ranks up to place steps + 64; adds to scores up
+ * to place steps + 63, and to those below steps for the last time.
+ */
+void sdhash_score_places(struct sdhash_lowest *lowest, const uint16_t *ranks,
+			 size_t steps, uint8_t *scores);
+
+/* Appends count empty ones: sdhash.c.  -ENOMEM, with d unchanged. */
+int sdhash_add_filters(struct sdhash_digest *d, size_t count);
+
+/* Sets the weights from the bits: sdhash_score.c. */
+void sdhash_weigh(struct sdhash_digest *d);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/digest/sdhash/sdhash_impl.h"
+#include "core/digest/sdhash/sdhash.h"
 
 /* E(c) = floor(-(c / 64) * log2(c / 64) / 6 * 1024000), E(0) = 0. */
 static const int32_t entropy_terms[SDHASH_WINDOW + 1] = {
@@ -220,17 +220,4 @@ void sdhash_score_places(struct sdhash_lowest *lowest, const uint16_t *ranks,
 		*lowest = (struct sdhash_lowest){ 0 };
 	else
 		lowest->at -= steps;
-}
-
-/* ---- features ---- */
-
-size_t sdhash_pick(const uint8_t *scores, size_t count, uint8_t least,
-		   uint16_t *places_out)
-{
-	size_t i, found = 0;
-
-	for (i = 0; i < count; i++)
-		if (scores[i] >= least)
-			places_out[found++] = (uint16_t)i;
-	return found;
 }

@@ -5,8 +5,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "core/digest/sdhash/sdhash_impl.h"
-
 #define MIN_FEATURES 16 /* of a filter that means something */
 #define FILTER_BITS (8 * SDHASH_FILTER_BYTES)
 #define MAX_FEATURES SDHASH_BLOCK_FEATURES

@@ -10,7 +10,6 @@
 
 #include "core/base/hex.h"
 #include "core/base/text.h"
-#include "core/digest/sdhash/sdhash_impl.h"
 
 #define STREAM_MAGIC "sdbf:03:"
 #define BLOCK_MAGIC "sdbf-dd:03:"
