@@ -474,18 +474,6 @@ void ctph_update(struct ctph *c, const void *data, size_t len)
 		taken = take_span(c, bytes, len);
 }
 
-/* Adds zero bytes as if they were data; many take no longer than some. */
-static void ctph_update_zeros(struct ctph *c, uint64_t len)
-{
-	static const uint8_t zeros[PRIME_ORDER + CTPH_WINDOW];
-	uint64_t part = len < sizeof(zeros) ? len : sizeof(zeros);
-
-	ctph_update(c, zeros, (size_t)part);
-	len -= part;
-	c->size += len - len % PRIME_ORDER;
-	ctph_update(c, zeros, (size_t)(len % PRIME_ORDER));
-}
-
 uint32_t ctph_rolling_value(const struct ctph *c)
 {
 	uint32_t sums = 0, shifted = 0, i;
@@ -501,10 +489,7 @@ uint32_t ctph_rolling_value(const struct ctph *c)
 
 static int part_begin(void *state, const struct digest_stream *stream)
 {
-	bool sise = stream->set & DIGEST_BIT(DIGEST_SISE);
-	bool ssdeep = stream->set & DIGEST_BIT(DIGEST_SSDEEP);
-
-	ctph_init(state, (sise ? CTPH_SISE : 0) | (ssdeep ? CTPH_SSDEEP : 0));
+	ctph_init(state, stream->set & (CTPH_SISE | CTPH_SSDEEP));
 	ctph_expect(state, stream->size);
 	return 0;
 }
@@ -515,9 +500,17 @@ static int part_update(void *state, const void *data, size_t len)
 	return 0;
 }
 
+/* Many take no longer than some. */
 static int part_zeros(void *state, uint64_t len)
 {
-	ctph_update_zeros(state, len);
+	static const uint8_t zeros[PRIME_ORDER + CTPH_WINDOW];
+	uint64_t part = len < sizeof(zeros) ? len : sizeof(zeros);
+	struct ctph *c = state;
+
+	ctph_update(c, zeros, (size_t)part);
+	len -= part;
+	c->size += len - len % PRIME_ORDER;
+	ctph_update(c, zeros, (size_t)(len % PRIME_ORDER));
 	return 0;
 }
 

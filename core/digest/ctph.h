@@ -25,8 +25,8 @@
 #define CTPH_MAX_PIECES 2560
 
 /* Which digests are wanted. */
-#define CTPH_SISE 1u
-#define CTPH_SSDEEP 2u
+#define CTPH_SISE DIGEST_BIT(DIGEST_SISE)
+#define CTPH_SSDEEP DIGEST_BIT(DIGEST_SSDEEP)
 
 #define CTPH_BY_SIZE UINT_MAX
 

@@ -276,24 +276,6 @@ void rdc_update(struct rdc *r, const void *data, size_t len)
 	}
 }
 
-/* Adds zero bytes as if they were data; of many, most are not looked at unless
- * there are records. */
-static void rdc_update_zeros(struct rdc *r, uint64_t len)
-{
-	static const uint8_t zeros[ZEROS];
-	const uint64_t period = (uint64_t)RDC_MAX_CHUNK * r->horizon;
-	uint64_t done = 0, part;
-
-	while (done < len) {
-		/* By now a chunk has ended that is all zeros. */
-		if (done == 4 * ZEROS && !r->records)
-			len -= (len - done) / period * period;
-		part = len - done < ZEROS ? len - done : ZEROS;
-		rdc_update(r, zeros, (size_t)part);
-		done += part;
-	}
-}
-
 void rdc_final(struct rdc *r, uint8_t traits_out[RDC_TRAITS])
 {
 	bool empty = r->blocks == 0 && r->block == r->end;
@@ -324,9 +306,22 @@ static int update(void *state, const void *data, size_t len)
 	return 0;
 }
 
+/* Of many, most are not looked at unless there are records. */
 static int zeros(void *state, uint64_t len)
 {
-	rdc_update_zeros(state, len);
+	static const uint8_t none[ZEROS];
+	struct rdc *r = state;
+	const uint64_t period = (uint64_t)RDC_MAX_CHUNK * r->horizon;
+	uint64_t done = 0, part;
+
+	while (done < len) {
+		/* By now a chunk has ended that is all zeros. */
+		if (done == 4 * ZEROS && !r->records)
+			len -= (len - done) / period * period;
+		part = len - done < ZEROS ? len - done : ZEROS;
+		rdc_update(r, none, (size_t)part);
+		done += part;
+	}
 	return 0;
 }
 

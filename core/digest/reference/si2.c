@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define POLYNOMIAL UINT64_C(0xd74307d3fd3382db) /* and what it starts with */
 
@@ -39,38 +38,14 @@ static uint64_t fingerprint(const struct si2 *s, uint32_t shingle)
 	       s->table[2][shingle >> 8 & 0xff] ^ s->table[3][shingle & 0xff];
 }
 
-/* ---- the sum of the signs ---- */
-
-static void add_recent(struct si2 *s)
-{
-	unsigned bit;
-
-	for (bit = 0; bit < 64; bit++)
-		s->ones[bit] += s->recent[bit % 8] >> bit / 8 * 8 & 0xff;
-	memset(s->recent, 0, sizeof(s->recent));
-	s->recent_count = 0;
-}
-
-static void count_shingle(struct si2 *s, uint32_t shingle)
-{
-	const uint64_t low_bits = 0x0101010101010101;
-	uint64_t f = fingerprint(s, shingle);
-	unsigned b;
-
-	s->count++;
-	for (b = 0; b < 8; b++)
-		s->recent[b] += f >> b & low_bits;
-	if (++s->recent_count == 255)
-		add_recent(s);
-}
-
 /* ---- the stream ---- */
 
 static int add_shingle(struct si2 *s, uint32_t shingle)
 {
 	struct si2_part **part = &s->parts[shingle / SI2_PART];
 	const uint64_t bit = UINT64_C(1) << shingle % 64;
-	uint64_t *word;
+	uint64_t *word, f;
+	unsigned i;
 
 	if (!*part) {
 		*part = calloc(1, sizeof(**part));
@@ -80,9 +55,13 @@ static int add_shingle(struct si2 *s, uint32_t shingle)
 		s->last = *part;
 	}
 	word = &(*part)->bits[shingle % SI2_PART / 64];
-	if (!(*word & bit))
-		count_shingle(s, shingle);
+	if (*word & bit)
+		return 0;
 	*word |= bit;
+	s->count++;
+	f = fingerprint(s, shingle);
+	for (i = 0; i < 64; i++)
+		s->ones[i] += f >> i & 1;
 	return 0;
 }
 
@@ -128,14 +107,11 @@ int si2_update(struct si2 *s, const void *data, size_t len)
 
 uint64_t si2_final(const struct si2 *s)
 {
-	uint64_t ones, result = 0;
+	uint64_t result = 0;
 	unsigned bit;
 
-	for (bit = 0; bit < 64; bit++) {
-		ones = s->ones[bit] +
-		       (s->recent[bit % 8] >> bit / 8 * 8 & 0xff);
-		if (2 * ones > s->count)
+	for (bit = 0; bit < 64; bit++)
+		if (2 * s->ones[bit] > s->count)
 			result |= UINT64_C(1) << bit;
-	}
 	return result;
 }

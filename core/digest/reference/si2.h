@@ -24,10 +24,6 @@ struct si2 {
 	unsigned fill;     /* bytes seen, up to SI2_SHINGLE - 1 */
 	uint64_t count;    /* distinct shingles */
 	uint64_t ones[64]; /* how many have this bit of the fingerprint set */
-	/* The counts of the last shingles, which ones does not have yet: that
-	 * of bit 8 * j + b is byte j of recent[b]. */
-	uint64_t recent[8];
-	unsigned recent_count;
 	struct si2_part {
 		struct si2_part *next;
 		uint64_t bits[SI2_PART / 64]; /* one for every shingle */
