@@ -13,8 +13,7 @@ struct stream {
 	ZSTD_DCtx *decompressor;
 	ZSTD_inBuffer in;
 	bool between_frames; /* where the file may end */
-	size_t size;
-	char buffer[];
+	char buffer[1 << 17];
 };
 
 static int stream_free(void *cookie)
@@ -27,35 +26,6 @@ static int stream_free(void *cookie)
 	return 0;
 }
 
-static FILE *open_stream(FILE *file, size_t size, bool compress,
-			 cookie_io_functions_t functions)
-{
-	struct stream *s = calloc(1, sizeof(*s) + size);
-	FILE *stream = NULL;
-
-	if (!s)
-		return NULL;
-	s->file = file;
-	s->size = size;
-	s->in.src = s->buffer;
-	if (compress)
-		s->compressor = ZSTD_createCCtx();
-	else
-		s->decompressor = ZSTD_createDCtx();
-	if (s->compressor) {
-		/* Digests look random: a higher level gains one percent. */
-		(void)ZSTD_CCtx_setParameter(s->compressor,
-					     ZSTD_c_compressionLevel, 1);
-		(void)ZSTD_CCtx_setParameter(s->compressor, ZSTD_c_checksumFlag,
-					     1);
-	}
-	if (s->compressor || s->decompressor)
-		stream = fopencookie(s, compress ? "w" : "r", functions);
-	if (!stream)
-		(void)stream_free(s);
-	return stream;
-}
-
 /* ---- compression ---- */
 
 static int compress_some(struct stream *s, ZSTD_inBuffer *in,
@@ -64,7 +34,7 @@ static int compress_some(struct stream *s, ZSTD_inBuffer *in,
 	size_t left;
 
 	do {
-		ZSTD_outBuffer out = { s->buffer, s->size, 0 };
+		ZSTD_outBuffer out = { s->buffer, sizeof(s->buffer), 0 };
 
 		left = ZSTD_compressStream2(s->compressor, &out, in, end);
 		if (ZSTD_isError(left)) {
@@ -97,18 +67,6 @@ static int stream_end(void *cookie)
 	return failed ? EOF : 0;
 }
 
-FILE *export_compress(FILE *out)
-{
-	FILE *stream =
-		open_stream(out, ZSTD_CStreamOutSize(), true,
-			    (cookie_io_functions_t){ .write = stream_write,
-						     .close = stream_end });
-
-	if (stream)
-		(void)setvbuf(stream, NULL, _IOFBF, ZSTD_CStreamInSize());
-	return stream;
-}
-
 /* ---- decompression ---- */
 
 static ssize_t stream_read(void *cookie, char *data, size_t len)
@@ -119,7 +77,8 @@ static ssize_t stream_read(void *cookie, char *data, size_t len)
 
 	while (len && !out.pos) {
 		if (s->in.pos == s->in.size) {
-			s->in.size = fread(s->buffer, 1, s->size, s->file);
+			s->in.size =
+				fread(s->buffer, 1, sizeof(s->buffer), s->file);
 			s->in.pos = 0;
 		}
 		if (!s->in.size) {
@@ -141,9 +100,42 @@ static ssize_t stream_read(void *cookie, char *data, size_t len)
 	return (ssize_t)out.pos;
 }
 
+/* ---- both ---- */
+
+static FILE *open_stream(FILE *file, const char *mode,
+			 cookie_io_functions_t functions)
+{
+	struct stream *s = calloc(1, sizeof(*s));
+	FILE *stream = NULL;
+
+	if (!s)
+		return NULL;
+	s->file = file;
+	s->in.src = s->buffer;
+	s->compressor = ZSTD_createCCtx();
+	s->decompressor = ZSTD_createDCtx();
+	/* Level 1: digests look random, a higher level gains one percent. */
+	if (s->compressor && s->decompressor &&
+	    !ZSTD_isError(ZSTD_CCtx_setParameter(s->compressor,
+						 ZSTD_c_compressionLevel, 1)) &&
+	    !ZSTD_isError(ZSTD_CCtx_setParameter(s->compressor,
+						 ZSTD_c_checksumFlag, 1)))
+		stream = fopencookie(s, mode, functions);
+	if (!stream)
+		(void)stream_free(s);
+	return stream;
+}
+
+FILE *export_compress(FILE *out)
+{
+	return open_stream(out, "w",
+			   (cookie_io_functions_t){ .write = stream_write,
+						    .close = stream_end });
+}
+
 FILE *export_decompress(FILE *in)
 {
-	return open_stream(in, ZSTD_DStreamInSize(), false,
+	return open_stream(in, "r",
 			   (cookie_io_functions_t){ .read = stream_read,
 						    .close = stream_free });
 }
