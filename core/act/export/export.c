@@ -116,7 +116,8 @@ static int open_file(struct export_reader *r, const char *path)
 
 int export_open(struct export_reader *r, const struct export_source *s)
 {
-	*r = (struct export_reader){ .within = s->mount.rel,
+	*r = (struct export_reader){ .source = s,
+				     .within = s->mount.rel,
 				     .wish.every = true };
 	if (!s->mount.root)
 		return open_file(r, s->path);
@@ -162,6 +163,16 @@ static int take_content(struct export_reader *r)
 	r->contents++;
 	r->files += m->file_count;
 	return err ? err : 1;
+}
+
+struct found_member export_take(struct export_reader *r)
+{
+	struct found_member *m = &r->content.group.members[0], taken = *m;
+
+	json_decref(m->digests);
+	taken.digests = NULL;
+	*m = (struct found_member){ 0 };
+	return taken;
 }
 
 int export_next(struct export_reader *r)

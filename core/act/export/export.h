@@ -35,7 +35,6 @@
  *   stream.c   compression
  *   export.c   the lines, written and read
  *   near.c     near-duplicates among what was read
- *   missing.c  what one file has and another one has not
  *   seeds.c    which file here has most in common with one of another machine
  *
  * A file comes from elsewhere: every line is checked, and a line is at most
@@ -66,6 +65,7 @@ struct export_source {
 };
 
 struct export_reader {
+	const struct export_source *source; /* borrowed */
 	FILE *file, *text; /* owned, or NULL; text: decompressed */
 	const char *within;
 	struct groups_wish wish; /* of a mount */
@@ -100,41 +100,8 @@ static inline const struct found_member *export_member(
 	return &r->content.group.members[0];
 }
 
-/* ---- comparing ---- */
-
-/* A file of the one tree. */
-struct missing_file {
-	char *path;
-	char *near; /* the best near-duplicate in the other tree, or NULL */
-	int score;  /* of that */
-	uint64_t size;
-	int64_t mtime_ns;
-	bool is_there; /* the other tree has the content, under whatever name */
-};
-
-struct missing {
-	struct missing_file *files; /* owned, and the strings */
-	size_t count;
-	char *root;      /* owned; of the one tree; NULL: not told */
-	bool incomplete; /* one of the exports is not complete */
-	const struct export_source *failed; /* which the error is of, */
-	size_t failed_line;                 /* at that line */
-};
-
-/*
- * All files of the one tree, and what the other has of them.  threshold:
- * of near-duplicates, 1..100; 0: none are looked for.
- *
- * The digests of contents without an equal one are collected, MISSING_BATCH at
- * most; then the other export is read again and each of its contents is searched
- * for among them.  So memory is bounded by the batch and by the paths of one, and
- * the other export is read once for each batch and once more.  0 or a negative
- * errno, see export_next().  To be released in any case.
- */
-#define MISSING_BATCH 50000
-int missing_find(struct missing *m, const struct export_source *one,
-		 const struct export_source *other, int threshold);
-void missing_release(struct missing *m);
+/* Gives the content at hand away, without digests. */
+struct found_member export_take(struct export_reader *r);
 
 /* ---- near.c ---- */
 

@@ -69,7 +69,6 @@ static int by_number(const void *a, const void *b)
 /* Takes the files of the content at hand. */
 static int add_content(struct seeds *s, struct export_reader *r)
 {
-	struct found_member *m = &r->content.group.members[0];
 	const uint32_t number = (uint32_t)s->content_count;
 	struct seed_content *c =
 		array_with_room(s->contents, number, sizeof(*c));
@@ -84,10 +83,7 @@ static int add_content(struct seeds *s, struct export_reader *r)
 	err = seed_content_of(&r->digests, c);
 	if (err)
 		return err;
-	json_decref(m->digests);
-	m->digests = NULL;
-	c->member = *m;
-	*m = (struct found_member){ 0 };
+	c->member = export_take(r);
 	s->content_count++;
 	for (i = 0; i < c->count; i++) {
 		postings = array_with_room(s->postings, s->posting_count,

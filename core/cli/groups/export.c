@@ -30,11 +30,12 @@ int export_source_find(struct export_source *s)
 	return code;
 }
 
-int export_complain(const struct export_source *s, size_t line, int err)
+int export_complain(const struct export_reader *r, int err)
 {
-	const char *path = s->path;
+	const char *path = r->source->path;
+	const size_t line = r->content.file.number;
 
-	if (s->mount.root)
+	if (r->source->mount.root)
 		return cli_complain_errno(path, err);
 	if (err == -EMEDIUMTYPE)
 		return cli_complain(path, "not a file as kin export writes it");

@@ -105,7 +105,7 @@ int groups_print_totals(struct groups_printer *p,
  * EXIT_FAILED and a message. */
 int export_source_find(struct export_source *s);
 
-/* Says what an error of a reader means, at that line.  EXIT_FAILED. */
-int export_complain(const struct export_source *s, size_t line, int err);
+/* Says what an error of a reader means.  EXIT_FAILED. */
+int export_complain(const struct export_reader *r, int err);
 
 #endif

@@ -4,21 +4,180 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/array.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/cli/groups/groups.h"
 
-enum { DEFAULT_THRESHOLD = 60 };
+/* BATCH: contents that are compared at a time, see below. */
+enum { DEFAULT_THRESHOLD = 60, BATCH = 50000 };
 
+/* A content of the one tree. */
+struct missing_content {
+	struct found_member member; /* owned */
+	struct digests digests;     /* of the batch, if the other has not it */
+	bool is_there;              /* the other has it, under whatever name */
+	char *near; /* owned; the best near-duplicate there, or NULL */
+	int score;  /* of that */
+};
+
+struct missing_file {
+	const struct missing_content *of;
+	const struct found_file *file;
+	bool is_there; /* or of no interest */
+};
+
+/*
+ * The contents of the one tree are compared with those of the other one in one
+ * pass, as both come in one order.  The digests of contents without an equal one
+ * are collected, BATCH at most; then the other tree is read again and each of its
+ * contents is searched for among them.  So memory is bounded by the batch and by
+ * the paths of one, and the other tree is read once for each batch and once more.
+ */
 struct missing_command {
 	struct export_source one, other;
 	struct filter filter;
 	struct best best;
 	bool exact;
-	struct missing found;
+	struct missing_content *contents; /* owned */
+	size_t count;
+	size_t batch, wanted; /* where it begins; contents that are missing */
+	struct near_index near;
+	struct missing_file *files; /* owned; by path */
+	size_t file_count;
+	char *root; /* owned: of the one tree; NULL: not told */
+	bool incomplete;
 	struct table table;
 	uint64_t missing, bytes;
 };
+
+/* ---- near-duplicates ---- */
+
+/* Of two that are as like, the first path is taken. */
+static int set_near(struct missing_content *c, int score, const char *path)
+{
+	if (score < c->score ||
+	    (score == c->score && c->near && strcmp(c->near, path) <= 0))
+		return 0;
+	free(c->near);
+	c->near = strdup(path);
+	c->score = score;
+	return c->near ? 0 : -ENOMEM;
+}
+
+/* Searches for the content at hand of the other tree in the batch. */
+static int search_content(struct missing_command *c,
+			  const struct export_reader *r)
+{
+	const int threshold =
+		c->best.threshold ? c->best.threshold : DEFAULT_THRESHOLD;
+	size_t count = 0, i;
+	int err = near_search(&c->near, &r->digests, threshold, &count);
+
+	for (i = 0; i < count && !err; i++) {
+		const struct index_match *m = &c->near.matches[i];
+
+		err = set_near(&c->contents[c->batch + m->content - 1],
+			       m->verdict.score,
+			       export_member(r)->files[0].path);
+	}
+	return err;
+}
+
+/* Finds near-duplicates of all in the batch, and empties it. */
+static int finish_batch(struct missing_command *c)
+{
+	struct export_reader r;
+	size_t i;
+	int err = 0, more = 1, code = EXIT_OK;
+
+	for (i = c->batch; i < c->count && c->wanted && !err; i++)
+		err = near_add(&c->near, &c->contents[i].digests);
+	if (!err)
+		err = near_begin(&c->near);
+	if (err) {
+		code = cli_complain_errno(NULL, err);
+	} else if (c->wanted) {
+		err = export_open(&r, &c->other);
+		while (!err && (more = export_next(&r)) > 0)
+			err = search_content(c, &r);
+		err = err ? err : more;
+		code = err ? export_complain(&r, err) : EXIT_OK;
+		export_close(&r);
+	}
+	near_release(&c->near);
+	for (; c->batch < c->count; c->batch++)
+		digests_release(&c->contents[c->batch].digests);
+	c->wanted = 0;
+	return code;
+}
+
+/* ---- equal contents ---- */
+
+/* Takes the content at hand. */
+static int add_content(struct missing_command *c, struct export_reader *r,
+		       bool is_there)
+{
+	const bool wanted = !is_there && !c->exact;
+	struct missing_content *all =
+		array_with_room(c->contents, c->count, sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	c->contents = all;
+	all += c->count++;
+	*all = (struct missing_content){ .is_there = is_there,
+					 .member = export_take(r) };
+	c->file_count += all->member.file_count;
+	c->wanted += wanted;
+	return wanted ? digests_copy(&r->digests, &all->digests) : 0;
+}
+
+static int compare(struct missing_command *c, struct export_reader *one,
+		   struct export_reader *other)
+{
+	int more = export_next(other), next = 1, code = EXIT_OK, err = 0;
+
+	while (!err && !code && more >= 0 && (next = export_next(one)) > 0) {
+		int order = 1;
+
+		while (more > 0 && (order = export_order(&other->digests,
+							 &one->digests)) < 0)
+			more = export_next(other);
+		err = add_content(c, one, more > 0 && !order);
+		if (!err && c->wanted == BATCH)
+			code = finish_batch(c);
+	}
+	if (err)
+		return cli_complain_errno(NULL, err);
+	if (!code && next < 0)
+		return export_complain(one, next);
+	/* The end of other is read, too: it may be damaged or not complete. */
+	while (more > 0)
+		more = export_next(other);
+	if (!code && more < 0)
+		return export_complain(other, more);
+	c->incomplete = !one->is_complete || !other->is_complete;
+	return code ? code : finish_batch(c);
+}
+
+static int open_both(struct missing_command *c)
+{
+	struct export_reader one, other = { 0 };
+	int err = export_open(&one, &c->one), code = EXIT_OK;
+
+	if (!err && one.content.root && !(c->root = strdup(one.content.root)))
+		err = -ENOMEM;
+	if (err)
+		code = export_complain(&one, err);
+	else if ((err = export_open(&other, &c->other)))
+		code = export_complain(&other, err);
+	if (!code)
+		code = compare(c, &one, &other);
+	export_close(&one);
+	export_close(&other);
+	return code;
+}
 
 static const struct column columns[] = {
 	{ "score", "SCORE", COLUMN_NUMBER, COLUMN_SHOWN },
@@ -36,7 +195,28 @@ static int by_path(const void *a, const void *b)
 {
 	const struct missing_file *x = a, *y = b;
 
-	return strcmp(x->path, y->path);
+	return strcmp(x->file->path, y->file->path);
+}
+
+static int sort_files(struct missing_command *c)
+{
+	struct missing_file *f = calloc(c->file_count + 1, sizeof(*f));
+	const struct missing_content *m;
+	size_t i;
+
+	if (!f)
+		return cli_complain_errno(NULL, -ENOMEM);
+	c->files = f;
+	for (m = c->contents; m < c->contents + c->count; m++)
+		for (i = 0; i < m->member.file_count; i++, f++) {
+			f->of = m;
+			f->file = &m->member.files[i];
+			f->is_there = m->is_there ||
+				      !filter_takes(&c->filter, f->file->path,
+						    m->member.size);
+		}
+	qsort(c->files, c->file_count, sizeof(*f), by_path);
+	return EXIT_OK;
 }
 
 /* The directory that is missing as a whole from the i-th file on: the number of
@@ -45,47 +225,52 @@ static int by_path(const void *a, const void *b)
 static size_t find_whole(const struct missing_command *c, size_t i,
 			 size_t *len_out)
 {
-	const struct missing_file *files = c->found.files;
-	const char *path = files[i].path, *slash = path;
-	const size_t count = c->found.count;
+	const struct missing_file *files = c->files;
+	const char *path = files[i].file->path, *slash = path;
 	size_t len, end;
 
 	while ((slash = strchr(slash, '/'))) {
 		len = (size_t)(++slash - path);
-		if (i && !strncmp(files[i - 1].path, path, len))
+		if (i && !strncmp(files[i - 1].file->path, path, len))
 			continue;
-		for (end = i; end < count; end++)
-			if (strncmp(files[end].path, path, len) != 0 ||
-			    files[end].is_there || files[end].near)
+		for (end = i; end < c->file_count; end++)
+			if (strncmp(files[end].file->path, path, len) != 0 ||
+			    files[end].is_there || files[end].of->near)
 				break;
 		*len_out = len;
 		if (end > i + 1 &&
-		    (end == count || strncmp(files[end].path, path, len) != 0))
+		    (end == c->file_count ||
+		     strncmp(files[end].file->path, path, len) != 0))
 			return end - i;
 	}
 	return 1;
 }
 
+/* files: 0, or how many are in the directory, whose name has that length. */
 static int print_row(struct missing_command *c, const struct missing_file *f,
-		     size_t files, int64_t size, const char *path)
+		     size_t files, int64_t size, size_t len)
 {
-	json_t *row = json_pack("{s:o*, s:s*, s:o*, s:I, s:o*}", "score",
-				f->near ? json_integer(f->score) : NULL,
-				"relation", f->near ? "version" : NULL, "files",
-				files ? json_integer((json_int_t)files) : NULL,
-				"size", (json_int_t)size, "mtime",
-				files ? NULL : row_time(f->mtime_ns));
+	const struct missing_content *of = f->of;
+	char *path =
+		files ? strndup(f->file->path, len) : strdup(f->file->path);
+	json_t *row =
+		json_pack("{s:o*, s:s*, s:o*, s:I, s:o*}", "score",
+			  of->near ? json_integer(of->score) : NULL, "relation",
+			  of->near ? "version" : NULL, "files",
+			  files ? json_integer((json_int_t)files) : NULL,
+			  "size", (json_int_t)size, "mtime",
+			  files ? NULL : row_time(f->file->mtime_ns));
 	/* Paths of an export lead nowhere here. */
-	const char *root = c->one.mount.root || c->table.output.json ?
-				   c->found.root :
-				   NULL;
+	const char *root =
+		c->one.mount.root || c->table.output.json ? c->root : NULL;
 
-	if ((root && json_set_path(row, "root", root)) ||
+	if (!path || (root && json_set_path(row, "root", root)) ||
 	    json_set_path(row, "path", path) ||
-	    (f->near && json_set_path(row, "near", f->near))) {
+	    (of->near && json_set_path(row, "near", of->near))) {
 		json_decref(row);
 		row = NULL;
 	}
+	free(path);
 	c->table.note_root = c->other.mount.root;
 	return table_row(&c->table, row);
 }
@@ -98,7 +283,7 @@ static int print_totals(const struct missing_command *c)
 		return table_totals(json_pack("{s:I, s:I}", "files",
 					      (json_int_t)c->missing, "bytes",
 					      (json_int_t)c->bytes),
-				    !c->found.incomplete, "incomplete");
+				    !c->incomplete, "incomplete");
 	fprintf(stderr, "%llu %s, %s, not in %s\n",
 		(unsigned long long)c->missing,
 		text_plural(c->missing, "file", "files"),
@@ -111,52 +296,30 @@ static int print_totals(const struct missing_command *c)
 static int print_all(struct missing_command *c)
 {
 	const bool whole = !c->table.output.json && !c->table.output.nul;
-	struct missing_file *files = c->found.files, *f;
 	size_t i, k, len = 0, count;
-	int code = EXIT_OK;
+	int code = sort_files(c);
 
-	for (f = files; f < files + c->found.count; f++)
-		f->is_there |= !filter_takes(&c->filter, f->path, f->size);
-	if (c->found.count)
-		qsort(files, c->found.count, sizeof(*files), by_path);
-	for (i = 0; i < c->found.count && !code; i += count) {
+	for (i = 0; i < c->file_count && !code; i += count) {
+		const struct missing_file *f = &c->files[i];
 		int64_t size = 0;
 
-		f = &files[i];
-		count = whole && !f->near && !f->is_there ?
+		count = whole && !f->of->near && !f->is_there ?
 				find_whole(c, i, &len) :
 				1;
 		if (f->is_there)
 			continue;
 		for (k = 0; k < count; k++)
-			size += (int64_t)f[k].size;
+			size += (int64_t)f[k].of->member.size;
 		c->missing += count;
 		c->bytes += (uint64_t)size;
-		if (count > 1)
-			f->path[len] = '\0';
 		if (!c->best.limit || c->table.rows < c->best.limit)
 			code = print_row(c, f, count > 1 ? count : 0, size,
-					 f->path);
+					 len);
 	}
 	return code ? code : print_totals(c);
 }
 
 /* ---- all of it ---- */
-
-static int compare(struct missing_command *c)
-{
-	const int threshold = c->exact          ? 0 :
-			      c->best.threshold ? c->best.threshold :
-						  DEFAULT_THRESHOLD;
-	struct missing *found = &c->found;
-	int err = missing_find(found, &c->one, &c->other, threshold), code;
-
-	code = err ? export_complain(found->failed, found->failed_line, err) :
-		     print_all(c);
-	return code || !found->incomplete ?
-		       code :
-		       cli_complain_incomplete(c->other.path);
-}
 
 static int parse(struct missing_command *c, int argc, char **argv)
 {
@@ -180,10 +343,21 @@ static int run(int argc, char **argv)
 	if (!code)
 		code = export_source_find(&c.other);
 	if (!code)
-		code = compare(&c);
+		code = open_both(&c);
+	if (!code)
+		code = print_all(&c);
+	if (!code && c.incomplete)
+		code = cli_complain_incomplete(c.other.path);
 	mount_release(&c.one.mount);
 	mount_release(&c.other.mount);
-	missing_release(&c.found);
+	while (c.count) {
+		found_member_release(&c.contents[--c.count].member);
+		digests_release(&c.contents[c.count].digests);
+		free(c.contents[c.count].near);
+	}
+	free(c.contents);
+	free(c.files);
+	free(c.root);
 	filter_release(&c.filter);
 	return code;
 }

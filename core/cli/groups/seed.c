@@ -35,28 +35,22 @@ struct seed_command {
 
 /* ---- seeds as files ---- */
 
-/* A descriptor of the directory of the path in the new tree, which nobody else
- * writes to; directories that are missing are made. */
-static int open_directory_of(const struct seed_command *c, const char *path)
+/* Makes the directories of a path in the new tree, which nobody else writes to:
+ * so no component of it is a symbolic link. */
+static int make_directories(const struct seed_command *c, const char *path)
 {
-	int fd = fcntl(c->into_fd, F_DUPFD_CLOEXEC, 0), next;
-	const char *slash;
+	const char *slash = path;
 	char *name;
+	int err = 0;
 
-	while (fd >= 0 && (slash = strchr(path, '/'))) {
-		name = strndup(path, (size_t)(slash - path));
-		if (!name || (mkdirat(fd, name, 0777) && errno != EEXIST))
-			next = -1;
-		else
-			next = openat(fd, name,
-				      O_PATH | O_DIRECTORY | O_NOFOLLOW |
-					      O_CLOEXEC);
+	while (!err && (slash = strchr(slash, '/'))) {
+		name = strndup(path, (size_t)(slash++ - path));
+		if (!name ||
+		    (mkdirat(c->into_fd, name, 0777) && errno != EEXIST))
+			err = -errno;
 		free(name);
-		close(fd);
-		fd = next;
-		path = slash + 1;
 	}
-	return fd;
+	return err;
 }
 
 static int clone_file(int from, int directory, const char *name)
@@ -65,8 +59,7 @@ static int clone_file(int from, int directory, const char *name)
 
 	if (in < 0)
 		return in;
-	out = openat(directory, name,
-		     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+	out = openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
 		     0600);
 	if (out < 0 || ioctl(out, FICLONE, in))
 		err = -errno;
@@ -83,26 +76,22 @@ static int clone_file(int from, int directory, const char *name)
 static int make_seed(const struct seed_command *c, const char *path,
 		     const struct found_file *base)
 {
-	int from = -1, directory = -1, err = -EINVAL;
 	struct stat st;
+	int from, err;
 
-	if (text_is_plain_path(path))
-		err = from =
-			file_open_beneath(c->source_fd, base->path, O_PATH);
-	if (from >= 0) {
-		directory = open_directory_of(c, path);
-		err = directory < 0 ? -errno : 0;
-	}
+	if (!text_is_plain_path(path))
+		return -EINVAL;
+	from = file_open_beneath(c->source_fd, base->path, O_PATH);
+	if (from < 0)
+		return from;
 	/* The file may be another one by now. */
-	if (!err && (fstat(from, &st) || !S_ISREG(st.st_mode)))
-		err = -ENOENT;
+	err = fstat(from, &st) || !S_ISREG(st.st_mode) ?
+		      -ENOENT :
+		      make_directories(c, path);
 	if (!err)
-		err = (c->reflink ? clone_file : file_link)(
-			from, directory, cli_base_name(path));
-	if (directory >= 0)
-		close(directory);
-	if (from >= 0)
-		close(from);
+		err = (c->reflink ? clone_file : file_link)(from, c->into_fd,
+							    path);
+	close(from);
 	return err;
 }
 
@@ -299,9 +288,7 @@ static int match(struct seed_command *c)
 		err = take_all(c, &r);
 	complete = r.is_complete;
 	if (err)
-		code = err > 0 ? EXIT_FAILED :
-				 export_complain(&c->sender,
-						 r.content.file.number, err);
+		code = err > 0 ? EXIT_FAILED : export_complain(&r, err);
 	else
 		print_totals(c, r.content.root);
 	export_close(&r);
@@ -322,7 +309,7 @@ static int read_here(struct seed_command *c)
 	if (!err)
 		err = seeds_read(&c->seeds, &r);
 	if (err)
-		code = export_complain(&c->here, r.content.file.number, err);
+		code = export_complain(&r, err);
 	export_close(&r);
 	return code;
 }

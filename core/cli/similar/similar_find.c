@@ -241,7 +241,7 @@ int similar_find_in(struct similar_job *job)
 	if (!err)
 		err = more;
 	if (err)
-		err = export_complain(&source, r.content.file.number, err);
+		err = export_complain(&r, err);
 	else if (!r.is_complete)
 		(void)snprintf(job->reason, sizeof(job->reason), "incomplete");
 	export_close(&r);
