@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/act/groups/groups.h"
-#include "core/base/buf.h"
 
 /*
  * Which member of a group is the newest.  One criterion is taken for the whole
@@ -35,9 +34,10 @@
  *	< report_final "he" < report_final_v2 "hg2e"
  */
 struct version {
-	struct buf stem, marks;
+	char stem[320], marks[48];
 	int32_t date; /* YYYYMMDD; 0: none */
 	bool is_part; /* a number follows a word at once: utf8 */
+	bool is_long; /* there was no room, so it tells nothing */
 };
 
 enum {
@@ -137,26 +137,27 @@ struct reading {
 	struct version *out;
 	const char *begin; /* folded, and without the extension */
 	char last;         /* mark of the part before; 0: a word */
-	int err;
 };
 
-static void add(struct reading *r, struct buf *to, char before,
+static void add(struct reading *r, char *to, size_t room, char before,
 		const char *text, size_t len)
 {
-	if (!r->err)
-		r->err =
-			buf_append_format(to, "%c%.*s", before, (int)len, text);
+	const size_t used = strlen(to);
+
+	r->out->is_long |=
+		(size_t)snprintf(to + used, room - used, "%c%.*s", before,
+				 (int)len, text) >= room - used;
 }
 
 static void add_word(struct reading *r, const char *text, size_t len)
 {
-	add(r, &r->out->stem, ' ', text, len);
+	add(r, r->out->stem, sizeof(r->out->stem), ' ', text, len);
 	r->last = 0;
 }
 
-static void add_mark(struct reading *r, char mark)
+static void add_mark(struct reading *r, char mark, const char *text, size_t len)
 {
-	add(r, &r->out->marks, mark, "", 0);
+	add(r, r->out->marks, sizeof(r->out->marks), mark, text, len);
 	r->last = mark;
 }
 
@@ -211,13 +212,13 @@ static const char *read_number(struct reading *r, const char *p)
 	}
 	r->out->is_part |= !r->last && is_letter(before);
 	mark = before == '(' && *end == ')' && end - p < 4 ? COPY : NUMBER;
-	r->last = mark;
-	for (; p < end; p += len + 1, mark = '~') {
+	for (len = 0; p < end; p += len + 1) {
 		while (*p == '0' && is_digit(p[1]))
 			p++;
+		add_mark(r, len ? '~' : mark, p, digits(p));
 		len = digits(p);
-		add(r, &r->out->marks, mark, p, len);
 	}
+	r->last = mark;
 	return end;
 }
 
@@ -231,7 +232,7 @@ static const char *read_word(struct reading *r, const char *p)
 	if (mark == VERSION && is_digit(*number))
 		r->last = VERSION;
 	else if (mark && mark <= FINAL)
-		add_mark(r, mark);
+		add_mark(r, mark, "", 0);
 	else if (mark != OF || r->last != COPY)
 		add_word(r, p, len);
 	return end;
@@ -248,17 +249,15 @@ static bool is_extension(const char *p)
 	       (!mark || mark == OF || (mark == VERSION && len == first));
 }
 
-/* -ENOMEM.  The caller releases what it gets, in any case. */
-static int version_read(const char *path, struct version *out)
+static void version_read(const char *path, struct version *out)
 {
-	char *text = strdup(path), *base, *end, *dot;
+	char text[sizeof(out->stem)], *base, *end, *dot;
 	const char *p = text;
 	struct reading r = { .out = out, .begin = text };
 	bool is_old = false;
 
-	*out = (struct version){ 0 };
-	if (!text)
-		return -ENOMEM;
+	*out = (struct version){ .is_long = strlen(path) >= sizeof(text) };
+	(void)snprintf(text, sizeof(text), "%s", path);
 	fold(text);
 	base = strrchr(text, '/');
 	base = base ? base + 1 : text;
@@ -280,24 +279,15 @@ static int version_read(const char *path, struct version *out)
 		    is_letter(*p) ? read_word(&r, p) :
 				    p + 1;
 	if (is_old)
-		add_mark(&r, OLD);
-	add_mark(&r, NO_MARK);
-	add_word(&r, "", 0);
-	free(text);
-	return r.err;
-}
-
-static void version_release(struct version *v)
-{
-	buf_release(&v->stem);
-	buf_release(&v->marks);
+		add_mark(&r, OLD, "", 0);
+	add_mark(&r, NO_MARK, "", 0);
 }
 
 /* Negative: a is older than b, of one stem. */
 static int version_compare(const struct version *a, const struct version *b)
 {
 	return a->date != b->date ? (a->date > b->date) - (a->date < b->date) :
-				    strverscmp(a->marks.data, b->marks.data);
+				    strverscmp(a->marks, b->marks);
 }
 
 /* ---- members ---- */
@@ -327,80 +317,50 @@ static int64_t first_change(const struct found_member *m)
 
 static bool are_versions(const struct version *a, const struct version *b)
 {
-	return !strcmp(a->stem.data, b->stem.data) && !a->date == !b->date;
+	return !strcmp(a->stem, b->stem) && !a->date == !b->date &&
+	       !a->is_long && !b->is_long;
 }
 
-/* The newest version among all names of a member.  1: not all are names of
- * versions of one thing, the first of them.  */
-static int read_names(const struct found_member *m, bool whole,
-		      struct version *newest)
+/* The newest version among all names of a member.  False: not all are names of
+ * versions of one thing, that of like.  whole: together with the directories. */
+static bool read_names(const struct found_member *m, bool whole,
+		       const struct version *like, struct version *newest)
 {
 	struct version v;
 	const char *name, *base;
 	size_t i, k;
-	int err = 0;
 
-	for (i = 0; i < m->file_count && !err; i++)
-		for (k = 0; !err && (name = found_file_name(&m->files[i], k));
-		     k++) {
+	for (i = 0; i < m->file_count; i++)
+		for (k = 0; (name = found_file_name(&m->files[i], k)); k++) {
 			base = strrchr(name, '/');
-			err = version_read(base && !whole ? base + 1 : name,
-					   &v);
-			if (!err && newest->stem.data)
-				err = !are_versions(newest, &v);
-			if (!err && (!newest->stem.data ||
-				     version_compare(newest, &v) < 0)) {
-				struct version older = *newest;
-
+			version_read(base && !whole ? base + 1 : name, &v);
+			if (!i && !k)
 				*newest = v;
-				v = older;
-			}
-			version_release(&v);
+			if (!are_versions(like, &v))
+				return false;
+			if (version_compare(newest, &v) < 0)
+				*newest = v;
 		}
-	return err;
+	return true;
 }
 
-/* Numbers that belong to the words, as in utf8 and utf16, are no versions; in
- * thesis, thesis2 they are. */
-static bool tells_age(const struct aged *all, size_t count)
+/* Whether the names tell it.  Numbers that belong to the words, as in utf8 and
+ * utf16, are no versions; in thesis, thesis2 they are. */
+static bool take_names(struct aged *all, size_t count, bool whole)
 {
 	bool differs = false, has_part = false, has_plain = false;
 	size_t i;
 
 	for (i = 0; i < count; i++) {
-		const struct version *v = &all[i].version;
+		struct version *v = &all[i].version;
 
+		if (!read_names(&all[i].member, whole, &all[0].version, v))
+			return false;
 		differs |= version_compare(v, &all[0].version) != 0;
 		has_part |= v->is_part;
-		has_plain |= v->marks.len == 1;
+		has_plain |= !v->marks[1];
 	}
 	return differs && (has_plain || !has_part);
-}
-
-static void release_versions(struct aged *all, size_t count)
-{
-	size_t i;
-
-	for (i = 0; i < count; i++) {
-		version_release(&all[i].version);
-		all[i].version = (struct version){ 0 };
-	}
-}
-
-/* 1: the names tell it, 0: they do not; whole: together with the directories.
- * -ENOMEM. */
-static int take_names(struct aged *all, size_t count, bool whole)
-{
-	size_t i;
-	int err = 0;
-
-	release_versions(all, count);
-	for (i = 0; i < count && !err; i++) {
-		err = read_names(&all[i].member, whole, &all[i].version);
-		if (!err && !are_versions(&all[0].version, &all[i].version))
-			err = 1;
-	}
-	return err ? err < 0 ? err : 0 : tells_age(all, count);
 }
 
 static bool have_document_dates(const struct aged *all, size_t count)
@@ -440,7 +400,6 @@ int found_group_order(struct found_group *group, enum found_order *out)
 	struct aged *all = calloc(count + 1, sizeof(*all));
 	bool has_times = false;
 	size_t i;
-	int named = 0;
 
 	if (!all)
 		return -ENOMEM;
@@ -452,14 +411,12 @@ int found_group_order(struct found_group *group, enum found_order *out)
 	*out = has_times ? FOUND_BY_MTIME : FOUND_BY_NOTHING;
 	if (have_document_dates(all, count))
 		*out = FOUND_BY_DOCUMENT_DATE;
-	else if ((named = take_names(all, count, false)) == 1 ||
-		 (!named && (named = take_names(all, count, true)) == 1))
+	else if (take_names(all, count, false) || take_names(all, count, true))
 		*out = FOUND_BY_NAME;
-	if (*out != FOUND_BY_NOTHING && named >= 0)
+	if (*out != FOUND_BY_NOTHING)
 		qsort_r(all, count, sizeof(*all), by_age, out);
 	for (i = 0; i < count; i++)
 		group->members[i] = all[i].member;
-	release_versions(all, count);
 	free(all);
-	return named < 0 ? named : 0;
+	return 0;
 }

@@ -43,7 +43,6 @@ void report_free(struct report *r)
 	buf_release(&r->lines);
 	json_decref(r->saved);
 	json_decref(r->alike);
-	free(r->ranked);
 	free(r);
 }
 
@@ -174,55 +173,41 @@ out:
 
 /* ---- the directories to ask about ---- */
 
-struct report_ranked {
-	json_int_t saved;
-	const char *path;
-};
-
-static int by_saved(const void *a, const void *b)
-{
-	const struct report_ranked *x = a, *y = b;
-
-	if (x->saved != y->saved)
-		return x->saved < y->saved ? 1 : -1;
-	return strcmp(x->path, y->path);
-}
-
-static int rank(struct report *r)
+/* Those that were asked about have 0 bytes, and go with those that have few. */
+int report_next_directory(struct report *r, const char **path_out)
 {
 	const json_int_t least =
 		json_integer_value(json_object_get(r->saved, "")) / 1000;
-	const char *path;
-	json_t *saved;
-
-	r->ranked = calloc(json_object_size(r->saved) + 1, sizeof(*r->ranked));
-	if (!r->ranked)
-		return -ENOMEM;
-	json_object_foreach(r->saved, path, saved)
-	{
-		if (*path && json_integer_value(saved) > least)
-			r->ranked[r->ranked_count++] = (struct report_ranked){
-				json_integer_value(saved), path
-			};
-	}
-	qsort(r->ranked, r->ranked_count, sizeof(*r->ranked), by_saved);
-	return 0;
-}
-
-int report_next_directory(struct report *r, const char **path_out)
-{
 	struct buf first = { 0 };
-	bool found = false;
-	int err = r->ranked ? 0 : rank(r);
+	const char *path;
+	json_t *value, *best;
+	json_int_t bytes;
+	void *next;
+	int err = 0;
 
-	while (!err && !found && r->ranked_at < r->ranked_count) {
-		*path_out = r->ranked[r->ranked_at++].path;
+	do {
+		best = NULL;
+		json_object_foreach_safe(r->saved, next, path, value)
+		{
+			bytes = json_integer_value(value) -
+				json_integer_value(best);
+			if (json_integer_value(value) <= least)
+				(void)json_object_del(r->saved, path);
+			else if (*path &&
+				 (bytes > 0 ||
+				  (!bytes && strcmp(path, *path_out) < 0))) {
+				best = value;
+				*path_out = path;
+			}
+		}
+		if (!best)
+			break;
+		(void)json_integer_set(best, 0);
 		buf_clear(&first);
 		err = find_alike(r, *path_out, &first);
-		found = !err && !strcmp(first.data, *path_out);
-	}
+	} while (!err && strcmp(first.data, *path_out) != 0);
 	buf_release(&first);
-	return err ? err : found;
+	return err ? err : best != NULL;
 }
 
 /* ---- the data of the page ---- */

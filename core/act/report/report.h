@@ -33,9 +33,6 @@ struct report {
 	struct buf lines; /* of JSON */
 	json_t *saved;    /* by paths of directories: bytes in copies below */
 	json_t *alike; /* likewise: the directory that it stands for, if any */
-	/* For report_next_directory(): owned. */
-	struct report_ranked *ranked;
-	size_t ranked_count, ranked_at;
 };
 
 struct report *report_new(void); /* NULL without memory */
@@ -49,8 +46,8 @@ int report_add_unread(struct report *r, const char *path, const char *state);
 
 /*
  * The next of the directories to ask about, those with the most bytes that could
- * be saved within first: 1 and its path, borrowed; 0: there are no more;
- * -ENOMEM.  Left out are the root, directories with less than a thousandth of
+ * be saved within first: 1 and its path, borrowed until the next call; 0: there
+ * are no more; -ENOMEM.  No group is added then.  Left out are the root, directories with less than a thousandth of
  * all, and those that resemble an earlier one by a pair that was added
  * meanwhile.
  */
