@@ -149,10 +149,8 @@ static int run_watch(int argc, char **argv)
 	struct name_list within = { 0 };
 	int code = options_parse(&command_watch, &job, argc, argv);
 
-	for (; !code && optind < argc; optind++)
-		code = name_list_add(&within, strdup(argv[optind]));
 	if (!code)
-		code = name_list_find(&within, &job.mount);
+		code = name_list_find(&within, &job.mount, argv + optind);
 	if (!code && !mount_listings_or_complain(&job.mount))
 		code = EXIT_FAILED;
 	if (!code)

@@ -121,8 +121,7 @@ int export_open(struct export_reader *r, const struct export_source *s)
 				     .wish.every = true };
 	if (!s->mount.root)
 		return open_file(r, s->path);
-	r->wish.within = &r->within;
-	r->wish.within_count = *r->within != '\0';
+	r->wish.within = (struct name_list){ &r->within, *r->within != '\0' };
 	return groups_ask(&r->content, &r->wish, s->mount.root,
 			  s->mount.listings);
 }

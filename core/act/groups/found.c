@@ -132,59 +132,55 @@ static int by_score(const void *a, const void *b)
 
 static bool is_below(const char *path, const char *directory)
 {
-	size_t len = strlen(directory);
-
-	return !len || (!strncmp(path, directory, len) &&
-			(path[len] == '/' || !path[len]));
+	return !*directory || path_below(path, directory);
 }
 
-static bool has_name_below(const struct found_file *f, const char *const *paths,
-			   size_t count)
+static bool has_name_below(const struct found_file *f,
+			   const struct name_list *directories)
 {
 	const char *name;
-	size_t i, at = 0;
+	size_t i, at;
 
-	while ((name = found_file_name(f, at++)))
-		for (i = 0; i < count; i++)
-			if (is_below(name, paths[i]))
+	for (at = 0; (name = found_file_name(f, at)); at++)
+		for (i = 0; i < directories->count; i++)
+			if (is_below(name, directories->names[i]))
 				return true;
 	return false;
 }
 
-/* The innermost of the directories that a path is below, or SIZE_MAX. */
-static size_t innermost(const char *path, const char *const *directories,
-			size_t count)
+/* The innermost of the directories that a path is below, or NULL. */
+static const char *innermost(const char *path,
+			     const struct name_list *directories)
 {
-	size_t best = SIZE_MAX, i;
+	const char *best = NULL, *name;
+	size_t i;
 
-	for (i = 0; i < count; i++)
-		if (is_below(path, directories[i]) &&
-		    (best == SIZE_MAX ||
-		     strlen(directories[i]) > strlen(directories[best])))
-			best = i;
+	for (i = 0; i < directories->count; i++) {
+		name = directories->names[i];
+		if (is_below(path, name) &&
+		    (!best || strlen(name) > strlen(best)))
+			best = name;
+	}
 	return best;
 }
 
 static bool spans_two(const struct found_group *group,
-		      const struct groups_wish *wish)
+		      const struct name_list *directories)
 {
-	size_t first = SIZE_MAX, i, k, at, next;
-	const char *name;
+	const char *first = NULL, *at, *name;
+	const struct found_member *m;
+	size_t i, k;
 
-	for (i = 0; i < group->count; i++)
-		for (k = 0; k < group->members[i].file_count; k++) {
-			next = 0;
-			while ((name = found_file_name(
-					&group->members[i].files[k], next++))) {
-				at = innermost(name, wish->across,
-					       wish->across_count);
-				if (at != SIZE_MAX && first != SIZE_MAX &&
-				    at != first)
+	for (m = group->members; m < group->members + group->count; m++)
+		for (i = 0; i < m->file_count; i++)
+			for (k = 0; (name = found_file_name(&m->files[i], k));
+			     k++) {
+				at = innermost(name, directories);
+				if (at && first && at != first)
 					return true;
-				first = at == SIZE_MAX ? first : at;
+				first = at ? at : first;
 			}
-		}
-	return !wish->across_count;
+	return !directories->count;
 }
 
 /* ---- the end of a group ---- */
@@ -200,37 +196,36 @@ static struct keep_candidate candidate(const struct found_file *f)
 
 void found_member_choose(struct found_member *m, enum keep_order order)
 {
-	struct keep_candidate best, other;
-	size_t kept = 0, i;
+	struct keep_candidate best = { 0 }, other;
+	const struct found_file *kept = NULL;
+	struct found_file *f, *end = m->files + m->file_count;
 
-	for (i = 1; i < m->file_count; i++) {
-		best = candidate(&m->files[kept]);
-		other = candidate(&m->files[i]);
-		if (keep_compare(order, &other, &best) < 0)
-			kept = i;
+	for (f = m->files; f < end; f++) {
+		other = candidate(f);
+		if (!kept || keep_compare(order, &other, &best) < 0) {
+			kept = f;
+			best = other;
+		}
 	}
-	for (i = 0; i < m->file_count; i++)
-		m->files[i].goes =
-			i != kept && !m->files[i].keep &&
-			m->files[i].nlink <= m->files[i].link_count + 1;
+	for (f = m->files; f < end; f++)
+		f->goes =
+			f != kept && !f->keep && f->nlink <= f->link_count + 1;
 }
 
 static void sum_member(struct found_group *group, struct found_member *m,
 		       const struct groups_wish *wish)
 {
-	size_t i;
+	struct found_file *f, *end = m->files + m->file_count;
 
-	for (i = 0; i < m->file_count; i++)
-		sort_names(&m->files[i]);
+	for (f = m->files; f < end; f++) {
+		sort_names(f);
+		f->keep = has_name_below(f, &wish->keep);
+	}
 	qsort(m->files, m->file_count, sizeof(*m->files), by_path);
-	for (i = 0; i < m->file_count; i++)
-		m->files[i].keep = has_name_below(&m->files[i], wish->keep,
-						  wish->keep_count);
 	found_member_choose(m, wish->order);
 	group->files += m->file_count;
-	for (i = 0; i < m->file_count; i++)
-		if (m->files[i].goes)
-			group->saved_exact += m->files[i].disk;
+	for (f = m->files; f < end; f++)
+		group->saved_exact += f->goes ? f->disk : 0;
 }
 
 bool found_group_finish(struct found_group *group,
@@ -247,5 +242,6 @@ bool found_group_finish(struct found_group *group,
 	qsort(group->members, group->count, sizeof(*group->members), by_score);
 	for (i = 1; i < group->count; i++)
 		group->saved_near += group->members[i].files->disk;
-	return group->members[0].score == 100 && spans_two(group, wish);
+	return group->members[0].score == 100 &&
+	       spans_two(group, &wish->across);
 }

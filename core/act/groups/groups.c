@@ -24,10 +24,10 @@ static json_t *make_query(const struct groups_wish *wish)
 				  "min_size", (json_int_t)min_size);
 
 	if (query &&
-	    !(wish->within_count &&
+	    !(wish->within.count &&
 	      json_object_set_new(
 		      query, "within",
-		      json_paths(wish->within, wish->within_count))) &&
+		      json_paths(wish->within.names, wish->within.count))) &&
 	    !(wish->threshold &&
 	      json_object_set_new(query, "threshold",
 				  json_integer(wish->threshold))))

@@ -36,21 +36,23 @@
  * ended early.
  */
 
+struct name_list {
+	const char **names;
+	size_t count;
+};
+
 struct groups_wish {
 	bool exact;           /* identical files only */
 	bool every;           /* each content is a group, also of one file */
 	bool vcs;             /* also files for which keep_is_internal() */
 	int threshold;        /* 0: that of the mount */
 	struct filter filter; /* of the files, by path and size */
-	/* Paths relative to the root of the mount; all borrowed. */
-	const char *const *within; /* only files below these; none: all */
-	size_t within_count;
+	/* Paths relative to the root of the mount: */
+	struct name_list within; /* only files below these; none: all */
 	/* Only groups with files below two of these, of which each file is
 	 * below the innermost one alone; none: all groups. */
-	const char *const *across;
-	size_t across_count;
-	const char *const *keep; /* files below these are marked */
-	size_t keep_count;
+	struct name_list across;
+	struct name_list keep; /* files below these are marked */
 	enum keep_order order; /* which of the exact copies stays */
 };
 

@@ -221,7 +221,7 @@ int report_append_data(struct report *r, const struct groups *g,
 		"kinfs", KINFS_VERSION, "made", (json_int_t)time(NULL),
 		"threshold", g->totals.threshold, "complete",
 		!g->totals.incomplete, "order", keep_order_names[wish->order],
-		"keep", json_paths(wish->keep, wish->keep_count));
+		"keep", json_paths(wish->keep.names, wish->keep.count));
 	uLongf len = 0;
 	uint8_t *packed = NULL;
 	int err = json_set_path(about, "root", g->root);

@@ -62,8 +62,8 @@ static int write_tree(const struct export_job *job, FILE *out,
 	const char *root = job->mount.root, *within = job->mount.rel;
 	const struct groups_wish wish = { .every = true,
 					  .filter = job->filter,
-					  .within = &within,
-					  .within_count = *within != '\0' };
+					  .within = { &within,
+						      *within != '\0' } };
 	struct groups g;
 	int err;
 

@@ -189,7 +189,7 @@ static int check_everywhere(const struct groups_job *job, int operands)
 	if (operands != 1)
 		return cli_usage_error(&command_groups,
 				       "--everywhere: by which mount?");
-	if (a->across.count || a->keep.count || a->best.threshold ||
+	if (a->wish.across.count || a->wish.keep.count || a->best.threshold ||
 	    job->output.nul)
 		return cli_usage_error(&command_groups,
 				       "--everywhere lists identical files; it "
@@ -202,7 +202,7 @@ static int parse(struct groups_job *job, int argc, char **argv)
 	int code = options_parse(&command_groups, job, argc, argv);
 
 	groups_printer_init(&job->printer, &job->output,
-			    job->asking.keep.count);
+			    job->asking.wish.keep.count);
 	if (!code && job->everywhere)
 		return check_everywhere(job, argc - optind);
 	return code ? code :

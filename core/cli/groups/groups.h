@@ -17,31 +17,23 @@
 /* Where the groups of a command come from, and which ones: those of a mount, or
  * of a file that kin groups --json printed. */
 
-/* Owned strings. */
-struct name_list {
-	const char **names;
-	size_t count;
-};
-
-/* Takes name; NULL means that there was no memory.  Complains itself: EXIT_OK,
- * EXIT_FAILED. */
+/* A list of owned names.  Takes name; NULL means that there was no memory.
+ * Complains itself: EXIT_OK, EXIT_FAILED. */
 int name_list_add(struct name_list *l, char *name);
 void name_list_release(struct name_list *l);
 
-/* Of the operands MOUNT [PATH]..., one or more: finds the mount of the first,
- * and makes each the path below its root.  MOUNT by itself is all of it; with
- * paths behind it only these count.  As above. */
-int name_list_find(struct name_list *l, struct mount *out);
+/* Of the operands MOUNT [PATH]..., one or more: adds the path of each below the
+ * root of the mount, which is found by the first if it is not known.  MOUNT by
+ * itself is all of it; with paths behind it only these count.  As above. */
+int name_list_find(struct name_list *l, struct mount *mount, char **operands);
 
 /* The first field of a command's object. */
 struct groups_asking {
-	struct groups_wish wish;
-	struct best best; /* limit: of groups */
-	/* As given, then relative to the root of the mount. */
-	struct name_list within, across, keep;
-	const char *file;   /* instead of a mount; "-": standard input */
-	struct mount mount; /* of the first operand */
-	FILE *in;           /* of file */
+	struct groups_wish wish; /* owned */
+	struct best best;        /* limit: of groups */
+	const char *file;        /* instead of a mount; "-": standard input */
+	struct mount mount;      /* of the first path that was given */
+	FILE *in;                /* of file */
 	struct groups groups;
 };
 
@@ -70,7 +62,7 @@ int groups_asking_keep(void *asking, const char *text);
 int groups_asking_operands(struct groups_asking *a,
 			   const struct command *command, char **operands);
 
-/* Opens the file, or finds the mount and asks it; then progress_groups_next()
+/* Opens the file, or asks the mount; then progress_groups_next()
  * has a->groups one after the other.  An exit code, after a message; to be
  * released in any case. */
 int groups_asking_begin(struct groups_asking *a);

@@ -29,64 +29,25 @@ int name_list_add(struct name_list *l, char *name)
 	return EXIT_OK;
 }
 
-/* ---- options ---- */
-
-int groups_asking_across(void *asking, const char *directory)
+/* Adds the path below the root of the mount, which is found by the first one. */
+static int find_path(struct name_list *l, struct mount *mount, const char *path)
 {
-	struct groups_asking *a = asking;
+	char *rel = NULL;
+	int code;
 
-	return name_list_add(&a->across, strdup(directory));
+	if (mount->root)
+		code = mount_path_or_complain(path, mount->root, &rel);
+	else if (!(code = mount_find_or_complain(path, mount)))
+		rel = strdup(mount->rel);
+	return code ? code : name_list_add(l, rel);
 }
 
-int groups_asking_keep(void *asking, const char *text)
-{
-	struct groups_asking *a = asking;
-
-	if (keep_order_parse(text, &a->wish.order))
-		return EXIT_OK;
-	return name_list_add(&a->keep, strdup(text));
-}
-
-int groups_asking_operands(struct groups_asking *a,
-			   const struct command *command, char **operands)
+int name_list_find(struct name_list *l, struct mount *mount, char **operands)
 {
 	int code = EXIT_OK;
 
 	for (; *operands && !code; operands++)
-		code = name_list_add(&a->within, strdup(*operands));
-	if (!code && !a->within.count)
-		return cli_usage_error(command, "of which mount?");
-	if (!code && a->across.count == 1)
-		return cli_usage_error(
-			command, "--across needs two directories or more");
-	return code;
-}
-
-/* ---- paths ---- */
-
-/* Replaces the names by their paths below the root of the mount. */
-static int find_paths(const char *root, struct name_list *l)
-{
-	char *rel = NULL;
-	size_t i;
-	int code = EXIT_OK;
-
-	for (i = 0; i < l->count && !code; i++) {
-		code = mount_path_or_complain(l->names[i], root, &rel);
-		if (code)
-			break;
-		free((char *)l->names[i]);
-		l->names[i] = rel;
-	}
-	return code;
-}
-
-int name_list_find(struct name_list *l, struct mount *out)
-{
-	int code = mount_find_or_complain(l->names[0], out);
-
-	if (!code)
-		code = find_paths(out->root, l);
+		code = find_path(l, mount, *operands);
 	if (code || *l->names[0])
 		return code;
 	free((char *)l->names[0]);
@@ -95,39 +56,54 @@ int name_list_find(struct name_list *l, struct mount *out)
 	return EXIT_OK;
 }
 
-static int ask_mount(struct groups_asking *a)
-{
-	int code = name_list_find(&a->within, &a->mount), err;
+/* ---- options ---- */
 
-	if (!code)
-		code = find_paths(a->mount.root, &a->across);
-	if (!code)
-		code = find_paths(a->mount.root, &a->keep);
-	if (!code && !mount_listings_or_complain(&a->mount))
-		code = EXIT_FAILED;
-	if (code)
-		return code;
-	a->wish.threshold = a->best.threshold;
-	a->wish.within = a->within.names;
-	a->wish.within_count = a->within.count;
-	a->wish.across = a->across.names;
-	a->wish.across_count = a->across.count;
-	a->wish.keep = a->keep.names;
-	a->wish.keep_count = a->keep.count;
-	err = groups_ask(&a->groups, &a->wish, a->mount.root,
-			 a->mount.listings);
-	return err ? groups_asking_failed(a, err, "") : EXIT_OK;
+int groups_asking_across(void *asking, const char *directory)
+{
+	struct groups_asking *a = asking;
+
+	return find_path(&a->wish.across, &a->mount, directory);
 }
+
+int groups_asking_keep(void *asking, const char *text)
+{
+	struct groups_asking *a = asking;
+
+	if (keep_order_parse(text, &a->wish.order))
+		return EXIT_OK;
+	return find_path(&a->wish.keep, &a->mount, text);
+}
+
+int groups_asking_operands(struct groups_asking *a,
+			   const struct command *command, char **operands)
+{
+	if (!*operands)
+		return cli_usage_error(command, "of which mount?");
+	if (a->wish.across.count == 1)
+		return cli_usage_error(
+			command, "--across needs two directories or more");
+	return name_list_find(&a->wish.within, &a->mount, operands);
+}
+
+/* ---- asking ---- */
 
 int groups_asking_begin(struct groups_asking *a)
 {
-	if (!a->file)
-		return ask_mount(a);
-	a->in = strcmp(a->file, "-") ? fopen(a->file, "re") : stdin;
-	if (!a->in)
-		return cli_complain_errno(a->file, -errno);
-	groups_read(&a->groups, a->in);
-	return EXIT_OK;
+	int err;
+
+	if (a->file) {
+		a->in = strcmp(a->file, "-") ? fopen(a->file, "re") : stdin;
+		if (!a->in)
+			return cli_complain_errno(a->file, -errno);
+		groups_read(&a->groups, a->in);
+		return EXIT_OK;
+	}
+	if (!mount_listings_or_complain(&a->mount))
+		return EXIT_FAILED;
+	a->wish.threshold = a->best.threshold;
+	err = groups_ask(&a->groups, &a->wish, a->mount.root,
+			 a->mount.listings);
+	return err ? groups_asking_failed(a, err, "") : EXIT_OK;
 }
 
 int groups_asking_failed(const struct groups_asking *a, int err,
@@ -152,8 +128,8 @@ void groups_asking_release(struct groups_asking *a)
 	if (a->in && a->in != stdin)
 		(void)fclose(a->in);
 	filter_release(&a->wish.filter);
-	name_list_release(&a->within);
-	name_list_release(&a->across);
-	name_list_release(&a->keep);
+	name_list_release(&a->wish.within);
+	name_list_release(&a->wish.across);
+	name_list_release(&a->wish.keep);
 	mount_release(&a->mount);
 }

@@ -114,8 +114,7 @@ static int read_trees(struct trees *t)
 	const struct mount *mount = &t->job->mount;
 	const struct groups_wish wish = { .every = true,
 					  .filter = t->job->filter,
-					  .within = t->roots,
-					  .within_count = 2 };
+					  .within = { t->roots, 2 } };
 	struct tree_file *f;
 	struct groups g;
 	bool empty[2] = { false };
