@@ -184,10 +184,9 @@ int seeds_read(struct seeds *s, struct export_reader *r);
 /* The content that is to come, without files.  size and xxh128 of d are set. */
 int seed_content_of(const struct digests *d, struct seed_content *out);
 
-/* 1: there is a base for that content at that path; 0: there is none.
- * One thread at a time. */
-int seeds_find(struct seeds *s, const struct seed_content *wanted,
-	       const char *path, int64_t mtime_ns, struct seed_base *out);
+/* Whether there is a base for that content at that path.  One thread at a time. */
+bool seeds_find(struct seeds *s, const struct seed_content *wanted,
+		const char *path, int64_t mtime_ns, struct seed_base *out);
 
 void seeds_release(struct seeds *s);
 

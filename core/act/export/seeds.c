@@ -189,24 +189,23 @@ static int score_of(const struct seed_content *wanted,
 	return shared >= comparable ? 99 : (int)(100 * shared / comparable);
 }
 
-int seeds_find(struct seeds *s, const struct seed_content *wanted,
-	       const char *path, int64_t mtime_ns, struct seed_base *out)
+bool seeds_find(struct seeds *s, const struct seed_content *wanted,
+		const char *path, int64_t mtime_ns, struct seed_base *out)
 {
 	const struct found_file *file;
 	const struct seed_content *c = NULL;
 	uint64_t distance, least = 0;
 	size_t count, i, end, shared, most = 0;
-	bool better, at_path, best_at_path = false;
+	bool at_path, best_at_path = false;
 
 	*out = (struct seed_base){ 0 };
-	if (!s->content_count)
-		return 0;
-	c = bsearch(wanted, s->contents, s->content_count, sizeof(*c),
-		    by_content);
+	if (s->content_count)
+		c = bsearch(wanted, s->contents, s->content_count, sizeof(*c),
+			    by_content);
 	if (c) {
 		out->file = choose_file(c, wanted, path, mtime_ns, &at_path);
 		out->score = 100;
-		return 1;
+		return out->file;
 	}
 	count = find_candidates(s, wanted);
 	for (i = 0; i < count; i = end) {
@@ -218,21 +217,16 @@ int seeds_find(struct seeds *s, const struct seed_content *wanted,
 		file = choose_file(c, wanted, path, mtime_ns, &at_path);
 		distance = c->size > wanted->size ? c->size - wanted->size :
 						    wanted->size - c->size;
-		if (!file || score_of(wanted, c, shared) < SEED_LEAST)
+		if (!file || score_of(wanted, c, shared) < SEED_LEAST ||
+		    shared < most ||
+		    (shared == most &&
+		     (at_path < best_at_path ||
+		      (at_path == best_at_path && distance >= least))))
 			continue;
-		if (shared != most)
-			better = shared > most;
-		else if (at_path != best_at_path)
-			better = at_path;
-		else
-			better = distance < least;
-		if (!better)
-			continue;
-		out->file = file;
-		out->score = score_of(wanted, c, shared);
+		*out = (struct seed_base){ file, score_of(wanted, c, shared) };
 		best_at_path = at_path;
 		most = shared;
 		least = distance;
 	}
-	return out->file != NULL;
+	return out->file;
 }

@@ -126,6 +126,7 @@ static int take_content(struct found_member *m, const json_t *object)
 	int err = json_get_number(object, "size", INT64_MAX, &m->size);
 
 	m->has_size = json_object_get(object, "size") != NULL;
+	m->digests = json_incref(json_object_get(object, "digests"));
 	m->document_date = date_of(json_object_get(object, "document_date"));
 	if (!err)
 		err = json_get_number(object, "score", 100, &score);
@@ -150,7 +151,6 @@ static int parse_member(const json_t *object, struct found_member *m)
 		;
 	if (!err && i == m->file_count) /* another program does not say it */
 		found_member_choose(m, KEEP_OLDEST);
-	m->digests = json_incref(json_object_get(object, "digests"));
 	return err;
 }
 
@@ -168,19 +168,6 @@ static int add_member(struct found_group *group, const json_t *object)
 	*all = (struct found_member){ 0 };
 	err = parse_member(object, all);
 	group->files += all->file_count;
-	return err;
-}
-
-/* A content and its one file as a line of a mount's answer has them. */
-static int read_file(const json_t *object, struct found_member *out)
-{
-	int err;
-
-	*out = (struct found_member){ 0 };
-	err = take_content(out, object);
-	if (!err)
-		err = add_file(out, object);
-	out->digests = json_incref(json_object_get(object, "digests"));
 	return err;
 }
 
@@ -318,20 +305,16 @@ json_t *found_members_json(const struct found_group *group, bool brief)
  */
 static int take_whole(struct groups *g)
 {
-	struct found_member *alone;
+	struct found_member alone;
 
 	if (g->has_head) {
 		g->group = g->whole;
 		g->whole = (struct found_group){ 0 };
 		return 0;
 	}
-	alone = array_with_room(NULL, 0, sizeof(*alone));
-	if (!alone)
-		return -ENOMEM;
-	*alone = g->whole.members[--g->whole.count];
-	alone->score = 100;
-	g->group = (struct found_group){ .members = alone, .count = 1 };
-	return 0;
+	alone = g->whole.members[--g->whole.count];
+	alone.score = 100;
+	return found_group_add(&g->group, &alone);
 }
 
 static int hand_over(struct groups *g)
@@ -362,8 +345,8 @@ static void end_group(struct groups *g)
 	g->has_head = false;
 	for (i = 0; i < g->whole.count && !g->has_head; i++)
 		g->has_head = g->whole.members[i].score == 100;
-	if (g->whole.count && !g->has_head)
-		g->totals.incomplete |= !g->has_left_out;
+	g->totals.incomplete |=
+		g->whole.count && !g->has_head && !g->has_left_out;
 	g->has_left_out = false;
 }
 
@@ -390,7 +373,9 @@ static int take_file(struct groups *g, const json_t *line)
 		return 0;
 	}
 	if (!err)
-		err = read_file(line, &m);
+		err = take_content(&m, line);
+	if (!err)
+		err = add_file(&m, line);
 	if (!err &&
 	    (strlen(m.xxh128) != 32 || !text_is_plain_path(m.files->path)))
 		err = -EINVAL;

@@ -52,8 +52,7 @@ static void print_title(const struct groups_printer *p,
 {
 	char exact[TEXT_SIZE_ROOM], near[TEXT_SIZE_ROOM];
 
-	fputs(p->terminal ? "\n\033[1m" : "\n", stdout);
-	printf("%zu  %zu %s", p->printed, group->files,
+	printf("\n%zu  %zu %s", p->printed, group->files,
 	       text_plural(group->files, "file", "files"));
 	if (group->saved_exact)
 		printf(", %s in exact copies",
@@ -62,7 +61,7 @@ static void print_title(const struct groups_printer *p,
 		printf(", %s in near copies", size_of(group->saved_near, near));
 	if (order)
 		printf("; newest first, by %s", orders[order].text);
-	puts(p->terminal ? "\033[0m" : "");
+	putchar('\n');
 }
 
 /* "=" in place of the score: another copy of the file above. */
@@ -221,10 +220,8 @@ static int list(struct groups_job *job)
 		return code;
 	p->root = job->asking.mount.root;
 	/* Groups on a terminal show themselves how far it is. */
-	p->terminal =
-		!job->output.json && !job->output.nul && isatty(STDOUT_FILENO);
 	while ((event = progress_groups_next(g, "searching for groups",
-					     p->terminal)) > 0) {
+					     isatty(STDOUT_FILENO))) > 0) {
 		if (limit && p->printed == limit)
 			continue;
 		event = groups_print(p, &g->group, g->totals.threshold);

@@ -77,7 +77,6 @@ void groups_asking_release(struct groups_asking *a);
 struct groups_printer {
 	struct table table;
 	const char *root; /* of the mount */
-	bool terminal;    /* titles in bold */
 	size_t printed;   /* groups */
 };
 

@@ -41,38 +41,30 @@ static int find_mount(struct ignore_job *job, const char *path,
 		return EXIT_OK;
 	if (job->file)
 		return cli_complain_errno(job->file, -errno);
-	return cli_complain(
-		out->root,
-		out->is_trusted ?
-			"only root and the owner of the mount may ignore "
-			"pairs of it" :
-			"another user mounted it: only that user may "
-			"ignore pairs of it");
+	return cli_complain(out->root, "only root and the user that mounted it "
+				       "may ignore pairs of it");
 }
 
 /* ---- contents ---- */
 
 static int content_of(const char *path, struct ignore_content *out)
 {
-	struct buf text = { 0 };
-	struct stat st, after;
+	struct digests d = { 0 };
+	struct stat st;
 	int err = stat(path, &st) ? -errno : 0;
 
 	if (!err && !S_ISREG(st.st_mode))
 		return cli_complain(path, "not a regular file");
 	if (!err)
-		err = mount_get_attribute(path, "user.xxh128", &text);
-	if (!err && (stat(path, &after) || after.st_size != st.st_size))
-		err = -EAGAIN;
-	if (!err)
-		err = hex_decode(text.data, text.len, out->xxh128,
-				 sizeof(out->xxh128));
-	out->size = (uint64_t)st.st_size;
-	buf_release(&text);
-	if (err == -ENODATA)
+		err = cli_told_digests(path, DIGEST_BIT(DIGEST_XXH128), &d);
+	if (err)
+		return cli_complain_errno(path, err);
+	if (!d.set)
 		return cli_complain(path,
 				    "has no user.xxh128: see user.kinfs.state");
-	return err ? cli_complain_errno(path, err) : EXIT_OK;
+	out->size = d.size;
+	memcpy(out->xxh128, d.xxh128, sizeof(out->xxh128));
+	return EXIT_OK;
 }
 
 static int change(struct ignore_job *job, const struct ignore_content *a,

@@ -104,52 +104,46 @@ static const struct column columns[] = {
 	{ 0 },
 };
 
+static int print_base_of(struct seed_command *c, const char *path,
+			 const struct seed_base *base)
+{
+	json_t *row = json_pack("{s:i}", "score", base->score);
+
+	if (!json_set_path(row, "path", path) &&
+	    !json_set_path(row, "base", base->file->path))
+		return table_row(&c->table, row);
+	json_decref(row);
+	return -ENOMEM;
+}
+
 /* A base that is gone or unreadable meanwhile is none.  What would be so for
  * all files ends the command: 1 after a message. */
 static int take_file(struct seed_command *c, const struct seed_content *wanted,
 		     const struct found_file *file)
 {
-	struct seed_base base = { 0 };
-	int err = seeds_find(&c->seeds, wanted, file->path, file->mtime_ns,
-			     &base);
+	struct seed_base base;
+	int err;
 
 	c->files++;
-	if (err < 0)
-		return err;
-	if (!err || !base.file) {
+	if (!seeds_find(&c->seeds, wanted, file->path, file->mtime_ns, &base)) {
 		c->none++;
 		return 0;
 	}
-	if (c->into) {
-		err = make_seed(c, file->path, base.file);
-	} else {
-		json_t *row = json_pack("{s:i}", "score", base.score);
-
-		err = json_set_path(row, "path", file->path);
-		if (!err)
-			err = json_set_path(row, "base", base.file->path);
-		if (!err)
-			err = table_row(&c->table, json_incref(row));
-		json_decref(row);
-	}
-	if (!err && base.score == 100)
-		c->equal++;
-	else if (!err)
-		c->near++;
-	else if (err == -EXDEV)
+	err = c->into ? make_seed(c, file->path, base.file) :
+			print_base_of(c, file->path, &base);
+	if (err == -EXDEV)
 		return cli_complain(
 			c->into,
 			"not on the filesystem of '%s': hard links need "
 			"that, choose another directory",
 			c->source);
-	else if (c->reflink && (err == -EOPNOTSUPP || err == -ENOTTY))
+	if (c->reflink && (err == -EOPNOTSUPP || err == -ENOTTY))
 		return cli_complain(c->into,
 				    "the filesystem shares no blocks; leave "
 				    "out --reflink");
-	else if (err == -ENOSPC || err == -EROFS || err == -EDQUOT)
+	if (err == -ENOSPC || err == -EROFS || err == -EDQUOT)
 		return cli_complain_errno(c->into, err);
-	else if (err < 0)
-		c->refused++;
+	++*(err < 0 ? &c->refused : base.score == 100 ? &c->equal : &c->near);
 	return err > 0;
 }
 
@@ -188,11 +182,11 @@ static int print_base(struct seed_command *c)
 		err = seed_content_of(&d, &wanted);
 	if (!err)
 		/* No program takes the base for the file itself. */
-		err = seeds_find(&c->seeds, &wanted, cli_base_name(c->base_of),
+		(void)seeds_find(&c->seeds, &wanted, cli_base_name(c->base_of),
 				 INT64_MIN, &base);
 	digests_release(&d);
 	reader_release(&reader);
-	if (err < 0)
+	if (err)
 		return cli_complain_errno(c->base_of, err);
 	if (!base.file)
 		return EXIT_FAILED;
