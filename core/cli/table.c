@@ -106,40 +106,25 @@ static int width_of(const struct column *c)
 	return width < 0 ? -title : title;
 }
 
-/* Appends the text of a value. */
-static int append_value(const struct column *c, const json_t *value,
-			struct buf *out)
+static void print_value(const struct column *c, const json_t *value)
 {
 	const time_t seconds = (time_t)json_number_value(value);
-	char room[TEXT_SIZE_ROOM];
+	char number[TEXT_SIZE_ROOM] = "-";
+	struct buf text = { 0 };
 	struct tm tm;
 
 	if (json_is_string(value))
-		return utf8_append_safe(out, json_string_value(value));
-	if (!json_is_number(value))
-		return buf_append_text(out, "-");
-	switch (c->kind) {
-	case COLUMN_SIZE:
-		return buf_append_text(
-			out, text_format_size(json_number_value(value),
-					      TEXT_UNITS_BRIEF, room));
-	case COLUMN_DATE:
-		if (!localtime_r(&seconds, &tm) ||
-		    !strftime(room, sizeof(room), "%Y-%m-%d", &tm))
-			return buf_append_text(out, "-");
-		return buf_append_text(out, room);
-	default:
-		return buf_append_format(out, "%lld",
-					 (long long)json_integer_value(value));
-	}
-}
-
-static void print_value(const struct column *c, const json_t *value)
-{
-	struct buf text = { 0 };
-
-	(void)append_value(c, value, &text);
-	printf("%*s  ", width_of(c), text.data ? text.data : "-");
+		(void)utf8_append_safe(&text, json_string_value(value));
+	else if (c->kind == COLUMN_SIZE && json_is_number(value))
+		(void)text_format_size(json_number_value(value),
+				       TEXT_UNITS_BRIEF, number);
+	else if (c->kind == COLUMN_DATE && json_is_number(value) &&
+		 localtime_r(&seconds, &tm))
+		(void)strftime(number, sizeof(number), "%F", &tm);
+	else if (json_is_integer(value))
+		(void)snprintf(number, sizeof(number), "%lld",
+			       (long long)json_integer_value(value));
+	printf("%*s  ", width_of(c), text.data ? text.data : number);
 	buf_release(&text);
 }
 
