@@ -162,12 +162,19 @@ static int check_kind(struct similar_job *job)
 
 static int answer(struct similar_job *job)
 {
-	if (job->in)
-		return list_file(job);
-	if (mount_find_or_complain(job->path, &job->mount) ||
-	    !mount_listings_or_complain(&job->mount) ||
-	    (!job->of && check_kind(job)))
+	json_int_t share_min = INDEX_SHARE_MIN;
+
+	if (!job->in && (mount_find_or_complain(job->path, &job->mount) ||
+			 !mount_listings_or_complain(&job->mount) ||
+			 (!job->of && check_kind(job))))
 		return 1;
+	job->rules.threshold = 60;
+	(void)json_unpack(job->mount.status, "{s?i, s?I}", "threshold",
+			  &job->rules.threshold, "share_min", &share_min);
+	if (job->best.threshold)
+		job->rules.threshold = job->best.threshold;
+	job->rules.share_min =
+		job->share_min ? job->share_min : (uint64_t)share_min;
 	if (job->of && *job->mount.rel && is_directory(job->path))
 		job->within = job->mount.rel;
 	if (!S_ISDIR(job->self.st_mode))

@@ -68,7 +68,9 @@ struct similar_job {
 	const char *within;     /* only below this directory, of the root */
 	struct digests digests; /* of what is asked about; of no byte: none */
 	struct stat self;       /* zero: it is not in the mount */
-	json_t *rows;           /* an object; a row is below its path */
+	/* By the options, else those of the mount, else those of kinfs. */
+	struct judge_rules rules;
+	json_t *rows; /* an object; a row is below its path */
 	/* Likewise, all of the mount that are alike or share a passage however
 	 * little, or of an export the nearest that are not in rows. */
 	json_t *alike, *sharing;
@@ -76,10 +78,6 @@ struct similar_job {
 	char reason[CLIENT_REASON]; /* why it is not complete; "": it is */
 	size_t unknown;             /* files of directories without digests */
 };
-
-/* What the options say, else the mount, else what kinfs takes by itself. */
-int similar_threshold(const struct similar_job *job);
-uint64_t similar_share_min(const struct similar_job *job);
 
 /* A number of a row; -1: it has none. */
 int64_t similar_number(const json_t *row, const char *key);

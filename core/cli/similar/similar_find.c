@@ -73,8 +73,8 @@ static int ask(struct similar_job *job, enum index_relation relation, bool near,
 				   "digests",
 				   digests_to_json(&job->digests, UINT32_MAX),
 				   "ignore", !near && !job->of, "threshold",
-				   near ? 1 : job->best.threshold, "share_min",
-				   near ? 1 : (json_int_t)job->share_min,
+				   near ? 1 : job->rules.threshold, "share_min",
+				   near ? 1 : (json_int_t)job->rules.share_min,
 				   "limit", (json_int_t)limit));
 	while (!err && (more = client_next(&c)) > 0)
 		err = take_line(job, relation, c.line, rows);
@@ -144,7 +144,7 @@ static int ask_everywhere(struct similar_job *job)
 			     json_pack("{s:{s:I, s:o}, s:i}", "similar", "size",
 				       (json_int_t)job->digests.size, "digests",
 				       digests_to_json(&job->digests, sent),
-				       "threshold", similar_threshold(job)));
+				       "threshold", job->rules.threshold));
 	while (!err && (line = everywhere_next(&c)))
 		err = add_copies(job, line);
 	doubt = everywhere_doubt(&c);
@@ -200,10 +200,7 @@ static int add_files(const struct similar_job *job,
 static int compare_content(const struct similar_job *job,
 			   const struct export_reader *r, uint64_t nearest[2])
 {
-	struct judge_rules rules = {
-		.threshold = similar_threshold(job),
-		.share_min = similar_share_min(job),
-	};
+	struct judge_rules rules = job->rules;
 	struct verdict v;
 	int relation, err = 0;
 

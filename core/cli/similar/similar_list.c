@@ -207,28 +207,6 @@ int similar_print(struct similar_job *job)
 
 /* ---- what is not in it ---- */
 
-/* The value of an option, else that of the mount, else the one that kinfs takes by
- * itself. */
-static uint64_t setting(const struct similar_job *job, uint64_t wish,
-			const char *key, json_int_t otherwise)
-{
-	const json_int_t told =
-		json_integer_value(json_object_get(job->mount.status, key));
-
-	return wish ? wish : (uint64_t)(told > 0 ? told : otherwise);
-}
-
-int similar_threshold(const struct similar_job *job)
-{
-	return (int)setting(job, (uint64_t)job->best.threshold, "threshold",
-			    60);
-}
-
-uint64_t similar_share_min(const struct similar_job *job)
-{
-	return setting(job, job->share_min, "share_min", INDEX_SHARE_MIN);
-}
-
 static char *shown(const struct similar_job *job, const json_t *row)
 {
 	char *path = json_get_path(row, "path");
@@ -247,7 +225,7 @@ static void append_passage(const struct similar_job *job, const json_t *longest,
 	struct sketch *sketch = malloc(sizeof(*sketch));
 	char *path = shown(job, longest);
 
-	(void)text_format_size((double)similar_share_min(job), TEXT_UNITS_BRIEF,
+	(void)text_format_size((double)job->rules.share_min, TEXT_UNITS_BRIEF,
 			       least);
 	if (path)
 		(void)buf_append_format(
@@ -287,16 +265,15 @@ void similar_complain_near(const struct similar_job *job)
 {
 	const json_t *best = find_most(job, job->alike, "score"),
 		     *longest = find_most(job, job->sharing, "shared");
-	const int threshold = similar_threshold(job);
 	const int score = (int)similar_number(best, "score");
 	struct buf text = { 0 };
 	char *path = shown(job, best);
 
 	if (!path)
 		(void)buf_append_text(&text, "nothing resembles it");
-	else if (score < threshold)
+	else if (score < job->rules.threshold)
 		(void)buf_append_format(&text, "nearest: %d, threshold %d, %s",
-					score, threshold, path);
+					score, job->rules.threshold, path);
 	else
 		(void)buf_append_format(
 			&text, "nearest: %d, %s, %s", score,
@@ -333,8 +310,8 @@ static const char *const *reason_of(const struct similar_job *job,
 	const bool passages = job->relation == SIMILAR_SHARES;
 	const int64_t have = passages ? similar_number(sharing, "shared") :
 					similar_number(known, "score");
-	const int64_t least = passages ? (int64_t)similar_share_min(job) :
-					 similar_threshold(job);
+	const int64_t least =
+		passages ? (int64_t)job->rules.share_min : job->rules.threshold;
 
 	if (listed)
 		return reasons[LISTED];
@@ -387,12 +364,12 @@ int similar_print_why(const struct similar_job *job)
 	reason = reason_of(job, listed, known, sharing);
 	row = json_copy(listed ? listed : known);
 	(void)json_object_update_new(
-		row, json_pack("{s:O*, s:i, s:I, s:s, s:O*}", "distinctive",
-			       json_object_get(known, "distinctive"),
-			       "threshold", similar_threshold(job), "share_min",
-			       (json_int_t)similar_share_min(job), "reason",
-			       reason[0], "shared",
-			       json_object_get(sharing, "shared")));
+		row,
+		json_pack("{s:O*, s:i, s:I, s:s, s:O*}", "distinctive",
+			  json_object_get(known, "distinctive"), "threshold",
+			  job->rules.threshold, "share_min",
+			  (json_int_t)job->rules.share_min, "reason", reason[0],
+			  "shared", json_object_get(sharing, "shared")));
 	if (!listed)
 		(void)json_object_del(row, "relation");
 	if (job->table.output.json)
