@@ -31,10 +31,9 @@ struct dedup_spot {
 	char beside[NAME_MAX + 1];
 };
 
-/* The spots of all names of a file; close them.  Fails when a directory cannot
- * be opened, unless lenient. */
-int dedup_spots_open(char *const *paths, size_t count, const char *temporary,
-		     bool lenient, struct dedup_spot **out);
+/* The spots of all names of a file; NULL without memory. */
+struct dedup_spot *dedup_spots_open(char *const *paths, size_t count,
+				    const char *temporary);
 void dedup_spots_close(struct dedup_spot *spots, size_t count);
 
 /* Zeroed: there is none. */

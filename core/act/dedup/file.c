@@ -56,27 +56,20 @@ int dedup_open_parent(const char *path, const char **name_out)
 
 /* ---- all names of a file ---- */
 
-int dedup_spots_open(char *const *paths, size_t count, const char *temporary,
-		     bool lenient, struct dedup_spot **out)
+struct dedup_spot *dedup_spots_open(char *const *paths, size_t count,
+				    const char *temporary)
 {
-	struct dedup_spot *spots = calloc(count, sizeof(*spots)), *s;
+	struct dedup_spot *spots = calloc(count, sizeof(*spots));
 	size_t i;
-	int err = spots ? 0 : -ENOMEM;
 
-	for (i = 0; i < count && !err; i++) {
-		s = &spots[i];
-		s->directory = dedup_open_parent(paths[i], &s->name);
-		if (s->directory < 0 && !lenient)
-			err = s->directory;
+	for (i = 0; spots && i < count; i++) {
+		spots[i].directory =
+			dedup_open_parent(paths[i], &spots[i].name);
 		/* Several names in one directory. */
-		(void)snprintf(s->beside, sizeof(s->beside),
+		(void)snprintf(spots[i].beside, sizeof(spots[i].beside),
 			       i ? "%.200s-%zu" : "%.200s", temporary, i);
 	}
-	if (err)
-		dedup_spots_close(spots, i);
-	else
-		*out = spots;
-	return err;
+	return spots;
 }
 
 void dedup_spots_close(struct dedup_spot *spots, size_t count)

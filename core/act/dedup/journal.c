@@ -401,38 +401,33 @@ static int undo_name(const struct record *r, const struct dedup_spot *s,
 
 static int undo_step(json_t *o, struct dedup_undo *u)
 {
-	struct dedup_spot *spots = NULL, *s;
+	struct dedup_spot *spots = NULL;
 	struct dedup_result result;
 	struct record r;
-	size_t failed = u->failed;
+	size_t failed = u->failed, i;
 	bool restored = false;
-	int fd, err = parse_record(o, &r);
+	int fd, back, err = parse_record(o, &r);
 
 	if (!err)
-		err = dedup_spots_open(r.paths, r.path_count, r.temporary, true,
-				       &spots);
-	if (err)
-		goto out;
-	fd = find_old(&r, spots);
-	for (s = spots; s < spots + r.path_count; s++) {
-		int back = undo_name(&r, s, u->force_metadata, &fd);
-
+		spots = dedup_spots_open(r.paths, r.path_count, r.temporary);
+	fd = spots ? find_old(&r, spots) : -1;
+	for (i = 0; spots && i < r.path_count; i++) {
+		back = undo_name(&r, &spots[i], u->force_metadata, &fd);
 		restored |= back > 0;
 		u->failed += back < 0;
 		if (back < 0 && u->tell) {
 			(void)dedup_explain(&result, "it cannot be restored",
 					    back);
-			u->tell(u->arg, r.paths[s - spots], result.reason);
+			u->tell(u->arg, r.paths[i], result.reason);
 		}
 	}
 	u->restored += restored;
 	u->nothing += !restored && failed == u->failed;
 	if (fd >= 0)
 		close(fd);
-out:
 	dedup_spots_close(spots, r.path_count);
 	record_release(&r);
-	return err;
+	return err ? err : spots ? 0 : -ENOMEM;
 }
 
 int dedup_undo(const char *journal, struct dedup_undo *u)

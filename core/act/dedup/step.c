@@ -233,6 +233,8 @@ static int check_directory(int fd, uid_t owner)
 	const uid_t caller = geteuid();
 	struct stat st;
 
+	if (fd < 0)
+		return fd;
 	if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) || fstat(fd, &st))
 		return -errno;
 	if (st.st_mode & S_ISVTX && caller && caller != owner &&
@@ -258,7 +260,8 @@ static int check_names(struct step *s)
 	if (names < count)
 		return stop(s->result,
 			    "one of its names is listed by two paths");
-	err = dedup_spots_open(f->paths, count, s->temporary, false, &s->spots);
+	s->spots = dedup_spots_open(f->paths, count, s->temporary);
+	err = s->spots ? 0 : -ENOMEM;
 	for (i = 0; i < count && !err; i++)
 		err = check_directory(s->spots[i].directory, st->st_uid);
 	return err ? err : check_flags(s->view[REPLACE].fd);
