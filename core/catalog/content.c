@@ -262,23 +262,23 @@ int catalog_content_find(struct catalog_txn *txn, const struct digests *d,
 	const size_t len = key.len;
 	struct digests other = { 0 };
 	struct catalog_walk *w;
-	uint32_t content;
-	int found, err = 0;
+	uint32_t content = 0;
+	int found = 1, err;
 
 	key.len = IDENTITY_HASH_BYTES;
-	found = walk_begin(txn, DB_IDENTITIES, key, &w);
-	if (found)
-		return found;
-	while ((found = walk_next(w)) == 1) {
-		if (w->key.mv_size != len) {
-			err = -EUCLEAN;
-			break;
+	err = walk_begin(txn, DB_IDENTITIES, key, &w);
+	if (err)
+		return err;
+	while (!err && (found = walk_next(w)) == 1) {
+		const uint8_t *p = w->key.mv_data;
+
+		err = w->key.mv_size == len ? 0 : -EUCLEAN;
+		if (!err) {
+			content = load_be32(p + IDENTITY_HASH_BYTES);
+			err = content_load(txn, content, &other);
 		}
-		content = load_be32((uint8_t *)w->key.mv_data +
-				    IDENTITY_HASH_BYTES);
-		err = content_load(txn, content, &other);
-		if (err || (other.size == d->size &&
-			    !memcmp(other.xxh128, d->xxh128, 16)))
+		if (!err && other.size == d->size &&
+		    !memcmp(other.xxh128, d->xxh128, 16))
 			break;
 	}
 	catalog_walk_end(w);
@@ -473,12 +473,11 @@ int catalog_copies_begin(struct catalog_txn *txn, uint32_t content,
 int catalog_copies_next(struct catalog_walk *w, uint32_t *content_out,
 			struct file_key *key_out)
 {
-	int err, found = walk_next(w);
+	int found = walk_next(w);
 
-	if (found != 1)
-		return found;
-	err = copy_key_decode(&w->key, content_out, key_out);
-	return err ? err : 1;
+	return found != 1                                     ? found :
+	       copy_key_decode(&w->key, content_out, key_out) ?:
+								1;
 }
 
 int catalog_copy_after(struct catalog_txn *txn, uint32_t content,

@@ -204,17 +204,14 @@ int catalog_pending_next(struct catalog_txn *txn, const struct file_key *after,
 
 	if (err)
 		return err;
-	err = file_key_decode(&found, &key);
-	if (err)
-		return err;
-	err = catalog_file_get(txn, &key, &r);
+	err = file_key_decode(&found, &key) ?: catalog_file_get(txn, &key, &r);
 	if (err == -ENOENT || (!err && r.state != FILE_PENDING))
 		return -EUCLEAN;
-	if (err)
-		return err;
-	*key_out = key;
-	*out = r;
-	return 0;
+	if (!err) {
+		*key_out = key;
+		*out = r;
+	}
+	return err;
 }
 
 /* ---- removing trees ---- */

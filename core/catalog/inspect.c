@@ -130,6 +130,7 @@ static int inspect_record(struct inspector *in, enum catalog_db db, MDB_dbi to,
 	if (in->batch > BATCH_BYTES) {
 		in->batch = 0;
 		rc = mdb_txn_commit(in->write);
+		in->write = NULL; /* freed, also after an error */
 		if (!rc)
 			rc = mdb_txn_begin(in->to, NULL, 0, &in->write);
 	}
@@ -173,17 +174,6 @@ static int inspect_table(struct inspector *in, enum catalog_db db)
 	return err;
 }
 
-static int open_copy(struct inspector *in, size_t size)
-{
-	int rc;
-
-	(void)unlink(in->c->copy);
-	rc = open_env(in->c->copy, 2 * size + COPY_ROOM, MDB_NOSYNC, &in->to);
-	if (!rc)
-		rc = mdb_txn_begin(in->to, NULL, 0, &in->write);
-	return to_errno(in, rc);
-}
-
 static int inspect_tables(struct inspector *in)
 {
 	int i, err = 0;
@@ -193,15 +183,28 @@ static int inspect_tables(struct inspector *in)
 	return err;
 }
 
-/* The copy is durable before it replaces the file. */
-static int sync_copy(struct inspector *in)
+/* Writes all records to the copy. */
+static int copy_tables(struct inspector *in, size_t size)
 {
-	int rc = mdb_txn_commit(in->write);
+	int rc, err;
 
-	in->write = NULL;
+	(void)unlink(in->c->copy);
+	rc = open_env(in->c->copy, 2 * size + COPY_ROOM, MDB_NOSYNC, &in->to);
 	if (!rc)
-		rc = mdb_env_sync(in->to, 1);
-	return to_errno(in, rc);
+		rc = mdb_txn_begin(in->to, NULL, 0, &in->write);
+	err = to_errno(in, rc);
+	if (!err)
+		err = inspect_tables(in);
+	if (!err) {
+		rc = mdb_txn_commit(in->write);
+		in->write = NULL;
+		/* The copy is durable before it replaces the file. */
+		err = to_errno(in, rc ? rc : mdb_env_sync(in->to, 1));
+	}
+	if (in->write)
+		mdb_txn_abort(in->write);
+	mdb_env_close(in->to);
+	return err;
 }
 
 /* Followers of the old file have slots in LMDB's lock file, which it would take
@@ -230,13 +233,9 @@ static int inspect_file(struct inspector *in, bool copies)
 		err = from_errno(mdb_env_stat(in->from, &all));
 	if (err || all.ms_entries == 0) /* no tables yet */
 		return err;
-	if (copies)
-		err = open_copy(in, (size_t)st.st_size);
-	if (!err)
-		err = inspect_tables(in);
-	if (!err && copies)
-		err = sync_copy(in);
-	return err || !copies ? err : adopt_copy(in->c);
+	if (!copies)
+		return inspect_tables(in);
+	return copy_tables(in, (size_t)st.st_size) ?: adopt_copy(in->c);
 }
 
 /* The child ends after one file, so nothing is closed or freed. */
@@ -350,20 +349,6 @@ void inspection_cancel(const struct inspection *i)
 }
 
 /* ---- packing ---- */
-
-static int copy_tables(struct inspector *in, size_t size)
-{
-	int err = open_copy(in, size);
-
-	if (!err)
-		err = inspect_tables(in);
-	if (!err)
-		err = sync_copy(in);
-	if (in->write)
-		mdb_txn_abort(in->write);
-	mdb_env_close(in->to);
-	return err;
-}
 
 /* Puts the copy in the place of the data file, unless that has changed since. */
 static int replace_unchanged(struct catalog *c, uint64_t snapshot)

@@ -80,18 +80,16 @@ int link_first(struct catalog_txn *txn, const struct file_key *key,
 int link_first_below(struct catalog_txn *txn, const struct file_key *parent,
 		     struct link *out)
 {
-	struct catalog_walk *walk;
 	struct catalog_name name;
-	int result = catalog_entries_begin(txn, parent, &walk);
+	MDB_val k, v;
+	int err = txn_first(txn, DB_NAMES, key_of_file(parent), &k, &v);
 
-	if (result)
-		return result;
-	result = catalog_entries_next(walk, &name, &out->key);
-	if (result == 1)
+	if (!err)
+		err = name_key_decode(&k, &out->parent, &name) ?:
+			      file_key_decode(&v, &out->key);
+	if (!err)
 		link_copy_name(out, name);
-	out->parent = *parent;
-	catalog_walk_end(walk);
-	return result == 1 ? 0 : result ? result : -ENOENT;
+	return err;
 }
 
 int link_has_second(struct catalog_txn *txn, const struct file_key *key)
@@ -270,14 +268,12 @@ int catalog_entries_next(struct catalog_walk *w, struct catalog_name *name_out,
 			 struct file_key *key_out)
 {
 	struct file_key parent;
-	int err, found = walk_next(w);
+	int found = walk_next(w);
 
-	if (found != 1)
-		return found;
-	err = name_key_decode(&w->key, &parent, name_out);
-	if (!err)
-		err = file_key_decode(&w->value, key_out);
-	return err ? err : 1;
+	return found != 1                                  ? found :
+	       name_key_decode(&w->key, &parent, name_out) ?:
+	       file_key_decode(&w->value, key_out)         ?:
+							     1;
 }
 
 int catalog_links_begin(struct catalog_txn *txn, const struct file_key *key,
@@ -290,12 +286,11 @@ int catalog_links_next(struct catalog_walk *w, struct file_key *parent_out,
 		       struct catalog_name *name_out)
 {
 	struct file_key key;
-	int err, found = walk_next(w);
+	int found = walk_next(w);
 
-	if (found != 1)
-		return found;
-	err = link_key_decode(&w->key, &key, parent_out, name_out);
-	return err ? err : 1;
+	return found != 1                                           ? found :
+	       link_key_decode(&w->key, &key, parent_out, name_out) ?:
+								      1;
 }
 
 /* ---- paths ---- */
