@@ -27,6 +27,7 @@ int index_new(struct index **out)
 		&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
 	(void)pthread_rwlock_init(&ix->rows_lock, &attr);
 	(void)pthread_rwlockattr_destroy(&attr);
+	ix->end = 1;
 	ix->room = FIRST_ROOM;
 	ix->rows = malloc(ix->room * sizeof(*ix->rows));
 	err = ix->rows ? frequency_new(&ix->frequency) : -ENOMEM;
@@ -224,9 +225,7 @@ int index_add(struct index *ix, uint32_t content, const struct digests *d,
 
 uint32_t index_end(const struct index *ix)
 {
-	uint32_t end = ix->end;
-
-	return end ? end : 1;
+	return ix->end;
 }
 
 uint64_t index_change_count(const struct index *ix)

@@ -40,7 +40,7 @@ struct index {
 	size_t dead;
 	struct frequency *frequency;
 	struct postings *postings;
-	_Atomic uint32_t end;     /* index_end(); 0 before the first */
+	_Atomic uint32_t end;     /* index_end() */
 	_Atomic uint64_t changes; /* index_change_count() */
 };
 

@@ -164,14 +164,8 @@ size_t key_table_sort(struct key_table *t, size_t bucket)
 	uint64_t *entries = t->entries + t->ends[bucket];
 	size_t count = t->ends[bucket + 1] - t->ends[bucket];
 
-	if (count == 2 && entries[0] > entries[1]) {
-		uint64_t first = entries[0];
-
-		entries[0] = entries[1];
-		entries[1] = first;
-	} else if (count > 2) {
+	if (count > 1)
 		qsort(entries, count, sizeof(*entries), by_entry);
-	}
 	return count;
 }
 
