@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #include "core/catalog/catalog.h"
-#include "core/catalog/dirty.h"
 
 /*
  * The disk format: an LMDB file with a database for each table.  Keys are
@@ -28,7 +27,7 @@
  *   identities  hash 8 of xxh128 and size, content -> nothing
  *   copies      content, file -> nothing
  *   pending     file -> nothing
- *   dirty       file -> number of the change: see dirty.h
+ *   dirty       file -> number of the change: see dirty.c
  *   changes     file -> struct catalog_change
  *   left        file -> what is left of its earlier content: see change.c
  *   texts       content -> struct content_text
@@ -192,7 +191,7 @@ struct catalog_txn {
 	} pages[DB_COUNT - DB_BLOBS];
 	struct catalog_meta meta, stored; /* put by the commit when changed */
 	int failed;  /* first error of a write; the commit fails with it */
-	bool shared; /* changes are recorded (dirty.h) */
+	bool shared; /* changes are recorded (dirty.c) */
 	struct dirty_mark mark; /* of this transaction; 0: none yet */
 	bool is_watched;
 	struct catalog_changes changes;
@@ -245,17 +244,16 @@ int link_key_decode(const MDB_val *bytes, struct file_key *key_out,
 		    struct file_key *parent_out, struct catalog_name *name_out);
 
 /*
- * Every record but those of DB_META ends with two bytes of the sum of its key
- * and value: nearly any bytes are a digest, so a page of zeros would pass for
- * some.  The sum is compared whenever a record is read, and no other function
- * sees it.  DB_META has none, as it tells of which version the file is.
+ * Every record ends with two bytes of the sum of its key and value: nearly any
+ * bytes are a digest, so a page of zeros would pass for some.  The sum is
+ * compared whenever a record is read, and no other function sees it.
  */
 #define RECORD_SUM_BYTES 2
 
 uint16_t record_sum(const MDB_val *key, const void *value, size_t len);
 
-/* value: with its sum. */
-bool record_is_whole(enum catalog_db db, const MDB_val *key, MDB_val value);
+/* Takes the sum off the value.  False: it is wrong. */
+bool record_take_sum(const MDB_val *key, MDB_val *value);
 
 /* ---- txn.c: reading and writing records ---- */
 
@@ -328,7 +326,6 @@ int txn_result(struct catalog_txn *txn, int err);
 /* The records of a database whose keys begin with prefix, in order. */
 struct catalog_walk {
 	struct catalog_txn *txn;
-	enum catalog_db db;
 	MDB_cursor *cursor;
 	struct buf copy; /* of the record */
 	struct record_key prefix;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/catalog/dirty.h"
+#include "core/catalog/catalog_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,8 +8,6 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "core/catalog/catalog_impl.h"
 
 #define ACK_FILE CATALOG_SHARE_DIRECTORY "/ack"
 /* Entries that one transaction removes. */

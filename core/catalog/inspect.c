@@ -114,16 +114,17 @@ static bool is_cancelled(struct inspector *in)
 static int inspect_record(struct inspector *in, enum catalog_db db, MDB_dbi to,
 			  MDB_val key, MDB_val value)
 {
+	MDB_val content = value;
 	struct catalog_meta m;
 	int rc = 0, err = 0;
 
 	if (is_cancelled(in))
 		return -ECANCELED;
-	if (!record_is_whole(db, &key, value))
+	if (!record_take_sum(&key, &content))
 		return -EUCLEAN;
 	if (db == DB_META && key.mv_size == META_KEY.len &&
 	    !memcmp(key.mv_data, META_KEY.bytes, key.mv_size))
-		err = meta_decode(&value, &m);
+		err = meta_decode(&content, &m);
 	if (err || !in->to)
 		return err;
 	in->batch += key.mv_size + value.mv_size;

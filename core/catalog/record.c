@@ -277,13 +277,13 @@ uint16_t record_sum(const MDB_val *key, const void *value, size_t len)
 			  XXH3_64bits(value, len));
 }
 
-bool record_is_whole(enum catalog_db db, const MDB_val *key, MDB_val value)
+bool record_take_sum(const MDB_val *key, MDB_val *value)
 {
-	const uint8_t *bytes = value.mv_data;
-	size_t len = value.mv_size - RECORD_SUM_BYTES;
+	const uint8_t *bytes = value->mv_data;
 
-	if (db == DB_META)
-		return true;
-	return value.mv_size >= RECORD_SUM_BYTES &&
-	       load_le16(bytes + len) == record_sum(key, bytes, len);
+	if (value->mv_size < RECORD_SUM_BYTES)
+		return false;
+	value->mv_size -= RECORD_SUM_BYTES;
+	return load_le16(bytes + value->mv_size) ==
+	       record_sum(key, bytes, value->mv_size);
 }

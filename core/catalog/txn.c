@@ -362,8 +362,8 @@ static int copy_bytes(char *to, const MDB_val *key, const MDB_val *value)
 
 /* Copies what LMDB has found out of the map into b, has both point there, and
  * takes off the sum. */
-static int take_record(struct catalog *c, enum catalog_db db, struct buf *b,
-		       MDB_val *key, MDB_val *value)
+static int take_record(struct catalog *c, struct buf *b, MDB_val *key,
+		       MDB_val *value)
 {
 	int err;
 
@@ -375,10 +375,7 @@ static int take_record(struct catalog *c, enum catalog_db db, struct buf *b,
 		return err;
 	key->mv_data = b->data;
 	value->mv_data = b->data + key->mv_size;
-	if (!record_is_whole(db, key, *value))
-		return -EUCLEAN;
-	value->mv_size -= db == DB_META ? 0 : RECORD_SUM_BYTES;
-	return 0;
+	return record_take_sum(key, value) ? 0 : -EUCLEAN;
 }
 
 int txn_get(struct catalog_txn *txn, enum catalog_db db, struct record_key key,
@@ -393,7 +390,7 @@ int txn_get(struct catalog_txn *txn, enum catalog_db db, struct record_key key,
 		GUARDED(c, err,
 			catalog_errno(mdb_get(txn->mdb, c->dbs[db], &k, &v)));
 	if (!err)
-		err = take_record(c, db, &txn->found, &k, &v);
+		err = take_record(c, &txn->found, &k, &v);
 	if (!err)
 		*value_out = v;
 	return err;
@@ -428,11 +425,7 @@ static int put_record(struct catalog_txn *txn, enum catalog_db db,
 
 	if (err)
 		return err;
-	if (db == DB_META)
-		GUARDED(c, err,
-			catalog_errno(mdb_put(txn->mdb, dbi, &k, &v, flags)));
-	else
-		GUARDED(c, err, put_with_sum(txn->mdb, dbi, k, v, flags));
+	GUARDED(c, err, put_with_sum(txn->mdb, dbi, k, v, flags));
 	return err;
 }
 
@@ -490,7 +483,6 @@ int walk_begin(struct catalog_txn *txn, enum catalog_db db,
 		return err;
 	}
 	w->txn = txn;
-	w->db = db;
 	w->prefix = prefix;
 	*out = w;
 	return 0;
@@ -513,7 +505,7 @@ int walk_next(struct catalog_walk *w)
 			catalog_errno(mdb_cursor_get(w->cursor, &w->key,
 						     &w->value, op)));
 	if (!err)
-		err = take_record(c, w->db, &w->copy, &w->key, &w->value);
+		err = take_record(c, &w->copy, &w->key, &w->value);
 	if (err)
 		return err == -ENOENT ? 0 : err;
 	return w->open_end ||

@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 #include "core/catalog/catalog.h"
-#include "core/catalog/dirty.h"
 #include "core/digest/digest.h"
 #include "core/digest/sketch/sketch.h"
 #include "core/share/db.h"

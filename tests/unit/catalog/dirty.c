@@ -2,7 +2,6 @@
 #include "tests/unit/catalog/fixture.h"
 
 #include "core/catalog/catalog_impl.h"
-#include "core/catalog/dirty.h"
 
 /* What changed since a share published it, and a second reader. */
 
