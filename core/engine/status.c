@@ -116,16 +116,19 @@ static json_t *status_object(struct engine *e, const struct snapshot *s)
 {
 	const struct engine_options *o = &e->options;
 	const struct catalog_counts *c = &s->catalog;
+	const struct queue_counts *q = &s->queue;
 	const int64_t since_ms = clock_now_ms() - e->started_ms;
 
 	return json_pack(
 		"{s:o, s:i, s:o, s:b, s:s?, s:b, s:I, s:I,"
 		" s:{s:b, s:I, s:I}, s:{s:I, s:I, s:I}, s:{s:I, s:I, s:I},"
-		" s:{s:o, s:b, s:I, s:s?}, s:{s:s, s:I, s:I}}",
+		" s:{s:o, s:b, s:I, s:s?}, s:{s:s, s:I, s:I},"
+		" s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I,"
+		" s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
 		"source", json_text(e->source.path), "threshold", o->threshold,
 		"digests", digest_names(o->digest_set), "idle", is_idle(s),
-		"paused", s->queue.paused ? "asked" : NULL, "stalled",
-		is_stalled(s), "rate", number(o->rate), "share_min",
+		"paused", q->paused ? "asked" : NULL, "stalled", is_stalled(s),
+		"rate", number(o->rate), "share_min",
 		number(e->search.context.share_min),
 
 		"scan", "running", atomic_load(&e->scan.running), "files_seen",
@@ -136,8 +139,8 @@ static json_t *status_object(struct engine *e, const struct snapshot *s)
 		(json_int_t)since_ms / 1000,
 
 		/* of the files that are being read */
-		"progress", "done", number(s->queue.done), "size",
-		number(s->queue.size), "speed", number(s->queue.speed),
+		"progress", "done", number(q->done), "size", number(q->size),
+		"speed", number(q->speed),
 
 		"catalog", "path", json_text(o->catalog_dir), "open",
 		s->catalog_open, "bytes", number(s->catalog_bytes), "error",
@@ -147,57 +150,32 @@ static json_t *status_object(struct engine *e, const struct snapshot *s)
 		o->texts         ? "on" :
 		o->texts_missing ? "not installed" :
 				   "off",
-		"made", number(c->texts), "pending", number(c->pending_texts));
-}
+		"made", number(c->texts), "pending", number(c->pending_texts),
 
-static int set_counts(json_t *o, struct engine *e, const struct snapshot *s)
-{
-	const struct {
-		const char *name;
-		uint64_t value;
-	} counts[] = {
-		{ "percent", percent(s) },
-		{ "files", s->catalog.files },
-		{ "directories", s->catalog.directories },
-		{ "fresh", s->catalog.fresh },
-		{ "pending", s->catalog.pending },
-		{ "pending_bytes", s->catalog.pending_bytes },
-		{ "failed", s->catalog.failed },
-		{ "skipped", atomic_load(&e->scan.skipped) },
-		{ "queue", s->queue.queued + s->queue.delayed },
-		{ "hashing", s->queue.running },
-		{ "uncommitted", s->commit.events },
-		{ "unsteady", s->queue.unsteady },
-		{ "waiting", s->queue.waiting },
-		{ "contents", s->catalog.contents },
-		{ "content_bytes", s->catalog.content_bytes },
-		{ "index_bytes", index_bytes(e->index) },
-	};
-	size_t i;
-	int err = 0;
+		"percent", number(percent(s)), "files", number(c->files),
+		"directories", number(c->directories), "fresh",
+		number(c->fresh), "pending", number(c->pending),
+		"pending_bytes", number(c->pending_bytes), "failed",
+		number(c->failed), "skipped",
+		number(atomic_load(&e->scan.skipped)),
 
-	for (i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
-		err |= json_object_set_new(
-			o, counts[i].name,
-			json_integer(number(counts[i].value)));
-	return err;
+		"queue", number(q->queued + q->delayed), "hashing",
+		number(q->running), "uncommitted", number(s->commit.events),
+		"unsteady", number(q->unsteady), "waiting", number(q->waiting),
+		"contents", number(c->contents), "content_bytes",
+		number(c->content_bytes), "index_bytes",
+		number(index_bytes(e->index)));
 }
 
 int engine_status(struct engine *e, json_t **out)
 {
 	struct snapshot s = { 0 };
 	int err = take_snapshot(e, &s);
-	json_t *o;
 
 	if (err)
 		return err;
 	if (is_idle(&s))
 		engine_hurry_until(e, 0);
-	o = status_object(e, &s);
-	if (!o || set_counts(o, e, &s)) {
-		json_decref(o);
-		return -ENOMEM;
-	}
-	*out = o;
-	return 0;
+	*out = status_object(e, &s);
+	return *out ? 0 : -ENOMEM;
 }
