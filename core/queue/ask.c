@@ -12,65 +12,61 @@
 
 /* ---- asking ---- */
 
-static int ask_catalog(struct hasher *h, const struct file_key *key,
-		       const struct file_identity *identity, uint32_t wanted,
+/* Answers of the state of the file that *out names, as far as the catalog knows
+ * it. */
+static int ask_catalog(struct hasher *h, uint32_t wanted,
 		       struct file_digests *out)
 {
-	const struct engine_parts *c = &h->context;
+	struct catalog *catalog = h->context.catalog;
 	struct catalog_txn *txn;
 	struct file_record rec;
-	int err = catalog_read(c->catalog, &txn);
+	int err = catalog_read(catalog, &txn);
 
-	if (!err) {
-		err = catalog_file_get(txn, key, &rec);
-		if (!err && !file_identity_equal(&rec.identity, identity))
-			err = -ENOENT;
-		if (!err && rec.state == FILE_FRESH) {
-			err = catalog_content_get(txn, rec.content, wanted,
-						  &out->digests);
-			if (!err)
-				out->state = DIGESTS_FRESH;
-		} else if (!err && rec.state == FILE_FAILED) {
-			out->state = DIGESTS_FAILED;
-			out->error = rec.error;
-		}
-		if (err == -EUCLEAN)
-			catalog_found_damage(c->catalog);
-		catalog_abort(txn);
+	if (err)
+		return err;
+	err = catalog_file_get(txn, &out->key, &rec);
+	if (!err && !file_identity_equal(&rec.identity, &out->identity))
+		err = -ENOENT;
+	if (!err && rec.state == FILE_FRESH) {
+		err = catalog_content_get(txn, rec.content, wanted,
+					  &out->digests);
+		if (!err)
+			out->state = DIGESTS_FRESH;
+	} else if (!err && rec.state == FILE_FAILED) {
+		out->state = DIGESTS_FAILED;
+		out->error = rec.error;
 	}
+	if (err == -EUCLEAN)
+		catalog_found_damage(catalog);
+	catalog_abort(txn);
 	/* Where the catalog is damaged, the file is pending and hashed again. */
 	return err == -ENOENT || err == -EUCLEAN ? 0 : err;
 }
 
 static int answer_of(const struct result *found, struct file_digests *out)
 {
-	int err = 0;
-
 	*out = (struct file_digests){
 		.state = found->error ? DIGESTS_FAILED : DIGESTS_FRESH,
 		.error = found->error,
 		.key = found->key,
 		.identity = found->identity,
 	};
-	if (!found->error)
-		err = digests_copy(&found->digests, &out->digests);
-	return err;
+	return found->error ? 0 : digests_copy(&found->digests, &out->digests);
 }
 
 /* Looks in the queue first: it has results that are not committed yet. */
-static int ask_queue_and_catalog(struct hasher *h, const struct file_key *key,
-				 const struct file_identity *identity,
-				 uint32_t wanted, struct file_digests *out)
+static int ask_queue_and_catalog(struct hasher *h, uint32_t wanted,
+				 struct file_digests *out)
 {
+	struct queue *queue = h->context.queue;
 	struct result *found =
-		queue_find_result(h->context.queue, key, identity);
-	int err;
+		queue_find_result(queue, &out->key, &out->identity);
+	int err = 0;
 
-	if (!found)
-		return queue_doubts_file(h->context.queue, key) ?
-			       0 :
-			       ask_catalog(h, key, identity, wanted, out);
-	err = answer_of(found, out);
+	if (found)
+		err = answer_of(found, out);
+	else if (!queue_doubts_file(queue, &out->key))
+		err = ask_catalog(h, wanted, out);
 	result_free(found);
 	return err;
 }
@@ -137,8 +133,7 @@ int hash_ask(struct hasher *h, int fd, uint32_t wanted,
 	/* This function must not wait until the catalog is open. */
 	if (catalog_is_open(c->catalog) &&
 	    is_identity_reliable(c->source, &answer.key, &st))
-		err = ask_queue_and_catalog(h, &answer.key, &answer.identity,
-					    wanted, &answer);
+		err = ask_queue_and_catalog(h, wanted, &answer);
 	if (err)
 		return err;
 	if (answer.state == DIGESTS_PENDING)

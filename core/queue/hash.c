@@ -458,6 +458,8 @@ static void do_file(struct hash_task *t)
 	if (!job->demanded && ends_early(t))
 		return;
 	if (job_is_large(job) && t->w->kind != WORKER_LARGE) {
+		close(t->found->fd); /* a pause may begin when it is handed over */
+		t->found->fd = -1;
 		queue_hand_over(c->queue, job);
 		return;
 	}

@@ -61,8 +61,7 @@ struct hash_texts {
 	uint32_t after; /* the pass has come to this content */
 	bool passed;    /* the first pass has ended */
 	uint64_t skipped;
-	unsigned passes; /* that ended with texts still pending */
-	bool is_broken;  /* kin-extract could not be started */
+	bool is_broken; /* kin-extract could not be started */
 };
 
 struct hasher {

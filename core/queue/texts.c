@@ -28,9 +28,7 @@
 
 enum {
 	BUSY_MS = 200,     /* until texts that came are made */
-	AGAIN_MS = 2000,   /* until the next pass, doubled */
-	AGAIN_DOUBLED = 5, /* ... so often */
-	BROKEN_MS = 60000, /* kin-extract cannot be started */
+	LATER_MS = 60000,  /* until the next pass, or kin-extract may start */
 	COPIES_TRIED = 16, /* files of one content */
 };
 
@@ -110,43 +108,44 @@ static int read_file(struct hasher *h, const struct file_key *key,
 
 /* ---- one content ---- */
 
-/* The files with the content, and their identities: how many. */
-static int find_copies(struct hasher *h, uint32_t content,
-		       struct file_key keys[COPIES_TRIED],
-		       struct file_identity identities[COPIES_TRIED])
+/* The next file with the content, and its identity; after: NULL at first. */
+static int find_copy(struct hasher *h, uint32_t content,
+		     const struct file_key *after, struct file_key *key_out,
+		     struct file_identity *identity_out)
 {
 	struct catalog_txn *txn;
 	struct file_record rec;
-	int count = 0, err = catalog_read(h->context.catalog, &txn);
+	int err = catalog_read(h->context.catalog, &txn);
 
 	if (err)
 		return err;
-	while (!err && count < COPIES_TRIED &&
-	       !catalog_copy_after(txn, content,
-				   count ? &keys[count - 1] : NULL,
-				   &keys[count])) {
-		err = catalog_file_get(txn, &keys[count], &rec);
-		identities[count++] = rec.identity;
-	}
+	err = catalog_copy_after(txn, content, after, key_out);
+	if (!err)
+		err = catalog_file_get(txn, key_out, &rec);
+	if (!err)
+		*identity_out = rec.identity;
 	catalog_abort(txn);
-	return err ? err : count;
+	return err;
 }
 
 /* -EAGAIN: none of its files can be read now. */
 static int make_text(struct hasher *h, uint32_t content)
 {
-	struct file_identity identities[COPIES_TRIED];
-	struct file_key keys[COPIES_TRIED];
-	int count = find_copies(h, content, keys, identities), i, err = -EAGAIN;
+	struct file_identity identity;
+	struct file_key key;
+	int i, found = 0, err = -EAGAIN;
 
-	for (i = 0; i < count && err == -EAGAIN; i++)
-		err = read_file(h, &keys[i], &identities[i]);
+	for (i = 0; i < COPIES_TRIED && !found && err == -EAGAIN; i++) {
+		found = find_copy(h, content, i ? &key : NULL, &key, &identity);
+		if (!found)
+			err = read_file(h, &key, &identity);
+	}
 	if (err == -EIO && !h->texts.is_broken)
 		logger_print(h->context.log,
 			     "kin-extract cannot be started; texts of "
 			     "documents have to wait");
 	h->texts.is_broken = err == -EIO;
-	return count < 0 ? count : err;
+	return found && found != -ENOENT ? found : err;
 }
 
 /* ---- jobs ---- */
@@ -191,17 +190,12 @@ static int find_next(struct hasher *h, uint32_t *content_out)
 static int64_t end_pass(struct hasher *h)
 {
 	struct hash_texts *t = &h->texts;
-	unsigned passes = t->passes;
 
 	t->passed = true;
 	t->after = 0;
 	atomic_store(&t->passed_over, t->skipped);
 	t->skipped = 0;
-	t->passes = catalog_pending_texts(h->context.catalog) ? passes + 1 : 0;
-	return t->passes ? (int64_t)AGAIN_MS
-				   << (passes < AGAIN_DOUBLED ? passes :
-								AGAIN_DOUBLED) :
-			   -1;
+	return catalog_pending_texts(h->context.catalog) ? LATER_MS : -1;
 }
 
 /* Makes the next text.  Returns when to go on, as end_pass(). */
@@ -213,14 +207,14 @@ static int64_t make_next(struct hasher *h)
 
 	err = find_next(h, &content);
 	if (err)
-		return err == -ENOENT ? end_pass(h) : BROKEN_MS;
+		return err == -ENOENT ? end_pass(h) : LATER_MS;
 	err = make_text(h, content);
 	/* Nobody shall wait for them. */
 	if (t->is_broken)
 		atomic_store(&t->passed_over,
 			     catalog_pending_texts(h->context.catalog));
 	if (t->is_broken || err == -ECANCELED)
-		return BROKEN_MS;
+		return LATER_MS;
 	t->skipped += err != 0;
 	t->after = content;
 	return 0;
