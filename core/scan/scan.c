@@ -9,8 +9,11 @@
 static void walk_tree(struct scanner *s)
 {
 	const struct engine_parts *c = &s->context;
-	int err = scan_walk_tree(s);
+	int err;
 
+	atomic_store(&s->files, 0);
+	atomic_store(&s->skipped, 0);
+	err = scan_walk(s, "", &c->source->root, 0, true);
 	if (err)
 		logger_print(c->log, "scan: %s", err_text(err));
 	/* All moves are to be reported by the end of the walk, see

@@ -43,13 +43,6 @@ static int walk_push(struct scan_walk *w, const char *path,
 	return 0;
 }
 
-static void walk_release(struct scan_walk *w)
-{
-	while (w->count)
-		free(w->steps[--w->count].path);
-	free(w->steps);
-}
-
 /* ---- one directory ---- */
 
 static char *path_join(const char *dir, const char *name)
@@ -230,36 +223,8 @@ static int scan_directory(struct scan_walk *w, const char *path,
 	return 0;
 }
 
-/* ---- walks ---- */
-
-static int walk_down(struct scan_walk *w)
-{
-	int err = 0;
-
-	while (!err && w->count && !scan_is_stopping(w->s) &&
-	       events_wait_room(w->s->context.events)) {
-		struct scan_step step = w->steps[--w->count];
-
-		err = scan_directory(w, step.path, &step.key, 0);
-		free(step.path);
-		scan_check_seen(w->s);
-	}
-	walk_release(w);
-	return err;
-}
-
-int scan_walk_tree(struct scanner *s)
-{
-	struct scan_walk w = { .s = s, .reports_names = true };
-	int err = walk_push(&w, "", &s->context.source->root);
-
-	atomic_store(&s->files, 0);
-	atomic_store(&s->skipped, 0);
-	return err ? err : walk_down(&w);
-}
-
-int scan_walk_again(struct scanner *s, const char *path,
-		    const struct file_key *key, unsigned tries, bool deep)
+int scan_walk(struct scanner *s, const char *path, const struct file_key *key,
+	      unsigned tries, bool deep)
 {
 	struct scan_walk w = {
 		.s = s,
@@ -269,8 +234,16 @@ int scan_walk_again(struct scanner *s, const char *path,
 	};
 	int err = scan_directory(&w, path, key, tries);
 
-	if (!err)
-		return walk_down(&w);
-	walk_release(&w);
+	while (!err && w.count && !scan_is_stopping(s) &&
+	       events_wait_room(s->context.events)) {
+		struct scan_step step = w.steps[--w.count];
+
+		scan_check_seen(s);
+		err = scan_directory(&w, step.path, &step.key, 0);
+		free(step.path);
+	}
+	while (w.count)
+		free(w.steps[--w.count].path);
+	free(w.steps);
 	return err;
 }

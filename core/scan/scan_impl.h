@@ -13,12 +13,9 @@ static inline bool scan_is_stopping(const struct scanner *s)
 
 /* ---- scan_directory.c ---- */
 
-/* Walks the whole tree. */
-int scan_walk_tree(struct scanner *s);
-
 /* Reads a directory again, for the tries-th time.  deep: and all below it. */
-int scan_walk_again(struct scanner *s, const char *path,
-		    const struct file_key *key, unsigned tries, bool deep);
+int scan_walk(struct scanner *s, const char *path, const struct file_key *key,
+	      unsigned tries, bool deep);
 
 /* ---- scan_request.c ---- */
 

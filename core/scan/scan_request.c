@@ -288,13 +288,13 @@ static int serve_found(struct scanner *s, const struct scan_request *r, int fd,
 	int err;
 
 	if (file_key_equal(&r->key, &source->root))
-		return scan_walk_again(s, "", &r->key, r->tries + 1, r->deep);
+		return scan_walk(s, "", &r->key, r->tries + 1, r->deep);
 	err = source_get_path(source, fd, &path);
 	if (!err && !source_is_excluded(source, path)) {
 		err = scan_report_path(s, fd, &r->key);
 		if (!err && S_ISDIR(st->st_mode))
-			err = scan_walk_again(s, path, &r->key, r->tries + 1,
-					      r->deep);
+			err = scan_walk(s, path, &r->key, r->tries + 1,
+					r->deep);
 	}
 	free(path);
 	return err;

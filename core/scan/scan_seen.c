@@ -7,17 +7,9 @@
  * them have not changed and are not opened. */
 enum { SEEN_BATCH = 32 };
 
-static bool are_many(struct scanner *s)
-{
-	bool many;
-
-	pthread_mutex_lock(&s->lock);
-	many = s->seen_count > SEEN_MAX / 2;
-	pthread_mutex_unlock(&s->lock);
-	return many;
-}
-
-static size_t take_seen(struct scanner *s, struct seen_file *out)
+/* many_out: more than half of what may wait is left. */
+static size_t take_seen(struct scanner *s, struct seen_file *out,
+			bool *many_out)
 {
 	size_t count = 0;
 
@@ -28,6 +20,7 @@ static size_t take_seen(struct scanner *s, struct seen_file *out)
 		s->seen_count--;
 	}
 	s->checking = count > 0;
+	*many_out = s->seen_count > SEEN_MAX / 2;
 	pthread_mutex_unlock(&s->lock);
 	return count;
 }
@@ -89,12 +82,14 @@ void scan_check_seen(struct scanner *s)
 	const struct engine_parts *c = &s->context;
 	struct seen_file seen[SEEN_BATCH];
 	size_t i, count;
+	bool many;
 
-	while (!scan_is_stopping(s) && (count = take_seen(s, seen)) > 0) {
+	while (!scan_is_stopping(s) &&
+	       (count = take_seen(s, seen, &many)) > 0) {
 		count = drop_recorded(c, seen, count);
 		for (i = 0; i < count; i++)
 			check_file(c, &seen[i]);
-		if (!are_many(s))
+		if (!many)
 			gate_pass(&s->gate);
 	}
 }
