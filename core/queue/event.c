@@ -15,6 +15,15 @@ struct event *event_new(enum event_kind kind)
 	return ev;
 }
 
+struct event *event_new_key(enum event_kind kind, const struct file_key *key)
+{
+	struct event *ev = event_new(kind);
+
+	if (ev)
+		ev->key = *key;
+	return ev;
+}
+
 struct event *event_new_name(enum event_kind kind,
 			     const struct file_key *parent, const char *name)
 {

@@ -248,19 +248,6 @@ enum {
 
 /* ---- the end of a job ---- */
 
-/* Posts an event of the file, if there is memory for one; otherwise it stays on
- * the pending list. */
-static void post_key(const struct engine_parts *c, enum event_kind kind,
-		     const struct file_key *key)
-{
-	struct event *ev = event_new(kind);
-
-	if (!ev)
-		return;
-	ev->key = *key;
-	(void)events_post(c->events, ev);
-}
-
 /* Gives the committer a reference.  It does not get the result of a file
  * without a name, nor of a digest on demand. */
 static bool post_result(const struct hash_task *t, struct result *r)
@@ -420,7 +407,8 @@ static bool ends_early(struct hash_task *t)
 	int64_t wait_ms;
 
 	if (source_skip_rule_at(c->source, t->found->fd, &t->found->st)) {
-		post_key(c, EVENT_FORGET, &t->job->key);
+		(void)events_post(c->events,
+				  event_new_key(EVENT_FORGET, &t->job->key));
 		queue_finish(c->queue, t->job);
 	} else if (use == SOURCE_CLOSING) {
 		queue_delay(c->queue, t->job, CLOSING_MS, false);
@@ -450,11 +438,10 @@ static void do_file(struct hash_task *t)
 {
 	const struct engine_parts *c = t->w->context;
 	struct job *job = t->job;
-	enum job_level level;
 	int err;
 
 	source_get_identity(&t->found->st, &t->identity);
-	level = queue_identify(c->queue, job, &t->identity);
+	queue_identify(c->queue, job, &t->identity);
 	if (!job->demanded && ends_early(t))
 		return;
 	if (job_is_large(job) && t->w->kind != WORKER_LARGE) {
@@ -463,7 +450,7 @@ static void do_file(struct hash_task *t)
 		queue_hand_over(c->queue, job);
 		return;
 	}
-	if (level != JOB_SCAN) /* the scan has posted the name */
+	if (!job->scanned) /* else the scan has posted the name */
 		c->up->report_path(c->up->ctx, t->found->fd, &job->key);
 	err = open_to_read(t->found);
 	if (!err && job->demanded)
@@ -498,7 +485,8 @@ static void do_job(struct hash_worker *w, struct job *job)
 		if (found.fd >= 0)
 			close(found.fd);
 	} else if (err == -ENOENT) {
-		post_key(c, EVENT_MISSED, &job->key);
+		(void)events_post(c->events,
+				  event_new_key(EVENT_MISSED, &job->key));
 		queue_finish(c->queue, job);
 	} else {
 		queue_delay(c->queue, job, NO_DESCRIPTOR_MS, true);

@@ -130,11 +130,9 @@ int queue_push_changed(struct queue *q, const struct file_key *key,
 	return push(q, key, JOB_CLOSED, identity, true);
 }
 
-enum job_level queue_identify(struct queue *q, struct job *job,
-			      const struct file_identity *identity)
+void queue_identify(struct queue *q, struct job *job,
+		    const struct file_identity *identity)
 {
-	enum job_level level;
-
 	pthread_mutex_lock(&q->lock);
 	if (!job->seen_ms || !file_identity_equal(&job->seen, identity)) {
 		job->seen = *identity;
@@ -143,9 +141,7 @@ enum job_level queue_identify(struct queue *q, struct job *job,
 	job->left = identity->size;
 	job->again = false;
 	job->joined = false;
-	level = job_is_waited(job) ? JOB_WAITED : job->level;
 	pthread_mutex_unlock(&q->lock);
-	return level;
 }
 
 /* Queues a running job again if its file has changed. */

@@ -306,10 +306,9 @@ void queue_fed(struct queue *q, bool more);
 /* Texts may be pending: the job for them is ready in delay_ms at the latest. */
 void queue_want_texts(struct queue *q, int64_t delay_ms);
 
-/* The worker is about to hash the file in that state.  Returns the present
- * level of the job. */
-enum job_level queue_identify(struct queue *q, struct job *job,
-			      const struct file_identity *identity);
+/* The worker is about to hash the file in that state. */
+void queue_identify(struct queue *q, struct job *job,
+		    const struct file_identity *identity);
 /* The file is not to be hashed, or the catalog has its digests: answers the
  * waiters, which look again, and drops the job.  But if a
  * request was parked since queue_take() or queue_identify(), the file may have

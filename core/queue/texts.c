@@ -56,13 +56,12 @@ static int post(struct hasher *h, const struct file_key *key,
 		const struct file_identity *identity,
 		const struct extract_result *r, const struct sketch *sketch)
 {
-	struct event *ev = event_new(EVENT_TEXT);
+	struct event *ev = event_new_key(EVENT_TEXT, key);
 	uint8_t packed[SKETCH_PACKED_MAX];
 	int err = 0;
 
 	if (!ev)
 		return -ENOMEM;
-	ev->key = *key;
 	ev->identity = *identity;
 	ev->text = calloc(1, sizeof(*ev->text));
 	if (ev->text && sketch)

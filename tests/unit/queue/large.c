@@ -32,7 +32,7 @@ static void find_large(struct queue *q, enum worker_kind kind, uint64_t inode)
 {
 	struct job *job = take_kind(q, kind, inode, NULL);
 
-	(void)queue_identify(q, job, &large);
+	queue_identify(q, job, &large);
 	queue_hand_over(q, job);
 }
 
@@ -183,7 +183,7 @@ TEST(test_how_much_is_read_of_the_files_at_hand)
 
 	push(q, 1, JOB_SCAN);
 	job = take_kind(q, WORKER_BACKGROUND, 1, NULL);
-	(void)queue_identify(q, job, &large);
+	queue_identify(q, job, &large);
 	queue_note_left(q, job, MUCH - 1000);
 	queue_counts(q, &counts);
 	assert_int_equal(counts.size, MUCH);

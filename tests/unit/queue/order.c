@@ -77,14 +77,14 @@ TEST(test_a_request_that_joins_late_has_the_job_run_again)
 
 	assert_int_equal(park_request(q, &key, 0, &early), 0);
 	job = queue_take(q, false, NULL, &(bool){ false });
-	(void)queue_identify(q, job, &identity);
+	queue_identify(q, job, &identity);
 	queue_finish(q, job);
 	assert_int_equal(outcome_wait(&early), 0);
 	assert_counts(q, 0, 0);
 
 	push(q, 1, JOB_SCAN);
 	job = queue_take(q, true, NULL, &(bool){ false });
-	(void)queue_identify(q, job, &identity);
+	queue_identify(q, job, &identity);
 	assert_int_equal(park_request(q, &key, 0, &late), 0);
 	queue_finish(q, job);
 	assert_counts(q, 1, 0);

@@ -176,7 +176,7 @@ TEST(test_only_the_result_of_the_last_run_is_an_answer)
 
 	assert_int_equal(park_request(q, &key, 0, &o), 0);
 	job = queue_take(q, false, NULL, &(bool){ false });
-	(void)queue_identify(q, job, &identity);
+	queue_identify(q, job, &identity);
 	assert_int_equal(queue_push(q, &key, JOB_CLOSED, &changed), 0);
 	end_job(q, job, make_result(1, 1), refuse, q);
 	assert_int_equal(o.calls, 0);
