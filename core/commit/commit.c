@@ -8,7 +8,14 @@
 #include "core/base/clock.h"
 #include "core/base/err.h"
 #include "core/base/thread.h"
-#include "core/commit/commit_impl.h"
+
+enum {
+	BATCH_MS = 5000,   /* a batch is due so long after the first event, */
+	QUIET_MS = 250,    /* ... or so long after the last one. */
+	BATCH_MAX = 16384, /* events of one transaction */
+	RETRY_MS = 2000,   /* after a failure */
+	REST_MS = 1000,    /* after the last batch, memory is returned */
+};
 
 /* ---- a batch is written ---- */
 

@@ -74,4 +74,9 @@ int commit_start(struct committer *c);
 /* Tries to write all events, once, and ends the thread. */
 void commit_stop(struct committer *c);
 
+/* Applies an event to the catalog.  It is no error if the catalog already has
+ * what the event says, or misses what it removes. */
+int event_apply(const struct committer *c, struct catalog_txn *txn,
+		const struct event *ev);
+
 #endif
