@@ -38,7 +38,7 @@ bool scan_has_early_requests(const struct scanner *s);
 void scan_serve_request(struct scanner *s);
 void scan_drop_requests(struct scanner *s);
 
-/* ---- scan_seen.c ---- */
+/* ---- scan.c ---- */
 
 void scan_check_seen(struct scanner *s);
 
