@@ -140,7 +140,6 @@ void queue_identify(struct queue *q, struct job *job,
 	}
 	job->left = identity->size;
 	job->again = false;
-	job->joined = false;
 	pthread_mutex_unlock(&q->lock);
 }
 
@@ -159,8 +158,6 @@ void queue_finish(struct queue *q, struct job *job)
 	struct request_list waiters = { NULL };
 
 	pthread_mutex_lock(&q->lock);
-	if (job->joined && job_is_waited(job))
-		job->again = true;
 	if (!runs_again_locked(q, job)) {
 		waiters_take(q, job, &waiters);
 		job_drop(q, job);
@@ -368,7 +365,6 @@ static int park_locked(struct queue *q, const struct file_key *key,
 	if (moves)
 		job_enqueue(q, job);
 	if (job_is_running(job)) {
-		job->joined = true;
 		if (job->gate)
 			gate_set(job->gate, true);
 		pthread_cond_broadcast(&q->resumed);

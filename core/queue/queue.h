@@ -211,7 +211,6 @@ struct job {
 	enum job_level level; /* without requests */
 	bool again;           /* running only: run again at the end */
 	bool changed;         /* hash the file even if its identity is known */
-	bool joined;          /* running only: a request was parked meanwhile */
 	bool scanned;         /* running only: found by the scan */
 	bool suspended;       /* running only: in queue_sit_out_pause() */
 	unsigned tries;    /* how often the file changed while it was hashed */
@@ -310,9 +309,7 @@ void queue_want_texts(struct queue *q, int64_t delay_ms);
 void queue_identify(struct queue *q, struct job *job,
 		    const struct file_identity *identity);
 /* The file is not to be hashed, or the catalog has its digests: answers the
- * waiters, which look again, and drops the job.  But if a
- * request was parked since queue_take() or queue_identify(), the file may have
- * changed since the worker looked: the job runs again. */
+ * waiters, which look again, and drops the job. */
 void queue_finish(struct queue *q, struct job *job);
 /* Queues the job again at its present level, for another worker; drops it if a
  * digest was demanded that no request waits for any more. */

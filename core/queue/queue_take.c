@@ -159,7 +159,6 @@ static void begin_job(struct queue *q, struct job *job, enum worker_kind kind,
 
 	job_move(q, job, JOB_RUNNING + kind, 0);
 	job->gate = gate;
-	job->joined = false;
 	job->scanned = !waited && job->level == JOB_SCAN && !job->demanded;
 	job->left = job->seen.size;
 	if (waited)

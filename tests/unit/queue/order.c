@@ -68,31 +68,6 @@ TEST(test_a_request_ends_a_delay)
 	queue_remove(q);
 }
 
-TEST(test_a_request_that_joins_late_has_the_job_run_again)
-{
-	struct outcome early = OUTCOME_INIT, late = OUTCOME_INIT;
-	struct file_key key = key_number(1);
-	struct queue *q = queue_make();
-	struct job *job;
-
-	assert_int_equal(park_request(q, &key, 0, &early), 0);
-	job = queue_take(q, false, NULL, &(bool){ false });
-	queue_identify(q, job, &identity);
-	queue_finish(q, job);
-	assert_int_equal(outcome_wait(&early), 0);
-	assert_counts(q, 0, 0);
-
-	push(q, 1, JOB_SCAN);
-	job = queue_take(q, true, NULL, &(bool){ false });
-	queue_identify(q, job, &identity);
-	assert_int_equal(park_request(q, &key, 0, &late), 0);
-	queue_finish(q, job);
-	assert_counts(q, 1, 0);
-	take(q, false, 1);
-	assert_int_equal(outcome_wait(&late), 0);
-	queue_remove(q);
-}
-
 TEST(test_a_request_that_is_given_up_is_gone)
 {
 	struct file_key key = key_number(1);
