@@ -75,13 +75,8 @@ static unsigned what_is(const struct event_check *k)
 
 static bool may_know(const struct event_check *k, const char *path)
 {
-	const struct source *source = k->changes->source;
-
-	if (k->w->caller.trusted)
-		return true;
-	return k->event->directory ?
-		       search_directory_holds(source, path, &k->event->key) :
-		       search_hit_holds(source, path, &k->event->key, NULL);
+	return k->w->caller.trusted ||
+	       search_hit_holds(k->changes->source, path, &k->event->key, NULL);
 }
 
 /* 1: the path is told. */

@@ -166,28 +166,23 @@ bool search_hit_holds(const struct source *source, const char *path,
 {
 	int fd = file_open_beneath(source->fd, path, O_PATH);
 	struct file_identity now;
+	struct file_key found;
 	struct stat st;
 	bool holds;
 
 	if (fd < 0)
 		return false;
-	holds = file_identify(source, fd, key, &st);
-	if (holds)
+	holds = !fstat(fd, &st) && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode));
+	if (holds) {
+		source_get_key(source, fd, &st, &found);
 		source_get_identity(&st, &now);
-	holds = holds && (!identity || file_identity_equal(&now, identity)) &&
-		!faccessat(fd, "", R_OK, AT_EMPTY_PATH | AT_EACCESS);
+	}
+	holds = holds && file_key_equal(&found, key) &&
+		(!identity || file_identity_equal(&now, identity)) &&
+		!faccessat(fd, "", S_ISDIR(st.st_mode) ? R_OK | X_OK : R_OK,
+			   AT_EMPTY_PATH | AT_EACCESS);
 	close(fd);
 	return holds && directories_are_open(source, NULL, path, false);
-}
-
-bool search_directory_holds(const struct source *source, const char *path,
-			    const struct file_key *key)
-{
-	struct file_key found;
-
-	return directory_is_open(source, path, &found) &&
-	       file_key_equal(&found, key) &&
-	       directories_are_open(source, NULL, path, false);
 }
 
 /* ---- directories of trusted callers ---- */

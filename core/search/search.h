@@ -350,15 +350,11 @@ bool search_is_incomplete(const struct search_context *c,
 
 /* ---- checking earlier hits ---- */
 
-/* Whether the path leads to that file, with that identity (NULL: any), and the
- * calling thread can list all directories on the path and read the file. */
+/* Whether the path leads to that file or directory, with that identity (NULL:
+ * any), and the calling thread can list all directories on the path and read what
+ * is there. */
 bool search_hit_holds(const struct source *source, const char *path,
 		      const struct file_key *key,
 		      const struct file_identity *identity);
-
-/* Whether the path still leads to that directory, and the calling thread can
- * list all directories on it. */
-bool search_directory_holds(const struct source *source, const char *path,
-			    const struct file_key *key);
 
 #endif

@@ -93,11 +93,10 @@ static bool item_holds(fuse_req_t req, struct fs *fs, struct similar_node *n,
 	     node_ctime(fs, n) != l->listed_ctime_ns) ||
 	    cred_assume(fs, req))
 		return false;
-	if (n->view->list == list_directories && !item->identity.ctime_ns)
-		holds = search_directory_holds(source, item->path, &item->key);
-	else
-		holds = search_hit_holds(source, item->path, &item->key,
-					 &item->identity);
+	/* That of a directory is not known. */
+	holds = search_hit_holds(source, item->path, &item->key,
+				 item->identity.ctime_ns ? &item->identity :
+							   NULL);
 	cred_restore(fs, req);
 	return holds;
 }
