@@ -34,21 +34,21 @@ static size_t write_page(struct report *r)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	struct report *r = report_new(), *empty = report_new();
+	struct report r, empty;
 	struct groups g;
 	FILE *in = len ? fmemopen((void *)data, len, "r") : NULL;
 
-	assert_non_null(r);
-	assert_non_null(empty);
+	report_init(&r);
+	report_init(&empty);
 	if (in) {
 		groups_read(&g, in);
-		while (groups_next(&g) > 0 && !report_add_group(r, &g.group))
+		while (groups_next(&g) > 0 && !report_add_group(&r, &g.group))
 			;
 		groups_close(&g);
 		fclose(in);
 	}
-	assert_int_equal(write_page(r), write_page(empty));
-	report_free(empty);
-	report_free(r);
+	assert_int_equal(write_page(&r), write_page(&empty));
+	report_release(&empty);
+	report_release(&r);
 	return 0;
 }

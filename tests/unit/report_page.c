@@ -19,18 +19,22 @@
 
 static const struct groups_wish wish;
 
-/* Adds what was printed to a report; *g is to be closed. */
-static struct report *make(const char *lines, struct groups *g)
+/* Adds a group that was printed to a report; the first file of it goes, the second
+ * one is to be kept.  *g is to be closed. */
+static struct report make(const char *lines, struct groups *g)
 {
-	struct report *r = report_new();
+	struct report r;
 	FILE *in = fmemopen((void *)lines, strlen(lines), "r");
 	int event;
 
-	assert_non_null(r);
+	report_init(&r);
 	assert_non_null(in);
 	groups_read(g, in);
-	while ((event = groups_next(g)) == GROUPS_GROUP)
-		assert_int_equal(report_add_group(r, &g->group), 0);
+	while ((event = groups_next(g)) == GROUPS_GROUP) {
+		g->group.members[0].files[0].goes = true;
+		g->group.members[0].files[1].keep = true;
+		assert_int_equal(report_add_group(&r, &g->group), 0);
+	}
 	assert_int_equal(event, GROUPS_END);
 	fclose(in);
 	return r;
@@ -83,7 +87,7 @@ static json_t *unpack(const char *page)
 	"{\"root\":\"/m\",\"threshold\":70,\"members\":["       \
 	"{\"score\":100,\"head\":true,\"size\":300,\"files\":[" \
 	"{\"path\":\"a/b/x\",\"mtime\":5.5},"                   \
-	"{\"path_hex\":\"612f63ff\",\"keep\":true}]},"          \
+	"{\"path_hex\":\"612f63ff\"}]},"                        \
 	"{\"score\":80,\"size\":9007199254740991,\"files\":["   \
 	"{\"path\":\"a/y\",\"links\":[{\"path\":\"a/b/l\"}]}]}" \
 	"]}\n"                                                  \
@@ -102,13 +106,13 @@ TEST(test_data_of_the_page)
 		"{\"path\":\"a/new/w\",\"state\":\"error:EIO\"},"
 		"{\"like\":\"q\",\"path\":\"a/b\",\"score\":90}]";
 	struct groups g;
-	struct report *r = make(A_GROUP, &g);
+	struct report r = make(A_GROUP, &g);
 	char *page, *text;
 	json_t *data, *about;
 
-	assert_int_equal(report_add_unread(r, "a/new/w", "error:EIO"), 0);
-	assert_int_equal(report_add_pair(r, 90, "a/b", "q"), 0);
-	page = page_of(r, "/m");
+	assert_int_equal(report_add_unread(&r, "a/new/w", "error:EIO"), 0);
+	assert_int_equal(report_add_pair(&r, 90, "a/b", "q"), 0);
+	page = page_of(&r, "/m");
 	data = unpack(page);
 	about = json_array_get(data, json_array_size(data) - 1);
 	assert_string_equal(json_string_value(json_object_get(about, "root")),
@@ -123,7 +127,7 @@ TEST(test_data_of_the_page)
 	json_decref(data);
 	free(page);
 	groups_close(&g);
-	report_free(r);
+	report_release(&r);
 }
 
 static json_int_t saved_in(const struct report *r, const char *path)
@@ -136,14 +140,14 @@ static json_int_t saved_in(const struct report *r, const char *path)
 TEST(test_space_that_could_be_saved)
 {
 	struct groups g;
-	struct report *r = make(A_GROUP, &g);
+	struct report r = make(A_GROUP, &g);
 
-	assert_int_equal(saved_in(r, ""), 9007199254741291);
-	assert_int_equal(saved_in(r, "a"), 9007199254741291);
-	assert_int_equal(saved_in(r, "a/b"), 300);
-	assert_int_equal(saved_in(r, "a/b/c"), 0);
+	assert_int_equal(saved_in(&r, ""), 9007199254741291);
+	assert_int_equal(saved_in(&r, "a"), 9007199254741291);
+	assert_int_equal(saved_in(&r, "a/b"), 300);
+	assert_int_equal(saved_in(&r, "a/b/c"), 0);
 	groups_close(&g);
-	report_free(r);
+	report_release(&r);
 }
 
 static size_t count_of(const char *text, const char *part)
@@ -159,33 +163,37 @@ static size_t count_of(const char *text, const char *part)
 TEST(test_names_are_no_html)
 {
 	static const char name[] = "</script><img src=x onerror='1'>\"&\n{{";
-	struct report *plain = report_new(), *r = report_new();
+	struct report plain, r;
 	struct found_file file = { .path = (char *)name };
 	struct found_member m = { .size = 5, .files = &file, .file_count = 1 };
 	struct found_group g = { .members = &m, .count = 1, .files = 1 };
-	char *empty = page_of(plain, "/"), *page;
+	char *empty, *page;
 
-	assert_int_equal(report_add_group(r, &g), 0);
-	assert_int_equal(report_add_unread(r, name, name), 0);
-	page = page_of(r, name);
+	report_init(&plain);
+	report_init(&r);
+	empty = page_of(&plain, "/");
+	assert_int_equal(report_add_group(&r, &g), 0);
+	assert_int_equal(report_add_unread(&r, name, name), 0);
+	page = page_of(&r, name);
 	assert_int_equal(count_of(page, "<"), count_of(empty, "<"));
 	assert_int_equal(count_of(page, "onerror='"), 0);
 	free(page);
 	free(empty);
-	report_free(plain);
-	report_free(r);
+	report_release(&plain);
+	report_release(&r);
 }
 
 /* ---- directories ---- */
 
-static struct report *copies(void)
+static struct report copies(void)
 {
 	static const char *const paths[] = {
 		"a/src/one", "b/src/one", "c/src/one", "d/src/one", "e/f/one",
 	};
-	struct report *r = report_new();
+	struct report r;
 	size_t i;
 
+	report_init(&r);
 	for (i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
 		struct found_file files[] = {
 			{ .path = (char *)"kept" },
@@ -198,7 +206,7 @@ static struct report *copies(void)
 					  .file_count = 2 };
 		struct found_group g = { .members = &m, .count = 1 };
 
-		assert_int_equal(report_add_group(r, &g), 0);
+		assert_int_equal(report_add_group(&r, &g), 0);
 	}
 	return r;
 }
@@ -217,36 +225,36 @@ TEST(test_pairs_that_tell_nothing_new)
 		{ "d/src", "e/f", true },    { "d", "e", true },
 		{ "", "a", false },
 	};
-	struct report *r = copies();
+	struct report r = copies();
 	size_t i, known = 0;
 
 	for (i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
-		assert_int_equal(report_add_pair(r, 90, pairs[i].a, pairs[i].b),
-				 0);
+		assert_int_equal(
+			report_add_pair(&r, 90, pairs[i].a, pairs[i].b), 0);
 		known += pairs[i].is_news;
-		if (json_object_size(r->alike) != known)
+		if (json_object_size(r.alike) != known)
 			fail_msg("%s and %s", pairs[i].a, pairs[i].b);
 	}
-	report_free(r);
+	report_release(&r);
 }
 
 /* Those that would be asked about; without, or with the pair a and b. */
 static void expect_directories(bool pair, const char *want)
 {
-	struct report *r = copies();
+	struct report r = copies();
 	struct buf seen = { 0 };
 	const char *path;
 	int found;
 
-	while ((found = report_next_directory(r, &path)) == 1) {
+	while ((found = report_next_directory(&r, &path)) == 1) {
 		assert_int_equal(buf_append_format(&seen, "%s ", path), 0);
 		if (pair && !strcmp(path, "a"))
-			assert_int_equal(report_add_pair(r, 99, "a", "b"), 0);
+			assert_int_equal(report_add_pair(&r, 99, "a", "b"), 0);
 	}
 	assert_int_equal(found, 0);
 	assert_string_equal(seen.data, want);
 	buf_release(&seen);
-	report_free(r);
+	report_release(&r);
 }
 
 /* A copy of a directory that was asked about is not asked about, either. */
@@ -259,11 +267,12 @@ TEST(test_directories_to_ask_about)
 TEST(test_a_path_of_many_parts)
 {
 	enum { PARTS = 3000 };
-	struct report *r = report_new();
+	struct report r;
 	struct buf path = { 0 };
 	const char *again;
 	size_t i;
 
+	report_init(&r);
 	for (i = 0; i < PARTS; i++)
 		assert_int_equal(buf_append_format(&path, "%sd%zu",
 						   i ? "/" : "", i % 10),
@@ -278,32 +287,33 @@ TEST(test_a_path_of_many_parts)
 					  .file_count = 2 };
 		struct found_group g = { .members = &m, .count = 1 };
 
-		assert_int_equal(report_add_group(r, &g), 0);
+		assert_int_equal(report_add_group(&r, &g), 0);
 	}
-	assert_int_equal(json_object_size(r->saved), PARTS);
+	assert_int_equal(json_object_size(r.saved), PARTS);
 	for (i = 1; i < PARTS; i++)
-		assert_int_equal(report_next_directory(r, &again), 1);
+		assert_int_equal(report_next_directory(&r, &again), 1);
 	assert_memory_equal(again, path.data, strlen(again));
-	assert_int_equal(report_next_directory(r, &again), 0);
+	assert_int_equal(report_next_directory(&r, &again), 0);
 	buf_release(&path);
-	report_free(r);
+	report_release(&r);
 }
 
 /* What does not fit into one piece of base64 comes out whole. */
 TEST(test_many_files)
 {
 	enum { FILES = 60000 };
-	struct report *r = report_new();
+	struct report r;
 	char name[64], *page;
 	json_t *data, *item;
 	size_t i;
 
+	report_init(&r);
 	for (i = 0; i < FILES; i++) {
 		(void)snprintf(name, sizeof(name), "%zx",
 			       i * 2654435761u % 4294967291u);
-		assert_int_equal(report_add_unread(r, name, ""), 0);
+		assert_int_equal(report_add_unread(&r, name, ""), 0);
 	}
-	page = page_of(r, "/");
+	page = page_of(&r, "/");
 	data = unpack(page);
 	assert_int_equal(json_array_size(data), FILES + 1);
 	for (i = 0; i < FILES; i++) {
@@ -315,5 +325,5 @@ TEST(test_many_files)
 	}
 	json_decref(data);
 	free(page);
-	report_free(r);
+	report_release(&r);
 }

@@ -118,7 +118,8 @@ int export_open(struct export_reader *r, const struct export_source *s)
 {
 	*r = (struct export_reader){ .source = s,
 				     .within = s->mount.rel,
-				     .wish.every = true };
+				     .wish = { .every = true,
+					       .filter = s->filter } };
 	if (!s->mount.root)
 		return open_file(r, s->path);
 	r->wish.within = (struct name_list){ &r->within, *r->within != '\0' };

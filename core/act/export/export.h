@@ -60,8 +60,9 @@ int export_write(FILE *out, struct groups *g, bool seeds);
 
 /* A tree whose contents can be read, more than once. */
 struct export_source {
-	const char *path;   /* of a file that kin export wrote */
-	struct mount mount; /* owned; root not NULL: it is asked instead */
+	const char *path;     /* of a file that kin export wrote */
+	struct mount mount;   /* owned; root not NULL: it is asked instead, */
+	struct filter filter; /* and only for these files; owned */
 };
 
 struct export_reader {

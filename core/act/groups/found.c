@@ -194,7 +194,8 @@ static struct keep_candidate candidate(const struct found_file *f)
 	};
 }
 
-void found_member_choose(struct found_member *m, enum keep_order order)
+/* All go but those with keep and the best one. */
+static void choose(struct found_member *m, enum keep_order order)
 {
 	struct keep_candidate best = { 0 }, other;
 	const struct found_file *kept = NULL;
@@ -222,7 +223,7 @@ static void sum_member(struct found_group *group, struct found_member *m,
 		f->keep = has_name_below(f, &wish->keep);
 	}
 	qsort(m->files, m->file_count, sizeof(*m->files), by_path);
-	found_member_choose(m, wish->order);
+	choose(m, wish->order);
 	group->files += m->file_count;
 	for (f = m->files; f < end; f++)
 		group->saved_exact += f->goes ? f->disk : 0;

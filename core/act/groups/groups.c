@@ -98,8 +98,6 @@ static int add_file(struct found_member *m, const json_t *object)
 		.path = json_get_path(object, "path"),
 		.disk = m->size,
 		.mtime_ns = mtime_of(object),
-		.keep = json_is_true(json_object_get(object, "keep")),
-		.goes = json_is_true(json_object_get(object, "removable")),
 	};
 	int err = json_get_number(object, "nlink", INT64_MAX, &f.nlink);
 	size_t i;
@@ -147,10 +145,6 @@ static int parse_member(const json_t *object, struct found_member *m)
 
 	for (i = 0; !err && i < json_array_size(files); i++)
 		err = add_file(m, json_array_get(files, i));
-	for (i = 0; i < m->file_count && !m->files[i].goes; i++)
-		;
-	if (!err && i == m->file_count) /* another program does not say it */
-		found_member_choose(m, KEEP_OLDEST);
 	return err;
 }
 
@@ -184,22 +178,18 @@ static void head_first(struct found_group *group)
 static int take_group(struct groups *g, const json_t *object)
 {
 	const json_t *members = json_object_get(object, "members");
-	uint64_t threshold = (uint64_t)g->totals.threshold;
 	size_t i;
-	int err = json_get_number(object, "threshold", 100, &threshold);
+	int err = 0;
 
-	g->totals.threshold = (int)threshold;
-	if (!err && (json_object_get(object, "root") ||
-		     json_object_get(object, "root_hex"))) {
+	if (json_object_get(object, "root") ||
+	    json_object_get(object, "root_hex")) {
 		free(g->root);
 		g->root = json_get_path(object, "root");
 		err = g->root && *g->root == '/' ? 0 : -EINVAL;
 	}
-	if (!err)
-		err = json_get_number(object, "saved_exact", INT64_MAX,
-				      &g->group.saved_exact);
-	if (!err)
-		err = json_get_number(object, "saved_near", INT64_MAX,
+	err = err ?:
+		      json_get_number(object, "saved_exact", INT64_MAX, &g->group.saved_exact) ?:
+		      json_get_number(object, "saved_near", INT64_MAX,
 				      &g->group.saved_near);
 	for (i = 0; !err && i < json_array_size(members); i++) {
 		const json_t *member = json_array_get(members, i);
@@ -214,18 +204,13 @@ static int take_group(struct groups *g, const json_t *object)
 static int take_totals(const json_t *object, struct groups_totals *t)
 {
 	const json_t *complete = json_object_get(object, "complete");
-	int err = json_get_number(object, "groups", INT64_MAX, &t->groups);
 
 	t->incomplete = complete && !json_is_true(complete);
-	if (!err)
-		err = json_get_number(object, "files", INT64_MAX, &t->files);
-	if (!err)
-		err = json_get_number(object, "exact_bytes", INT64_MAX,
-				      &t->exact_bytes);
-	if (!err)
-		err = json_get_number(object, "near_bytes", INT64_MAX,
-				      &t->near_bytes);
-	return err;
+	return json_get_number(object, "groups", INT64_MAX, &t->groups)       ?:
+		       json_get_number(object, "files", INT64_MAX, &t->files) ?:
+		       json_get_number(object, "exact_bytes", INT64_MAX, &t->exact_bytes) ?:
+		       json_get_number(object, "near_bytes", INT64_MAX,
+				       &t->near_bytes);
 }
 
 int groups_take_line(struct groups *g, const json_t *object)
@@ -262,17 +247,22 @@ static json_t *file_json(const struct found_file *f, bool brief)
 	return NULL;
 }
 
+/* The list with one more item, both taken; NULL without memory. */
+static json_t *with_item(json_t *list, json_t *item)
+{
+	if (!json_array_append_new(list, item))
+		return list;
+	json_decref(list);
+	return NULL;
+}
+
 static json_t *member_json(const struct found_member *m, bool brief)
 {
 	json_t *files = json_array();
 	size_t i;
 
 	for (i = 0; i < m->file_count; i++)
-		if (json_array_append_new(files,
-					  file_json(&m->files[i], brief))) {
-			json_decref(files);
-			return NULL;
-		}
+		files = with_item(files, file_json(&m->files[i], brief));
 	return json_pack(
 		"{s:i, s:o*, s:I, s:s, s:o*, s:o, s:O*}", "score", m->score,
 		"head", m->score == 100 && !brief ? json_true() : NULL, "size",
@@ -288,11 +278,8 @@ json_t *found_members_json(const struct found_group *group, bool brief)
 	size_t i;
 
 	for (i = 0; i < group->count; i++)
-		if (json_array_append_new(
-			    members, member_json(&group->members[i], brief))) {
-			json_decref(members);
-			return NULL;
-		}
+		members = with_item(members,
+				    member_json(&group->members[i], brief));
 	return members;
 }
 

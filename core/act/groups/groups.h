@@ -65,7 +65,8 @@ struct found_file {
 	uint64_t nlink; /* names that it has, seen or not; 0: not told */
 	int64_t mtime_ns;
 	uint64_t disk; /* bytes on disk; fewer than the length with holes */
-	bool keep;     /* it has a name below a directory of wish.keep */
+	/* Of a mount: */
+	bool keep; /* it has a name below a directory of wish.keep */
 	bool goes; /* a copy of one that stays, of which all names are seen */
 };
 
@@ -99,7 +100,7 @@ struct found_group {
 };
 
 struct groups_totals {
-	int threshold; /* 0: not told */
+	int threshold; /* of a mount */
 	uint64_t groups, files, exact_bytes, near_bytes;
 	bool incomplete; /* not all files were hashed, or some changed */
 };
@@ -173,9 +174,6 @@ int found_group_add(struct found_group *group, struct found_member *member);
 /* Sorts, marks and sums.  False: it is no group that was wished for. */
 bool found_group_finish(struct found_group *group,
 			const struct groups_wish *wish);
-
-/* Sets goes of the files: of all but those with keep and the best one. */
-void found_member_choose(struct found_member *m, enum keep_order order);
 
 /* ---- order.c: which member is the newest ---- */
 

@@ -22,28 +22,17 @@
  */
 enum { VERSION = 4 };
 
-struct report *report_new(void)
+void report_init(struct report *r)
 {
-	struct report *r = calloc(1, sizeof(*r));
-
-	if (!r)
-		return NULL;
-	r->saved = json_object();
-	r->alike = json_object();
-	if (r->saved && r->alike)
-		return r;
-	report_free(r);
-	return NULL;
+	*r = (struct report){ .saved = json_object(), .alike = json_object() };
 }
 
-void report_free(struct report *r)
+void report_release(struct report *r)
 {
-	if (!r)
-		return;
 	buf_release(&r->lines);
 	json_decref(r->saved);
 	json_decref(r->alike);
-	free(r);
+	*r = (struct report){ 0 };
 }
 
 /* ---- items ---- */

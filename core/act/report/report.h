@@ -35,8 +35,9 @@ struct report {
 	json_t *alike; /* likewise: the directory that it stands for, if any */
 };
 
-struct report *report_new(void); /* NULL without memory */
-void report_free(struct report *r);
+/* Without memory the functions below fail. */
+void report_init(struct report *r);
+void report_release(struct report *r);
 
 /* Functions that add take paths relative to the root of the mount and return
  * 0 or -ENOMEM. */

@@ -8,8 +8,7 @@
 #include "core/cli/groups/groups.h"
 
 struct export_job {
-	struct mount mount;
-	struct filter filter;
+	struct export_source source;
 	bool plain, seeds;
 };
 
@@ -55,28 +54,19 @@ int export_complain(const struct export_reader *r, int err)
 
 /* ---- the command ---- */
 
-/* The files below the path in the mount that the filter takes. */
 static int write_tree(const struct export_job *job, FILE *out,
 		      bool *incomplete_out)
 {
-	const char *root = job->mount.root, *within = job->mount.rel;
-	const struct groups_wish wish = { .every = true,
-					  .filter = job->filter,
-					  .within = { &within,
-						      *within != '\0' } };
-	struct groups g;
-	int err;
+	struct export_reader r;
+	int err = export_open(&r, &job->source), code = EXIT_OK;
 
-	if (!mount_listings_or_complain(&job->mount))
-		return EXIT_FAILED;
-	err = groups_ask(&g, &wish, root, job->mount.listings);
 	if (!err)
-		err = export_write(out, &g, job->seeds);
-	*incomplete_out = g.totals.incomplete;
-	groups_close(&g);
-	if (err == -EINVAL)
-		return cli_complain(root, "its kinfs is too old to export");
-	return err ? cli_complain_errno(root, err) : EXIT_OK;
+		err = export_write(out, &r.content, job->seeds);
+	if (err)
+		code = export_complain(&r, err);
+	*incomplete_out = r.content.totals.incomplete;
+	export_close(&r);
+	return code;
 }
 
 static int run(int argc, char **argv)
@@ -91,8 +81,11 @@ static int run(int argc, char **argv)
 			&command_export,
 			"standard output is a terminal; write to a "
 			"file, or give --plain");
+	job.source.path = argv[optind];
 	if (!code)
-		code = mount_find_or_complain(argv[optind], &job.mount);
+		code = mount_find_or_complain(argv[optind], &job.source.mount);
+	if (!code && !mount_listings_or_complain(&job.source.mount))
+		code = EXIT_FAILED;
 	if (!code && !(out = job.plain ? stdout : export_compress(stdout)))
 		code = cli_complain_errno(NULL, -ENOMEM);
 	if (!code)
@@ -102,9 +95,9 @@ static int run(int argc, char **argv)
 		code = cli_complain_errno("standard output",
 					  errno ? -errno : -EIO);
 	if (!code && incomplete)
-		code = cli_complain_incomplete(job.mount.root);
-	mount_release(&job.mount);
-	filter_release(&job.filter);
+		code = cli_complain_incomplete(job.source.mount.root);
+	mount_release(&job.source.mount);
+	filter_release(&job.source.filter);
 	return code;
 }
 
@@ -114,7 +107,7 @@ static const struct option_row options[] = {
 	  OPTION_FLAG(struct export_job, seeds) },
 	{ "plain", 0, NULL, "not compressed",
 	  OPTION_FLAG(struct export_job, plain) },
-	FILTER_OPTIONS(struct export_job, filter),
+	FILTER_OPTIONS(struct export_job, source.filter),
 	{ 0 },
 };
 

@@ -185,15 +185,12 @@ static int check_everywhere(const struct groups_job *job, int operands)
 {
 	const struct groups_asking *a = &job->asking;
 
-	if (operands != 1)
-		return cli_usage_error(&command_groups,
-				       "--everywhere: by which mount?");
-	if (a->wish.across.count || a->wish.keep.count || a->best.threshold ||
-	    job->output.nul)
-		return cli_usage_error(&command_groups,
-				       "--everywhere lists identical files; it "
-				       "takes --min-size and --json");
-	return EXIT_OK;
+	if (operands == 1 && !a->wish.across.count && !a->wish.keep.count &&
+	    !a->best.threshold && !job->output.nul)
+		return EXIT_OK;
+	return cli_usage_error(&command_groups,
+			       "--everywhere lists identical files, by one "
+			       "mount; it takes --min-size and --json");
 }
 
 static int parse(struct groups_job *job, int argc, char **argv)

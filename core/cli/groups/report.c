@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,7 +19,7 @@ struct report_job {
 	const char *out;             /* as given; "-": standard output */
 	int directory;               /* that it is in, */
 	char *name;                  /* by this; beyond symbolic links */
-	struct report *report;
+	struct report report;
 };
 
 /* ---- the file ---- */
@@ -50,23 +51,23 @@ static int find_place(struct report_job *job)
 	return 0;
 }
 
-/* The rights of the old file, or those that the umask leaves. */
+/* The rights of the old file, or those that the umask leaves.  Nobody else can
+ * guess the name beside. */
 static int save(const struct report_job *job, const struct buf *page)
 {
 	const mode_t mask = umask(0);
+	unsigned long long number;
 	struct stat st;
-	char *beside;
-	int err;
+	char beside[40];
 
 	(void)umask(mask);
-	if (asprintf(&beside, ".kin-report.%d", (int)getpid()) < 0)
-		return -ENOMEM;
-	err = file_replace(job->directory, job->name, beside, page,
-			   fstatat(job->directory, job->name, &st, 0) ?
-				   0666 & ~mask :
-				   st.st_mode & 0777);
-	free(beside);
-	return err;
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		return -EAGAIN;
+	(void)snprintf(beside, sizeof(beside), ".kin-report.%llx", number);
+	return file_replace(job->directory, job->name, beside, page,
+			    fstatat(job->directory, job->name, &st, 0) ?
+				    0666 & ~mask :
+				    st.st_mode & 0777);
 }
 
 enum { ASKED = 128 }; /* directories */
@@ -122,14 +123,14 @@ static int ask_mount(struct report_job *job)
 {
 	const struct mount *mount = &job->asking.mount;
 	struct state_walk s = { .failed = true, .skipped = true };
-	int err = ask_pairs(job->report, mount), more = 0;
+	int err = ask_pairs(&job->report, mount), more = 0;
 
 	progress_show("looking for files without digests", 1);
 	if (!err)
 		err = state_walk_begin(&s, mount, "");
 	while (!err && (more = state_walk_next(&s)) > 0)
 		err = report_add_unread(
-			job->report, path_below(s.path, mount->root), s.state);
+			&job->report, path_below(s.path, mount->root), s.state);
 	state_walk_end(&s);
 	progress_clear();
 	err = err ? err : more;
@@ -148,7 +149,7 @@ static int read_groups(struct report_job *job)
 						      false)) > 0) {
 		if (a->best.limit && g->totals.groups > a->best.limit)
 			continue;
-		event = report_add_group(job->report, &g->group);
+		event = report_add_group(&job->report, &g->group);
 		if (event)
 			break;
 	}
@@ -165,7 +166,7 @@ static int read_groups(struct report_job *job)
 static int write_page(struct report_job *job)
 {
 	struct buf page = { 0 };
-	int err = report_page(job->report, &job->asking.groups, &page);
+	int err = report_page(&job->report, &job->asking.groups, &page);
 
 	if (!err && job->name)
 		err = save(job, &page);
@@ -180,8 +181,6 @@ static int make(struct report_job *job)
 {
 	int code = EXIT_OK, err = strcmp(job->out, "-") ? find_place(job) : 0;
 
-	if (!err && !(job->report = report_new()))
-		err = -ENOMEM;
 	if (!err)
 		code = read_groups(job);
 	if (!err && !code)
@@ -195,8 +194,10 @@ static int make(struct report_job *job)
 static int run(int argc, char **argv)
 {
 	struct report_job job = { .directory = -1 };
-	int code = options_parse(&command_report, &job, argc, argv);
+	int code;
 
+	report_init(&job.report);
+	code = options_parse(&command_report, &job, argc, argv);
 	if (!code && !job.out)
 		code = cli_usage_error(&command_report,
 				       "-o FILE: where is it to be written?");
@@ -205,7 +206,7 @@ static int run(int argc, char **argv)
 					      argv + optind);
 	if (!code)
 		code = make(&job);
-	report_free(job.report);
+	report_release(&job.report);
 	groups_asking_release(&job.asking);
 	if (job.directory >= 0)
 		close(job.directory);

@@ -310,24 +310,20 @@ static int read_here(struct seed_command *c)
 
 static int parse(struct seed_command *c, int argc, char **argv)
 {
+	const struct output *output = &c->table.output;
 	int code = options_parse(&command_seed, c, argc, argv);
-	int operands = c->base_of ? 1 : 2;
 
-	if (!code && c->into &&
-	    (c->base_of || c->table.output.json || c->table.output.nul))
+	if (code)
+		return code;
+	if (c->into && (c->base_of || output->json || output->nul))
 		return cli_usage_error(&command_seed,
 				       "--into prints the command for rsync "
 				       "alone");
-	if (code)
-		return code;
-	if (argc - optind != operands)
+	if (argc - optind != (c->base_of ? 1 : 2))
 		return cli_usage_error(&command_seed,
-				       c->base_of ?
-					       "which mount?" :
-					       "which file of kin export "
-					       "--seeds, and which mount?");
-	if (!c->base_of)
-		c->sender.path = argv[optind];
+				       "which file of kin export --seeds, or "
+				       "--base, and which mount?");
+	c->sender.path = argv[optind];
 	c->here.path = argv[argc - 1];
 	return EXIT_OK;
 }
