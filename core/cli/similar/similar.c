@@ -131,17 +131,13 @@ static int check_kind(struct similar_job *job)
 		!stat(job->path, &job->self) && S_ISDIR(job->self.st_mode);
 	struct stat st;
 
-	if (is_tree && job->relation)
-		wrong = "a directory; --relation is that of files";
-	else if (is_tree && job->why)
-		wrong = "a directory; --why is about two files";
+	if (is_tree && (job->relation || job->why))
+		wrong = "a directory; --relation and --why are about files";
 	else if (is_tree && !*rel)
 		wrong = "the whole mount, which nothing is beside; kin groups "
 			"lists what is alike in it";
 	else if (!is_tree && !S_ISREG(job->self.st_mode))
 		wrong = "neither a file nor a directory";
-	else if (!is_tree && job->other && !job->why)
-		wrong = "not a directory, but the other one is";
 	if (wrong)
 		return cli_complain(job->path, "%s", wrong);
 	if (!job->other)
@@ -150,13 +146,11 @@ static int check_kind(struct similar_job *job)
 				   &job->other_rel))
 		return 1;
 	other = job->other_rel;
-	if (is_tree && !is_directory(job->other))
-		wrong = "not a directory";
+	if (stat(job->other, &st) || (st.st_mode ^ job->self.st_mode) & S_IFMT)
+		wrong = is_tree ? "not a directory" : "not a regular file";
 	else if (is_tree &&
 		 (!*other || path_below(other, rel) || path_below(rel, other)))
 		wrong = "one of the directories is inside of the other";
-	else if (!is_tree && (stat(job->other, &st) || !S_ISREG(st.st_mode)))
-		wrong = "not a regular file";
 	return wrong ? cli_complain(job->other, "%s", wrong) : 0;
 }
 
@@ -314,7 +308,7 @@ static int run_all(struct similar_job *job, char **paths)
 static int run(int argc, char **argv)
 {
 	struct similar_job job = { 0 };
-	int code = options_parse(&command_similar, &job, argc, argv), printed;
+	int code = options_parse(&command_similar, &job, argc, argv);
 
 	if (job.relation == SIMILAR_SHARES)
 		columns[SHARED].place = COLUMN_SHOWN;
@@ -323,14 +317,12 @@ static int run(int argc, char **argv)
 		code = check(&job, argc - optind);
 	if (!code) {
 		code = run_all(&job, argv + optind);
-		if (job.table.output.json && !job.why && code != EXIT_FAILED) {
-			printed = table_totals(
-				json_pack("{s:I, s:b}", "files",
-					  (json_int_t)job.table.rows, "cut",
-					  job.any_cut),
-				!*job.doubt, job.doubt);
-			code = printed ? printed : code;
-		}
+		if (job.table.output.json && !job.why && code != EXIT_FAILED &&
+		    table_totals(json_pack("{s:I, s:b}", "files",
+					   (json_int_t)job.table.rows, "cut",
+					   job.any_cut),
+				 !*job.doubt, job.doubt))
+			code = EXIT_FAILED;
 	}
 	filter_release(&job.filter);
 	return code;
