@@ -13,8 +13,8 @@
 /*
  * The committer without an engine: what becomes of events in the catalog and
  * the index, and what the committer asks for, a word each in `said`: "tree",
- * "scan N", "below N", "unknown N", "pending";
- * "[" and "]" are the begin and the end of a batch.  N is an inode number.
+ * "scan N", "below N", "unknown N"; "[" and "]" are the begin and the end of a
+ * batch.  N is an inode number.
  */
 struct recorder {
 	struct fixture f;
@@ -80,16 +80,7 @@ void scan_defer_requests(struct scanner *s, bool on)
 /* At the end of each batch. */
 void hash_want_texts(struct hasher *h)
 {
-	struct queue *q = &current->queue;
-	bool pending;
-
 	(void)h;
-	pthread_mutex_lock(&q->lock);
-	pending = q->feed_wanted;
-	q->feed_wanted = false;
-	pthread_mutex_unlock(&q->lock);
-	if (pending)
-		say(current, "pending", NULL);
 	pthread_mutex_lock(&current->lock);
 	pthread_cond_broadcast(&current->more);
 	pthread_mutex_unlock(&current->lock);
@@ -275,6 +266,18 @@ static inline bool has_said(struct recorder *r, const char *word)
 	has = r->said.len && strstr(r->said.data, line);
 	pthread_mutex_unlock(&r->lock);
 	return has;
+}
+
+/* Whether the pending list was to be read since the last call. */
+static inline bool was_feed_wanted(struct recorder *r)
+{
+	bool wanted;
+
+	pthread_mutex_lock(&r->queue.lock);
+	wanted = r->queue.feed_wanted;
+	r->queue.feed_wanted = false;
+	pthread_mutex_unlock(&r->queue.lock);
+	return wanted;
 }
 
 static inline void expect_said(struct recorder *r, const char *word)
