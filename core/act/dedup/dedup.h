@@ -125,9 +125,6 @@ struct dedup_plan {
 int dedup_plan_add(struct dedup_plan *p, const char *root,
 		   const struct found_group *group);
 
-/* Whether a path is below a directory, by their text. */
-bool dedup_is_below(const char *path, const char *directory);
-
 void dedup_plan_release(struct dedup_plan *p);
 
 /* ---- journal.c ---- */

@@ -52,7 +52,8 @@ static const size_t *find_known(struct dedup_plan *p, const struct stat *st)
 	return found ? &(*found)->file : NULL;
 }
 
-bool dedup_is_below(const char *path, const char *directory)
+/* By their text. */
+static bool is_below(const char *path, const char *directory)
 {
 	size_t len = strlen(directory);
 
@@ -68,7 +69,7 @@ static char *path_below_mount(struct dedup_plan *p, const char *path)
 	struct mount found = { 0 };
 	char *real = NULL;
 
-	if (!p->mount || !dedup_is_below(path, p->mount)) {
+	if (!p->mount || !is_below(path, p->mount)) {
 		if (mount_find(path, &found))
 			return NULL;
 		free(p->mount);
@@ -151,7 +152,7 @@ static int add_path(struct dedup_plan *p, const struct found_member *m,
 	f->paths = paths;
 	paths[f->path_count++] = path;
 	for (i = 0; i < rules->directory_count; i++)
-		if (dedup_is_below(path, rules->directories[i]))
+		if (is_below(path, rules->directories[i]))
 			f->worth.is_protected = rules->used[i] = true;
 	return 0;
 }
@@ -173,7 +174,7 @@ static int add_listed(struct dedup_plan *p, const struct found_member *m,
 		     *name == '/' ? "" : "/", name) < 0)
 		return -ENOMEM;
 	if (!dedup_is_plain_path(path) ||
-	    (root && *name == '/' && !dedup_is_below(name, root))) {
+	    (root && *name == '/' && !is_below(name, root))) {
 		p->refused = name;
 		free(path);
 		return -EXDEV;
