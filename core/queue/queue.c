@@ -237,8 +237,8 @@ void queue_committed(struct queue *q, struct result *r)
 	job = job_find(q, &r->key, 0);
 	if (job && job->result == r) {
 		job_drop(q, job);
-		if (q->jobs == QUEUE_FEED_BELOW - 1)
-			job_wake_background(q); /* there is room to feed it */
+		if (queue_is_hungry(q))
+			job_wake_background(q);
 	}
 	pthread_mutex_unlock(&q->lock);
 }

@@ -130,9 +130,7 @@ enum {
 	/* A worker that has less left of a small file finishes it. */
 	HAND_OVER_BYTES = 8 << 20,
 	SPEED_MS = 5000,
-	/* The queue is fed when it has fewer jobs, and FEED_BELOW of the scan
-	 * are queued. */
-	QUEUE_FEED_BELOW = QUEUE_MAX / 2,
+	/* The queue is fed when fewer jobs of the scan are queued. */
 	FEED_BELOW = 1024,
 };
 

@@ -34,6 +34,15 @@ static inline bool job_is_large(const struct job *job)
 	return job->seen.size >= QUEUE_LARGE;
 }
 
+/* Whether a worker is to feed the queue: files wait for that, and there is
+ * room. */
+static inline bool queue_is_hungry(const struct queue *q)
+{
+	return (q->feed_wanted || q->feed_passes) && !q->feeds &&
+	       q->lists[JOB_QUEUED + JOB_SCAN].count < FEED_BELOW &&
+	       q->jobs < QUEUE_MAX / 2;
+}
+
 /* The job of the file, or NULL. */
 struct job *job_find(struct queue *q, const struct file_key *key,
 		     uint32_t demanded);

@@ -110,11 +110,9 @@ static struct job *find_next(const struct queue *q, enum worker_kind kind)
 
 static bool wants_feed(const struct queue *q, enum worker_kind kind)
 {
-	return has_to_feed(q) && !q->feeds &&
+	return queue_is_hungry(q) &&
 	       (kind == WORKER_SERVING || kind == WORKER_BACKGROUND) &&
-	       is_for_background(q, kind) &&
-	       q->lists[JOB_QUEUED + JOB_SCAN].count < FEED_BELOW &&
-	       q->jobs < QUEUE_FEED_BELOW;
+	       is_for_background(q, kind);
 }
 
 /* Whether there is work for the kind, now or later. */

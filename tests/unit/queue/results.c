@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/queue/fixture.h"
 
+#include <sched.h>
+
 /* What requests are answered with, and results on their way to the catalog. */
 
 static struct result *make_result(uint64_t inode, uint64_t size)
@@ -201,5 +203,46 @@ TEST(test_a_file_is_doubted_until_it_was_hashed)
 	end_job(q, queue_take(q, true, NULL, &(bool){ false }),
 		make_result(1, 1), refuse, q);
 	assert_false(queue_doubts_file(q, &key));
+	queue_remove(q);
+}
+
+static void *wait_to_feed(void *queue)
+{
+	static bool feed;
+
+	assert_null(queue_take(queue, WORKER_BACKGROUND, NULL, &feed));
+	return &feed;
+}
+
+/* Results that are not committed fill the queue; then there is room for files
+ * of the pending list. */
+TEST(test_what_is_committed_makes_room)
+{
+	enum { FULL = QUEUE_MAX / 2 };
+	struct result **results = calloc(FULL, sizeof(struct result *));
+	struct queue *q = queue_make();
+	pthread_t feeder;
+	void *feed;
+	int i;
+
+	assert_non_null(results);
+	for (i = 0; i < FULL; i++) {
+		push(q, (uint64_t)i + 1, JOB_SCAN);
+		end_job(q,
+			queue_take(q, WORKER_BACKGROUND, NULL,
+				   &(bool){ false }),
+			make_result((uint64_t)i + 1, 1), keep_posted, q);
+		results[i] = posted;
+	}
+	queue_want_feed(q);
+	assert_int_equal(pthread_create(&feeder, NULL, wait_to_feed, q), 0);
+	for (i = 0; i < FULL; i++) {
+		sched_yield();
+		queue_committed(q, results[i]);
+		result_free(results[i]);
+	}
+	assert_int_equal(pthread_join(feeder, &feed), 0);
+	assert_true(*(bool *)feed);
+	free(results);
 	queue_remove(q);
 }
