@@ -22,8 +22,9 @@ static int ask_catalog(struct hasher *h, uint32_t wanted,
 	struct file_record rec;
 	int err = catalog_read(catalog, &txn);
 
+	/* Where the catalog is damaged, the file is pending and hashed again. */
 	if (err)
-		return err;
+		return err == -EUCLEAN ? 0 : err;
 	err = catalog_file_get(txn, &out->key, &rec);
 	if (!err && !file_identity_equal(&rec.identity, &out->identity))
 		err = -ENOENT;
@@ -39,7 +40,6 @@ static int ask_catalog(struct hasher *h, uint32_t wanted,
 	if (err == -EUCLEAN)
 		catalog_found_damage(catalog);
 	catalog_abort(txn);
-	/* Where the catalog is damaged, the file is pending and hashed again. */
 	return err == -ENOENT || err == -EUCLEAN ? 0 : err;
 }
 

@@ -2,6 +2,7 @@
 #include "core/search/search_impl.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
