@@ -313,8 +313,6 @@ static int parse(struct seed_command *c, int argc, char **argv)
 	const struct output *output = &c->table.output;
 	int code = options_parse(&command_seed, c, argc, argv);
 
-	if (!code)
-		code = output_check(&command_seed, output);
 	if (code)
 		return code;
 	if (c->into && (c->base_of || output->json || output->nul))

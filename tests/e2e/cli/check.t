@@ -119,7 +119,7 @@ spoil_digest() {
 
 # A byte of the SimHash, which only reading the file can tell.
 test_wrong_digest() {
-	spoil_digest 1 12
+	spoil_digest 1 28
 	checked 0 "a wrong digest is not seen without reading"
 	checked 1 "a wrong digest is a finding of --read" --read --json
 	is "$(json totals.findings)" 1 "... one"
