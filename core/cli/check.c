@@ -158,8 +158,8 @@ static int read_all(struct check *c)
 	size_t i;
 	int err = 0, end;
 
-	json_array_foreach(json_object_get(c->mount.status, "digests"), i, name)
-	{
+	json_array_foreach(json_object_get(c->mount.status, "digests"), i,
+			   name) {
 		ops = digest_find(json_string_value(name));
 		set |= ops ? DIGEST_BIT(ops->id) : 0;
 	}

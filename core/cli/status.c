@@ -155,8 +155,8 @@ static void say_rest(const json_t *status)
 		    *size ? ", " : "", size);
 	if (json_is_string(json_object_get(catalog, "error")))
 		say("error", "%s", text(catalog, "error"));
-	json_array_foreach(json_object_get(status, "digests"), i, name)(void)
-		buf_append_format(
+	json_array_foreach(json_object_get(status, "digests"), i, name)
+		(void)buf_append_format(
 			&names, "%s%s", i ? " " : "",
 			json_is_string(name) ? json_string_value(name) : "-");
 	if (names.len)

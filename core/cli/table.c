@@ -187,8 +187,7 @@ int table_row(struct table *t, json_t *row)
 		return cli_complain_errno(NULL, -ENOMEM);
 	table_titles(t);
 	print_row(t, row, NULL);
-	json_array_foreach(json_object_get(row, "links"), i, other)
-	{
+	json_array_foreach(json_object_get(row, "links"), i, other) {
 		print_row(t, row, other);
 	}
 	json_decref(row);

@@ -82,8 +82,7 @@ static int set_alike(const struct watch_job *job, json_t *line, const char *rel)
 	(void)client_list(&job->mount, rel, "", rows, reason);
 	while (json_array_size(rows) > ALIKE_MOST)
 		(void)json_array_remove(rows, json_array_size(rows) - 1);
-	json_array_foreach(rows, i, row)
-	{
+	json_array_foreach(rows, i, row) {
 		err = err ? err : set_full_path(job, row, "path");
 	}
 	return json_object_set_new(line, "alike", rows) ? -ENOMEM : err;

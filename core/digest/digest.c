@@ -284,8 +284,7 @@ int digests_from_json(json_t *texts, struct digests *d)
 	const char *name;
 	int err = 0;
 
-	json_object_foreach(texts, name, text)
-	{
+	json_object_foreach(texts, name, text) {
 		ops = digest_find(name);
 		if (err || !json_is_string(text))
 			continue;

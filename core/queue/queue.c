@@ -253,8 +253,8 @@ void queue_pause(struct queue *q, bool on)
 	/* Workers that wait at their gates see that they have to hand over. */
 	for (kind = 0; kind < WORKER_KINDS && on; kind++)
 		TAILQ_FOREACH(job, &q->lists[JOB_RUNNING + kind].jobs, link)
-	if (job->gate)
-		gate_set(job->gate, true);
+			if (job->gate)
+				gate_set(job->gate, true);
 	if (!on) {
 		job_wake_background(q);
 		job_wake(q, WORKER_LARGE);
@@ -399,8 +399,8 @@ void queue_give_up_waiting(struct queue *q, uint64_t ticket)
 
 	pthread_mutex_lock(&q->lock);
 	TAILQ_FOREACH_REVERSE(w, &q->waiting, request_queue, link)
-	if (w->ticket && w->ticket->number == ticket)
-		break;
+		if (w->ticket && w->ticket->number == ticket)
+			break;
 	if (w)
 		waiter_take(q, w, &given_up);
 	pthread_mutex_unlock(&q->lock);
@@ -424,14 +424,12 @@ void queue_counts(struct queue *q, struct queue_counts *out)
 	};
 	for (i = JOB_QUEUED; i < JOB_QUEUED_TEXT; i++)
 		out->queued += q->lists[i].count;
-	TAILQ_FOREACH(job, &q->lists[JOB_DELAYED].jobs, link)
-	{
+	TAILQ_FOREACH(job, &q->lists[JOB_DELAYED].jobs, link) {
 		out->delayed += job->demanded != QUEUE_TEXT;
 		out->unsteady += job->tries >= 3;
 	}
 	for (i = JOB_RUNNING; i < JOB_RUNNING + WORKER_KINDS; i++)
-		TAILQ_FOREACH(job, &q->lists[i].jobs, link)
-		{
+		TAILQ_FOREACH(job, &q->lists[i].jobs, link) {
 			out->running += !job->suspended && !job->demanded;
 			out->queued += job->suspended;
 			out->scanned += job->scanned;

@@ -25,7 +25,7 @@ static size_t count_running(const struct queue *q, enum worker_kind kind,
 	size_t count = 0;
 
 	TAILQ_FOREACH(job, &q->lists[JOB_RUNNING + kind].jobs, link)
-	count += job_is_waited(job) == waited;
+		count += job_is_waited(job) == waited;
 	return count;
 }
 
@@ -35,8 +35,8 @@ static bool is_served(const struct queue *q, enum worker_kind kind, uid_t uid)
 	const struct job *job;
 
 	TAILQ_FOREACH(job, &q->lists[JOB_RUNNING + kind].jobs, link)
-	if (job_is_waited(job) && job->uid == uid)
-		return true;
+		if (job_is_waited(job) && job->uid == uid)
+			return true;
 	return false;
 }
 

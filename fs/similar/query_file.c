@@ -311,8 +311,8 @@ void opened_cancel_all(struct fs *fs)
 
 	pthread_mutex_lock(&fs->similar->lock);
 	LIST_FOREACH(o, &fs->similar->opened, entry)
-	if (!o->listing)
-		cancel((struct query_file *)o);
+		if (!o->listing)
+			cancel((struct query_file *)o);
 	pthread_mutex_unlock(&fs->similar->lock);
 }
 

@@ -20,8 +20,7 @@ static int take_digests(struct query_text *q, json_t *texts)
 	json_t *text;
 	int err = 0;
 
-	json_object_foreach(texts, name, text)
-	{
+	json_object_foreach(texts, name, text) {
 		if (!strcmp(name, DIGEST_TEXT_NAME) && json_is_string(text)) {
 			err = digests_parse_text(&q->digests,
 						 json_string_value(text),

@@ -259,8 +259,7 @@ static bool has(const json_t *lines, uint32_t content)
 		return false;
 	make(content - 1, m);
 	hex_encode(m->digests.xxh128, DB_UUID_BYTES, hex);
-	json_array_foreach(lines, i, line)
-	{
+	json_array_foreach(lines, i, line) {
 		text = json_object_get(json_object_get(line, "digests"),
 				       "xxh128");
 		found |= text && !strcmp(json_string_value(text), hex);

@@ -203,8 +203,7 @@ int dedup_write_attributes(int fd, json_t *attributes)
 	json_t *item;
 	size_t len;
 
-	json_object_foreach(attributes, name, item)
-	{
+	json_object_foreach(attributes, name, item) {
 		text = json_string_value(item);
 		len = text ? strlen(text) / 2 : SIZE_MAX;
 		if (len > sizeof(value) ||

@@ -132,8 +132,7 @@ static int parse_record(json_t *o, struct record *r)
 	r->paths = calloc(json_array_size(names) + 1, sizeof(*r->paths));
 	if (!r->paths)
 		return -ENOMEM;
-	json_array_foreach(names, i, name)
-	{
+	json_array_foreach(names, i, name) {
 		r->paths[i] = json_get_path(name, "path");
 		r->path_count++;
 		is_plain &= r->paths[i] && dedup_is_plain_path(r->paths[i]);

@@ -82,8 +82,7 @@ int report_add_group(struct report *r, const struct found_group *group)
 	size_t i;
 	int err = 0;
 
-	json_array_foreach(members, i, member)
-	{
+	json_array_foreach(members, i, member) {
 		(void)json_object_del(member, "xxh128"); /* half of the page */
 		if (!err)
 			err = sum_member(r, &group->members[i], !i);
@@ -176,8 +175,7 @@ int report_next_directory(struct report *r, const char **path_out)
 
 	do {
 		best = NULL;
-		json_object_foreach_safe(r->saved, next, path, value)
-		{
+		json_object_foreach_safe(r->saved, next, path, value) {
 			bytes = json_integer_value(value) -
 				json_integer_value(best);
 			if (json_integer_value(value) <= least)

@@ -97,15 +97,14 @@ static int name_files(json_t *line)
 	int err = 0;
 
 	json_array_foreach(members, i, member)
-		json_array_foreach(json_object_get(member, "files"), k, file)
-	{
-		char *name = everywhere_name(file);
+		json_array_foreach(json_object_get(member, "files"), k, file) {
+			char *name = everywhere_name(file);
 
-		if (!err)
-			err = name ? json_set_path(file, "path", name) :
-				     -ENOMEM;
-		free(name);
-	}
+			if (!err)
+				err = name ? json_set_path(file, "path", name) :
+					     -ENOMEM;
+			free(name);
+		}
 	return err;
 }
 

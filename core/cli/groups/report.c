@@ -85,8 +85,7 @@ static int ask_directory(struct report *report, const struct mount *mount,
 
 	if (err == -ENOENT || err == -ENOTDIR || err == -EACCES)
 		err = 0;
-	json_array_foreach(rows, i, row)
-	{
+	json_array_foreach(rows, i, row) {
 		other = json_get_path(row, "path");
 		if (!err)
 			err = other ? report_add_pair(

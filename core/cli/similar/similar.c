@@ -108,8 +108,7 @@ static int list_directories(struct similar_job *job)
 	job->cut = !strncmp(job->reason, "cut", 3);
 	if (job->cut)
 		*job->reason = '\0';
-	json_array_foreach(found, i, row)
-	{
+	json_array_foreach(found, i, row) {
 		char *path = json_get_path(row, "path");
 
 		if (!err && similar_number(row, "score") >= job->best.threshold)

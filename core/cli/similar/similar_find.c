@@ -110,8 +110,7 @@ static int add_copies(const struct similar_job *job, const json_t *line)
 	if (err)
 		return err == -EINVAL ? 0 : err;
 	d.size = (uint64_t)json_integer_value(json_object_get(line, "size"));
-	json_array_foreach(json_object_get(line, "copies"), i, copy)
-	{
+	json_array_foreach(json_object_get(line, "copies"), i, copy) {
 		char *name = everywhere_name(copy);
 		json_t *row =
 			json_pack("{s:I, s:I, s:O*}", "score",

@@ -187,8 +187,7 @@ int similar_print(struct similar_job *job)
 
 	if (!all)
 		return -ENOMEM;
-	json_object_foreach(job->rows, key, row)
-	{
+	json_object_foreach(job->rows, key, row) {
 		if (is_listed(job, row, key))
 			all[count++] = row;
 	}
@@ -251,8 +250,7 @@ static json_t *find_most(const struct similar_job *job, json_t *rows,
 	json_t *most = NULL, *row;
 	const char *key;
 
-	json_object_foreach(rows, key, row)
-	{
+	json_object_foreach(rows, key, row) {
 		if (similar_number(row, number) >
 			    (most ? similar_number(most, number) : 0) &&
 		    look_at(job, row, key))
