@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/search/search_impl.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,15 +82,18 @@ static bool path_leads_there(struct search_query *q, struct probe *p,
 
 /* The same without opening the file, in a directory that was verified: a trusted
  * caller may open any.  With TIMES_OWN the generation need not be compared: a
- * new file with the same inode number has another ctime. */
-static bool entry_is_the_file(const struct source *source, struct probe *p,
+ * new file with the same inode number has another ctime.  A path may be longer
+ * than what a system call takes. */
+static bool entry_is_the_file(struct search_query *q, struct probe *p,
 			      const char *path)
 {
+	const struct source *source = q->context->source;
 	struct stat st;
 	bool leads;
 
-	if (fstatat(source->fd, path, &st, AT_SYMLINK_NOFOLLOW) ||
-	    !S_ISREG(st.st_mode) || st.st_ino != p->key->inode ||
+	if (fstatat(source->fd, path, &st, AT_SYMLINK_NOFOLLOW))
+		return errno == ENAMETOOLONG && path_leads_there(q, p, path);
+	if (!S_ISREG(st.st_mode) || st.st_ino != p->key->inode ||
 	    source_get_device(source, st.st_dev) != p->key->device)
 		return false;
 	leads = is_unchanged(p, &st);
@@ -112,9 +116,9 @@ static char *join_path(const char *directory, struct catalog_name name)
 static int next_path(struct search_query *q, struct probe *p,
 		     struct catalog_walk *walk, char **out)
 {
-	const struct source *source = q->context->source;
-	const bool by_entry = q->caller->trusted &&
-			      source_get_times(source, p->key) == TIMES_OWN;
+	const bool by_entry =
+		q->caller->trusted &&
+		source_get_times(q->context->source, p->key) == TIMES_OWN;
 	struct catalog_name name;
 	struct file_key parent;
 	const char *directory;
@@ -130,7 +134,7 @@ static int next_path(struct search_query *q, struct probe *p,
 		if (!*out)
 			return -ENOMEM;
 		if ((!q->within || search_paths_have(q->within, *out)) &&
-		    (by_entry ? entry_is_the_file(source, p, *out) :
+		    (by_entry ? entry_is_the_file(q, p, *out) :
 				path_leads_there(q, p, *out)))
 			return 1;
 		free(*out);
