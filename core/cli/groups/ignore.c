@@ -41,8 +41,13 @@ static int find_mount(struct ignore_job *job, const char *path,
 		return EXIT_OK;
 	if (job->file)
 		return cli_complain_errno(job->file, -errno);
-	return cli_complain(out->root, "only root and the user that mounted it "
-				       "may ignore pairs of it");
+	return cli_complain(
+		out->root,
+		out->is_trusted ?
+			"only root and the owner of the mount may ignore "
+			"pairs of it" :
+			"another user mounted it: only that user may "
+			"ignore pairs of it");
 }
 
 /* ---- contents ---- */
