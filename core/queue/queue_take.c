@@ -212,6 +212,9 @@ void queue_fed(struct queue *q, bool more)
 	pthread_mutex_lock(&q->lock);
 	q->feeds = false;
 	q->feed_passes = more;
+	/* This worker may be of a kind that does not feed any more. */
+	if (queue_is_hungry(q))
+		job_wake_background(q);
 	pthread_mutex_unlock(&q->lock);
 }
 

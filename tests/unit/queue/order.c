@@ -251,6 +251,25 @@ TEST(test_in_a_hurry_a_served_worker_feeds)
 	queue_remove(q);
 }
 
+/* When the hurry is over meanwhile, workers of the background go on. */
+TEST(test_the_background_feeds_after_a_hurry)
+{
+	struct queue *q = queue_make();
+	struct crew *background = &q->workers[WORKER_BACKGROUND];
+	bool feed;
+
+	*background = (struct crew){ .queue = q, .most = 1 };
+	queue_hurry(q, clock_now_ms() + INT64_C(1000) * DEADLINE_S);
+	queue_want_feed(q);
+	assert_null(queue_take(q, WORKER_SERVING, NULL, &feed));
+	assert_true(feed);
+	queue_hurry(q, 0);
+	atomic_store(&background->wanted, false);
+	queue_fed(q, true);
+	assert_true(atomic_load(&background->wanted));
+	queue_remove(q);
+}
+
 /* Takers of each kind that sleep, and jobs that come one by one: each is
  * taken, by the right kind, whichever thread was woken for it. */
 enum { TAKERS = 3, JOBS = 2000 };
