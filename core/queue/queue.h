@@ -110,7 +110,8 @@ enum job_state {
 	/* Delayed, by time. */
 	JOB_COALESCES,
 	JOB_DELAYED,
-	/* Running: by the kind of its worker. */
+	/* Running: by the kind of its worker.  The order is 1 for those that
+	 * were taken for a request. */
 	JOB_RUNNING,
 	JOB_DONE = JOB_RUNNING + WORKER_KINDS,
 	JOB_DONE_DEMANDED, /* of a digest on demand; the last ones */

@@ -155,7 +155,7 @@ static void begin_job(struct queue *q, struct job *job, enum worker_kind kind,
 {
 	bool waited = job_is_waited(job);
 
-	job_move(q, job, JOB_RUNNING + kind, 0);
+	job_move(q, job, JOB_RUNNING + kind, waited);
 	job->gate = gate;
 	job->scanned = !waited && job->level == JOB_SCAN && !job->demanded;
 	job->left = job->seen.size;
@@ -255,7 +255,7 @@ static enum queue_order order_locked(const struct queue *q,
 		back = true;
 	else if (kind != WORKER_LARGE)
 		back = q->paused || (is_other && is_hurried(q));
-	else /* one of those for which no request waits any more */
+	else if (job->order) /* no request waits for it any more */
 		back = count_running(q, kind, false) > q->serve_most;
 	if (back)
 		return QUEUE_HAND_OVER;
