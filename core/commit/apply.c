@@ -15,8 +15,8 @@ static struct catalog_name name_of(const char *text)
 
 /* ---- what becomes of names ---- */
 
-/* It is told to those who watch.  What became of contents the
- * catalog tells by itself. */
+/* Users who watch the mount are told.  What became of contents the catalog
+ * tells by itself. */
 
 static int add_event(struct catalog_txn *txn, enum catalog_event_kind kind,
 		     const struct file_key *key, const char *path,

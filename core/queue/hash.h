@@ -20,9 +20,10 @@
  * Threads.  There are four kinds of workers (queue.h), which exist while there
  * is work (crew.h).  Workers of the background, under SCHED_IDLE and the idle I/O
  * class, wait at their gates while the host is busy, read without filling the
- * page cache, and feed the queue from the catalog's pending list; so do workers
- * at large files that no request waits for, but for the classes and the feeding.
- * A worker holds one file at a time and less than 4 MiB of memory.
+ * page cache, and feed the queue from the catalog's pending list.  While no
+ * request waits for its job, a worker at a large file waits at its gate and
+ * reads in that way, too, and the worker for texts waits before each text.  A
+ * worker holds one file at a time and less than 4 MiB of memory.
  *
  * The life of a file:
  *

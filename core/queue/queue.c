@@ -72,7 +72,7 @@ void queue_release(struct queue *q)
 
 /* ---- jobs ---- */
 
-/* The job exists. */
+/* The file has a job already. */
 static void push_again(struct queue *q, struct job *job, enum job_level level,
 		       const struct file_identity *identity, bool changed)
 {

@@ -274,8 +274,8 @@ void queue_stop(struct queue *q);
 void queue_release(struct queue *q);
 
 /* Adds the job of the file or raises its level, JOB_CLOSED or JOB_SCAN.  A new
- * JOB_CLOSED coalesces first.  identity is the present one; NULL: the caller did not look.
- * -ENOBUFS: the queue is full. */
+ * JOB_CLOSED coalesces first.  identity is the present one; NULL: the caller
+ * did not look.  -ENOBUFS: the queue is full. */
 int queue_push(struct queue *q, const struct file_key *key,
 	       enum job_level level, const struct file_identity *identity);
 /* Adds the job of a file whose content may have changed even if its identity

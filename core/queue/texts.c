@@ -208,7 +208,7 @@ static int64_t make_next(struct hasher *h)
 	if (err)
 		return err == -ENOENT ? end_pass(h) : LATER_MS;
 	err = make_text(h, content);
-	/* Nobody shall wait for them. */
+	/* No user is to wait for them. */
 	if (t->is_broken)
 		atomic_store(&t->passed_over,
 			     catalog_pending_texts(h->context.catalog));

@@ -84,13 +84,13 @@ void throttle_hurry(struct throttle *t, int64_t until_ms);
  * when a user waits for that, it goes on at once.
  *
  * Threads under SCHED_IDLE leave the processors to others.  A thread that a
- * request may wait for (the committer, the scan, a worker at a large file) is
- * not under SCHED_IDLE, because an unprivileged thread cannot leave that.  It
- * works in slices of GATE_SLICE_MS.  Before each slice it rests if it had to
- * wait for a processor since the last one, because others want to compute:
- * GATE_RESTS times as long as it waited, GATE_REST_MS at most.  Beside as many
- * busy threads as there are processors it waits 4 ms for each turn of 4 ms, and
- * so works for 4 of 40 ms.
+ * request may wait for (the committer, the scan, a worker at a large file or at
+ * texts) is not under SCHED_IDLE, because an unprivileged thread cannot leave
+ * that.  It works in slices of GATE_SLICE_MS.  Before each slice it rests if it
+ * had to wait for a processor since the last one, because others want to
+ * compute: GATE_RESTS times as long as it waited, GATE_REST_MS at most.  Beside
+ * as many busy threads as there are processors it waits 4 ms for each turn of
+ * 4 ms, and so works for 4 of 40 ms.
  */
 enum { GATE_SLICE_MS = 1, GATE_RESTS = 16, GATE_REST_MS = 32 };
 

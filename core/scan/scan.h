@@ -49,7 +49,7 @@
  * read again with all below it (scan_directory_moved()).
  *
  * The names read from a directory may be older than a rename that has been
- * posted; see "Versions of names" in core/commit/commit.h.
+ * posted; see "Versions of names" in core/queue/event.h.
  *
  * The scan never opens a regular file for reading, never writes to SOURCE or
  * the catalog, and never follows a symbolic link.  In memory it has the entries
