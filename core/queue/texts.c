@@ -222,12 +222,16 @@ static int64_t make_next(struct hasher *h)
 void hash_make_text(struct hasher *h, struct job *job)
 {
 	const struct engine_parts *c = &h->context;
+	struct event_counts counts;
 	int64_t delay_ms = -1;
 	uint32_t content;
 
+	/* While commits fail, texts would stay in memory, and each pass would
+	 * make them again. */
+	events_counts(c->events, &counts);
 	if (!job->key.inode)
-		delay_ms = make_next(h);
-	else if (!find_content(h, &job->key, &content) &&
+		delay_ms = counts.error ? LATER_MS : make_next(h);
+	else if (!counts.error && !find_content(h, &job->key, &content) &&
 		 !make_text(h, content))
 		(void)events_settle(c->events);
 	if (delay_ms < 0)

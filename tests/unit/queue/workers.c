@@ -37,6 +37,7 @@ struct recorder {
 	atomic_int use;       /* of all files: enum source_use */
 	atomic_bool closes;   /* a closing file is closed when caught up */
 	atomic_bool metadata; /* a metadata change is on its way */
+	atomic_int error;     /* of the last commit */
 
 	/* Under the lock of the tree: */
 	struct result *results[RESULTS]; /* owned */
@@ -130,6 +131,7 @@ void events_counts(struct event_list *l, struct event_counts *out)
 	(void)l;
 	*out = (struct event_counts){
 		.metadata_changes = atomic_load(&current->metadata),
+		.error = atomic_load(&current->error),
 	};
 }
 
@@ -490,4 +492,35 @@ WITH_FIXTURE(test_pending_files_are_given_to_the_queue)
 		sched_yield();
 		queue_counts(&r->queue, &counts);
 	} while (counts.feeding);
+}
+
+/* Waits until the job for texts has run: true: there is a later one. */
+static bool texts_are_delayed(struct queue *q)
+{
+	const uint64_t now = (uint64_t)clock_now_ms();
+	bool ended = false, delayed = false;
+	struct job *job;
+
+	while (!ended && !delayed) {
+		sched_yield();
+		pthread_mutex_lock(&q->lock);
+		ended = !q->jobs;
+		job = TAILQ_FIRST(&q->lists[JOB_DELAYED].jobs);
+		delayed = job && job->order > now + 1000;
+		pthread_mutex_unlock(&q->lock);
+	}
+	return delayed;
+}
+
+/* They would stay in memory, and be made again in each pass. */
+WITH_FIXTURE(test_no_texts_are_made_while_commits_fail)
+{
+	struct recorder *r = *state;
+
+	atomic_store(&r->error, -ENOSPC);
+	queue_want_texts(&r->queue, 0);
+	assert_true(texts_are_delayed(&r->queue));
+	atomic_store(&r->error, 0);
+	queue_want_texts(&r->queue, 0);
+	assert_false(texts_are_delayed(&r->queue));
 }
