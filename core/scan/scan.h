@@ -33,8 +33,9 @@
  *                of a file without a record, because an earlier event was lost
  *                or came late.  A request is served a moment later, together
  *                with those that come for the same directory meanwhile.  When
- *                there are more than REQUESTS_MAX, or more than DEEP_MAX for a
- *                directory with all below it, the whole tree is walked instead.
+ *                there are more than REQUESTS_MAX, or more than HELD_MAX with
+ *                a descriptor, or more than DEEP_MAX for a directory with all
+ *                below it, the whole tree is walked instead.
  *
  * A directory whose names changed while they were read is requested again.  The
  * names that were read are reported one by one.  The directory is read again to
@@ -61,8 +62,10 @@
  */
 enum {
 	SEEN_MAX = 4096,
-	REQUESTS_MAX = 256,
-	DEEP_MAX = 4, /* of these, with deep set */
+	/* A walk over a large tree in use finds many directories that change. */
+	REQUESTS_MAX = 4096,
+	HELD_MAX = 256, /* of these, with a descriptor */
+	DEEP_MAX = 4,   /* of these, with deep set */
 };
 
 struct seen_file {

@@ -130,16 +130,19 @@ static struct scan_request *unlink_locked(struct scanner *s,
 	return found;
 }
 
-static bool has_room_locked(const struct scanner *s, bool deep)
+static bool has_room_locked(const struct scanner *s,
+			    const struct scan_request *new)
 {
+	size_t count = 1, held = new->fd >= 0, deep = new->deep;
 	const struct scan_request *r;
-	size_t count = 0, deep_count = 0;
 
 	for (r = s->requests; r; r = r->next) {
 		count++;
-		deep_count += r->deep;
+		held += r->fd >= 0;
+		deep += r->deep;
 	}
-	return count < REQUESTS_MAX && (!deep || deep_count < DEEP_MAX);
+	return count <= REQUESTS_MAX && (new->fd < 0 || held <= HELD_MAX) &&
+	       (!new->deep || deep <= DEEP_MAX);
 }
 
 /* Adds a copy of *from, whose descriptor it takes.  An earlier request becomes
@@ -166,7 +169,7 @@ static void add_locked(struct scanner *s, const struct scan_request *from)
 	if (r)
 		*r = new;
 	pthread_cond_signal(&s->work);
-	if (!r || !has_room_locked(s, new.deep)) {
+	if (!r || !has_room_locked(s, &new)) {
 		s->wanted = true;
 		if (new.fd >= 0)
 			close(new.fd);

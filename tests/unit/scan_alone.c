@@ -266,6 +266,26 @@ WITH_TREE(test_a_refused_listing_is_told_by_name_and_read_again)
 		      "list .: a b/\n");
 }
 
+/* They are read again, but the rest of the tree is not. */
+WITH_TREE(test_a_walk_past_many_busy_directories_is_not_repeated)
+{
+	enum { BUSY = 300 };
+	struct recorder *r = *state;
+	char name[16];
+	int i;
+
+	for (i = 0; i < BUSY; i++) {
+		(void)snprintf(name, sizeof(name), "busy%d", i);
+		make_directory(&r->t, name);
+	}
+	r->refusals = BUSY;
+	scan_request_tree(r->scanner);
+	assert_int_equal(scan_start(r->scanner), 0);
+	while (!atomic_load(&r->scanner->walks) || scan_is_running(r->scanner))
+		sched_yield();
+	assert_int_equal(atomic_load(&r->scanner->walks), 1);
+}
+
 WITH_TREE(test_a_requested_file_is_told_by_name)
 {
 	struct recorder *r = *state;
