@@ -55,7 +55,11 @@ int catalog_change_get(struct catalog_txn *txn, const struct file_key *key,
 
 	if (err)
 		return err;
-	return value_copy(&v, out, sizeof(*out)) ? 0 : -EUCLEAN;
+	return value_copy(&v, out, sizeof(*out)) && out->kept >= -1 &&
+			       out->kept <= 100 && out->replaced >= 0 &&
+			       out->replaced <= 1 ?
+		       0 :
+		       -EUCLEAN;
 }
 
 /* ---- what a content leaves ---- */

@@ -225,3 +225,31 @@ WITH_CATALOG(test_every_bit_of_a_record_counts)
 	}
 	check_clean(f);
 }
+
+/* With a sum that is right. */
+WITH_CATALOG(test_a_change_that_nothing_writes_is_unclean)
+{
+	static const struct {
+		struct catalog_change change;
+		int err;
+	} cases[] = {
+		{ { 1, 0, 0 }, 0 },          { { 1, -1, 1 }, 0 },
+		{ { 1, 100, 1 }, 0 },        { { 1, -2, 0 }, -EUCLEAN },
+		{ { 1, 101, 0 }, -EUCLEAN }, { { 1, 0, 2 }, -EUCLEAN },
+		{ { 1, 0, -1 }, -EUCLEAN },
+	};
+	struct fixture *f = *state;
+	struct catalog_txn *txn = begin_write(f);
+	struct file_key file = key_of(9);
+	struct catalog_change have;
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(txn_put(txn, DB_CHANGES, key_of_file(&file),
+					 &cases[i].change, sizeof(have)),
+				 0);
+		assert_int_equal(catalog_change_get(txn, &file, &have),
+				 cases[i].err);
+	}
+	catalog_abort(txn);
+}
