@@ -283,7 +283,8 @@ int catalog_trim_rss(struct catalog *c)
 	uintptr_t begin, end, at;
 	struct catalog_txn *txn;
 	FILE *maps = NULL;
-	char line[512];
+	char *line = NULL;
+	size_t room = 0;
 	int err = catalog_read(c, &txn);
 
 	if (err)
@@ -296,8 +297,8 @@ int catalog_trim_rss(struct catalog *c)
 		maps = fopen("/proc/self/maps", "re");
 		err = maps ? -ENOENT : -errno;
 	}
-	/* The rest of a long line is no range. */
-	while (err == -ENOENT && maps && fgets(line, sizeof(line), maps))
+	/* By whole lines, as a part of a path may look like a range. */
+	while (err == -ENOENT && maps && getline(&line, &room, maps) > 0)
 		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &begin, &end) == 2 &&
 		    begin <= at && at < end)
 			err = madvise((void *)begin, end - begin,
@@ -306,6 +307,7 @@ int catalog_trim_rss(struct catalog *c)
 				      0;
 	if (maps)
 		(void)fclose(maps);
+	free(line);
 	catalog_abort(txn);
 	return err;
 }

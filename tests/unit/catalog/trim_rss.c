@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
 #include "tests/unit/catalog/fixture.h"
 #include "tests/support/mapped.h"
 
@@ -81,4 +85,37 @@ WITH_CATALOG(test_of_an_empty_catalog)
 
 	assert_int_equal(catalog_trim_rss(f->c), 0);
 	assert_int_equal(count_files(f), 0);
+}
+
+/* Where the path begins in a line of /proc/self/maps, and how much of a line
+ * was once read at a time. */
+enum { PATH_COLUMN = 73, LINE_PART = 511 };
+
+/* A file below what the catalog's map is, with a long path of which a part
+ * looks like a range of nearly all memory. */
+WITH_CATALOG(test_a_path_is_no_range_of_memory)
+{
+	static const char range[] = "0-7ffffffff000";
+	struct fixture *f = *state;
+	char path[1024];
+	int len = snprintf(path, sizeof(path), "%s/%0200d", f->directory, 0);
+	void *map;
+	int fd;
+
+	assert_int_equal(mkdir(path, 0700), 0);
+	(void)snprintf(path + len, sizeof(path) - (size_t)len, "/%0*d%s",
+		       LINE_PART - PATH_COLUMN - len - 1, 0, range);
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	map = mmap((void *)(uintptr_t)0x10000000, 4096, PROT_READ, MAP_SHARED,
+		   fd, 0);
+	assert_true(map != MAP_FAILED);
+	assert_int_equal(catalog_trim_rss(f->c), 0);
+	assert_int_equal(count_files(f), 0);
+	assert_int_equal(munmap(map, 4096), 0);
+	(void)close(fd);
+	assert_int_equal(unlink(path), 0);
+	path[len] = '\0';
+	assert_int_equal(rmdir(path), 0);
 }
