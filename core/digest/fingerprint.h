@@ -25,11 +25,12 @@ int fingerprint_new(uint32_t digest_set, struct fingerprint **out);
 void fingerprint_free(struct fingerprint *fp);
 
 /*
- * Begins a file, and forgets what came before.  Its name (borrowed until final) stands in the sdhash.  Its
- * size, UINT64_MAX if it is not known, decides of which kind the sdhash is, and
- * spares work.  A line of the sdhash is at most sdhash_most bytes long, else
- * update or final fail with -E2BIG, begin already where that is clear.
- * -ESTALE when the stream is longer, or shorter and that matters.
+ * Begins a file, and forgets what came before.  Its name (borrowed until final)
+ * stands in the sdhash.  Its size, UINT64_MAX if it is not known, decides of
+ * which kind the sdhash is, and spares work.  A line of the sdhash is at most
+ * sdhash_most bytes long, else update or final fail with -E2BIG, begin already
+ * where that is clear.  -ESTALE when the stream is longer, or shorter and that
+ * matters.
  */
 int fingerprint_begin_file(struct fingerprint *fp, const char *name,
 			   uint64_t size, size_t sdhash_most);
@@ -43,8 +44,8 @@ static inline int fingerprint_begin(struct fingerprint *fp)
 /* len may be 0. */
 int fingerprint_update(struct fingerprint *fp, const void *data, size_t len);
 
-/* Adds zero bytes as if they were data, at the speed at which XXH128 goes over
- * memory, and sdhash when that is in the set. */
+/* Adds zero bytes as if they were data.  XXH128 goes over all of them, and so do
+ * sdhash, TLSH and SHA-256, each at its own speed, when they are in the set. */
 int fingerprint_update_zeros(struct fingerprint *fp, uint64_t len);
 
 /* The digests of everything since begin; the caller releases them. */

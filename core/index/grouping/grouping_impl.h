@@ -20,7 +20,7 @@
  * if at most one of `plain` values is shared.
  *
  * Two contents that share hardly a rare value can only be alike if they share
- * nearly all values (score.c).  A content of which more than half of the values
+ * nearly all values (judge.h).  A content of which more than half of the values
  * are not rare is entered under band keys, too: its values are divided into
  * KEYS_BANDS bands, and the key of a band is a hash of its three smallest
  * values.
