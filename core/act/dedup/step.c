@@ -440,9 +440,12 @@ static int replace_names(const struct step *s)
 		if (!err)
 			err = check_swapped(s, at, links);
 	}
-	for (at = spots; err && at < spots + swapped; at++)
+	/* The last one first: two paths may be one name. */
+	while (err && swapped) {
+		at = &spots[--swapped];
 		(void)renameat2(at->directory, at->beside, at->directory,
 				at->name, how);
+	}
 	/* The file beside is the old one, or the link that is not needed. */
 	for (at = spots; at < spots + (err ? made : count); at++)
 		if ((!err || dedup_look(at->directory, at->beside).st_ino ==

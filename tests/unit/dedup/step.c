@@ -159,6 +159,21 @@ IN_TREE(test_a_copy_stays_when_the_kept_file_has_all_its_links)
 	expect_entries(4);
 }
 
+/* As by two bind mounts: the link count says that both names are listed. */
+IN_TREE(test_a_name_that_is_listed_twice_stays)
+{
+	const char *const names[] = { "a", "bb", "bb" };
+	struct dedup_plan p = { 0 };
+
+	assert_int_equal(link(at("bb"), at("c/e")), 0);
+	step_rules = (struct dedup_rules){ .method = DEDUP_HARDLINK };
+	plan_names(&p, &step_rules, names, 3);
+	apply_plan(&p);
+	assert_int_equal(last_err, -ECANCELED);
+	expect_both_names("it has changed");
+	expect_entries(4);
+}
+
 /* ---- what the plan says ---- */
 
 static void make_other_mode(void)
