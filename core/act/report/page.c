@@ -42,7 +42,8 @@ ASSET(html, OURS("template.html"));
 
 static const struct asset {
 	const char *name, *start, *end;
-} assets[] = { ROW(style), ROW(licence), ROW(d3), ROW(page) };
+} assets[] = { ROW(style), ROW(licence), ROW(d3), ROW(page) },
+  template = ROW(html);
 
 /* For the Content Security Policy. */
 static int put_hash(struct buf *out, const struct asset *a)
@@ -73,7 +74,7 @@ static int put_value(struct report *r, const struct groups *g, const char *name,
 
 int report_page(struct report *r, const struct groups *g, struct buf *out)
 {
-	const char *at = report_html_start, *end = report_html_end;
+	const char *at = template.start, *end = template.end;
 	const char *open, *close;
 	char name[16];
 	int err = 0;
