@@ -181,16 +181,25 @@ static int print_end(const struct dedup_job *job)
 
 static int run_plan(struct dedup_job *job)
 {
+	const bool sharing = dedup_is_sharing(job->plan.rules.method);
 	FILE *j = NULL;
-	bool stopped = false;
+	bool stopped = false, told = sharing;
 	size_t i;
 	int code = job->apply ? create_journal(job, &j) : EXIT_OK;
 
 	job->table.columns = columns;
-	job->table.output.verbose = dedup_is_sharing(job->plan.rules.method);
-	for (i = 0; i < job->plan.file_count && !code && !stopped; i++)
-		if (job->plan.files[i].keep != SIZE_MAX)
-			code = do_step(job, i, j, &stopped);
+	job->table.output.verbose = sharing;
+	for (i = 0; i < job->plan.file_count && !code && !stopped; i++) {
+		if (job->plan.files[i].keep == SIZE_MAX)
+			continue;
+		if (j && !told)
+			cli_complain(job->journal,
+				     "has each step, also if this run is "
+				     "interrupted: kin dedup --undo takes "
+				     "them back");
+		told = true;
+		code = do_step(job, i, j, &stopped);
+	}
 	if (j)
 		(void)fclose(j);
 	return code ? code : print_end(job);

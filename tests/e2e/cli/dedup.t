@@ -67,7 +67,10 @@ is "$(dedup --min-size 1G "$T/groups" | head -1)" \
 
 # ---- hard links, through the mount ----
 
-ok "copies become hard links" dedup --apply "$T/groups"
+dedup --apply "$T/groups" >"$T/deed" 2>"$T/said"
+is $? 0 "copies become hard links"
+is "$(cut -d' ' -f2 <"$T/said")" "$(cat "$T/last"):" \
+	"and the journal is named before the first step"
 is "$(inode "$src/a") $(inode "$src/a")" \
 	"$(inode "$src/one/b") $(inode "$src/two/c")" "all of one inode"
 wait_idle "$mnt"
