@@ -48,7 +48,8 @@ struct missing_command {
 	char *root; /* owned: of the one tree; NULL: not told */
 	bool incomplete;
 	struct table table;
-	uint64_t missing, bytes;
+	uint64_t missing;
+	int64_t bytes;
 };
 
 /* ---- near-duplicates ---- */
@@ -292,6 +293,12 @@ static int print_totals(const struct missing_command *c)
 	return EXIT_OK;
 }
 
+/* Of an export that somebody made up the sum has no end. */
+static void add_bytes(int64_t *sum, int64_t bytes)
+{
+	*sum = bytes > INT64_MAX - *sum ? INT64_MAX : *sum + bytes;
+}
+
 /* A whole directory is a row of the text. */
 static int print_all(struct missing_command *c)
 {
@@ -309,9 +316,9 @@ static int print_all(struct missing_command *c)
 		if (f->is_there)
 			continue;
 		for (k = 0; k < count; k++)
-			size += (int64_t)f[k].of->member.size;
+			add_bytes(&size, (int64_t)f[k].of->member.size);
 		c->missing += count;
-		c->bytes += (uint64_t)size;
+		add_bytes(&c->bytes, size);
 		if (!c->best.limit || c->table.rows < c->best.limit)
 			code = print_row(c, f, count > 1 ? count : 0, size,
 					 len);

@@ -175,6 +175,11 @@ refused "what is no export" "not a file as kin export" \
 sed '3s/"size":[0-9]*/"size":"x"/' "$T/plain" >"$T/wrong"
 refused "a damaged line" "wrong: line 3 is damaged" \
 	"$KIN" similar --in "$T/wrong" "$src/new"
+sed 's/"size":[0-9]*/"size":9223372036854775807/' "$T/plain" >"$T/huge"
+printf '{"kinfs_export":3}\n{"totals":{"groups":0,"files":0}}\n' >"$T/none"
+is "$("$KIN" missing --json "$T/huge" "$T/none" 2>"$T/errors" |
+	sed -n 's/.*"bytes": *\([0-9-]*\).*/\1/p')" 9223372036854775807 \
+	"sizes that have no sum"
 sed '3s/sif4:/sif3:/' "$T/plain" >"$T/sketch"
 refused "a sketch of another form" "sketch: line 3 is damaged" \
 	"$KIN" missing "$T/sketch" "$T/old.kin"
