@@ -319,6 +319,10 @@ static int parse(struct seed_command *c, int argc, char **argv)
 		return cli_usage_error(&command_seed,
 				       "--into prints the command for rsync "
 				       "alone");
+	if ((c->base_of && output->json) || (c->reflink && !c->into))
+		return cli_usage_error(&command_seed,
+				       "--base takes no --json, and --reflink "
+				       "is for --into");
 	if (argc - optind != (c->base_of ? 1 : 2))
 		return cli_usage_error(&command_seed,
 				       "which file of kin export --seeds, or "

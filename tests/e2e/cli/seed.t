@@ -108,6 +108,10 @@ is "$("$KIN" seed --base "$T/twin.c" "$T/mnt")" "$T/mnt/src/part3.c" \
 is "$("$KIN" seed --base - "$T/mnt" <"$T/twin.c")" "$T/mnt/src/part3.c" \
 	"... of the standard input"
 not_ok "there is none" "$KIN" seed --base "$new/unrelated.c" "$T/mnt"
+refused "--base with --json" "usage: kin seed" \
+	"$KIN" seed --json --base "$T/twin.c" "$T/mnt"
+refused "--reflink of nothing" "usage: kin seed" \
+	"$KIN" seed --reflink "$T/new.seeds" "$T/mnt"
 
 # ---- what comes from elsewhere ----
 
