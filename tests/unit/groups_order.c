@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/test.h"
 
+#include <errno.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +49,16 @@ static void expect(struct found_group *g, enum found_order by,
 		assert_string_equal(g->members[i].files->path, paths[i]);
 	assert_int_equal(got, by);
 	found_group_release(g);
+}
+
+TEST(test_a_member_has_a_file)
+{
+	json_t *line = json_pack("{s:[{s:[]}]}", "members", "files");
+	struct groups g = { 0 };
+
+	assert_int_equal(groups_take_line(&g, line), -EINVAL);
+	groups_close(&g);
+	json_decref(line);
 }
 
 /* From old to new; the time of change says the opposite. */

@@ -147,8 +147,7 @@ static int take_content(struct export_reader *r)
 	struct digests d = { 0 };
 	int err;
 
-	if (group->count != 1 || !m->has_size || !m->file_count ||
-	    strlen(m->xxh128) != 32)
+	if (group->count != 1 || !m->has_size || strlen(m->xxh128) != 32)
 		return -EBADMSG;
 	d.size = m->size;
 	err = digests_from_json(m->digests, &d);

@@ -140,7 +140,7 @@ static int take_content(struct found_member *m, const json_t *object)
 static int parse_member(const json_t *object, struct found_member *m)
 {
 	const json_t *files = json_object_get(object, "files");
-	int err = json_is_array(files) ? take_content(m, object) : -EINVAL;
+	int err = json_array_size(files) ? take_content(m, object) : -EINVAL;
 	size_t i;
 
 	for (i = 0; !err && i < json_array_size(files); i++)

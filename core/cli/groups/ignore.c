@@ -101,7 +101,7 @@ static bool member_content(const struct found_member *m,
 			   struct ignore_content *out)
 {
 	out->size = m->size;
-	return m->has_size && m->file_count && *m->xxh128 &&
+	return m->has_size && *m->xxh128 &&
 	       !hex_decode(m->xxh128, strlen(m->xxh128), out->xxh128,
 			   sizeof(out->xxh128));
 }
