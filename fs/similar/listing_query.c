@@ -147,7 +147,7 @@ static void query_free(struct listing_query *q)
 
 /* ---- the base of a file ---- */
 
-/* As SEED_LEAST of core/act/export/seeds.h. */
+/* As SEED_LEAST of core/act/export/export.h. */
 enum { BASE_LEAST = 5 };
 
 static bool is_base(const struct listing_query *q)

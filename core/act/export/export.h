@@ -53,7 +53,7 @@ FILE *export_decompress(FILE *in);
 /* ---- writing ---- */
 
 /* All contents of a mount, which was asked for every one.  seeds: of the digests
- * only what finds bases (seeds.h).  0 or a negative errno. */
+ * only what finds bases.  0 or a negative errno. */
 int export_write(FILE *out, struct groups *g, bool seeds);
 
 /* ---- reading ---- */
