@@ -138,7 +138,7 @@ int dedup_journal_create(const char *path, FILE **out);
 
 struct dedup_result {
 	char reason[160]; /* why it was not done: nothing was changed */
-	bool no_journal;  /* so no other step may be tried */
+	bool no_journal; /* no other step may be tried, if this was done or not */
 	/* Of a step that shares blocks, bytes of the second file: shared with
 	 * the first file before; and of those that are equal and not shared yet
 	 * the ones that no third file refers to: what sharing them frees, or

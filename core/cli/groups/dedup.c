@@ -189,9 +189,13 @@ static int run_plan(struct dedup_job *job)
 
 	job->table.columns = columns;
 	job->table.output.verbose = sharing;
-	for (i = 0; i < job->plan.file_count && !code && !stopped; i++) {
+	for (i = 0; i < job->plan.file_count && !code; i++) {
 		if (job->plan.files[i].keep == SIZE_MAX)
 			continue;
+		if (stopped) {
+			job->left++;
+			continue;
+		}
 		if (j && !told)
 			cli_complain(job->journal,
 				     "has each step, also if this run is "
@@ -199,6 +203,10 @@ static int run_plan(struct dedup_job *job)
 				     "them back");
 		told = true;
 		code = do_step(job, i, j, &stopped);
+		if (stopped)
+			cli_complain(job->journal, "cannot be written any "
+						   "more: no other file is "
+						   "replaced");
 	}
 	if (j)
 		(void)fclose(j);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/dedup/fixture.h"
 
+#include <signal.h>
+#include <sys/resource.h>
+
 static char told[500];
 
 static void tell(void *arg, const char *path, const char *reason)
@@ -50,6 +53,33 @@ static void expect_undone(enum dedup_method method)
 	expect_entries(3);
 	assert_int_equal(undo().nothing, 1);
 	assert_string_equal(told, "");
+}
+
+/* The disk is full before the end of the step is told. */
+static void fill_disk(void)
+{
+	struct stat st;
+
+	before_exchange = NULL;
+	assert_int_equal(stat(journal_path, &st), 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE,
+				   &(struct rlimit){ (rlim_t)st.st_size + 4,
+						     RLIM_INFINITY }),
+			 0);
+}
+
+IN_TREE(test_behind_a_line_that_is_cut_no_step_is_noted)
+{
+	const struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY };
+
+	(void)signal(SIGXFSZ, SIG_IGN);
+	before_exchange = fill_disk;
+	dedup(DEDUP_HARDLINK);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	assert_int_equal(last_err, 0);
+	assert_true(last.no_journal);
+	assert_int_equal(undo().restored, 1);
+	assert_true(stat_of("a").st_ino != stat_of("bb").st_ino);
 }
 
 IN_TREE(test_undo_takes_back)
