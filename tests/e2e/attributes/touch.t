@@ -45,13 +45,18 @@ has_fine_times() { # a change that follows a stat() has a ctime of its own
 	rm "$src/times"
 }
 
+# The kernel tells the mount of a close() after that has returned.
+has_hashed() { # COUNT
+	wait_idle "$mnt" && [ "$(hashed)" -ge "$1" ]
+}
+
 test_kept() {
 	local way before
+	before=$(($(hashed) + ${#ways[@]}))
 	for way in "${ways[@]}"; do
 		gen_text 40 1 >"$mnt/$way"
 	done
-	wait_idle "$mnt"
-	before=$(hashed)
+	poll 30 has_hashed "$before"
 	for way in "${ways[@]}"; do
 		"by_$way" "$mnt/$way"
 	done
