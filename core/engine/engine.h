@@ -161,7 +161,7 @@ int engine_last_change(struct engine *e, int fd, struct catalog_change *out);
 
 /*
  * Requests that take time are bounded in number, in all and for each user
- * (uid); a user beyond that gets -EAGAIN (core/queue/share.h).  Users are
+ * (uid); a user beyond that gets -EAGAIN (core/queue/quota.h).  Users are
  * served in rotation.
  */
 

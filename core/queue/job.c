@@ -168,7 +168,7 @@ static void waiter_move(struct queue *q, struct parked_request *w,
 {
 	LIST_REMOVE(w, job_link);
 	TAILQ_REMOVE(&q->waiting, w, link);
-	share_give(&q->share, w->uid);
+	quota_give(&q->quota, w->uid);
 	LIST_INSERT_HEAD(out, w, job_link);
 }
 

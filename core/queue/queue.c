@@ -33,7 +33,7 @@ int queue_init(struct queue *q, size_t serve_most)
 	for (i = 0; i < JOB_STATES; i++)
 		TAILQ_INIT(&q->lists[i].jobs);
 	TAILQ_INIT(&q->waiting);
-	q->share.most = WAITERS_MAX;
+	q->quota.most = WAITERS_MAX;
 	q->serve_most = serve_most;
 	for (kind = 0; kind < WORKER_KINDS && !err; kind++)
 		err = cond_init_monotonic(&q->work[kind]);
@@ -346,13 +346,13 @@ static int park_locked(struct queue *q, const struct file_key *key,
 		return -ECANCELED;
 	if (!job && q->jobs >= QUEUE_MAX + WAITERS_MAX)
 		return -EAGAIN;
-	err = share_take(&q->share, w->uid, &turn);
+	err = quota_take(&q->quota, w->uid, &turn);
 	if (err)
 		return err;
 	if (!job)
 		job = job_add(q, key, w->demanded);
 	if (!job) {
-		share_give(&q->share, w->uid);
+		quota_give(&q->quota, w->uid);
 		return -ENOMEM;
 	}
 	moves = job->state == JOB_NEW || job_is_queued(job) ||
@@ -416,7 +416,7 @@ void queue_counts(struct queue *q, struct queue_counts *out)
 	pthread_mutex_lock(&q->lock);
 	*out = (struct queue_counts){
 		.delayed = q->lists[JOB_COALESCES].count,
-		.waiting = q->share.used,
+		.waiting = q->quota.used,
 		.scanned = q->lists[JOB_QUEUED + JOB_SCAN].count +
 			   q->lists[JOB_QUEUED_LARGE].count,
 		.feeding = q->feed_wanted || q->feed_passes,

@@ -14,7 +14,7 @@
 #include "core/catalog/catalog.h"
 #include "core/queue/crew.h"
 #include "core/queue/throttle.h"
-#include "core/queue/share.h"
+#include "core/queue/quota.h"
 
 /*
  * The queue of files that are to be hashed: one job a file, keyed by inode, and
@@ -54,7 +54,7 @@
  * for the file.  So one of them hashes a large file from its beginning to its
  * end, and large files keep no worker from small ones.
  *
- * Fairness.  Each user may park a share of WAITERS_MAX requests, and jobs that
+ * Fairness.  Each user has a quota of the WAITERS_MAX requests, and jobs that
  * requests wait for are served in rotation among users.  When serve_most
  * workers of a kind are busy with them, the others take only jobs of users that
  * none of them serves: QUEUE_SPARE workers for small files, and one for a large
@@ -245,7 +245,7 @@ struct queue {
 	struct job_list lists[JOB_STATES];
 	size_t serve_most; /* see queue_init(); constant */
 	TAILQ_HEAD(request_queue, parked_request) waiting; /* by deadline */
-	struct share share;                                /* of these */
+	struct quota quota;                                /* of these */
 	size_t jobs;                                       /* in all states */
 	/* All bytes read.  The speed is that since a mark which is SPEED_MS to
 	 * twice as old. */

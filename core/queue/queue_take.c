@@ -160,7 +160,7 @@ static void begin_job(struct queue *q, struct job *job, enum worker_kind kind,
 	job->scanned = !waited && job->level == JOB_SCAN && !job->demanded;
 	job->left = job->seen.size;
 	if (waited)
-		share_serve(&q->share, job->turn);
+		quota_serve(&q->quota, job->turn);
 	if (gate)
 		gate_set(gate, waited);
 }

@@ -12,7 +12,7 @@
 #include "core/queue/event.h"
 #include "core/queue/crew.h"
 #include "core/queue/hash.h"
-#include "core/queue/share.h"
+#include "core/queue/quota.h"
 #include "core/catalog/catalog.h"
 #include "core/digest/digest.h"
 #include "core/index/grouping/grouping.h"
@@ -49,7 +49,7 @@
  *
  *   1. A thread of the host begins a job with search_start_job(), which takes one
  *      of SEARCH_JOBS_MAX places.  A user with too many jobs gets -EAGAIN
- *      (share.h).  A thread runs the job, which calls the query.
+ *      (quota.h).  A thread runs the job, which calls the query.
  *   2. search_file() waits until the file's digests are ready (hash_wait()), for
  *      timeout_ms at most.
  *   3. The query waits until the committer has tried to commit all events
@@ -229,7 +229,7 @@ struct searcher {
 	int64_t trust_ms;     /* SEARCH_TRUST_MS; tests set it before start */
 	pthread_mutex_t lock; /* everything below */
 	unsigned slot_count;  /* SEARCH_SLOTS; tests change it */
-	struct share share;   /* of all jobs */
+	struct quota quota;   /* of all jobs */
 	struct search_job *jobs;   /* without a thread, by turn */
 	struct search_job *ready;  /* wait for a slot, by turn */
 	struct search_slot *slots; /* SEARCH_SLOTS; owned */

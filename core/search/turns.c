@@ -55,7 +55,7 @@ static void slot_take(struct searcher *s, struct search_job *job)
 	s->running++;
 	if (job->takes_memory)
 		s->grouping = job;
-	share_serve(&s->share, job->turn);
+	quota_serve(&s->quota, job->turn);
 	pthread_cond_signal(&job->resume);
 }
 
@@ -114,7 +114,7 @@ static int wait_for_slot(struct searcher *s, struct search_job *job)
 
 	pthread_mutex_lock(&s->lock);
 	if (job->turns++)
-		job->turn = share_next_turn(&s->share, job->uid);
+		job->turn = quota_next_turn(&s->quota, job->uid);
 	add_by_turn(&s->ready, job);
 	slot_free(s, job);
 	choose(s);
@@ -217,7 +217,7 @@ int search_start_job(struct searcher *s, const struct search_caller *caller,
 	(void)pthread_cond_init(&job->resume, NULL);
 	pthread_mutex_lock(&s->lock);
 	err = s->stopped ? -ECANCELED :
-			   share_take(&s->share, job->uid, &job->turn);
+			   quota_take(&s->quota, job->uid, &job->turn);
 	if (!err) {
 		add_by_turn(&s->jobs, job);
 		wake(s);
@@ -240,7 +240,7 @@ static void run_job(struct searcher *s)
 	pthread_mutex_unlock(&s->lock);
 	job->run(job->arg, job);
 	pthread_mutex_lock(&s->lock);
-	share_give(&s->share, job->uid);
+	quota_give(&s->quota, job->uid);
 	pthread_cond_destroy(&job->resume);
 	free(job);
 }
@@ -287,7 +287,7 @@ int search_init(struct searcher *s, const struct search_context *context)
 	int err = -pthread_mutex_init(&s->lock, NULL);
 
 	s->context = *context;
-	s->share.most = SEARCH_JOBS_MAX;
+	s->quota.most = SEARCH_JOBS_MAX;
 	s->turn_work = SEARCH_TURN_WORK;
 	s->trust_ms = SEARCH_TRUST_MS;
 	s->slot_count = SEARCH_SLOTS;

@@ -10,7 +10,7 @@
 #include <sys/queue.h>
 #include <unistd.h>
 
-#include "core/queue/share.h"
+#include "core/queue/quota.h"
 #include "fs/inode/descriptor.h"
 #include "fs/loop/loop.h"
 #include "fs/ops/reply.h"
@@ -65,7 +65,7 @@ struct locks {
 	pthread_mutex_t owners; /* inode->owners, and all of lock_owner */
 	pthread_mutex_t lock;   /* everything below; innermost */
 	LIST_HEAD(, lock_waiter) waiters;
-	struct share share; /* of the waiters */
+	struct quota quota; /* of the waiters */
 	bool stopping;
 };
 
@@ -227,7 +227,7 @@ static void *waiter_main(void *arg)
 	inode_unref(fs, w->inode);
 	pthread_mutex_lock(&fs->locks->lock);
 	LIST_REMOVE(w, entry);
-	share_give(&fs->locks->share, w->uid);
+	quota_give(&fs->locks->quota, w->uid);
 	free(w);
 	pthread_mutex_unlock(&fs->locks->lock);
 	return NULL;
@@ -251,11 +251,11 @@ static int wait_for_lock(const struct lock_waiter *what)
 	*w = *what;
 	w->uid = fuse_req_ctx(w->req)->uid;
 	pthread_mutex_lock(&l->lock);
-	if (!l->stopping && !share_take(&l->share, w->uid, &turn)) {
+	if (!l->stopping && !quota_take(&l->quota, w->uid, &turn)) {
 		if (!pthread_create(&w->thread, &attr, waiter_main, w))
 			err = 0;
 		else
-			share_give(&l->share, w->uid);
+			quota_give(&l->quota, w->uid);
 	}
 	if (!err) {
 		inode_ref(w->inode);
@@ -386,7 +386,7 @@ int locks_open(struct fs *fs)
 
 	if (!l)
 		return -ENOMEM;
-	l->share.most = WAITERS_MAX;
+	l->quota.most = WAITERS_MAX;
 	pthread_mutex_init(&l->owners, NULL);
 	pthread_mutex_init(&l->lock, NULL);
 	fs->locks = l;

@@ -323,7 +323,7 @@ void opened_close(struct fs *fs, struct opened *o)
 	pthread_mutex_lock(&fs->similar->lock);
 	LIST_REMOVE(o, entry);
 	if (!o->listing)
-		share_give(&fs->similar->queries, q->caller.credentials.uid);
+		quota_give(&fs->similar->queries, q->caller.credentials.uid);
 	pthread_mutex_unlock(&fs->similar->lock);
 	if (o->listing) {
 		listing_unref(o->listing);
@@ -350,7 +350,7 @@ void query_open(fuse_req_t req, struct fs *fs, struct fuse_file_info *fi)
 	}
 	if (!err) {
 		pthread_mutex_lock(&fs->similar->lock);
-		err = share_take(&fs->similar->queries,
+		err = quota_take(&fs->similar->queries,
 				 q->caller.credentials.uid, &turn);
 		pthread_mutex_unlock(&fs->similar->lock);
 		if (err)

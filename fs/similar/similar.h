@@ -29,8 +29,8 @@ struct fs;
  *
  * Any thread of the loop or of the engine may call these functions.  The lock of
  * struct similar guards the table of nodes and the kept listings.  While it is
- * held, no function of another module is called except share_take() and
- * share_give().
+ * held, no function of another module is called except quota_take() and
+ * quota_give().
  *
  * The kernel's cache is the same for all callers, so with allow_other it caches
  * no names.  Otherwise all callers may see the same files, and names and

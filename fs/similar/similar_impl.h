@@ -89,7 +89,7 @@ struct similar {
 	TAILQ_HEAD(kept_list, similar_node) kept; /* nodes with a listing */
 	size_t kept_bytes;
 	uint64_t root_number;
-	struct share queries; /* of open .query files */
+	struct quota queries; /* of open .query files */
 	/* The directory of the catalog (O_PATH; -1: not known; constant). */
 	int catalog_fd;
 	atomic_bool warned; /* of a real entry with the name of a view */

@@ -87,7 +87,7 @@ TEST(test_a_request_that_is_given_up_is_gone)
 	assert_int_equal(outcome_wait(&o), -EINTR);
 	queue_counts(q, &counts);
 	assert_int_equal(counts.waiting, 0);
-	assert_int_equal(q->share.used, 0);
+	assert_int_equal(q->quota.used, 0);
 
 	/* Once more is nothing, and it is not parked again. */
 	queue_give_up_waiting(q, ticket.number);

@@ -33,7 +33,7 @@ static uint64_t turns_served(struct world *w)
 	uint64_t turns;
 
 	pthread_mutex_lock(&w->searcher->lock);
-	turns = w->searcher->share.turn;
+	turns = w->searcher->quota.turn;
 	pthread_mutex_unlock(&w->searcher->lock);
 	return turns;
 }
@@ -185,10 +185,10 @@ WITH_TREE(test_identical_files_are_listed_in_linear_time)
 	w->searcher->turn_work = 1;
 	start_search(w);
 	for (i = 0; i < (geteuid() ? 1 : 2); i++) {
-		turn = w->searcher->share.turn;
+		turn = w->searcher->quota.turn;
 		get(w, BROWSE, "d", callers[i], &a);
 		assert_int_equal(a.entries.count, COUNT);
-		assert_in_range(w->searcher->share.turn - turn, COUNT / 2,
+		assert_in_range(w->searcher->quota.turn - turn, COUNT / 2,
 				3 * COUNT);
 		answer_release(&a);
 	}

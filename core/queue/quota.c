@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/queue/share.h"
+#include "core/queue/quota.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
-struct share_user {
-	struct share_user *next;
+struct quota_user {
+	struct quota_user *next;
 	uid_t uid;
 	size_t count;
 	uint64_t last; /* turn of the latest place */
 };
 
 /* The link to the user; to NULL, where a new one goes, if there is none. */
-static struct share_user **find_user(struct share *s, uid_t uid)
+static struct quota_user **find_user(struct quota *s, uid_t uid)
 {
-	struct share_user **at = &s->users[uid % SHARE_BUCKETS];
+	struct quota_user **at = &s->users[uid % QUOTA_BUCKETS];
 
 	while (*at && (*at)->uid != uid)
 		at = &(*at)->next;
 	return at;
 }
 
-static uint64_t next_turn(const struct share *s, struct share_user *u)
+static uint64_t next_turn(const struct quota *s, struct quota_user *u)
 {
 	u->last = u->count && u->last >= s->turn ? u->last + 1 : s->turn;
 	return u->last;
 }
 
-int share_take(struct share *s, uid_t uid, uint64_t *turn_out)
+int quota_take(struct quota *s, uid_t uid, uint64_t *turn_out)
 {
-	struct share_user **at = find_user(s, uid);
+	struct quota_user **at = find_user(s, uid);
 
 	if ((*at ? (*at)->count : 0) >= s->most - s->used)
 		return -EAGAIN;
@@ -46,17 +46,17 @@ int share_take(struct share *s, uid_t uid, uint64_t *turn_out)
 	return 0;
 }
 
-uint64_t share_next_turn(struct share *s, uid_t uid)
+uint64_t quota_next_turn(struct quota *s, uid_t uid)
 {
-	struct share_user *u = *find_user(s, uid);
+	struct quota_user *u = *find_user(s, uid);
 
 	assert(u);
 	return next_turn(s, u);
 }
 
-void share_give(struct share *s, uid_t uid)
+void quota_give(struct quota *s, uid_t uid)
 {
-	struct share_user **at = find_user(s, uid), *u = *at;
+	struct quota_user **at = find_user(s, uid), *u = *at;
 
 	assert(u && s->used);
 	s->used--;
@@ -66,7 +66,7 @@ void share_give(struct share *s, uid_t uid)
 	free(u);
 }
 
-void share_serve(struct share *s, uint64_t turn)
+void quota_serve(struct quota *s, uint64_t turn)
 {
 	if (turn > s->turn)
 		s->turn = turn;

@@ -4,44 +4,44 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core/queue/share.h"
+#include "core/queue/quota.h"
 
 enum { MOST = 120, PLACES_MAX = 4096, USERS = 7, STEPS = 20000 };
 
 /* Takes all that uid gets; returns how many. */
-static size_t take_all(struct share *s, uid_t uid)
+static size_t take_all(struct quota *s, uid_t uid)
 {
 	uint64_t turn;
 	size_t count = 0;
 	int err;
 
-	while (!(err = share_take(s, uid, &turn)))
+	while (!(err = quota_take(s, uid, &turn)))
 		count++;
 	assert_int_equal(err, -EAGAIN);
 	return count;
 }
 
-static void give(struct share *s, uid_t uid, size_t count)
+static void give(struct quota *s, uid_t uid, size_t count)
 {
 	while (count--)
-		share_give(s, uid);
+		quota_give(s, uid);
 }
 
-TEST(test_shares)
+TEST(test_quotas)
 {
-	struct share s = { .most = MOST };
+	struct quota s = { .most = MOST };
 	size_t first, second;
 
 	first = take_all(&s, 1000);
 	assert_int_equal(first, MOST / 2);
-	second = take_all(&s, 1000 + SHARE_BUCKETS); /* in the same bucket */
+	second = take_all(&s, 1000 + QUOTA_BUCKETS); /* in the same bucket */
 	assert_int_equal(second, MOST / 4);
 	give(&s, 1000, first - MOST / 3);
-	second += take_all(&s, 1000 + SHARE_BUCKETS);
+	second += take_all(&s, 1000 + QUOTA_BUCKETS);
 	assert_int_equal(second, MOST / 3);
 	assert_int_equal(take_all(&s, 1000), 0);
 	give(&s, 1000, MOST / 3);
-	give(&s, 1000 + SHARE_BUCKETS, second);
+	give(&s, 1000 + QUOTA_BUCKETS, second);
 	assert_int_equal(s.used, 0);
 	assert_int_equal(take_all(&s, 0), MOST / 2);
 	give(&s, 0, MOST / 2);
@@ -49,20 +49,20 @@ TEST(test_shares)
 
 TEST(test_turns)
 {
-	struct share s = { .most = 4 * MOST };
+	struct quota s = { .most = 4 * MOST };
 	uint64_t turn, first, other;
 	int i;
 
-	assert_int_equal(share_take(&s, 1, &first), 0);
+	assert_int_equal(quota_take(&s, 1, &first), 0);
 	for (i = 1; i < MOST; i++) {
-		assert_int_equal(share_take(&s, 1, &turn), 0);
+		assert_int_equal(quota_take(&s, 1, &turn), 0);
 		assert_true(turn > first);
 	}
-	share_serve(&s, first);
-	assert_int_equal(share_take(&s, 2, &other), 0);
+	quota_serve(&s, first);
+	assert_int_equal(quota_take(&s, 2, &other), 0);
 	assert_true(other <= first + 1);
-	share_serve(&s, turn);
-	assert_int_equal(share_take(&s, 3, &other), 0);
+	quota_serve(&s, turn);
+	assert_int_equal(quota_take(&s, 3, &other), 0);
 	assert_int_equal(other, turn);
 	give(&s, 1, MOST);
 	give(&s, 2, 1);
@@ -88,33 +88,33 @@ static size_t least(const struct place *places, size_t count)
 /* Those who came with hundreds, one after the other, are served in rotation. */
 TEST(test_rotation)
 {
-	struct share s = { .most = PLACES_MAX };
+	struct quota s = { .most = PLACES_MAX };
 	static struct place places[PLACES_MAX];
 	size_t count = 0, at, i, served[USERS] = { 0 };
 	uint64_t turn;
 
 	for (i = 0; i < USERS; i++)
 		while (count < (i + 1) * 300 &&
-		       !share_take(&s, (uid_t)i, &turn))
+		       !quota_take(&s, (uid_t)i, &turn))
 			places[count++] = (struct place){ (uid_t)i, turn };
 	for (i = 0; i < 100 * USERS; i++) {
 		at = least(places, count);
-		share_serve(&s, places[at].turn);
-		share_give(&s, places[at].uid);
+		quota_serve(&s, places[at].turn);
+		quota_give(&s, places[at].uid);
 		served[places[at].uid]++;
 		places[at] = places[--count];
 	}
 	for (i = 0; i < USERS; i++)
 		assert_int_equal(served[i], 100);
 	while (count)
-		share_give(&s, places[--count].uid);
+		quota_give(&s, places[--count].uid);
 }
 
 /* Whatever happens: who holds less than is left gets a place, who does not,
  * does not. */
 TEST(test_random)
 {
-	struct share s = { .most = MOST };
+	struct quota s = { .most = MOST };
 	size_t held[USERS] = { 0 }, used = 0;
 	uint64_t turn;
 	int i, err;
@@ -124,12 +124,12 @@ TEST(test_random)
 		size_t u = (size_t)random() % USERS;
 
 		if (random() % 3 == 0 && held[u]) {
-			share_give(&s, (uid_t)u);
+			quota_give(&s, (uid_t)u);
 			held[u]--;
 			used--;
 			continue;
 		}
-		err = share_take(&s, (uid_t)u, &turn);
+		err = quota_take(&s, (uid_t)u, &turn);
 		assert_int_equal(err, held[u] < MOST - used ? 0 : -EAGAIN);
 		held[u] += !err;
 		used += !err;
