@@ -494,18 +494,18 @@ int walk_next(struct catalog_walk *w)
 	MDB_cursor_op op = w->started  ? MDB_NEXT :
 			   prefix->len ? MDB_SET_RANGE :
 					 MDB_FIRST;
-	struct catalog *c = w->txn->catalog;
 	int err = txn_state(w->txn);
 
 	if (!w->started)
 		w->key = mdb_key(&w->prefix);
 	w->started = true;
 	if (!err)
-		GUARDED(c, err,
+		GUARDED(w->txn->catalog, err,
 			catalog_errno(mdb_cursor_get(w->cursor, &w->key,
 						     &w->value, op)));
 	if (!err)
-		err = take_record(c, &w->copy, &w->key, &w->value);
+		err = take_record(w->txn->catalog, &w->copy, &w->key,
+				  &w->value);
 	if (err)
 		return err == -ENOENT ? 0 : err;
 	return w->open_end ||
