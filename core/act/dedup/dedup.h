@@ -158,7 +158,7 @@ struct dedup_undo {
 			      * another user */
 	dedup_tell *tell;    /* of what could not be taken back; may be NULL */
 	void *arg;
-	/* What was done. */
+	/* The result: */
 	size_t restored; /* files, with all their names */
 	size_t failed;   /* paths */
 	size_t nothing;  /* steps that changed nothing, or nothing any more */

@@ -21,7 +21,7 @@ int dedup_open(const char *path, int flags);
 /* The directory of a plain path (O_PATH), and the name in it. */
 int dedup_open_parent(const char *path, const char **name_out);
 
-/* What the names of temporary links begin with. */
+/* Names of temporary links begin with it. */
 #define DEDUP_TEMPORARY ".kin-dedup-"
 
 /* Where a name of a file is, and the name beside it that a step uses. */

@@ -13,7 +13,7 @@
 #include "core/digest/reference/si2.h"
 #include "core/digest/reference/sif_classic.h"
 
-/* What the digests of most files take, at once. */
+/* Bytes that the line of most files fits into. */
 #define MOST_TEXT 8192
 
 /* The digests that are to be told, in order of the attributes, as getfattr

@@ -5,8 +5,8 @@
 #include "core/cli/cli.h"
 
 /*
- * What kin digest prints of a content: one of two functions, which several
- * threads may call, a reader each.  path is "-" for standard input.
+ * A form in which kin digest prints a content: one of two functions, which
+ * several threads may call, a reader each.  path is "-" for standard input.
  */
 struct digest_style {
 	const char *name;  /* of --format; or NULL */
@@ -19,7 +19,7 @@ struct digest_style {
 	 * them; only is NULL: by all. */
 	int (*format)(const struct digests *d, const struct digest_ops *only,
 		      const char *path, struct buf *out);
-	/* The same of a content that it reads itself. */
+	/* Instead of format: reads the content itself. */
 	int (*content)(struct reader *r, int fd, const char *path,
 		       struct buf *out);
 };

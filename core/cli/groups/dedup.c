@@ -21,10 +21,10 @@ struct dedup_job {
 	bool *keep_used;       /* owned; of each */
 	const char *undo;      /* a journal */
 	const char *wanted_journal;
-	char *journal;      /* owned; the one that is written */
-	struct table table; /* its base is owned */
-	int threshold;      /* of --blocks; 0: the mount's */
-	const char *how;    /* NULL: not said */
+	char *journal; /* owned; the one that is written */
+	struct table table;
+	int threshold;   /* of --blocks; 0: the mount's */
+	const char *how; /* NULL: not said */
 	bool apply, blocks;
 	struct dedup_plan plan;
 	size_t done, left;
