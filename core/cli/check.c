@@ -246,17 +246,14 @@ static int check(struct check *c)
 
 /* ---- the command ---- */
 
-static int run_check(int argc, char **argv)
-{
-	struct check c = { .table.columns = columns };
-	int code = options_parse(&command_check, &c, argc, argv);
+static struct check check_job = { .table.columns = columns };
 
-	if (!code)
-		code = mount_find_or_complain(argv[optind], &c.mount);
-	if (!code)
-		code = check(&c);
-	mount_release(&c.mount);
-	return code;
+static int run(const struct command *self, char **paths)
+{
+	struct check *c = self->job;
+	int err = mount_find(*paths, &c->mount);
+
+	return err ? err : check(c);
 }
 
 static const struct option_row options[] = {
@@ -278,5 +275,6 @@ const struct command command_check = {
 		"remove its data.mdb, and the next mount hashes all files again.\n",
 	.options = options,
 	.notes = "Exit status: 0 in order; 1 there are findings; 2 usage.\n",
-	.run = run_check,
+	.job = &check_job,
+	.run = run,
 };

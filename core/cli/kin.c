@@ -78,6 +78,15 @@ static int unknown_command(const char *name)
 	return EXIT_USAGE;
 }
 
+int operand_count(char **operands)
+{
+	int count = 0;
+
+	while (operands[count])
+		count++;
+	return count;
+}
+
 /* The first that asks for help among options and operands; 0: none. */
 static int find_help(int argc, char **argv)
 {
@@ -113,7 +122,11 @@ static int run_command(const struct command *command, int argc, char **argv)
 
 	(void)snprintf(program, sizeof(program), "kin: %s", command->name);
 	argv[0] = program;
-	code = command->run(argc, argv);
+	code = options_parse(command, argc, argv);
+	if (!code)
+		code = command->run(command, argv + optind);
+	if (code < 0)
+		return cli_complain_errno(argv[optind], code);
 	if (code == EXIT_USAGE && optind > 0 && optind <= argc)
 		guess_option(command, argv[optind - 1]);
 	return code;

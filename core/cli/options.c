@@ -29,9 +29,9 @@ static bool read_number(const char *text, uint64_t most, uint64_t *out)
 }
 
 static int take(const struct command *command, const struct option_row *row,
-		void *object, const char *argument)
+		const char *argument)
 {
-	void *place = (char *)object + row->place;
+	void *place = (char *)command->job + row->place;
 	const char *wrong = NULL;
 	uint64_t value;
 	int err;
@@ -61,15 +61,14 @@ static int take(const struct command *command, const struct option_row *row,
 		err = glob_list_add(place, argument);
 		return err ? cli_complain_errno(NULL, err) : EXIT_OK;
 	case OPTION_IS_TAKEN:
-		return row->take(object, argument);
+		return row->take(command->job, argument);
 	}
 	return wrong ? cli_usage_error(command, "--%s: '%s' is not %s",
 				       row->name, argument, wrong) :
 		       EXIT_OK;
 }
 
-int options_parse(const struct command *command, void *object, int argc,
-		  char **argv)
+int options_parse(const struct command *command, int argc, char **argv)
 {
 	static const struct option_row none[] = { { 0 } };
 	const struct option_row *rows = command->options ? command->options :
@@ -102,7 +101,7 @@ int options_parse(const struct command *command, void *object, int argc,
 			return cli_usage_error(command, NULL);
 		is_json |= !strcmp(row->name, "json");
 		is_nul |= !strcmp(row->name, "null");
-		code = take(command, row, object, optarg);
+		code = take(command, row, optarg);
 	}
 	if (!code && is_json && is_nul)
 		return cli_usage_error(command,

@@ -86,10 +86,9 @@ struct best {
 
 struct command;
 
-/* Fills object by the options of the command; the operands are behind optind
- * then.  An exit code, after a message; --json and -0 exclude one another. */
-int options_parse(const struct command *command, void *object, int argc,
-		  char **argv);
+/* Fills the job of the command; the operands are behind optind then.  An exit
+ * code, after a message; --json and -0 exclude one another. */
+int options_parse(const struct command *command, int argc, char **argv);
 
 /* The rows of a help text. */
 void options_print(const struct option_row *rows);

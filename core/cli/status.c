@@ -383,25 +383,24 @@ static int show_mounts(struct table *table)
 
 /* ---- the command ---- */
 
-static int run_status(int argc, char **argv)
-{
-	struct status_job job = { 0 };
-	int code = options_parse(&command_status, &job, argc, argv);
-	const bool lists = job.walk.failed || job.walk.skipped;
+static struct status_job status_job;
 
-	if (!code && lists && optind == argc)
-		code = cli_usage_error(&command_status, "which mount?");
-	if (!code && optind == argc)
-		return show_mounts(&job.table);
-	if (!code)
-		code = mount_find_or_complain(argv[optind], &job.mount);
-	if (!code) {
-		job.table.relative = *argv[optind] != '/';
-		code = lists ? show_files(&job) :
-			       show_status(&job.mount, job.table.output.json);
-	}
-	mount_release(&job.mount);
-	return code;
+static int run(const struct command *self, char **paths)
+{
+	struct status_job *job = self->job;
+	const bool lists = job->walk.failed || job->walk.skipped;
+	int err;
+
+	if (lists && !*paths)
+		return cli_usage_error(self, "which mount?");
+	if (!*paths)
+		return show_mounts(&job->table);
+	job->table.relative = **paths != '/';
+	err = mount_find(*paths, &job->mount);
+	if (err)
+		return err;
+	return lists ? show_files(job) :
+		       show_status(&job->mount, job->table.output.json);
 }
 
 static const struct option_row options[] = {
@@ -435,32 +434,24 @@ const struct command command_status = {
 	.notes = "Exit status: 0 ok; 1 failed; 2 usage; 3 the list may grow, "
 		 "because files are\n"
 		 "still to be hashed.\n",
-	.run = run_status,
+	.job = &status_job,
+	.run = run,
 };
 
 /* ---- words to the daemon ---- */
 
-static int send_word(const struct command *command, int argc, char **argv)
+static int send_word(const struct command *self, char **paths)
 {
-	const char *word = command->name;
-	struct mount mount = { 0 };
-	int code = options_parse(command, NULL, argc, argv);
+	static struct mount mount;
+	const char *word = self->name;
+	int err = mount_find(*paths, &mount);
 
-	if (!code)
-		code = mount_find_or_complain(argv[optind], &mount);
-	if (!code &&
+	if (!err &&
 	    setxattr(mount.root, CONTROL_ATTRIBUTE, word, strlen(word), 0))
-		code = errno == EINVAL ?
-			       cli_complain(mount.root,
-					    "its kinfs is too old for that") :
-			       cli_complain_errno(mount.root, -errno);
-	mount_release(&mount);
-	return code;
-}
-
-static int run_rescan(int argc, char **argv)
-{
-	return send_word(&command_rescan, argc, argv);
+		err = -errno;
+	return err == -EINVAL ? cli_complain(mount.root,
+					     "its kinfs is too old for that") :
+				err;
 }
 
 const struct command command_rescan = {
@@ -471,13 +462,8 @@ const struct command command_rescan = {
 	.summary = "Let a kinfs mount look for changes made behind its back",
 	.help = "Starts a scan and returns at once; kin wait waits for its end.  MOUNT is the\n"
 		"mount point or any path below it.\n",
-	.run = run_rescan,
+	.run = send_word,
 };
-
-static int run_pause(int argc, char **argv)
-{
-	return send_word(&command_pause, argc, argv);
-}
 
 const struct command command_pause = {
 	.name = "pause",
@@ -487,13 +473,8 @@ const struct command command_pause = {
 	.summary = "Let a kinfs mount hash only files that are waited for",
 	.help = "Until kin resume, or until it is mounted anew.  What is to be hashed is still\n"
 		"found out, and hashed later.  MOUNT is the mount point or any path below it.\n",
-	.run = run_pause,
+	.run = send_word,
 };
-
-static int run_resume(int argc, char **argv)
-{
-	return send_word(&command_resume, argc, argv);
-}
 
 const struct command command_resume = {
 	.name = "resume",
@@ -502,5 +483,5 @@ const struct command command_resume = {
 	.synopsis = "resume MOUNT",
 	.summary = "End what kin pause began",
 	.help = "MOUNT is the mount point or any path below it.\n",
-	.run = run_resume,
+	.run = send_word,
 };

@@ -106,19 +106,21 @@ static int print_result(const struct strip *s)
 	return EXIT_OK;
 }
 
-static int run_strip(int argc, char **argv)
-{
-	struct strip s = { 0 };
-	int code = options_parse(&command_strip, &s, argc, argv), i;
+static struct strip strip_job;
 
-	for (i = optind; i < argc && !code; i++)
-		code = refuse_mount(argv[i]);
+static int run(const struct command *self, char **paths)
+{
+	struct strip *s = self->job;
+	int i, code = EXIT_OK;
+
+	for (i = 0; paths[i] && !code; i++)
+		code = refuse_mount(paths[i]);
 	if (code)
 		return code;
-	for (i = optind; i < argc; i++)
-		strip_tree(&s, argv[i]);
-	code = print_result(&s);
-	return s.failed ? EXIT_FAILED : code;
+	for (i = 0; paths[i]; i++)
+		strip_tree(s, paths[i]);
+	code = print_result(s);
+	return s->failed ? EXIT_FAILED : code;
 }
 
 static const struct option_row options[] = {
@@ -139,5 +141,6 @@ const struct command command_strip = {
 		"they are not kept current.  DIR is a directory that is not in a kinfs mount;\n"
 		"other filesystems below it are not entered.\n",
 	.options = options,
-	.run = run_strip,
+	.job = &strip_job,
+	.run = run,
 };

@@ -201,18 +201,15 @@ static int take_timeout(void *arg, const char *text)
 	return EXIT_OK;
 }
 
-static int run(int argc, char **argv)
-{
-	struct wait_job job = { .timeout = -1, .shown = -1 };
-	int code = options_parse(&command_wait, &job, argc, argv);
+static struct wait_job wait_job = { .timeout = -1, .shown = -1 };
 
-	job.terminal = isatty(STDERR_FILENO) && isatty(STDOUT_FILENO);
-	if (!code)
-		code = mount_find_or_complain(argv[optind], &job.mount);
-	if (!code)
-		code = wait_until_idle(&job);
-	mount_release(&job.mount);
-	return code;
+static int run(const struct command *self, char **paths)
+{
+	struct wait_job *job = self->job;
+	int err = mount_find(*paths, &job->mount);
+
+	job->terminal = isatty(STDERR_FILENO) && isatty(STDOUT_FILENO);
+	return err ? err : wait_until_idle(job);
 }
 
 static const struct option_row options[] = {
@@ -237,5 +234,6 @@ const struct command command_wait = {
 	.notes =
 		"Exit status: 0 everything is hashed; 1 failed; 2 usage; 3 some files could not\n"
 		"be hashed (kin status --failed lists them) or change all the time.\n",
+	.job = &wait_job,
 	.run = run,
 };

@@ -142,21 +142,17 @@ static int watch(struct watch_job *job, json_t *within)
 	return err == -ENOBUFS ? EXIT_INCOMPLETE : err ? EXIT_FAILED : EXIT_OK;
 }
 
-static int run_watch(int argc, char **argv)
-{
-	struct watch_job job = { 0 };
-	struct name_list within = { 0 };
-	int code = options_parse(&command_watch, &job, argc, argv);
+static struct watch_job watch_job;
 
-	if (!code)
-		code = name_list_find(&within, &job.mount, argv + optind);
-	if (!code && !mount_listings_or_complain(&job.mount))
+static int run(const struct command *self, char **paths)
+{
+	static struct name_list within;
+	struct watch_job *job = self->job;
+	int code = name_list_find(&within, &job->mount, paths);
+
+	if (!code && !mount_listings_or_complain(&job->mount))
 		code = EXIT_FAILED;
-	if (!code)
-		code = watch(&job, json_paths(within.names, within.count));
-	name_list_release(&within);
-	mount_release(&job.mount);
-	return code;
+	return code ? code : watch(job, json_paths(within.names, within.count));
 }
 
 static const struct option_row options[] = {
@@ -178,5 +174,6 @@ const struct command command_watch = {
 	.options = options,
 	.notes =
 		"Exit status: 0 the mount has ended; 1 failed; 2 usage; 3 too much was not read.\n",
-	.run = run_watch,
+	.job = &watch_job,
+	.run = run,
 };

@@ -322,39 +322,21 @@ static int job_run(struct compare_job *job)
 	return cli_complain_errno(NULL, err);
 }
 
-static int parse(struct compare_job *job, int argc, char **argv)
-{
-	int code = options_parse(&command_compare, job, argc, argv);
+static struct compare_job compare_job;
 
-	if (code)
-		return code;
+static int run(const struct command *self, char **paths)
+{
+	struct compare_job *job = self->job;
+
 	job->only = job->measure ? digest_find(job->measure) : NULL;
 	if (job->measure && !job->only && strcmp(job->measure, "score") != 0)
-		return cli_usage_error(&command_compare, "no measure '%s'",
-				       job->measure);
-	if (argc - optind != 2)
-		return cli_usage_error(&command_compare,
-				       "two things to compare?");
-	if (!strcmp(argv[optind], "-") && !strcmp(argv[optind + 1], "-"))
-		return cli_usage_error(&command_compare,
-				       "standard input can be only one of "
-				       "them");
-	job->paths[0] = argv[optind];
-	job->paths[1] = argv[optind + 1];
-	return EXIT_OK;
-}
-
-static int run(int argc, char **argv)
-{
-	struct compare_job job = { 0 };
-	int code = parse(&job, argc, argv);
-
-	if (!code)
-		code = job_run(&job);
-	reader_release(&job.reader);
-	operands_release(&job.lists[0]);
-	operands_release(&job.lists[1]);
-	return code;
+		return cli_usage_error(self, "no measure '%s'", job->measure);
+	if (!strcmp(paths[0], "-") && !strcmp(paths[1], "-"))
+		return cli_usage_error(self, "standard input can be only one "
+					     "of them");
+	job->paths[0] = paths[0];
+	job->paths[1] = paths[1];
+	return job_run(job);
 }
 
 static const struct option_row options[] = {
@@ -382,5 +364,8 @@ const struct command command_compare = {
 		"score is the estimated percentage of the larger content that the smaller one\n"
 		"contains; 100 means identical.  The size of a content whose digest alone is\n"
 		"known is taken from the other side; two such contents count as equally large.\n",
+	.operands = { 2, 2 },
+	.lacking = "two things to compare?",
+	.job = &compare_job,
 	.run = run,
 };

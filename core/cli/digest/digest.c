@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -248,16 +249,17 @@ static int digest_all(struct digest_job *job, char **paths)
 	return err;
 }
 
-static int job_run(struct digest_job *job, int argc, char **argv)
+static int job_run(struct digest_job *job, char **paths)
 {
+	const uint64_t count = (uint64_t)operand_count(paths);
 	int err;
 
 	if (!job->threads)
 		job->threads = processors_usable();
-	if (!job->recursive && job->threads > (uint64_t)argc)
-		job->threads = (uint64_t)argc;
+	if (!job->recursive && job->threads > count)
+		job->threads = count;
 	fputs(job->style->begin ? job->style->begin : "", stdout);
-	err = digest_all(job, argv);
+	err = digest_all(job, paths);
 	if (err)
 		return cli_complain_errno(NULL, err);
 	if (job->style == &style_json &&
@@ -333,19 +335,14 @@ static int set_style(struct digest_job *job)
 	return EXIT_OK;
 }
 
-static int parse(struct digest_job *job, int argc, char **argv)
+static int check(struct digest_job *job, char **paths)
 {
-	int code = options_parse(&command_digest, job, argc, argv), i,
-	    stdins = 0;
+	int code = set_style(job), i, stdins = 0;
 
-	if (!code)
-		code = set_style(job);
 	if (code)
 		return code;
-	if (optind == argc)
-		return cli_usage_error(&command_digest, "which file?");
-	for (i = optind; i < argc; i++)
-		stdins += !strcmp(argv[i], "-");
+	for (i = 0; paths[i]; i++)
+		stdins += !strcmp(paths[i], "-");
 	if (stdins > 1)
 		return cli_usage_error(&command_digest,
 				       "standard input can be read once");
@@ -354,7 +351,7 @@ static int parse(struct digest_job *job, int argc, char **argv)
 				       "-j takes a number from 1 to %d",
 				       MAX_JOBS);
 	if (job->rdc_signatures &&
-	    (job->recursive || argc - optind > 1 || isatty(STDOUT_FILENO)))
+	    (job->recursive || paths[1] || isatty(STDOUT_FILENO)))
 		return cli_usage_error(
 			&command_digest,
 			"--rdc-signatures writes those of one file, "
@@ -370,12 +367,13 @@ static int parse(struct digest_job *job, int argc, char **argv)
 	return EXIT_OK;
 }
 
-static int run(int argc, char **argv)
-{
-	struct digest_job job = { 0 };
-	int code = parse(&job, argc, argv);
+static struct digest_job digest_job;
 
-	return code ? code : job_run(&job, argc - optind, argv + optind);
+static int run(const struct command *self, char **paths)
+{
+	int code = check(self->job, paths);
+
+	return code ? code : job_run(self->job, paths);
 }
 
 static const struct option_row options[] = {
@@ -417,5 +415,8 @@ const struct command command_digest = {
 	.summary = "Print the digests of files, without a mount",
 	.help = "Prints what getfattr -d prints; - is standard input.\n",
 	.options = options,
+	.operands = { 1, INT_MAX },
+	.lacking = "which file?",
+	.job = &digest_job,
 	.run = run,
 };

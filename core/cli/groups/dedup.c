@@ -258,12 +258,10 @@ static int take_keep(void *arg, const char *text)
 		      cli_complain_errno(text, -errno);
 }
 
-static int parse_dedup(struct dedup_job *job, int argc, char **argv)
+static int check(struct dedup_job *job, char **paths)
 {
-	int code = options_parse(&command_dedup, job, argc, argv), how = 0;
+	int how = 0;
 
-	if (code)
-		return code;
 	while (job->how && how <= DEDUP_REMOVE &&
 	       strcmp(job->how, dedup_method_names[how]) != 0)
 		how++;
@@ -277,7 +275,7 @@ static int parse_dedup(struct dedup_job *job, int argc, char **argv)
 			&command_dedup,
 			"--blocks shares blocks: it goes with --how "
 			"reflink alone");
-	if (optind + !job->undo != argc)
+	if (operand_count(paths) != !job->undo)
 		return cli_usage_error(
 			&command_dedup,
 			"a mount or one file of groups is needed, which is "
@@ -368,21 +366,18 @@ static int make_plan(struct dedup_job *job, char **operands)
 	return code;
 }
 
-static int run_dedup(int argc, char **argv)
-{
-	struct dedup_job job = { 0 };
-	int code = parse_dedup(&job, argc, argv);
+static struct dedup_job dedup_job;
 
-	if (!code && job.undo)
-		code = take_back(&job);
-	else if (!code && !(code = make_plan(&job, argv + optind)))
-		code = run_plan(&job);
-	name_list_release(&job.keep);
-	free(job.keep_used);
-	free(job.journal);
-	filter_release(&job.plan.rules.filter);
-	dedup_plan_release(&job.plan);
-	return !code && job.left ? EXIT_FAILED : code;
+static int run(const struct command *self, char **paths)
+{
+	struct dedup_job *job = self->job;
+	int code = check(job, paths);
+
+	if (!code && job->undo)
+		code = take_back(job);
+	else if (!code && !(code = make_plan(job, paths)))
+		code = run_plan(job);
+	return !code && job->left ? EXIT_FAILED : code;
 }
 
 static const struct option_row options[] = {
@@ -422,5 +417,6 @@ const struct command command_dedup = {
 	.help = "GROUPS is a mount, a file of kin groups --json, or -.  Without --apply the plan\n"
 		"is printed.  With it each copy is compared byte by byte, and replaced at once.\n",
 	.options = options,
-	.run = run_dedup,
+	.job = &dedup_job,
+	.run = run,
 };

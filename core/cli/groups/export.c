@@ -69,36 +69,36 @@ static int write_tree(const struct export_job *job, FILE *out,
 	return code;
 }
 
-static int run(int argc, char **argv)
-{
-	struct export_job job = { .plain = false };
-	bool incomplete = false;
-	FILE *out = NULL;
-	int code = options_parse(&command_export, &job, argc, argv);
+static struct export_job export_job;
 
-	if (!code && isatty(STDOUT_FILENO) && !job.plain)
-		code = cli_usage_error(
-			&command_export,
-			"standard output is a terminal; write to a "
-			"file, or give --plain");
-	job.source.path = argv[optind];
-	if (!code)
-		code = mount_find_or_complain(argv[optind], &job.source.mount);
-	if (!code && !mount_listings_or_complain(&job.source.mount))
-		code = EXIT_FAILED;
-	if (!code && !(out = job.plain ? stdout : export_compress(stdout)))
-		code = cli_complain_errno(NULL, -ENOMEM);
-	if (!code)
-		code = write_tree(&job, out, &incomplete);
+static int run(const struct command *self, char **paths)
+{
+	struct export_job *job = self->job;
+	bool incomplete = false;
+	FILE *out;
+	int code;
+
+	if (isatty(STDOUT_FILENO) && !job->plain)
+		return cli_usage_error(self,
+				       "standard output is a terminal; write "
+				       "to a file, or give --plain");
+	job->source.path = *paths;
+	code = mount_find(*paths, &job->source.mount);
+	if (code)
+		return code;
+	if (!mount_listings_or_complain(&job->source.mount))
+		return EXIT_FAILED;
+	out = job->plain ? stdout : export_compress(stdout);
+	if (!out)
+		return -ENOMEM;
+	code = write_tree(job, out, &incomplete);
 	/* An unfinished export has no last line, so it is not taken for one. */
-	if (out && (job.plain ? fflush(out) : fclose(out)) && !code)
+	if ((job->plain ? fflush(out) : fclose(out)) && !code)
 		code = cli_complain_errno("standard output",
 					  errno ? -errno : -EIO);
-	if (!code && incomplete)
-		code = cli_complain_incomplete(job.source.mount.root);
-	mount_release(&job.source.mount);
-	filter_release(&job.source.filter);
-	return code;
+	return !code && incomplete ?
+		       cli_complain_incomplete(job->source.mount.root) :
+		       code;
 }
 
 static const struct option_row options[] = {
@@ -126,5 +126,6 @@ const struct command command_export = {
 	.options = options,
 	.notes = "Exit status: 0 ok; 1 failed; 2 usage; 3 not all files are "
 		 "hashed.\n",
+	.job = &export_job,
 	.run = run,
 };

@@ -193,19 +193,6 @@ static int check_everywhere(const struct groups_job *job, int operands)
 			       "mount; it takes --min-size and --json");
 }
 
-static int parse(struct groups_job *job, int argc, char **argv)
-{
-	int code = options_parse(&command_groups, job, argc, argv);
-
-	groups_printer_init(&job->printer, &job->output,
-			    job->asking.wish.keep.count);
-	if (!code && job->everywhere)
-		return check_everywhere(job, argc - optind);
-	return code ? code :
-		      groups_asking_operands(&job->asking, &command_groups,
-					     argv + optind);
-}
-
 static int list(struct groups_job *job)
 {
 	struct groups *g = &job->asking.groups;
@@ -235,28 +222,28 @@ static int list(struct groups_job *job)
 	return cli_complain_incomplete(job->asking.mount.root);
 }
 
-static int run_everywhere(struct groups_job *job, const char *path)
+static struct groups_job groups_job;
+
+static int run(const struct command *self, char **paths)
 {
+	struct groups_job *job = self->job;
 	struct mount *mount = &job->asking.mount;
-	int code = mount_find_or_complain(path, mount);
+	int code;
 
-	return code ? code :
-		      everywhere_groups(mount, job->asking.wish.filter.min_size,
-					&job->output);
-}
-
-static int run(int argc, char **argv)
-{
-	struct groups_job job = { 0 };
-	int code = parse(&job, argc, argv);
-
-	if (!code && optind < argc)
-		job.printer.table.relative = *argv[optind] != '/';
-	if (!code)
-		code = job.everywhere ? run_everywhere(&job, argv[optind]) :
-					list(&job);
-	groups_asking_release(&job.asking);
-	return code;
+	if (job->everywhere) {
+		code = check_everywhere(job, operand_count(paths));
+		if (!code)
+			code = mount_find(*paths, mount);
+		return code ? code :
+			      everywhere_groups(
+				      mount, job->asking.wish.filter.min_size,
+				      &job->output);
+	}
+	groups_printer_init(&job->printer, &job->output,
+			    job->asking.wish.keep.count);
+	job->printer.table.relative = *paths && **paths != '/';
+	code = groups_asking_operands(&job->asking, self, paths);
+	return code ? code : list(job);
 }
 
 static const struct option_row options[] = {
@@ -286,5 +273,6 @@ const struct command command_groups = {
 	.options = options,
 	.notes =
 		"Exit status: 0 ok; 1 failed; 2 usage; 3 the groups are not complete.\n",
+	.job = &groups_job,
 	.run = run,
 };

@@ -240,37 +240,24 @@ static int run_paths(struct ignore_job *job, char **paths)
 
 /* ---- the command ---- */
 
-static int parse(struct ignore_job *job, int argc, char **argv)
-{
-	int code = options_parse(&command_ignore, job, argc, argv), operands;
+static struct ignore_job ignore_job = { .directory = -1,
+					.table.columns = columns };
 
-	if (code)
-		return code;
+static int run(const struct command *self, char **paths)
+{
+	struct ignore_job *job = self->job;
+	const int operands = job->list || job->group ? 1 : 2;
+
 	if (job->list && (job->forget || job->group))
-		return cli_usage_error(&command_ignore,
+		return cli_usage_error(self,
 				       "--list goes with no other option");
 	if (job->table.output.json && !job->list)
-		return cli_usage_error(&command_ignore, "--json is for --list");
-	operands = job->list || job->group ? 1 : 2;
-	if (argc - optind != operands)
-		return cli_usage_error(&command_ignore,
-				       operands == 1 ? "which mount?" :
-						       "which two files?");
-	return EXIT_OK;
-}
-
-static int run_ignore(int argc, char **argv)
-{
-	struct ignore_job job = { .directory = -1, .table.columns = columns };
-	int code = parse(&job, argc, argv);
-
-	if (!code)
-		code = run_paths(&job, argv + optind);
-	ignore_set_release(&job.set);
-	if (job.directory >= 0)
-		close(job.directory);
-	free(job.file);
-	return code;
+		return cli_usage_error(self, "--json is for --list");
+	if (operand_count(paths) != operands)
+		return cli_usage_error(self, operands == 1 ?
+						     "which mount?" :
+						     "which two files?");
+	return run_paths(job, paths);
 }
 
 static const struct option_row options[] = {
@@ -294,5 +281,6 @@ const struct command command_ignore = {
 	.help = "The contents of the files A and B of one mount are known to be alike: listings\n"
 		"leave the pair out, and groups in which each member is known with the head.\n",
 	.options = options,
-	.run = run_ignore,
+	.job = &ignore_job,
+	.run = run,
 };

@@ -328,45 +328,25 @@ static int print_all(struct missing_command *c)
 
 /* ---- all of it ---- */
 
-static int parse(struct missing_command *c, int argc, char **argv)
+static struct missing_command missing_job = { .table.columns = columns };
+
+static int run(const struct command *self, char **paths)
 {
-	int code = options_parse(&command_missing, c, argc, argv);
+	struct missing_command *c = self->job;
+	int code;
 
-	if (code)
-		return code;
-	c->one.path = argv[optind];
-	c->table.relative = *c->one.path != '/';
-	c->other.path = argv[optind + 1];
-	return EXIT_OK;
-}
-
-static int run(int argc, char **argv)
-{
-	struct missing_command c = { .table.columns = columns };
-	int code = parse(&c, argc, argv);
-
+	c->one.path = paths[0];
+	c->other.path = paths[1];
+	c->table.relative = *paths[0] != '/';
+	code = export_source_find(&c->one);
 	if (!code)
-		code = export_source_find(&c.one);
+		code = export_source_find(&c->other);
 	if (!code)
-		code = export_source_find(&c.other);
+		code = open_both(c);
 	if (!code)
-		code = open_both(&c);
-	if (!code)
-		code = print_all(&c);
-	if (!code && c.incomplete)
-		code = cli_complain_incomplete(c.other.path);
-	mount_release(&c.one.mount);
-	mount_release(&c.other.mount);
-	while (c.count) {
-		found_member_release(&c.contents[--c.count].member);
-		digests_release(&c.contents[c.count].digests);
-		free(c.contents[c.count].near);
-	}
-	free(c.contents);
-	free(c.files);
-	free(c.root);
-	filter_release(&c.filter);
-	return code;
+		code = print_all(c);
+	return !code && c->incomplete ? cli_complain_incomplete(c->other.path) :
+					code;
 }
 
 static const struct option_row options[] = {
@@ -395,5 +375,6 @@ const struct command command_missing = {
 	.notes = "Exit status: 0 ok, whether something is missing or not; 1 "
 		 "failed; 2 usage; 3 one\n"
 		 "of the trees was not hashed completely.\n",
+	.job = &missing_job,
 	.run = run,
 };

@@ -190,27 +190,19 @@ static int make(struct report_job *job)
 							       code;
 }
 
-static int run(int argc, char **argv)
+static struct report_job report_job;
+
+static int run(const struct command *self, char **paths)
 {
-	struct report_job job = { .directory = -1 };
+	struct report_job *job = self->job;
 	int code;
 
-	report_init(&job.report);
-	code = options_parse(&command_report, &job, argc, argv);
-	if (!code && !job.out)
-		code = cli_usage_error(&command_report,
+	if (!job->out)
+		return cli_usage_error(self,
 				       "-o FILE: where is it to be written?");
-	if (!code)
-		code = groups_asking_operands(&job.asking, &command_report,
-					      argv + optind);
-	if (!code)
-		code = make(&job);
-	report_release(&job.report);
-	groups_asking_release(&job.asking);
-	if (job.directory >= 0)
-		close(job.directory);
-	free(job.name);
-	return code;
+	report_init(&job->report);
+	code = groups_asking_operands(&job->asking, self, paths);
+	return code ? code : make(job);
 }
 
 static const struct option_row options[] = {
@@ -233,5 +225,6 @@ const struct command command_report = {
 	.notes = "Exit status: 0 ok; 1 failed; 2 usage; 3 the report is not "
 		 "complete, because not\n"
 		 "all files are hashed.\n",
+	.job = &report_job,
 	.run = run,
 };

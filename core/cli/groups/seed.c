@@ -308,13 +308,11 @@ static int read_here(struct seed_command *c)
 	return code;
 }
 
-static int parse(struct seed_command *c, int argc, char **argv)
+static int check(struct seed_command *c, char **paths)
 {
+	const int count = operand_count(paths);
 	const struct output *output = &c->table.output;
-	int code = options_parse(&command_seed, c, argc, argv);
 
-	if (code)
-		return code;
 	if (c->into && (c->base_of || output->json || output->nul))
 		return cli_usage_error(&command_seed,
 				       "--into prints the command for rsync "
@@ -323,40 +321,34 @@ static int parse(struct seed_command *c, int argc, char **argv)
 		return cli_usage_error(&command_seed,
 				       "--base takes no --json, and --reflink "
 				       "is for --into");
-	if (argc - optind != (c->base_of ? 1 : 2))
+	if (count != (c->base_of ? 1 : 2))
 		return cli_usage_error(&command_seed,
 				       "which file of kin export --seeds, or "
 				       "--base, and which mount?");
-	c->sender.path = argv[optind];
-	c->here.path = argv[argc - 1];
+	c->sender.path = paths[0];
+	c->here.path = paths[count - 1];
 	return EXIT_OK;
 }
 
-static int run(int argc, char **argv)
-{
-	struct seed_command c = { .source_fd = -1,
-				  .into_fd = -1,
-				  .table.columns = columns };
-	int code = parse(&c, argc, argv);
+static struct seed_command seed_job = { .source_fd = -1,
+					.into_fd = -1,
+					.table.columns = columns };
 
-	if (!code && !c.base_of)
-		code = export_source_find(&c.sender);
+static int run(const struct command *self, char **paths)
+{
+	struct seed_command *c = self->job;
+	int code = check(c, paths);
+
+	if (!code && !c->base_of)
+		code = export_source_find(&c->sender);
 	if (!code)
-		code = export_source_find(&c.here);
+		code = export_source_find(&c->here);
 	if (!code)
-		code = read_here(&c);
-	if (!code && c.into)
-		code = make_into(&c);
+		code = read_here(c);
+	if (!code && c->into)
+		code = make_into(c);
 	if (!code)
-		code = c.base_of ? print_base(&c) : match(&c);
-	mount_release(&c.sender.mount);
-	mount_release(&c.here.mount);
-	seeds_release(&c.seeds);
-	free(c.source);
-	if (c.source_fd >= 0)
-		close(c.source_fd);
-	if (c.into_fd >= 0)
-		close(c.into_fd);
+		code = c->base_of ? print_base(c) : match(c);
 	return code;
 }
 
@@ -389,5 +381,6 @@ const struct command command_seed = {
 	.notes = "Exit status: 0 ok; 1 failed, or --base found none; 2 usage; "
 		 "3 one of the trees\n"
 		 "was not hashed completely.\n",
+	.job = &seed_job,
 	.run = run,
 };

@@ -304,26 +304,24 @@ static int run_all(struct similar_job *job, char **paths)
 	return code;
 }
 
-static int run(int argc, char **argv)
-{
-	struct similar_job job = { 0 };
-	int code = options_parse(&command_similar, &job, argc, argv);
+static struct similar_job similar_job = { .table.columns = columns };
 
-	if (job.relation == SIMILAR_SHARES)
+static int run(const struct command *self, char **paths)
+{
+	struct similar_job *job = self->job;
+	int code = check(job, operand_count(paths));
+
+	if (code)
+		return code;
+	if (job->relation == SIMILAR_SHARES)
 		columns[SHARED].place = COLUMN_SHOWN;
-	job.table.columns = columns;
-	if (!code)
-		code = check(&job, argc - optind);
-	if (!code) {
-		code = run_all(&job, argv + optind);
-		if (job.table.output.json && !job.why && code != EXIT_FAILED &&
-		    table_totals(json_pack("{s:I, s:b}", "files",
-					   (json_int_t)job.table.rows, "cut",
-					   job.any_cut),
-				 !*job.doubt, job.doubt))
-			code = EXIT_FAILED;
-	}
-	filter_release(&job.filter);
+	code = run_all(job, paths);
+	if (job->table.output.json && !job->why && code != EXIT_FAILED &&
+	    table_totals(json_pack("{s:I, s:b}", "files",
+				   (json_int_t)job->table.rows, "cut",
+				   job->any_cut),
+			 !*job->doubt, job->doubt))
+		return EXIT_FAILED;
 	return code;
 }
 
@@ -360,5 +358,6 @@ const struct command command_similar = {
 	.options = options,
 	.notes = "Exit status: 0 ok; 1 failed; 2 usage; 3 FILE is being "
 		 "written, or not hashed.\n",
+	.job = &similar_job,
 	.run = run,
 };
