@@ -108,66 +108,67 @@ int client_ask_share(int catalog, json_t *query)
 
 /* ---- lines ---- */
 
-static int reserve(struct lines *l)
+/* For jansson: the line at hand, up to its end. */
+static size_t read_line(void *to, size_t room, void *arg)
 {
-	size_t room = 2 * l->room + 4096;
-	char *text = l->len + 1 < l->room ? l->text : realloc(l->text, room);
-
-	if (!text)
-		return -ENOMEM;
-	l->room = l->len + 1 < l->room ? l->room : room;
-	l->text = text;
-	return 0;
-}
-
-int lines_next(struct lines *l, size_t most)
-{
+	struct lines *l = arg;
+	char *text = to;
+	size_t len = 0;
 	int c;
 
-	l->len = 0;
-	errno = 0;
-	do {
+	while (len < room && !l->ended && l->len < CLIENT_LINE_MAX) {
 		c = getc_unlocked(l->in);
-		if (c == EOF || c == '\n')
-			break;
-		if (l->len == most)
-			return -EFBIG;
-		if (reserve(l))
-			return -ENOMEM;
-		l->text[l->len++] = (char)c;
-	} while (true);
-	if (ferror(l->in))
-		return errno ? -errno : -EIO;
-	if (c == EOF && !l->len)
-		return 0;
-	if (reserve(l))
-		return -ENOMEM;
-	l->text[l->len] = '\0';
-	l->number++;
-	return 1;
+		l->ended = c == EOF || c == '\n';
+		if (c != EOF)
+			text[len++] = (char)c;
+		l->len += c != EOF;
+	}
+	return len;
 }
 
-void lines_release(struct lines *l)
+int lines_next(struct lines *l, json_t **out)
 {
-	free(l->text);
-	*l = (struct lines){ 0 };
+	char rest[1024];
+	json_error_t error;
+	json_t *line;
+	int first;
+
+	errno = 0;
+	first = getc_unlocked(l->in);
+	if (first == EOF)
+		return !ferror(l->in) ? 0 : errno ? -errno : -EIO;
+	(void)ungetc(first, l->in);
+	l->number++;
+	l->len = 0;
+	l->ended = false;
+	line = json_load_callback(read_line, l, 0, &error);
+	if (line && !ferror(l->in)) {
+		*out = line;
+		return 1;
+	}
+	json_decref(line);
+	while (read_line(rest, sizeof(rest), l))
+		;
+	if (ferror(l->in))
+		return errno ? -errno : -EIO;
+	if (json_error_code(&error) == json_error_out_of_memory)
+		return -ENOMEM;
+	return l->ended ? -EINVAL : -EFBIG;
 }
 
 /* ---- the answer ---- */
 
 int client_next(struct client_query *c)
 {
-	int more = c->ended ? -EBADMSG : lines_next(&c->lines, CLIENT_LINE_MAX);
+	int more;
 
 	json_decref(c->line);
 	c->line = NULL;
+	more = c->ended ? 0 : lines_next(&c->lines, &c->line);
 	if (more <= 0)
-		return more ? more : -EBADMSG;
-	c->line = json_loadb(c->lines.text, c->lines.len, 0, NULL);
-	if (!json_is_object(c->line))
-		return -EBADMSG;
+		return more && more != -EINVAL ? more : -EBADMSG;
 	c->ended = json_object_get(c->line, "end") != NULL;
-	return !c->ended;
+	return !json_is_object(c->line) ? -EBADMSG : !c->ended;
 }
 
 void client_close(struct client_query *c)
@@ -175,7 +176,6 @@ void client_close(struct client_query *c)
 	FILE *in = c->lines.in;
 
 	json_decref(c->line);
-	lines_release(&c->lines);
 	if (in)
 		(void)fclose(in);
 	*c = (struct client_query){ 0 };

@@ -83,21 +83,21 @@ int client_list(const struct mount *m, const char *rel, const char *view,
 
 /* ---- lines (ask.c) ---- */
 
-/* Zeroed but for in, which is borrowed. */
+#define CLIENT_LINE_MAX ((size_t)64 << 20)
+
+/* JSON values, a line each.  Zeroed but for in, which is borrowed. */
 struct lines {
 	FILE *in;
-	char *text; /* owned: of the last line, without its end; terminated */
-	size_t len, room;
 	size_t number; /* of the last line, from 1 */
+	size_t len;    /* what was read of it */
+	bool ended;
 };
 
-/* 1; 0 at the end; -EFBIG: a line is longer than most; an error of reading. */
-int lines_next(struct lines *l, size_t most);
-void lines_release(struct lines *l);
+/* 1 and the value, which is the caller's; 0 at the end; -EINVAL: the line is not
+ * one array or object; -EFBIG: it is too long; an error of reading. */
+int lines_next(struct lines *l, json_t **out);
 
 /* ---- a query (ask.c) ---- */
-
-#define CLIENT_LINE_MAX ((size_t)64 << 20)
 
 struct client_query {
 	struct lines lines; /* of a stream that is owned */

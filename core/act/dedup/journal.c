@@ -196,10 +196,7 @@ static int read_journal(const char *path, json_t **out)
 	json_t *steps = *out = json_array(), *o;
 	int err = steps ? open_journal(path, &lines.in) : -ENOMEM, more = 0;
 
-	while (!err && (more = lines_next(&lines, CLIENT_LINE_MAX)) > 0) {
-		o = json_loadb(lines.text, lines.len, 0, NULL);
-		if (!o && feof(lines.in) && lines.number > 1)
-			break;
+	while (!err && (more = lines_next(&lines, &o)) > 0) {
 		if (lines.number > 1)
 			err = take_line(steps, o);
 		else if (json_integer_value(json_object_get(o, FORMAT_KEY)) !=
@@ -207,11 +204,12 @@ static int read_journal(const char *path, json_t **out)
 			err = -EINVAL;
 		json_decref(o);
 	}
-	if (!err)
-		err = more < 0 ? more : lines.number ? 0 : -EINVAL;
+	if (!err && !lines.number)
+		err = -EINVAL;
+	else if (!err && more < 0 && !(feof(lines.in) && lines.number > 1))
+		err = more;
 	if (lines.in)
 		fclose(lines.in);
-	lines_release(&lines);
 	return err;
 }
 

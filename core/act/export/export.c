@@ -74,16 +74,14 @@ int export_write(FILE *out, struct groups *g, bool seeds)
 
 static int read_head(struct export_reader *r)
 {
-	struct lines *lines = &r->content.file;
 	const json_t *version;
-	json_t *object;
-	int err = lines_next(lines, CLIENT_LINE_MAX);
+	json_t *object = NULL;
+	int err = lines_next(&r->content.file, &object);
 
-	if (err < 0)
+	if (err < 0 && err != -EINVAL)
 		return err == -EIO   ? -ENODATA :
 		       err == -EFBIG ? -EMEDIUMTYPE :
 				       err;
-	object = err ? json_loadb(lines->text, lines->len, 0, NULL) : NULL;
 	version = json_object_get(object, "kinfs_export");
 	if (!json_is_integer(version))
 		err = -EMEDIUMTYPE;

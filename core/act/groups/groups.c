@@ -57,7 +57,6 @@ void groups_close(struct groups *g)
 	found_group_release(&g->group);
 	found_group_release(&g->whole);
 	client_close(&g->client);
-	lines_release(&g->file);
 	free(g->root);
 	*g = (struct groups){ 0 };
 }
@@ -449,8 +448,7 @@ static int next_of_file(struct groups *g)
 	json_t *object;
 	int event;
 
-	while ((event = lines_next(&g->file, CLIENT_LINE_MAX)) > 0) {
-		object = json_loadb(g->file.text, g->file.len, 0, NULL);
+	while ((event = lines_next(&g->file, &object)) > 0) {
 		event = groups_take_line(g, object);
 		json_decref(object);
 		if (event)

@@ -46,7 +46,7 @@ int export_complain(const struct export_reader *r, int err)
 		return cli_complain(path, "line %zu is damaged", line);
 	if (err == -EFBIG)
 		return cli_complain(path, "line %zu is longer than %zu MiB",
-				    line + 1, CLIENT_LINE_MAX >> 20);
+				    line, CLIENT_LINE_MAX >> 20);
 	return err == -ENODATA ?
 		       cli_complain(path, "damaged or cut: it has no end") :
 		       cli_complain_errno(path, err);
