@@ -64,7 +64,8 @@ extern const struct command command_digest, command_compare, command_similar,
 
 /* ---- messages ---- */
 
-/* "kin: PATH: message" on standard error; path may be NULL.  EXIT_FAILED. */
+/* "kin: PATH: message" on standard error, in place of a bar that is shown there;
+ * path may be NULL.  EXIT_FAILED. */
 int cli_complain(const char *path, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -100,8 +101,6 @@ size_t cli_json_flags(void);
 
 /* Prints on one line and frees.  0, or EXIT_FAILED. */
 int cli_print_json(json_t *value);
-
-void cli_pause_ms(long ms);
 
 /* ---- files ---- */
 

@@ -3,12 +3,12 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/base/err.h"
 #include "core/base/utf8.h"
 #include "core/cli/cli.h"
+#include "core/cli/progress.h"
 
 int cli_append_escaped(struct buf *out, const char *text, enum escape how)
 {
@@ -40,6 +40,7 @@ static void complain_args(const char *path, const char *format, va_list args)
 	char *message;
 	int len = vasprintf(&message, format, args); /* first: %m is errno */
 
+	progress_clear();
 	(void)fflush(stdout);
 	fputs("kin: ", stderr);
 	if (path) {
@@ -152,14 +153,6 @@ int cli_print_json(json_t *value)
 	if (failed)
 		cli_complain(NULL, "cannot write JSON: %m");
 	return failed ? EXIT_FAILED : EXIT_OK;
-}
-
-void cli_pause_ms(long ms)
-{
-	const struct timespec t = { .tv_sec = ms / 1000,
-				    .tv_nsec = ms % 1000 * 1000000L };
-
-	(void)nanosleep(&t, NULL);
 }
 
 /* ---- mounts ---- */

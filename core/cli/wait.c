@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <math.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/xattr.h>
@@ -128,43 +129,37 @@ static bool is_behind(struct wait_job *job, const json_t *status)
 	return now() < job->behind_end;
 }
 
-/* One look.  code_out: the end of it, if it has ended. */
-static bool look(struct wait_job *job, int *code_out)
+/* One look: -EAGAIN while there is something to wait for. */
+static int look(struct wait_job *job)
 {
 	const char *root = job->mount.root;
 	json_t *status = NULL;
-	struct progress p = { .percent = 0 };
-	bool done = true;
+	struct progress p;
 	int err;
 
 	/* The background does not pause while a caller asks for this.  An error
 	 * changes nothing but the time that it takes. */
 	(void)getxattr(root, WAIT_ATTRIBUTE, NULL, 0);
 	err = mount_get_status(root, &status);
-	if (!err)
-		progress_read(status, &p);
+	if (err == -ENODATA || err == -ENOTSUP || err == -ENOENT)
+		return cli_complain(root, "unmounted meanwhile");
+	if (err)
+		return err;
+	progress_read(status, &p);
 	if (p.percent < job->shown)
 		p.percent = job->shown; /* more files were found */
-	if (!err && !p.error)
+	if (!p.error)
 		show(job, &p);
-	if (err || p.error || p.stalled)
-		progress_clear();
-	*code_out = EXIT_FAILED;
-	if (err == -ENODATA || err == -ENOTSUP || err == -ENOENT)
-		cli_complain(root, "unmounted meanwhile");
-	else if (err)
-		cli_complain_errno(root, err);
-	else if (p.error)
-		cli_complain(root, "the catalog cannot be written: %s",
-			     p.error);
+	err = -EAGAIN;
+	if (p.error)
+		err = cli_complain(root, "the catalog cannot be written: %s",
+				   p.error);
 	else if (p.stalled)
-		cli_complain(root, "hashing is paused %s", p.paused);
+		err = cli_complain(root, "hashing is paused %s", p.paused);
 	else if (p.idle && !is_behind(job, status))
-		*code_out = finish(job, &p);
-	else
-		done = false;
+		err = finish(job, &p);
 	json_decref(status);
-	return done;
+	return err;
 }
 
 /* The path is resolved anew each time: an open descriptor would keep the
@@ -172,20 +167,18 @@ static bool look(struct wait_job *job, int *code_out)
 static int wait_until_idle(struct wait_job *job)
 {
 	double ms = POLL_FIRST_MS, left, end = now() + job->timeout;
-	int code;
+	int err;
 
-	while (!look(job, &code)) {
+	while ((err = look(job)) == -EAGAIN) {
 		left = job->timeout < 0 ? POLL_MOST_MS : 1000 * (end - now());
-		if (left <= 0) {
-			progress_clear();
+		if (left <= 0)
 			return cli_complain(job->mount.root,
 					    "still busy after %g s",
 					    job->timeout);
-		}
-		cli_pause_ms((long)ceil(fmin(ms, left)));
+		(void)poll(NULL, 0, (int)ceil(fmin(ms, left)));
 		ms = fmin(2 * ms, POLL_MOST_MS);
 	}
-	return code;
+	return err;
 }
 
 static int take_timeout(void *arg, const char *text)

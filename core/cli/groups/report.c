@@ -118,22 +118,18 @@ static int ask_pairs(struct report *report, const struct mount *mount)
 
 /* ---- files without digests ---- */
 
-static int ask_mount(struct report_job *job)
+static int ask_unread(struct report *report, const struct mount *mount)
 {
-	const struct mount *mount = &job->asking.mount;
 	struct state_walk s = { .failed = true, .skipped = true };
-	int err = ask_pairs(&job->report, mount), more = 0;
+	int err = state_walk_begin(&s, mount, ""), more = 0;
 
 	progress_show("looking for files without digests", 1);
-	if (!err)
-		err = state_walk_begin(&s, mount, "");
 	while (!err && (more = state_walk_next(&s)) > 0)
-		err = report_add_unread(
-			&job->report, path_below(s.path, mount->root), s.state);
+		err = report_add_unread(report, path_below(s.path, mount->root),
+					s.state);
 	state_walk_end(&s);
 	progress_clear();
-	err = err ? err : more;
-	return err ? cli_complain_errno(mount->root, err) : EXIT_OK;
+	return err ? err : more;
 }
 
 /* ---- groups ---- */
@@ -152,12 +148,11 @@ static int read_groups(struct report_job *job)
 		if (event)
 			break;
 	}
-	progress_clear();
 	if (event)
 		return groups_asking_failed(a, event, "");
 	if (!code && g->totals.incomplete)
 		cli_complain_incomplete(a->mount.root);
-	return code ? code : ask_mount(job);
+	return code;
 }
 
 /* ---- the page ---- */
@@ -176,33 +171,35 @@ static int write_page(struct report_job *job)
 	return err;
 }
 
-static int make(struct report_job *job)
-{
-	int code = EXIT_OK, err = strcmp(job->out, "-") ? find_place(job) : 0;
-
-	if (!err)
-		code = read_groups(job);
-	if (!err && !code)
-		err = write_page(job);
-	if (err)
-		return cli_complain_errno(job->out, err);
-	return !code && job->asking.groups.totals.incomplete ? EXIT_INCOMPLETE :
-							       code;
-}
-
 static struct report_job report_job;
 
 static int run(const struct command *self, char **paths)
 {
 	struct report_job *job = self->job;
-	int code;
+	const struct mount *mount = &job->asking.mount;
+	int err;
 
 	if (!job->out)
 		return cli_usage_error(self,
 				       "-o FILE: where is it to be written?");
 	report_init(&job->report);
-	code = groups_asking_operands(&job->asking, self, paths);
-	return code ? code : make(job);
+	err = groups_asking_operands(&job->asking, self, paths);
+	if (err)
+		return err;
+	err = strcmp(job->out, "-") ? find_place(job) : 0;
+	if (err)
+		return cli_complain_errno(job->out, err);
+	err = read_groups(job);
+	if (!err)
+		err = ask_pairs(&job->report, mount);
+	if (!err)
+		err = ask_unread(&job->report, mount);
+	if (err)
+		return err;
+	err = write_page(job);
+	if (err)
+		return cli_complain_errno(job->out, err);
+	return job->asking.groups.totals.incomplete ? EXIT_INCOMPLETE : EXIT_OK;
 }
 
 static const struct option_row options[] = {
