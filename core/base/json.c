@@ -54,6 +54,14 @@ int json_set_path(json_t *object, const char *key, const char *path)
 	return json_object_set_new(object, key, text) ? -ENOMEM : 0;
 }
 
+json_t *json_with_path(json_t *object, const char *key, const char *path)
+{
+	if (!path || !json_set_path(object, key, path))
+		return object;
+	json_decref(object);
+	return NULL;
+}
+
 char *json_get_path(const json_t *object, const char *key)
 {
 	const char *text = json_string_value(json_object_get(object, key));

@@ -157,16 +157,6 @@ void query_text_release(struct query_text *q)
 
 /* ---- the answer ---- */
 
-/* Takes line. */
-static int add_path(json_t *line, const char *key, const char *path,
-		    struct buf *out)
-{
-	if (line && !json_set_path(line, key, path))
-		return json_append_line(out, line);
-	json_decref(line);
-	return -ENOMEM;
-}
-
 int query_text_add_hit(const struct search_hit *hit,
 		       enum index_relation relation, struct buf *out)
 {
@@ -180,7 +170,7 @@ int query_text_add_hit(const struct search_hit *hit,
 		shares ? json_integer((json_int_t)v->bytes) : NULL, "by",
 		v->by_text ? "text" : NULL);
 
-	return add_path(line, "path", hit->path, out);
+	return json_append_line(out, json_with_path(line, "path", hit->path));
 }
 
 static int add_file(const struct search_hit *hit, struct buf *out)
@@ -198,7 +188,7 @@ static int add_file(const struct search_hit *hit, struct buf *out)
 		(json_int_t)hit->nlink, "digests", hit->digests,
 		"document_date",
 		hit->date != TEXT_NO_DATE ? json_integer(hit->date) : NULL);
-	return add_path(line, "path", hit->path, out);
+	return json_append_line(out, json_with_path(line, "path", hit->path));
 }
 
 int query_text_add_files(const struct search_hits *hits, struct buf *out)
@@ -210,7 +200,9 @@ int query_text_add_files(const struct search_hits *hits, struct buf *out)
 		const struct search_hit *hit = &hits->hits[i];
 
 		err = hit->link ?
-			      add_path(json_object(), "link", hit->path, out) :
+			      json_append_line(
+				      out, json_with_path(json_object(), "link",
+							  hit->path)) :
 			      add_file(hit, out);
 	}
 	return err;

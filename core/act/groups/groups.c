@@ -236,7 +236,8 @@ static json_t *file_json(const struct found_file *f, bool brief)
 					  json_integer((json_int_t)f->nlink) :
 					  NULL);
 
-	if (!json_set_path(file, "path", f->path) &&
+	file = json_with_path(file, "path", f->path);
+	if (file &&
 	    (brief || !f->link_count ||
 	     !json_object_set_new(
 		     file, "links",

@@ -80,12 +80,8 @@ static int print_file(struct groups_printer *p, const struct found_member *m,
 		f->keep ? "keep" : NULL, "links",
 		json_paths((const char *const *)f->links, f->link_count));
 
-	if (json_set_path(row, "path", f->path) ||
-	    (p->root && json_set_path(row, "root", p->root))) {
-		json_decref(row);
-		row = NULL;
-	}
-	return table_row(&p->table, row);
+	row = json_with_path(row, "path", f->path);
+	return table_row(&p->table, json_with_path(row, "root", p->root));
 }
 
 /* With -0 all names of the exact copies that could go. */
@@ -120,10 +116,8 @@ static int print_group_json(const struct groups_printer *p,
 				 "order", orders[order].key, "members",
 				 found_members_json(group, false));
 
-	if (!json_set_path(line, "root", p->root))
-		return cli_print_json(line) ? -EIO : 0;
-	json_decref(line);
-	return -ENOMEM;
+	line = json_with_path(line, "root", p->root);
+	return !line ? -ENOMEM : cli_print_json(line) ? -EIO : 0;
 }
 
 static int print_totals_json(const struct groups_totals *t)
