@@ -73,14 +73,11 @@ static int compare(struct check *c, const char *path,
 						text.len ? " " : "differing: ",
 						digest_table[id]->name);
 	}
-	if (!err && text.len) {
-		json_t *row = json_pack("{s:s}", "reason", text.data);
-
-		err = json_set_path(row, "path", path);
-		if (!err && table_row(&c->table, json_incref(row)))
-			err = -EIO;
-		json_decref(row);
-	}
+	if (!err && text.len)
+		err = table_row(
+			&c->table,
+			json_with_path(json_pack("{s:s}", "reason", text.data),
+				       "path", path));
 	buf_release(&text);
 	return err;
 }
@@ -139,11 +136,13 @@ static int check_entry(struct check *c, FTS *fts, FTSENT *e)
 				      path_below(e->fts_path, c->mount.root));
 		(void)close(fd);
 	}
+	if (err > 0 || err == -ENOMEM)
+		return err;
 	if (err == -ENODATA || err == -ESTALE || err == -ENOENT)
 		c->unknown++;
-	else if (err && err != -ENOMEM)
+	else if (err)
 		c->unread++;
-	return err == -ENOMEM ? err : 0;
+	return 0;
 }
 
 /* ---- all files ---- */
@@ -169,9 +168,7 @@ static int read_all(struct check *c)
 	while (!err && (entry = cli_walk_next(fts)))
 		err = check_entry(c, fts, entry);
 	end = cli_walk_end(fts);
-	err = err ? err : end;
-	reader_release(&c->reader);
-	return err ? cli_complain_errno(c->mount.root, err) : EXIT_OK;
+	return err ? err : end;
 }
 
 /* ---- the answer ---- */
@@ -215,8 +212,8 @@ static int print_json(const struct check *c, const char *directory)
 		(json_int_t)c->read_bytes, "unknown", (json_int_t)c->unknown,
 		"unread", (json_int_t)c->unread);
 
-	(void)json_set_path(totals, "catalog", directory);
-	return table_totals(totals, !c->unread && !c->unknown, NULL);
+	return table_totals(json_with_path(totals, "catalog", directory),
+			    !c->unread && !c->unknown, NULL);
 }
 
 static int check(struct check *c)
@@ -228,7 +225,7 @@ static int check(struct check *c)
 	directory = json_string_value(json_object_get(
 		json_object_get(c->mount.status, "catalog"), "path"));
 	if (!c->progress.counted || !directory)
-		return cli_complain_errno(root, -EPERM);
+		return -EPERM;
 	if (c->progress.error)
 		return cli_complain(root, "the catalog cannot be used: %s",
 				    c->progress.error);

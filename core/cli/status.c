@@ -291,24 +291,22 @@ static int show_files(struct status_job *job)
 
 	job->table.columns = file_columns;
 	while (!err && (more = state_walk_next(s)) > 0) {
-		row = json_pack("{s:s}", "reason", s->state);
-		err = json_set_path(row, "root", root) ?:
-			      json_set_path(row, "path",
-					    path_below(s->path, root));
-		if (!err && table_row(&job->table, json_incref(row)))
-			err = -EIO;
-		json_decref(row);
+		row = json_with_path(json_pack("{s:s}", "reason", s->state),
+				     "root", root);
+		err = table_row(
+			&job->table,
+			json_with_path(row, "path", path_below(s->path, root)));
 	}
 	state_walk_end(s);
 	err = err ? err : more;
 	if (err)
-		cli_complain_errno(root, err);
-	code = err || s->is_damaged ? EXIT_FAILED : EXIT_OK;
-	if (!err && job->table.output.json)
+		return err;
+	code = s->is_damaged ? EXIT_FAILED : EXIT_OK;
+	if (job->table.output.json)
 		code |= table_totals(json_pack("{s:I}", "files",
 					       (json_int_t)job->table.rows),
 				     !s->pending && !code, NULL);
-	if (err || !s->pending)
+	if (!s->pending)
 		return code;
 	cli_complain(root, "%zu %s not hashed yet; kin wait waits for %s",
 		     s->pending,
@@ -354,9 +352,8 @@ static int show_mount(struct table *table, const struct mntent *m)
 				       (json_int_t)p.files, "pending",
 				       (json_int_t)p.left, "failed",
 				       (json_int_t)p.failed));
-	(void)json_set_path(row, "path", m->mnt_dir);
 	json_decref(status);
-	return table_row(table, row);
+	return table_row(table, json_with_path(row, "path", m->mnt_dir));
 }
 
 static int show_mounts(struct table *table)

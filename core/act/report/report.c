@@ -93,12 +93,9 @@ int report_add_group(struct report *r, const struct found_group *group)
 
 int report_add_unread(struct report *r, const char *path, const char *state)
 {
-	json_t *line = json_pack("{s:s}", "state", state);
-
-	if (!json_set_path(line, "path", path))
-		return json_append_line(&r->lines, line);
-	json_decref(line);
-	return -ENOMEM;
+	return json_append_line(
+		&r->lines, json_with_path(json_pack("{s:s}", "state", state),
+					  "path", path));
 }
 
 /* ---- pairs of directories ---- */
@@ -134,26 +131,23 @@ static int find_alike(const struct report *r, const char *path, struct buf *out)
 int report_add_pair(struct report *r, int score, const char *a, const char *b)
 {
 	struct buf first = { 0 }, second = { 0 };
-	json_t *line = NULL;
+	json_t *line;
 	int err = find_alike(r, a, &first);
 
 	if (!err)
 		err = find_alike(r, b, &second);
-	if (err || !first.len || !second.len ||
-	    path_below(first.data, second.data) ||
-	    path_below(second.data, first.data))
-		goto out;
-	if (json_object_set_new_nocheck(r->alike, second.data,
-					json_string_nocheck(first.data)))
-		err = -ENOMEM;
-	else
-		line = json_pack("{s:i}", "score", score);
-	if (json_set_path(line, "path", a) || json_set_path(line, "like", b))
-		err = -ENOMEM;
-	if (!err)
-		err = json_append_line(&r->lines, json_incref(line));
-out:
-	json_decref(line);
+	if (!err && first.len && second.len &&
+	    !path_below(first.data, second.data) &&
+	    !path_below(second.data, first.data)) {
+		line = json_with_path(json_pack("{s:i}", "score", score),
+				      "path", a);
+		err = json_append_line(&r->lines,
+				       json_with_path(line, "like", b));
+		if (!err && json_object_set_new_nocheck(
+				    r->alike, second.data,
+				    json_string_nocheck(first.data)))
+			err = -ENOMEM;
+	}
 	buf_release(&first);
 	buf_release(&second);
 	return err;
@@ -211,12 +205,9 @@ int report_append_data(struct report *r, const struct groups *g,
 		"keep", json_paths(wish->keep.names, wish->keep.count));
 	uLongf len = 0;
 	uint8_t *packed = NULL;
-	int err = json_set_path(about, "root", g->root);
+	int err = json_append_line(&r->lines,
+				   json_with_path(about, "root", g->root));
 
-	if (err)
-		json_decref(about);
-	else
-		err = json_append_line(&r->lines, about);
 	if (!err) {
 		len = compressBound(r->lines.len);
 		packed = malloc(len);
