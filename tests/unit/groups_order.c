@@ -19,11 +19,10 @@ static struct found_group make(const char *const *paths)
 	size_t i;
 
 	for (i = 0; i < MOST && paths[i]; i++) {
-		struct found_file f = { .path = strdup(paths[i]),
-					.mtime_ns = 1000 - (int64_t)i };
+		struct found_file f = { .mtime_ns = 1000 - (int64_t)i };
 		struct found_member m = { .score = i ? 80 : 100, .size = i };
 
-		assert_non_null(f.path);
+		assert_int_equal(found_file_add_name(&f, strdup(paths[i])), 0);
 		assert_int_equal(found_member_add(&m, &f), 0);
 		assert_int_equal(found_group_add(&g, &m), 0);
 	}
@@ -33,8 +32,9 @@ static struct found_group make(const char *const *paths)
 static void add_copy(struct found_group *g, size_t member, const char *path,
 		     int64_t mtime_ns)
 {
-	struct found_file f = { .path = strdup(path), .mtime_ns = mtime_ns };
+	struct found_file f = { .mtime_ns = mtime_ns };
 
+	assert_int_equal(found_file_add_name(&f, strdup(path)), 0);
 	assert_int_equal(found_member_add(&g->members[member], &f), 0);
 }
 
@@ -46,7 +46,7 @@ static void expect(struct found_group *g, enum found_order by,
 
 	assert_int_equal(found_group_order(g, &got), 0);
 	for (i = 0; i < g->count; i++)
-		assert_string_equal(g->members[i].files->path, paths[i]);
+		assert_string_equal(g->members[i].files->names[0], paths[i]);
 	assert_int_equal(got, by);
 	found_group_release(g);
 }
@@ -245,7 +245,8 @@ TEST(test_a_group_that_is_read_begins_with_its_head)
 
 	assert_int_equal(groups_take_line(&g, line), GROUPS_GROUP);
 	for (i = 0; i < g.group.count; i++)
-		assert_string_equal(g.group.members[i].files->path, wanted[i]);
+		assert_string_equal(g.group.members[i].files->names[0],
+				    wanted[i]);
 	assert_int_equal(g.group.count, 4);
 	assert_int_equal(g.group.members[0].document_date, 9);
 	assert_int_equal(g.group.members[3].document_date, 0);

@@ -164,7 +164,8 @@ TEST(test_names_are_no_html)
 {
 	static const char name[] = "</script><img src=x onerror='1'>\"&\n{{";
 	struct report plain, r;
-	struct found_file file = { .path = (char *)name };
+	char *names[] = { (char *)name };
+	struct found_file file = { .names = names, .name_count = 1 };
 	struct found_member m = { .size = 5, .files = &file, .file_count = 1 };
 	struct found_group g = { .members = &m, .count = 1, .files = 1 };
 	char *empty, *page;
@@ -195,9 +196,11 @@ static struct report copies(void)
 
 	report_init(&r);
 	for (i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		char *names[] = { (char *)"kept", (char *)paths[i] };
 		struct found_file files[] = {
-			{ .path = (char *)"kept" },
-			{ .path = (char *)paths[i],
+			{ .names = names, .name_count = 1 },
+			{ .names = names + 1,
+			  .name_count = 1,
 			  .disk = 100 - i,
 			  .goes = true },
 		};
@@ -278,9 +281,13 @@ TEST(test_a_path_of_many_parts)
 						   i ? "/" : "", i % 10),
 				 0);
 	{
+		char *names[] = { (char *)"kept", path.data };
 		struct found_file files[] = {
-			{ .path = (char *)"kept" },
-			{ .path = path.data, .disk = 1, .goes = true },
+			{ .names = names, .name_count = 1 },
+			{ .names = names + 1,
+			  .name_count = 1,
+			  .disk = 1,
+			  .goes = true },
 		};
 		struct found_member m = { .size = 1,
 					  .files = files,

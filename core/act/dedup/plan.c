@@ -261,21 +261,23 @@ int dedup_plan_add(struct dedup_plan *p, const char *root,
 	enum keep_order order = rules->keep;
 	size_t head = SIZE_MAX, first, i, k;
 	const struct found_file *f;
-	const char *name;
 	int err = base ? 0 : -ENOMEM;
 
 	for (; m < group->members + group->count && !err; m++) {
 		if (rules->method != DEDUP_BLOCKS && m->file_count == 1 &&
-		    !m->files->link_count)
+		    m->files->name_count == 1)
 			continue;
 		first = p->file_count;
 		for (i = 0; i < m->file_count && !err; i++) {
 			f = &m->files[i];
-			if ((!rules->internal && keep_is_internal(f->path)) ||
-			    !filter_takes(&rules->filter, f->path, UINT64_MAX))
+			if ((!rules->internal &&
+			     keep_is_internal(f->names[0])) ||
+			    !filter_takes(&rules->filter, f->names[0],
+					  UINT64_MAX))
 				continue;
-			for (k = 0; !err && (name = found_file_name(f, k)); k++)
-				err = add_listed(p, m, first, base, root, name);
+			for (k = 0; !err && k < f->name_count; k++)
+				err = add_listed(p, m, first, base, root,
+						 f->names[k]);
 		}
 		if (err || p->file_count == first)
 			continue;

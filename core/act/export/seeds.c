@@ -54,7 +54,7 @@ static int by_path(const void *a, const void *b)
 {
 	const struct found_file *x = a, *y = b;
 
-	return strcmp(x->path, y->path);
+	return strcmp(x->names[0], y->names[0]);
 }
 
 static int by_number(const void *a, const void *b)
@@ -155,7 +155,8 @@ static const struct found_file *choose_file(const struct seed_content *content,
 					    bool *at_path_out)
 {
 	const struct found_member *m = &content->member;
-	const struct found_file key = { .path = (char *)path };
+	char *name = (char *)path;
+	const struct found_file key = { .names = &name };
 	const struct found_file *file =
 		bsearch(&key, m->files, m->file_count, sizeof(key), by_path);
 	const int64_t second = mtime_ns / 1000000000;

@@ -10,10 +10,9 @@
 
 static void release_file(struct found_file *f)
 {
-	while (f->link_count)
-		free(f->links[--f->link_count]);
-	free(f->links);
-	free(f->path);
+	while (f->name_count)
+		free(f->names[--f->name_count]);
+	free(f->names);
 }
 
 void found_member_release(struct found_member *m)
@@ -35,18 +34,18 @@ void found_group_release(struct found_group *group)
 	*group = (struct found_group){ 0 };
 }
 
-int found_file_add_link(struct found_file *file, char *path)
+int found_file_add_name(struct found_file *file, char *name)
 {
-	char **links = path ? array_with_room(file->links, file->link_count,
-					      sizeof(*links)) :
+	char **names = name ? array_with_room(file->names, file->name_count,
+					      sizeof(*names)) :
 			      NULL;
 
-	if (!links) {
-		free(path);
+	if (!names) {
+		free(name);
 		return -ENOMEM;
 	}
-	file->links = links;
-	links[file->link_count++] = path;
+	file->names = names;
+	names[file->name_count++] = name;
 	return 0;
 }
 
@@ -91,32 +90,16 @@ int found_group_add(struct found_group *group, struct found_member *member)
 
 /* ---- order ---- */
 
-static int by_path(const void *a, const void *b)
-{
-	const struct found_file *x = a, *y = b;
-
-	return strcmp(x->path, y->path);
-}
-
 static int by_name(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The first name by its bytes is the path. */
-static void sort_names(struct found_file *f)
+static int by_path(const void *a, const void *b)
 {
-	char *path;
-	size_t i;
+	const struct found_file *x = a, *y = b;
 
-	for (i = 0; i < f->link_count; i++)
-		if (strcmp(f->links[i], f->path) < 0) {
-			path = f->path;
-			f->path = f->links[i];
-			f->links[i] = path;
-		}
-	if (f->link_count)
-		qsort(f->links, f->link_count, sizeof(*f->links), by_name);
+	return strcmp(x->names[0], y->names[0]);
 }
 
 static int by_score(const void *a, const void *b)
@@ -138,12 +121,11 @@ static bool is_below(const char *path, const char *directory)
 static bool has_name_below(const struct found_file *f,
 			   const struct name_list *directories)
 {
-	const char *name;
-	size_t i, at;
+	size_t i, k;
 
-	for (at = 0; (name = found_file_name(f, at)); at++)
+	for (k = 0; k < f->name_count; k++)
 		for (i = 0; i < directories->count; i++)
-			if (is_below(name, directories->names[i]))
+			if (is_below(f->names[k], directories->names[i]))
 				return true;
 	return false;
 }
@@ -167,15 +149,15 @@ static const char *innermost(const char *path,
 static bool spans_two(const struct found_group *group,
 		      const struct name_list *directories)
 {
-	const char *first = NULL, *at, *name;
+	const char *first = NULL, *at;
 	const struct found_member *m;
 	size_t i, k;
 
 	for (m = group->members; m < group->members + group->count; m++)
 		for (i = 0; i < m->file_count; i++)
-			for (k = 0; (name = found_file_name(&m->files[i], k));
-			     k++) {
-				at = innermost(name, directories);
+			for (k = 0; k < m->files[i].name_count; k++) {
+				at = innermost(m->files[i].names[k],
+					       directories);
 				if (at && first && at != first)
 					return true;
 				first = at ? at : first;
@@ -188,7 +170,7 @@ static bool spans_two(const struct found_group *group,
 static struct keep_candidate candidate(const struct found_file *f)
 {
 	return (struct keep_candidate){
-		.path = f->path,
+		.path = f->names[0],
 		.mtime_ns = f->mtime_ns,
 		.is_protected = f->keep,
 	};
@@ -209,8 +191,7 @@ static void choose(struct found_member *m, enum keep_order order)
 		}
 	}
 	for (f = m->files; f < end; f++)
-		f->goes =
-			f != kept && !f->keep && f->nlink <= f->link_count + 1;
+		f->goes = f != kept && !f->keep && f->nlink <= f->name_count;
 }
 
 static void sum_member(struct found_group *group, struct found_member *m,
@@ -219,7 +200,7 @@ static void sum_member(struct found_group *group, struct found_member *m,
 	struct found_file *f, *end = m->files + m->file_count;
 
 	for (f = m->files; f < end; f++) {
-		sort_names(f);
+		qsort(f->names, f->name_count, sizeof(*f->names), by_name);
 		f->keep = has_name_below(f, &wish->keep);
 	}
 	qsort(m->files, m->file_count, sizeof(*m->files), by_path);

@@ -90,27 +90,26 @@ static int64_t mtime_of(const json_t *object)
 		       time_of(json_object_get(object, "mtime"));
 }
 
+static int take_name(struct found_file *f, const json_t *object)
+{
+	char *name = json_get_path(object, "path");
+
+	return name ? found_file_add_name(f, name) : -EINVAL;
+}
+
 static int add_file(struct found_member *m, const json_t *object)
 {
 	const json_t *links = json_object_get(object, "links");
-	struct found_file f = {
-		.path = json_get_path(object, "path"),
-		.disk = m->size,
-		.mtime_ns = mtime_of(object),
-	};
-	int err = json_get_number(object, "nlink", INT64_MAX, &f.nlink);
+	/* disk: of an older kin, which did not tell it, the length. */
+	struct found_file f = { .disk = m->size, .mtime_ns = mtime_of(object) };
+	int err =
+		json_get_number(object, "nlink", INT64_MAX, &f.nlink) ?:
+			json_get_number(object, "on_disk", INT64_MAX, &f.disk) ?:
+			take_name(&f, object);
 	size_t i;
 
-	/* Of an older kin, which did not tell it, the length. */
-	if (!err)
-		err = json_get_number(object, "on_disk", INT64_MAX, &f.disk);
-	for (i = 0; !err && i < json_array_size(links); i++) {
-		char *path = json_get_path(json_array_get(links, i), "path");
-
-		err = path ? found_file_add_link(&f, path) : -EINVAL;
-	}
-	if (!err && !f.path)
-		err = -EINVAL;
+	for (i = 0; !err && i < json_array_size(links); i++)
+		err = take_name(&f, json_array_get(links, i));
 	return found_member_add(m, &f) ? -ENOMEM : err;
 }
 
@@ -236,12 +235,12 @@ static json_t *file_json(const struct found_file *f, bool brief)
 					  json_integer((json_int_t)f->nlink) :
 					  NULL);
 
-	file = json_with_path(file, "path", f->path);
+	file = json_with_path(file, "path", f->names[0]);
 	if (file &&
-	    (brief || !f->link_count ||
-	     !json_object_set_new(
-		     file, "links",
-		     json_paths((const char *const *)f->links, f->link_count))))
+	    (brief || f->name_count == 1 ||
+	     !json_object_set_new(file, "links",
+				  json_paths((const char *const *)f->names + 1,
+					     f->name_count - 1))))
 		return file;
 	json_decref(file);
 	return NULL;
@@ -364,9 +363,9 @@ static int take_file(struct groups *g, const json_t *line)
 	if (!err)
 		err = add_file(&m, line);
 	if (!err &&
-	    (strlen(m.xxh128) != 32 || !text_is_plain_path(m.files->path)))
+	    (strlen(m.xxh128) != 32 || !text_is_plain_path(m.files->names[0])))
 		err = -EINVAL;
-	g->leaves_out = !err && is_left_out(g, m.files->path);
+	g->leaves_out = !err && is_left_out(g, m.files->names[0]);
 	g->has_left_out |= g->leaves_out;
 	if (!err && !g->leaves_out)
 		return found_group_add(&g->whole, &m);
@@ -391,7 +390,7 @@ static int take_link(struct groups *g, const json_t *line)
 		return 0;
 	}
 	m = &g->whole.members[g->whole.count - 1];
-	return found_file_add_link(&m->files[m->file_count - 1], path);
+	return found_file_add_name(&m->files[m->file_count - 1], path);
 }
 
 static int take_line(struct groups *g, const json_t *line)

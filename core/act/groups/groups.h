@@ -59,9 +59,9 @@ struct groups_wish {
 /* An inode with the names that the caller sees.  Removing some of its names
  * frees nothing: they go together, or not at all. */
 struct found_file {
-	char *path;   /* the first name, relative to the root of the mount */
-	char **links; /* the other names; owned, and in order */
-	size_t link_count;
+	char **names; /* one or more, in order; relative to the root of the
+		       * mount */
+	size_t name_count;
 	uint64_t nlink; /* names that it has, seen or not; 0: not told */
 	int64_t mtime_ns;
 	uint64_t disk; /* bytes on disk; fewer than the length with holes */
@@ -70,13 +70,7 @@ struct found_file {
 	bool goes; /* a copy of one that stays, of which all names are seen */
 };
 
-/* The names of a file one after the other, the path first; NULL: no more. */
-static inline const char *found_file_name(const struct found_file *f, size_t at)
-{
-	return !at ? f->path : at <= f->link_count ? f->links[at - 1] : NULL;
-}
-
-/* One content.  Files in byte order of the paths. */
+/* One content.  Files in byte order of the first names. */
 struct found_member {
 	int score; /* with the head; 100: the head */
 	uint64_t size;
@@ -161,8 +155,8 @@ struct json_t *found_members_json(const struct found_group *group, bool brief);
 
 void found_group_release(struct found_group *group);
 
-/* Another name; takes path; NULL: -ENOMEM. */
-int found_file_add_link(struct found_file *file, char *path);
+/* Takes name; NULL: -ENOMEM. */
+int found_file_add_name(struct found_file *file, char *name);
 
 /* Takes file, also on failure. */
 int found_member_add(struct found_member *member, struct found_file *file);

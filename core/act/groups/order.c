@@ -331,7 +331,8 @@ static bool read_names(const struct found_member *m, bool whole,
 	size_t i, k;
 
 	for (i = 0; i < m->file_count; i++)
-		for (k = 0; (name = found_file_name(&m->files[i], k)); k++) {
+		for (k = 0; k < m->files[i].name_count; k++) {
+			name = m->files[i].names[k];
 			base = strrchr(name, '/');
 			version_read(base && !whole ? base + 1 : name, &v);
 			if (!i && !k)
@@ -391,7 +392,8 @@ static int by_age(const void *a, const void *b, void *order)
 	if (!result)
 		result = compare_numbers(y->mtime_ns, x->mtime_ns);
 	return result ? result :
-			strcmp(x->member.files->path, y->member.files->path);
+			strcmp(x->member.files->names[0],
+			       y->member.files->names[0]);
 }
 
 int found_group_order(struct found_group *group, enum found_order *out)

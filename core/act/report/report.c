@@ -70,7 +70,7 @@ static int sum_member(struct report *r, const struct found_member *m, bool head)
 
 	for (f = m->files; f < end && !err; f++)
 		if (f->goes || !head) {
-			err = add_saved(r, f->path, f->disk);
+			err = add_saved(r, f->names[0], f->disk);
 			head |= !f->goes;
 		}
 	return err;

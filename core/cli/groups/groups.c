@@ -72,15 +72,16 @@ static int print_file(struct groups_printer *p, const struct found_member *m,
 	const int64_t date_ns = order == FOUND_BY_DOCUMENT_DATE ?
 					m->document_date * 1000000000 :
 					f->mtime_ns;
-	json_t *row = json_pack(
-		"{s:o, s:I, s:I, s:o*, s:s, s:s*, s:o}", "score",
-		i ? json_string("=") : json_integer(m->score), "size",
-		(json_int_t)m->size, "on_disk", (json_int_t)f->disk, "mtime",
-		date_ns ? row_time(date_ns) : NULL, "xxh128", m->xxh128, "keep",
-		f->keep ? "keep" : NULL, "links",
-		json_paths((const char *const *)f->links, f->link_count));
+	json_t *row =
+		json_pack("{s:o, s:I, s:I, s:o*, s:s, s:s*, s:o}", "score",
+			  i ? json_string("=") : json_integer(m->score), "size",
+			  (json_int_t)m->size, "on_disk", (json_int_t)f->disk,
+			  "mtime", date_ns ? row_time(date_ns) : NULL, "xxh128",
+			  m->xxh128, "keep", f->keep ? "keep" : NULL, "links",
+			  json_paths((const char *const *)f->names + 1,
+				     f->name_count - 1));
 
-	row = json_with_path(row, "path", f->path);
+	row = json_with_path(row, "path", f->names[0]);
 	return table_row(&p->table, json_with_path(row, "root", p->root));
 }
 

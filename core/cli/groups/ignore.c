@@ -121,10 +121,11 @@ static int change_group(struct ignore_job *job, const struct found_group *group)
 
 		if (!member_content(&all[i], &c))
 			return -EINVAL;
-		path = all[i].files->path;
+		path = all[i].files->names[0];
 		err = change(job, &c, &c, path, path);
 		if (!err && i)
-			err = change(job, &head, &c, all[0].files->path, path);
+			err = change(job, &head, &c, all[0].files->names[0],
+				     path);
 	}
 	return err;
 }

@@ -80,7 +80,7 @@ static int search_content(struct missing_command *c,
 
 		err = set_near(&c->contents[c->batch + m->content - 1],
 			       m->verdict.score,
-			       export_member(r)->files[0].path);
+			       export_member(r)->files[0].names[0]);
 	}
 	return err;
 }
@@ -196,7 +196,7 @@ static int by_path(const void *a, const void *b)
 {
 	const struct missing_file *x = a, *y = b;
 
-	return strcmp(x->file->path, y->file->path);
+	return strcmp(x->file->names[0], y->file->names[0]);
 }
 
 static int sort_files(struct missing_command *c)
@@ -212,9 +212,10 @@ static int sort_files(struct missing_command *c)
 		for (i = 0; i < m->member.file_count; i++, f++) {
 			f->of = m;
 			f->file = &m->member.files[i];
-			f->is_there = m->is_there ||
-				      !filter_takes(&c->filter, f->file->path,
-						    m->member.size);
+			f->is_there =
+				m->is_there ||
+				!filter_takes(&c->filter, f->file->names[0],
+					      m->member.size);
 		}
 	qsort(c->files, c->file_count, sizeof(*f), by_path);
 	return EXIT_OK;
@@ -227,21 +228,22 @@ static size_t find_whole(const struct missing_command *c, size_t i,
 			 size_t *len_out)
 {
 	const struct missing_file *files = c->files;
-	const char *path = files[i].file->path, *slash = path;
+	const char *path = files[i].file->names[0], *slash = path;
 	size_t len, end;
 
 	while ((slash = strchr(slash, '/'))) {
 		len = (size_t)(++slash - path);
-		if (i && !strncmp(files[i - 1].file->path, path, len))
+		if (i && !strncmp(files[i - 1].file->names[0], path, len))
 			continue;
 		for (end = i; end < c->file_count; end++)
-			if (strncmp(files[end].file->path, path, len) != 0 ||
+			if (strncmp(files[end].file->names[0], path, len) !=
+				    0 ||
 			    files[end].is_there || files[end].of->near)
 				break;
 		*len_out = len;
 		if (end > i + 1 &&
 		    (end == c->file_count ||
-		     strncmp(files[end].file->path, path, len) != 0))
+		     strncmp(files[end].file->names[0], path, len) != 0))
 			return end - i;
 	}
 	return 1;
@@ -252,8 +254,8 @@ static int print_row(struct missing_command *c, const struct missing_file *f,
 		     size_t files, int64_t size, size_t len)
 {
 	const struct missing_content *of = f->of;
-	char *path =
-		files ? strndup(f->file->path, len) : strdup(f->file->path);
+	char *path = files ? strndup(f->file->names[0], len) :
+			     strdup(f->file->names[0]);
 	json_t *row =
 		json_pack("{s:o*, s:s*, s:o*, s:I, s:o*}", "score",
 			  of->near ? json_integer(of->score) : NULL, "relation",

@@ -81,7 +81,7 @@ static int make_seed(const struct seed_command *c, const char *path,
 
 	if (!text_is_plain_path(path))
 		return -EINVAL;
-	from = file_open_beneath(c->source_fd, base->path, O_PATH);
+	from = file_open_beneath(c->source_fd, base->names[0], O_PATH);
 	if (from < 0)
 		return from;
 	/* The file may be another one by now. */
@@ -110,7 +110,7 @@ static int print_base_of(struct seed_command *c, const char *path,
 	json_t *row = json_pack("{s:i}", "score", base->score);
 
 	if (!json_set_path(row, "path", path) &&
-	    !json_set_path(row, "base", base->file->path))
+	    !json_set_path(row, "base", base->file->names[0]))
 		return table_row(&c->table, row);
 	json_decref(row);
 	return -ENOMEM;
@@ -125,12 +125,13 @@ static int take_file(struct seed_command *c, const struct seed_content *wanted,
 	int err;
 
 	c->files++;
-	if (!seeds_find(&c->seeds, wanted, file->path, file->mtime_ns, &base)) {
+	if (!seeds_find(&c->seeds, wanted, file->names[0], file->mtime_ns,
+			&base)) {
 		c->none++;
 		return 0;
 	}
-	err = c->into ? make_seed(c, file->path, base.file) :
-			print_base_of(c, file->path, &base);
+	err = c->into ? make_seed(c, file->names[0], base.file) :
+			print_base_of(c, file->names[0], &base);
 	if (err == -EXDEV)
 		return cli_complain(
 			c->into,
@@ -190,7 +191,7 @@ static int print_base(struct seed_command *c)
 		return cli_complain_errno(c->base_of, err);
 	if (!base.file)
 		return EXIT_FAILED;
-	printf("%s/%s%c", c->here.path, base.file->path,
+	printf("%s/%s%c", c->here.path, base.file->names[0],
 	       c->table.output.nul ? '\0' : '\n');
 	return EXIT_OK;
 }

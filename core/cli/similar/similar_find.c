@@ -190,7 +190,7 @@ static int add_files(const struct similar_job *job,
 		err = similar_add(job, rows, relation,
 				  job->table.output.json ? r->content.root :
 							   NULL,
-				  m->files[i].path, row);
+				  m->files[i].names[0], row);
 	}
 	return err;
 }

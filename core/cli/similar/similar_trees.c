@@ -78,15 +78,15 @@ static int take_content(struct trees *t, const struct found_member *m)
 	struct digests *d = calloc(1, sizeof(*d));
 	struct tree_file *all = NULL, *f, key;
 	bool has[2] = { false };
-	const char *path;
 	size_t i, k;
 	int err = d ? digests_from_json(m->digests, d) : -ENOMEM;
 
 	for (i = 0; i < m->file_count && !err; i++)
-		for (k = 0; (path = found_file_name(&m->files[i], k)); k++)
+		for (k = 0; k < m->files[i].name_count; k++)
 			for (key.side = 0; key.side < 2; key.side++) {
-				key.name = (char *)path_below(
-					path, t->roots[key.side]);
+				key.name =
+					(char *)path_below(m->files[i].names[k],
+							   t->roots[key.side]);
 				f = key.name && t->count ?
 					    bsearch(&key, t->files, t->count,
 						    sizeof(key), by_name) :

@@ -242,7 +242,7 @@ static void apply(void)
 	struct found_member member = { .files = files,
 				       .file_count = COPIES + LINKS };
 	const struct found_group group = { .members = &member, .count = 1 };
-	char paths[COPIES + LINKS][128];
+	char paths[COPIES + LINKS][128], *names[COPIES + LINKS];
 	size_t i;
 	int set, copy;
 
@@ -252,7 +252,9 @@ static void apply(void)
 				       copy < COPIES ?
 					       path_of(set * COPIES + copy) :
 					       link_of(set, copy - COPIES));
-			files[copy].path = paths[copy];
+			names[copy] = paths[copy];
+			files[copy].names = &names[copy];
+			files[copy].name_count = 1;
 		}
 		(void)dedup_plan_add(&p, NULL, &group);
 	}

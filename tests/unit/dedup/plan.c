@@ -88,8 +88,10 @@ IN_TREE(test_a_set_that_comes_twice_counts_once)
 /* Undo would not read a journal with such a path. */
 IN_TREE(test_a_root_must_be_a_plain_path)
 {
-	struct found_file files[2] = { { .path = (char *)"a" },
-				       { .path = (char *)"bb" } };
+	char *names[] = { (char *)"a", (char *)"bb" };
+	struct found_file files[2] = { { .names = names, .name_count = 1 },
+				       { .names = names + 1,
+					 .name_count = 1 } };
 	struct found_member member = { .files = files, .file_count = 2 };
 	const struct found_group group = { .members = &member, .count = 1 };
 	const char *const roots[] = { at("c/.."), at("c//.."), "tmp" };
