@@ -173,37 +173,49 @@ int query_text_add_hit(const struct search_hit *hit,
 	return json_append_line(out, json_with_path(line, "path", hit->path));
 }
 
-static int add_file(const struct search_hit *hit, struct buf *out)
+/* Takes links, the other names, which may be NULL. */
+static int add_file(const struct search_hit *hit, json_t *links,
+		    struct buf *out)
 {
 	char hex[2 * sizeof(hit->xxh128) + 1];
-	json_t *line;
+	json_t *file = json_pack(
+		"{s:I, s:I, s:I, s:o*}", "on_disk", (json_int_t)hit->disk,
+		"mtime_ns", (json_int_t)time_in_order(hit->identity.mtime_ns),
+		"nlink", (json_int_t)hit->nlink, "links", links);
 
 	hex_encode(hit->xxh128, sizeof(hit->xxh128), hex);
-	line = json_pack(
-		"{s:I, s:i, s:I, s:I, s:s, s:I, s:I, s:O*, s:o*}", "group",
-		(json_int_t)hit->group, "score", hit->verdict.score, "size",
-		(json_int_t)hit->identity.size, "on_disk",
-		(json_int_t)hit->disk, "xxh128", hex, "mtime_ns",
-		(json_int_t)time_in_order(hit->identity.mtime_ns), "nlink",
-		(json_int_t)hit->nlink, "digests", hit->digests,
-		"document_date",
-		hit->date != TEXT_NO_DATE ? json_integer(hit->date) : NULL);
-	return json_append_line(out, json_with_path(line, "path", hit->path));
+	return json_append_line(
+		out,
+		json_pack("{s:I, s:i, s:I, s:s, s:O*, s:o*, s:[o]}", "group",
+			  (json_int_t)hit->group, "score", hit->verdict.score,
+			  "size", (json_int_t)hit->identity.size, "xxh128", hex,
+			  "digests", hit->digests, "document_date",
+			  hit->date != TEXT_NO_DATE ? json_integer(hit->date) :
+						      NULL,
+			  "files", json_with_path(file, "path", hit->path)));
 }
 
 int query_text_add_files(const struct search_hits *hits, struct buf *out)
 {
-	size_t i;
+	const struct search_hit *file = hits->hits, *hit = file,
+				*end = file + hits->count;
+	json_t *links;
+	size_t bytes;
 	int err = 0;
 
-	for (i = 0; i < hits->count && !err; i++) {
-		const struct search_hit *hit = &hits->hits[i];
-
-		err = hit->link ?
-			      json_append_line(
-				      out, json_with_path(json_object(), "link",
-							  hit->path)) :
-			      add_file(hit, out);
+	for (; file < end && !err; file = hit) {
+		links = NULL;
+		bytes = 0;
+		for (hit = file + 1; hit < end && hit->link; hit++) {
+			links = links ? links : json_array();
+			bytes += strlen(hit->path);
+			if (bytes <= QUERY_NAMES_MAX &&
+			    json_array_append_new(
+				    links, json_with_path(json_object(), "path",
+							  hit->path)))
+				err = -ENOMEM;
+		}
+		err = add_file(file, links, out) ?: err;
 	}
 	return err;
 }

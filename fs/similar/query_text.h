@@ -48,19 +48,21 @@
  *                   of the mount and root, as others' files count in it
  *   {"threshold":N,"groups":N}
  *                   the threshold of the search, and what it found
- *   {"group":0,"score":100,"size":N,"on_disk":N,"xxh128":"...","mtime_ns":N,
- *    "nlink":1,"path":"docs/a"}
- *                   a file; groups count from 0; the score is that with the
+ *   {"group":0,"score":100,"size":N,"xxh128":"...","files":[
+ *    {"path":"docs/a","on_disk":N,"mtime_ns":N,"nlink":2,
+ *     "links":[{"path":"docs/b"}]}]}
+ *                   a file, with its content as kin groups --json prints a
+ *                   member; groups count from 0; the score is that with the
  *                   head of the group, 100 for the head itself; on_disk: the
- *                   bytes that it takes on disk; nlink: names that it has.
- *                   With every, the first file of a content has "digests".
- *   {"link":"docs/b"}
- *                   another name of the file before; those that the caller
- *                   does not see, or that are not below a path of within, are
- *                   missing
+ *                   bytes that it takes on disk; nlink: names that it has;
+ *                   links: the other names, but for those that the caller does
+ *                   not see, or that are not below a path of within, or that
+ *                   are behind QUERY_NAMES_MAX bytes of them.  With every, the
+ *                   first file of a content has "digests".
  *   {"end":true,"cut":false,"complete":true}
  *
- * Files of one content follow one another, and so do members of a group.
+ * Files of one content follow one another, and so do members of a group, of
+ * which the head is the first.
  *
  * A query for changes (core/changes/changes.h) is
  *
@@ -92,6 +94,9 @@ enum query_asked { QUERY_CONTENT, QUERY_GROUPS, QUERY_CHANGES };
 
 /* Nobody asks for more hits than these: they take memory of the daemon. */
 enum { QUERY_LIMIT_MAX = 4096 };
+
+/* JSON has six bytes for one at most, and kin reads no line of 64 MiB. */
+enum { QUERY_NAMES_MAX = 8 << 20 };
 
 /* A query written to .query. */
 struct query_text {

@@ -8,7 +8,7 @@
 
 /* One group. */
 
-static void release_file(struct found_file *f)
+void found_file_release(struct found_file *f)
 {
 	while (f->name_count)
 		free(f->names[--f->name_count]);
@@ -18,7 +18,7 @@ static void release_file(struct found_file *f)
 void found_member_release(struct found_member *m)
 {
 	while (m->file_count)
-		release_file(&m->files[--m->file_count]);
+		found_file_release(&m->files[--m->file_count]);
 	free(m->files);
 	json_decref(m->digests);
 	*m = (struct found_member){ 0 };
@@ -55,7 +55,7 @@ int found_member_add(struct found_member *m, struct found_file *file)
 		array_with_room(m->files, m->file_count, sizeof(*files));
 
 	if (!files) {
-		release_file(file);
+		found_file_release(file);
 		return -ENOMEM;
 	}
 	m->files = files;
@@ -65,19 +65,9 @@ int found_member_add(struct found_member *m, struct found_file *file)
 
 int found_group_add(struct found_group *group, struct found_member *member)
 {
-	struct found_member *all,
-		*last = group->count ? &group->members[group->count - 1] : NULL;
-	int err = 0;
+	struct found_member *all =
+		array_with_room(group->members, group->count, sizeof(*all));
 
-	if (last && last->size == member->size &&
-	    !strcmp(last->xxh128, member->xxh128)) {
-		while (!err && member->file_count)
-			err = found_member_add(
-				last, &member->files[--member->file_count]);
-		found_member_release(member);
-		return err;
-	}
-	all = array_with_room(group->members, group->count, sizeof(*all));
 	if (!all) {
 		found_member_release(member);
 		return -ENOMEM;
@@ -221,9 +211,9 @@ bool found_group_finish(struct found_group *group,
 		sum_member(group, &group->members[i], wish);
 	if (!group->count || (group->files < 2 && !wish->every))
 		return false;
+	group->members[0].score = 100;
 	qsort(group->members, group->count, sizeof(*group->members), by_score);
 	for (i = 1; i < group->count; i++)
 		group->saved_near += group->members[i].files->disk;
-	return group->members[0].score == 100 &&
-	       spans_two(group, &wish->across);
+	return spans_two(group, &wish->across);
 }

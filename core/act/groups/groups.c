@@ -39,9 +39,7 @@ static json_t *make_query(const struct groups_wish *wish)
 int groups_ask(struct groups *g, const struct groups_wish *wish,
 	       const char *root, const char *listings)
 {
-	*g = (struct groups){ .wish = wish,
-			      .root = strdup(root),
-			      .number = UINT64_MAX };
+	*g = (struct groups){ .wish = wish, .root = strdup(root) };
 	if (!g->root)
 		return -ENOMEM;
 	return client_ask(&g->client, listings, make_query(wish));
@@ -55,7 +53,7 @@ void groups_read(struct groups *g, FILE *in)
 void groups_close(struct groups *g)
 {
 	found_group_release(&g->group);
-	found_group_release(&g->whole);
+	found_member_release(&g->next);
 	client_close(&g->client);
 	free(g->root);
 	*g = (struct groups){ 0 };
@@ -90,14 +88,30 @@ static int64_t mtime_of(const json_t *object)
 		       time_of(json_object_get(object, "mtime"));
 }
 
-static int take_name(struct found_file *f, const json_t *object)
+/* Of a mount, which itself leaves out what is too small; NULL: of a file. */
+static bool is_left_out(const struct groups_wish *wish, const char *path)
 {
-	char *name = json_get_path(object, "path");
-
-	return name ? found_file_add_name(f, name) : -EINVAL;
+	return wish &&
+	       ((!wish->vcs && !wish->every && keep_is_internal(path)) ||
+		!filter_takes(&wish->filter, path, UINT64_MAX));
 }
 
-static int add_file(struct found_member *m, const json_t *object)
+/* A name that is left out is as if it were not seen. */
+static int take_name(struct found_file *f, const json_t *object,
+		     const struct groups_wish *wish)
+{
+	char *name = json_get_path(object, "path");
+	int err = name && (!wish || text_is_plain_path(name)) ? 0 : -EINVAL;
+
+	if (!err && !is_left_out(wish, name))
+		return found_file_add_name(f, name);
+	free(name);
+	return err;
+}
+
+/* With its first name the whole file is left out. */
+static int take_file(struct found_member *m, const json_t *object,
+		     const struct groups_wish *wish)
 {
 	const json_t *links = json_object_get(object, "links");
 	/* disk: of an older kin, which did not tell it, the length. */
@@ -105,12 +119,15 @@ static int add_file(struct found_member *m, const json_t *object)
 	int err =
 		json_get_number(object, "nlink", INT64_MAX, &f.nlink) ?:
 			json_get_number(object, "on_disk", INT64_MAX, &f.disk) ?:
-			take_name(&f, object);
+			take_name(&f, object, wish);
 	size_t i;
 
-	for (i = 0; !err && i < json_array_size(links); i++)
-		err = take_name(&f, json_array_get(links, i));
-	return found_member_add(m, &f) ? -ENOMEM : err;
+	for (i = 0; !err && f.name_count && i < json_array_size(links); i++)
+		err = take_name(&f, json_array_get(links, i), wish);
+	if (!err && f.name_count)
+		return found_member_add(m, &f);
+	found_file_release(&f);
+	return err;
 }
 
 static int take_content(struct found_member *m, const json_t *object)
@@ -135,31 +152,16 @@ static int take_content(struct found_member *m, const json_t *object)
 	return 0;
 }
 
-static int parse_member(const json_t *object, struct found_member *m)
+/* To be released in any case. */
+static int take_member(struct found_member *m, const json_t *object,
+		       const struct groups_wish *wish)
 {
 	const json_t *files = json_object_get(object, "files");
 	int err = json_array_size(files) ? take_content(m, object) : -EINVAL;
 	size_t i;
 
 	for (i = 0; !err && i < json_array_size(files); i++)
-		err = add_file(m, json_array_get(files, i));
-	return err;
-}
-
-/* Not by found_group_add(): members stay apart as they are in the line. */
-static int add_member(struct found_group *group, const json_t *object)
-{
-	struct found_member *all =
-		array_with_room(group->members, group->count, sizeof(*all));
-	int err;
-
-	if (!all)
-		return -ENOMEM;
-	group->members = all;
-	all += group->count++;
-	*all = (struct found_member){ 0 };
-	err = parse_member(object, all);
-	group->files += all->file_count;
+		err = take_file(m, json_array_get(files, i), wish);
 	return err;
 }
 
@@ -191,8 +193,11 @@ static int take_group(struct groups *g, const json_t *object)
 				      &g->group.saved_near);
 	for (i = 0; !err && i < json_array_size(members); i++) {
 		const json_t *member = json_array_get(members, i);
+		struct found_member m = { 0 };
 
-		err = add_member(&g->group, member);
+		err = take_member(&m, member, NULL);
+		g->group.files += m.file_count;
+		err = found_group_add(&g->group, &m) ?: err;
 		if (!err && json_is_true(json_object_get(member, "head")))
 			head_first(&g->group);
 	}
@@ -284,161 +289,121 @@ json_t *found_members_json(const struct found_group *group, bool brief)
 
 /* ---- a group of a mount ---- */
 
-/*
- * The next of what is whole into group.  Without its head, nothing says that
- * the members are alike: the copies of each are a group.  Either the head was
- * left out, or every file of it changed a moment ago.
- */
-static int take_whole(struct groups *g)
+/* Puts the files of next where others of its content are. */
+static int merge_next(struct groups *g, struct found_member *same)
 {
-	struct found_member alone;
-
-	if (g->has_head) {
-		g->group = g->whole;
-		g->whole = (struct found_group){ 0 };
-		return 0;
-	}
-	alone = g->whole.members[--g->whole.count];
-	alone.score = 100;
-	return found_group_add(&g->group, &alone);
-}
-
-static int hand_over(struct groups *g)
-{
-	struct groups_totals *t = &g->totals;
 	int err = 0;
 
-	while (!err && g->whole.count) {
-		err = take_whole(g);
-		if (!err && found_group_finish(&g->group, g->wish)) {
+	while (!err && g->next.file_count)
+		err = found_member_add(same,
+				       &g->next.files[--g->next.file_count]);
+	found_member_release(&g->next);
+	return err;
+}
+
+/*
+ * Reads a member into the group at hand.  If it begins another group, it stays
+ * in next.  The head comes first; without it, nothing says that the members are
+ * alike, and the copies of each are a group.  Either the head was left out, or
+ * every file of it changed a moment ago.
+ */
+static int take_listed(struct groups *g, const json_t *line)
+{
+	struct found_group *group = &g->group;
+	struct found_member *next = &g->next,
+			    *last = group->count ?
+					    &group->members[group->count - 1] :
+					    NULL;
+	uint64_t number = 0;
+	int err = json_get_number(line, "group", INT64_MAX, &number) ?:
+			  take_member(next, line, g->wish);
+
+	if (err || !*next->xxh128)
+		return err ? err : -EINVAL;
+	if (next->file_count < json_array_size(json_object_get(line, "files")))
+		g->left_out = number + 1;
+	if (!next->file_count) {
+		found_member_release(next);
+		return 0;
+	}
+	if (last && number == g->number) {
+		if (last->size == next->size &&
+		    !strcmp(last->xxh128, next->xxh128))
+			return merge_next(g, last);
+		if (group->members[0].score == 100)
+			return found_group_add(group, next);
+	}
+	if (next->score != 100 && g->left_out != number + 1)
+		g->totals.incomplete = true;
+	g->number = number;
+	if (g->all)
+		g->done = (double)number / (double)g->all;
+	return 0;
+}
+
+/* 0, or an event. */
+static int take_line(struct groups *g, const json_t *line)
+{
+	uint64_t threshold = 0, thousandths = 0;
+	int err = -EINVAL;
+
+	if (json_object_get(line, "group"))
+		return take_listed(g, line);
+	if (json_object_get(line, "groups")) {
+		err = json_get_number(line, "threshold", 100, &threshold) ?:
+			      json_get_number(line, "groups", INT64_MAX,
+					      &g->all);
+		g->totals.threshold = (int)threshold;
+		g->is_listing = true;
+		g->done = 0;
+	} else if (json_object_get(line, "progress")) {
+		err = json_get_number(line, "progress", 1000, &thousandths);
+		g->done = (double)thousandths / 1000;
+	}
+	/* Not amid a group, which the next call would release. */
+	return err ? err : g->group.count ? 0 : GROUPS_PROGRESS;
+}
+
+/* Reads until next is there, the end, or an event. */
+static int read_lines(struct groups *g)
+{
+	int event = 0, more;
+
+	while (!event && !g->next.file_count && !g->client.ended) {
+		more = client_next(&g->client);
+		if (more < 0)
+			return more;
+		if (more)
+			event = take_line(g, g->client.line);
+		else if (!json_is_true(
+				 json_object_get(g->client.line, "complete")))
+			g->totals.incomplete = true;
+	}
+	return event == -EINVAL ? -EBADMSG : event;
+}
+
+static int next_of_mount(struct groups *g)
+{
+	struct groups_totals *t = &g->totals;
+	int event;
+
+	do {
+		found_group_release(&g->group);
+		event = g->next.file_count ?
+				found_group_add(&g->group, &g->next) :
+				0;
+		event = event ? event : read_lines(g);
+		if (event)
+			return event;
+		if (found_group_finish(&g->group, g->wish)) {
 			t->groups++;
 			t->files += g->group.files;
 			t->exact_bytes += g->group.saved_exact;
 			t->near_bytes += g->group.saved_near;
 			return GROUPS_GROUP;
 		}
-		found_group_release(&g->group);
-	}
-	return err;
-}
-
-/* No more files of the group at hand come. */
-static void end_group(struct groups *g)
-{
-	size_t i;
-
-	g->is_whole = true;
-	g->has_head = false;
-	for (i = 0; i < g->whole.count && !g->has_head; i++)
-		g->has_head = g->whole.members[i].score == 100;
-	g->totals.incomplete |=
-		g->whole.count && !g->has_head && !g->has_left_out;
-	g->has_left_out = false;
-}
-
-static bool is_left_out(const struct groups *g, const char *path)
-{
-	return (!g->wish->vcs && !g->wish->every && keep_is_internal(path)) ||
-	       /* The mount leaves out what is too small. */
-	       !filter_takes(&g->wish->filter, path, UINT64_MAX);
-}
-
-/* The first file of another group ends the one at hand; its line is read
- * again then. */
-static int take_file(struct groups *g, const json_t *line)
-{
-	struct found_member m = { 0 };
-	uint64_t number = UINT64_MAX;
-	int err = json_get_number(line, "group", INT64_MAX, &number);
-
-	if (!err && number != g->number) {
-		end_group(g);
-		g->number = number;
-		if (g->all)
-			g->done = (double)number / (double)g->all;
-		return 0;
-	}
-	if (!err)
-		err = take_content(&m, line);
-	if (!err)
-		err = add_file(&m, line);
-	if (!err &&
-	    (strlen(m.xxh128) != 32 || !text_is_plain_path(m.files->names[0])))
-		err = -EINVAL;
-	g->leaves_out = !err && is_left_out(g, m.files->names[0]);
-	g->has_left_out |= g->leaves_out;
-	if (!err && !g->leaves_out)
-		return found_group_add(&g->whole, &m);
-	found_member_release(&m);
-	return err;
-}
-
-/* Another name of the file before. */
-static int take_link(struct groups *g, const json_t *line)
-{
-	char *path = json_get_path(line, "link");
-	struct found_member *m;
-
-	if (!path || !text_is_plain_path(path) ||
-	    (!g->leaves_out && !g->whole.count)) {
-		free(path);
-		return -EINVAL;
-	}
-	/* An internal name is as if it were not seen: the file stays. */
-	if (g->leaves_out || is_left_out(g, path)) {
-		free(path);
-		return 0;
-	}
-	m = &g->whole.members[g->whole.count - 1];
-	return found_file_add_name(&m->files[m->file_count - 1], path);
-}
-
-static int take_line(struct groups *g, const json_t *line)
-{
-	uint64_t threshold = 0, thousandths = 0;
-
-	if (json_object_get(line, "group"))
-		return take_file(g, line);
-	if (json_object_get(line, "groups")) {
-		if (json_get_number(line, "threshold", 100, &threshold) ||
-		    json_get_number(line, "groups", INT64_MAX, &g->all))
-			return -EINVAL;
-		g->totals.threshold = (int)threshold;
-		g->is_listing = true;
-		g->done = 0;
-		return GROUPS_PROGRESS;
-	}
-	if (!json_object_get(line, "progress"))
-		return take_link(g, line);
-	if (json_get_number(line, "progress", 1000, &thousandths))
-		return -EINVAL;
-	g->done = (double)thousandths / 1000;
-	return GROUPS_PROGRESS;
-}
-
-static int next_of_mount(struct groups *g)
-{
-	int event, more;
-
-	for (;;) {
-		event = g->is_whole ? hand_over(g) : 0;
-		if (event || (g->is_whole && g->client.ended))
-			return event;
-		more = g->is_whole ? 1 : client_next(&g->client);
-		g->is_whole = false;
-		if (more < 0)
-			return more;
-		if (!more) {
-			if (!json_is_true(json_object_get(g->client.line,
-							  "complete")))
-				g->totals.incomplete = true;
-			end_group(g);
-			continue;
-		}
-		event = take_line(g, g->client.line);
-		if (event)
-			return event == -EINVAL ? -EBADMSG : event;
-	}
+	} while (!g->client.ended);
+	return GROUPS_END;
 }
 
 /* ---- a group of a file ---- */
@@ -448,6 +413,7 @@ static int next_of_file(struct groups *g)
 	json_t *object;
 	int event;
 
+	found_group_release(&g->group);
 	while ((event = lines_next(&g->file, &object)) > 0) {
 		event = groups_take_line(g, object);
 		json_decref(object);
@@ -459,6 +425,5 @@ static int next_of_file(struct groups *g)
 
 int groups_next(struct groups *g)
 {
-	found_group_release(&g->group);
 	return g->wish ? next_of_mount(g) : next_of_file(g);
 }

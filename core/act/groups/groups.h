@@ -117,11 +117,10 @@ struct groups {
 	bool has_totals;   /* of that file */
 	/* Of a mount, and what was read of its answer. */
 	struct client_query client;
-	struct found_group whole;
-	bool is_whole, has_head; /* whole is complete; with a head */
-	uint64_t number, all;    /* of whole; of all that were found */
-	bool has_left_out;       /* files of whole, which are internal */
-	bool leaves_out;         /* ... the last file */
+	struct found_member next; /* of another group; without files: none */
+	uint64_t number, all;     /* of the group at hand; of all */
+	uint64_t left_out; /* number + 1 of the last group that lacks files, as
+			    * they were not asked for */
 };
 
 /* Asks for what the wish says in a directory of near-duplicates, of the mount
@@ -157,12 +156,13 @@ void found_group_release(struct found_group *group);
 
 /* Takes name; NULL: -ENOMEM. */
 int found_file_add_name(struct found_file *file, char *name);
+void found_file_release(struct found_file *file);
 
 /* Takes file, also on failure. */
 int found_member_add(struct found_member *member, struct found_file *file);
 void found_member_release(struct found_member *member);
 
-/* Takes member, also on failure; into the last one if it has that content. */
+/* Takes member, also on failure. */
 int found_group_add(struct found_group *group, struct found_member *member);
 
 /* Sorts, marks and sums.  False: it is no group that was wished for. */

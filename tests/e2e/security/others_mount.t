@@ -60,9 +60,11 @@ answer() { # LINE...
 	} >"$T/false/.query"
 }
 
-found() { # PATH: a file of one group
-	printf '{"group":0,"score":100,"size":9,"on_disk":9,"nlink":1,"mtime_ns":0,'
-	printf '"xxh128":"00000000000000000000000000000000","path":"%s"}' "$1"
+found() { # PATH [LINK]: a file of one group
+	printf '{"group":0,"score":100,"size":9,'
+	printf '"xxh128":"00000000000000000000000000000000","files":[{"path":"%s",' "$1"
+	[ $# = 1 ] || printf '"links":[{"path":"%s"}],' "$2"
+	printf '"on_disk":9,"nlink":1,"mtime_ns":0}]}'
 }
 
 test_answers() {
@@ -74,7 +76,7 @@ test_answers() {
 		answer "$head" "$(found a)" "$(found "$path")" "$end"
 		is "$("$KIN" groups -0 "$mnt" 2>&1 | grep -c etc)" 0 \
 			"no group has $path"
-		answer "$head" "$(found a)" "{\"link\":\"$path\"}" "$end"
+		answer "$head" "$(found a "$path")" "$end"
 		refused "nor is it a link" "" "$KIN" groups "$mnt"
 	done
 	answer '{"progress":4294967295}' "$head" "$end"

@@ -271,3 +271,51 @@ TEST(nonsense_of_groups_is_refused)
 		assert_refused(text, strlen(text));
 	}
 }
+
+static int add_hits(char *const *names, size_t count, struct buf *out)
+{
+	struct search_hit hits[3] = { 0 };
+	const struct search_hits all = { .hits = hits, .count = count };
+
+	for (size_t i = 0; i < count; i++) {
+		hits[i].path = names[i];
+		hits[i].date = TEXT_NO_DATE;
+		hits[i].nlink = count;
+		hits[i].link = i > 0;
+	}
+	return query_text_add_files(&all, out);
+}
+
+TEST(a_file_of_a_group_is_a_line_with_its_names)
+{
+	char *names[] = { (char *)"a", (char *)"b\xff", (char *)"c" };
+	struct buf out = { 0 };
+
+	assert_int_equal(add_hits(names, 3, &out), 0);
+	assert_string_equal(
+		out.data,
+		"{\"group\":0,\"score\":0,\"size\":0,"
+		"\"xxh128\":\"00000000000000000000000000000000\",\"files\":[{"
+		"\"on_disk\":0,\"mtime_ns\":0,\"nlink\":3,\"links\":["
+		"{\"path_hex\":\"62ff\",\"path\":\"b\xef\xbf\xbd\"},"
+		"{\"path\":\"c\"}],\"path\":\"a\"}]}\n");
+	buf_release(&out);
+}
+
+/* A user can give a file 65,000 names of 4 KiB. */
+TEST(a_line_has_no_more_names_than_a_program_reads)
+{
+	char *names[] = { (char *)"a", malloc(QUERY_NAMES_MAX), (char *)"c" };
+	struct buf out = { 0 };
+
+	assert_non_null(names[1]);
+	memset(names[1], 1, QUERY_NAMES_MAX - 1);
+	names[1][QUERY_NAMES_MAX - 1] = '\0';
+	names[2] = (char *)"too much";
+	assert_int_equal(add_hits(names, 3, &out), 0);
+	assert_in_range(out.len, QUERY_NAMES_MAX, (64 << 20) - 1);
+	assert_null(strstr(out.data, "too much"));
+	assert_non_null(strstr(out.data, "\"nlink\":3"));
+	free(names[1]);
+	buf_release(&out);
+}
