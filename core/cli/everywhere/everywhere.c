@@ -111,41 +111,35 @@ static int name_files(json_t *line)
 static int print_text(struct groups_printer *p, json_t *line)
 {
 	struct groups g = { 0 };
-	int err = name_files(line);
+	int code = name_files(line) ?: groups_take_line(&g, line);
 
-	if (!err)
-		err = groups_take_line(&g, line);
-	if (!err)
-		err = groups_print_totals(p, &g.totals);
-	else if (err == GROUPS_GROUP)
-		err = groups_print(p, &g.group, 0);
+	if (code == GROUPS_GROUP)
+		code = groups_print(p, &g.group, 0);
+	else if (code == GROUPS_END)
+		code = groups_print_totals(p, &g.totals);
 	groups_close(&g);
-	return err == -EINVAL ? -EBADMSG : err;
+	return code == -EINVAL ? -EBADMSG : code;
 }
 
 int everywhere_groups(const struct mount *mount, uint64_t min_size,
-		      const struct output *output)
+		      struct groups_printer *p)
 {
-	struct groups_printer p = { 0 };
-	struct client_query c;
+	static struct client_query c;
 	const char *doubt;
 	json_t *line;
-	int err = everywhere_ask(&c, mount,
-				 json_pack("{s:{s:I}}", "groups", "min_size",
-					   (json_int_t)min_size));
+	int code = everywhere_ask(&c, mount,
+				  json_pack("{s:{s:I}}", "groups", "min_size",
+					    (json_int_t)min_size));
 
-	groups_printer_init(&p, output, false);
-	while (!err && (line = everywhere_next(&c)))
-		if (!output->json)
-			err = print_text(&p, line);
-		else if (cli_print_json(json_incref(line)))
-			err = -EIO;
-	doubt = everywhere_doubt(&c);
-	if (err)
-		cli_complain_errno(mount->root, err);
-	else if (doubt)
+	while (!code && (line = everywhere_next(&c)))
+		code = p->table.output.json ?
+			       cli_print_json(json_incref(line)) :
+			       print_text(p, line);
+	doubt = code ? NULL : everywhere_doubt(&c);
+	if (doubt) {
 		cli_complain(mount->root, "the groups are not complete: %s",
 			     doubt);
-	client_close(&c);
-	return err ? EXIT_FAILED : doubt ? EXIT_INCOMPLETE : EXIT_OK;
+		code = EXIT_INCOMPLETE;
+	}
+	return code;
 }

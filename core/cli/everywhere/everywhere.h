@@ -7,7 +7,7 @@
 
 #include "core/client/client.h"
 
-struct output;
+struct groups_printer;
 
 /*
  * Questions to the catalog that many hosts share.  kin has no network: it asks
@@ -33,8 +33,8 @@ char *everywhere_name(const json_t *file);
  * published. */
 json_t *everywhere_status(const struct mount *mount);
 
-/* kin groups --everywhere: an exit code. */
+/* kin groups --everywhere. */
 int everywhere_groups(const struct mount *mount, uint64_t min_size,
-		      const struct output *output);
+		      struct groups_printer *p);
 
 #endif

@@ -291,15 +291,14 @@ static int check(struct dedup_job *job, char **paths)
 /* The groups of a mount, or of a file. */
 static int read_groups(struct dedup_job *job, char **operands)
 {
-	struct groups_asking asking = {
-		.wish = { .exact = !job->blocks,
-			  .vcs = job->plan.rules.internal },
-		.best.threshold = job->threshold
-	};
+	static struct groups_asking asking;
 	struct groups *from = &asking.groups;
 	struct stat st;
 	int code = EXIT_OK, event = 0;
 
+	asking.wish.exact = !job->blocks;
+	asking.wish.vcs = job->plan.rules.internal;
+	asking.best.threshold = job->threshold;
 	if (strcmp(operands[0], "-") && !stat(operands[0], &st) &&
 	    S_ISDIR(st.st_mode)) {
 		code = groups_asking_operands(&asking, &command_dedup,
@@ -326,13 +325,12 @@ static int read_groups(struct dedup_job *job, char **operands)
 				     "nothing was changed",
 			from->file.number, asking.file, from->root);
 	else if (event)
-		code = groups_asking_failed(&asking, event,
-					    "nothing was changed");
+		code = groups_asking_explain(&asking, event);
 	else if (!code && !asking.file && from->totals.incomplete)
 		/* Files that are not hashed yet are no error here. */
 		cli_complain(from->root, "not all files are hashed: there may "
 					 "be more copies");
-	groups_asking_release(&asking);
+	groups_close(from);
 	return code;
 }
 

@@ -30,15 +30,6 @@ static struct column columns[] = {
 	{ 0 },
 };
 
-void groups_printer_init(struct groups_printer *p, const struct output *output,
-			 bool keeps)
-{
-	if (keeps)
-		columns[KEEP].place = COLUMN_SHOWN;
-	p->table.columns = columns;
-	p->table.output = *output;
-}
-
 static const struct {
 	const char *key, *text;
 } orders[] = {
@@ -101,7 +92,7 @@ static int print_text(struct groups_printer *p, const struct found_group *group,
 			if (!nul || group->members[i].files[k].goes)
 				code = print_file(p, &group->members[i], k,
 						  order);
-	return code ? -EIO : 0;
+	return code;
 }
 
 /* ---- JSON ---- */
@@ -117,8 +108,7 @@ static int print_group_json(const struct groups_printer *p,
 				 "order", orders[order].key, "members",
 				 found_members_json(group, false));
 
-	line = json_with_path(line, "root", p->root);
-	return !line ? -ENOMEM : cli_print_json(line) ? -EIO : 0;
+	return cli_print_json(json_with_path(line, "root", p->root));
 }
 
 static int print_totals_json(const struct groups_totals *t)
@@ -128,9 +118,7 @@ static int print_totals_json(const struct groups_totals *t)
 				      (json_int_t)t->files, "exact_bytes",
 				      (json_int_t)t->exact_bytes, "near_bytes",
 				      (json_int_t)t->near_bytes),
-			    !t->incomplete, "incomplete") ?
-		       -EIO :
-		       0;
+			    !t->incomplete, "incomplete");
 }
 
 /* ---- a group ---- */
@@ -171,21 +159,24 @@ int groups_print_totals(struct groups_printer *p, const struct groups_totals *t)
 struct groups_job {
 	struct groups_asking asking; /* first */
 	struct groups_printer printer;
-	struct output output;
 	bool everywhere; /* of all hosts */
 };
 
 /* Other hosts' files are known by their contents alone. */
-static int check_everywhere(const struct groups_job *job, int operands)
+static int list_everywhere(struct groups_job *job, char **operands)
 {
-	const struct groups_asking *a = &job->asking;
+	struct groups_asking *a = &job->asking;
 
-	if (operands == 1 && !a->wish.across.count && !a->wish.keep.count &&
-	    !a->best.threshold && !job->output.nul)
-		return EXIT_OK;
-	return cli_usage_error(&command_groups,
-			       "--everywhere lists identical files, by one "
-			       "mount; it takes --min-size and --json");
+	if (operand_count(operands) != 1 || a->wish.across.count ||
+	    a->wish.keep.count || a->best.threshold ||
+	    job->printer.table.output.nul)
+		return cli_usage_error(&command_groups,
+				       "--everywhere lists identical files, by "
+				       "one mount; it takes --min-size and "
+				       "--json");
+	return mount_find(*operands, &a->mount) ?:
+		       everywhere_groups(&a->mount, a->wish.filter.min_size,
+					 &job->printer);
 }
 
 static int list(struct groups_job *job)
@@ -195,61 +186,47 @@ static int list(struct groups_job *job)
 	const uint64_t limit = job->asking.best.limit;
 	int code = groups_asking_begin(&job->asking), event = 0;
 
-	if (code)
-		return code;
 	p->root = job->asking.mount.root;
 	/* Groups on a terminal show themselves how far it is. */
-	while ((event = progress_groups_next(g, "searching for groups",
+	while (!code &&
+	       (event = progress_groups_next(g, "searching for groups",
 					     isatty(STDOUT_FILENO))) > 0) {
 		if (limit && p->printed == limit)
 			continue;
-		event = groups_print(p, &g->group, g->totals.threshold);
-		if (event)
-			break;
+		code = groups_print(p, &g->group, g->totals.threshold);
 		(void)fflush(stdout);
 	}
-	if (!event)
-		event = groups_print_totals(p, &g->totals);
-	if (event)
-		return groups_asking_failed(&job->asking, event, "");
-	if (!g->totals.incomplete)
-		return EXIT_OK;
-	return cli_complain_incomplete(job->asking.mount.root);
+	if (!code && !event)
+		code = groups_print_totals(p, &g->totals);
+	if (code || event)
+		return groups_asking_explain(&job->asking, code ?: event);
+	return g->totals.incomplete ? cli_complain_incomplete(p->root) :
+				      EXIT_OK;
 }
 
-static struct groups_job groups_job;
+static struct groups_job groups_job = { .printer.table.columns = columns };
 
 static int run(const struct command *self, char **paths)
 {
 	struct groups_job *job = self->job;
-	struct mount *mount = &job->asking.mount;
-	int code;
 
-	if (job->everywhere) {
-		code = check_everywhere(job, operand_count(paths));
-		if (!code)
-			code = mount_find(*paths, mount);
-		return code ? code :
-			      everywhere_groups(
-				      mount, job->asking.wish.filter.min_size,
-				      &job->output);
-	}
-	groups_printer_init(&job->printer, &job->output,
-			    job->asking.wish.keep.count);
+	if (job->everywhere)
+		return list_everywhere(job, paths);
+	if (job->asking.wish.keep.count)
+		columns[KEEP].place = COLUMN_SHOWN;
 	job->printer.table.relative = *paths && **paths != '/';
-	code = groups_asking_operands(&job->asking, self, paths);
-	return code ? code : list(job);
+	return groups_asking_operands(&job->asking, self, paths) ?: list(job);
 }
 
 static const struct option_row options[] = {
 	GROUPS_ASKING_OPTIONS,
 	{ "json", 0, NULL, "an object a line, the last one with totals",
-	  OPTION_FLAG(struct groups_job, output.json) },
+	  OPTION_FLAG(struct groups_job, printer.table.output.json) },
 	{ "null", '0', NULL,
 	  "the paths of exact copies that could go, each ended by NUL",
-	  OPTION_FLAG(struct groups_job, output.nul) },
+	  OPTION_FLAG(struct groups_job, printer.table.output.nul) },
 	{ "verbose", 'v', NULL, "also bytes on disk, XXH128, what is kept",
-	  OPTION_FLAG(struct groups_job, output.verbose) },
+	  OPTION_FLAG(struct groups_job, printer.table.output.verbose) },
 	{ "everywhere", 0, NULL,
 	  "identical files on several hosts, by the mount's kin-share",
 	  OPTION_FLAG(struct groups_job, everywhere) },

@@ -17,23 +17,20 @@
 /* Where the groups of a command come from, and which ones: those of a mount, or
  * of a file that kin groups --json printed. */
 
-/* A list of owned names.  Takes name; NULL means that there was no memory.
- * Complains itself: EXIT_OK, EXIT_FAILED. */
+/* A list of owned names.  Takes name; NULL: -ENOMEM. */
 int name_list_add(struct name_list *l, char *name);
-void name_list_release(struct name_list *l);
 
 /* Of the operands MOUNT [PATH]..., one or more: adds the path of each below the
  * root of the mount, which is found by the first if it is not known.  MOUNT by
- * itself is all of it; with paths behind it only these count.  As above. */
+ * itself is all of it; with paths behind it only these count. */
 int name_list_find(struct name_list *l, struct mount *mount, char **operands);
 
-/* The first field of a command's object. */
+/* The first field of a command's job, where the options are. */
 struct groups_asking {
-	struct groups_wish wish; /* owned */
-	struct best best;        /* limit: of groups */
-	const char *file;        /* instead of a mount; "-": standard input */
-	struct mount mount;      /* of the first path that was given */
-	FILE *in;                /* of file */
+	struct groups_wish wish;
+	struct best best;   /* limit: of groups */
+	const char *file;   /* instead of a mount; "-": standard input */
+	struct mount mount; /* of the first path that was given */
 	struct groups groups;
 };
 
@@ -54,7 +51,6 @@ struct groups_asking {
 			OPTION_FLAG(struct groups_asking, wish.vcs)          \
 	}
 
-/* Exit codes, after a message. */
 int groups_asking_across(void *asking, const char *directory);
 int groups_asking_keep(void *asking, const char *text);
 
@@ -63,14 +59,11 @@ int groups_asking_operands(struct groups_asking *a,
 			   const struct command *command, char **operands);
 
 /* Opens the file, or asks the mount; then progress_groups_next()
- * has a->groups one after the other.  An exit code, after a message; to be
- * released in any case. */
+ * has a->groups one after the other. */
 int groups_asking_begin(struct groups_asking *a);
 
-/* A message for an error of that, and what did not happen then.  EXIT_FAILED. */
-int groups_asking_failed(const struct groups_asking *a, int err,
-			 const char *then);
-void groups_asking_release(struct groups_asking *a);
+/* A negative errno of these is explained; any other code is as it was. */
+int groups_asking_explain(const struct groups_asking *a, int code);
 
 /* ---- groups.c ---- */
 
@@ -80,11 +73,7 @@ struct groups_printer {
 	size_t printed;   /* groups */
 };
 
-/* keeps: which files are to be kept is told of each. */
-void groups_printer_init(struct groups_printer *p, const struct output *output,
-			 bool keeps);
-
-/* 0, or a negative errno.  Puts the members in order from new to old. */
+/* Puts the members in order from new to old. */
 int groups_print(struct groups_printer *p, struct found_group *group,
 		 int threshold);
 int groups_print_totals(struct groups_printer *p,

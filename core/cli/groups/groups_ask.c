@@ -7,13 +7,6 @@
 
 #include "core/base/array.h"
 
-void name_list_release(struct name_list *l)
-{
-	while (l->count)
-		free((char *)l->names[--l->count]);
-	free(l->names);
-}
-
 int name_list_add(struct name_list *l, char *name)
 {
 	const char **names =
@@ -22,7 +15,7 @@ int name_list_add(struct name_list *l, char *name)
 
 	if (!names) {
 		free(name);
-		return cli_complain_errno(NULL, -ENOMEM);
+		return -ENOMEM;
 	}
 	l->names = names;
 	names[l->count++] = name;
@@ -89,47 +82,36 @@ int groups_asking_operands(struct groups_asking *a,
 
 int groups_asking_begin(struct groups_asking *a)
 {
-	int err;
+	FILE *in;
 
 	if (a->file) {
-		a->in = strcmp(a->file, "-") ? fopen(a->file, "re") : stdin;
-		if (!a->in)
+		in = strcmp(a->file, "-") ? fopen(a->file, "re") : stdin;
+		if (!in)
 			return cli_complain_errno(a->file, -errno);
-		groups_read(&a->groups, a->in);
+		groups_read(&a->groups, in);
 		return EXIT_OK;
 	}
 	if (!mount_listings_or_complain(&a->mount))
 		return EXIT_FAILED;
 	a->wish.threshold = a->best.threshold;
-	err = groups_ask(&a->groups, &a->wish, a->mount.root,
-			 a->mount.listings);
-	return err ? groups_asking_failed(a, err, "") : EXIT_OK;
+	return groups_asking_explain(a, groups_ask(&a->groups, &a->wish,
+						   a->mount.root,
+						   a->mount.listings));
 }
 
-int groups_asking_failed(const struct groups_asking *a, int err,
-			 const char *then)
+int groups_asking_explain(const struct groups_asking *a, int code)
 {
-	if (err == -EINVAL && a->file)
+	if (code == -EINVAL && a->file)
 		return cli_complain(
 			a->file,
 			"line %zu is not a group as kin groups --json prints "
-			"it; %s",
-			a->groups.file.number, then);
-	if (err == -EINVAL)
+			"it; nothing was changed",
+			a->groups.file.number);
+	if (code == -EINVAL)
 		return cli_complain(
 			a->mount.root,
 			"its kinfs is too old to search for groups");
-	return cli_complain_errno(a->file ? a->file : a->mount.root, err);
-}
-
-void groups_asking_release(struct groups_asking *a)
-{
-	groups_close(&a->groups);
-	if (a->in && a->in != stdin)
-		(void)fclose(a->in);
-	filter_release(&a->wish.filter);
-	name_list_release(&a->wish.within);
-	name_list_release(&a->wish.across);
-	name_list_release(&a->wish.keep);
-	mount_release(&a->mount);
+	return code < 0 ? cli_complain_errno(a->file ? a->file : a->mount.root,
+					     code) :
+			  code;
 }

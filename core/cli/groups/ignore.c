@@ -14,24 +14,25 @@
 
 struct ignore_job {
 	bool list, forget, group;
+	struct groups_asking asking; /* on standard input */
+	struct mount mount;
 	struct table table;
 	char *file;    /* owned; beside the catalog */
 	int directory; /* of that */
-	struct ignore_set set;
-	size_t changed;
+	struct ignore_set asked, set;
 };
 
 /* ---- the mount ---- */
 
-static int find_mount(struct ignore_job *job, const char *path,
-		      struct mount *out)
+static int find_mount(struct ignore_job *job, const char *path)
 {
+	struct mount *mount = &job->mount;
 	char *directory;
-	int code = mount_find_or_complain(path, out);
+	int code = mount_find_or_complain(path, mount);
 
 	if (code)
 		return code;
-	directory = mount_get_place(out, "catalog", "path");
+	directory = mount_get_place(mount, "catalog", "path");
 	if (directory &&
 	    asprintf(&job->file, "%s/" IGNORE_FILE, directory) >= 0)
 		job->directory =
@@ -42,8 +43,8 @@ static int find_mount(struct ignore_job *job, const char *path,
 	if (job->file)
 		return cli_complain_errno(job->file, -errno);
 	return cli_complain(
-		out->root,
-		out->is_trusted ?
+		mount->root,
+		mount->is_trusted ?
 			"only root and the owner of the mount may ignore "
 			"pairs of it" :
 			"another user mounted it: only that user may "
@@ -72,79 +73,70 @@ static int content_of(const char *path, struct ignore_content *out)
 	return EXIT_OK;
 }
 
-static int change(struct ignore_job *job, const struct ignore_content *a,
-		  const struct ignore_content *b, const char *a_path,
-		  const char *b_path)
+static int ask_pair(struct ignore_job *job, const struct ignore_content *a,
+		    const struct ignore_content *b, const char *a_path,
+		    const char *b_path)
 {
 	struct buf remark = { 0 };
-	int done = 0;
+	int added = utf8_append_safe(&remark, a_path)         ?:
+			    buf_append_text(&remark, " ")     ?:
+			    utf8_append_safe(&remark, b_path) ?:
+			    ignore_set_add(&job->asked, a, b, remark.data);
 
-	if (job->forget) {
-		job->changed += ignore_set_remove(&job->set, a, b);
-		return 0;
-	}
-	done = utf8_append_safe(&remark, a_path);
-	if (!done)
-		done = buf_append_text(&remark, " ");
-	if (!done)
-		done = utf8_append_safe(&remark, b_path);
-	if (!done)
-		done = ignore_set_add(&job->set, a, b, remark.data);
 	buf_release(&remark);
-	job->changed += done == 1;
-	return done < 0 ? done : 0;
+	return added < 0 ? added : 0;
+}
+
+/* Both files lie in one mount. */
+static int ask_files(struct ignore_job *job, char **paths)
+{
+	struct ignore_content a = { 0 }, b = { 0 };
+	char *rel = NULL;
+	int code = mount_path_or_complain(paths[1], job->mount.root, &rel);
+
+	free(rel);
+	return code                             ?:
+		       content_of(paths[0], &a) ?:
+		       content_of(paths[1], &b) ?:
+		       ask_pair(job, &a, &b, paths[0], paths[1]);
 }
 
 /* ---- a group ---- */
 
-static bool member_content(const struct found_member *m,
-			   struct ignore_content *out)
-{
-	out->size = m->size;
-	return m->has_size && *m->xxh128 &&
-	       !hex_decode(m->xxh128, strlen(m->xxh128), out->xxh128,
-			   sizeof(out->xxh128));
-}
-
 /* The head with each member, and each with itself. */
-static int change_group(struct ignore_job *job, const struct found_group *group)
+static int ask_group(struct ignore_job *job, const struct found_group *group)
 {
-	const struct found_member *all = group->members;
-	struct ignore_content head, c;
-	size_t i;
-	int err = 0;
+	const struct found_member *head = group->members, *m = head,
+				  *end = head + group->count;
+	struct ignore_content first = { 0 }, c;
+	int err = group->count ? 0 : -EINVAL;
 
-	if (!group->count || !member_content(&all[0], &head))
-		return -EINVAL;
-	for (i = 0; i < group->count && !err; i++) {
-		const char *path;
+	for (; m < end && !err; m++) {
+		const char *path = m->files->names[0];
 
-		if (!member_content(&all[i], &c))
+		c.size = m->size;
+		if (!m->has_size || hex_decode(m->xxh128, strlen(m->xxh128),
+					       c.xxh128, sizeof(c.xxh128)))
 			return -EINVAL;
-		path = all[i].files->names[0];
-		err = change(job, &c, &c, path, path);
-		if (!err && i)
-			err = change(job, &head, &c, all[0].files->names[0],
-				     path);
+		if (m == head)
+			first = c;
+		err = ask_pair(job, &c, &c, path, path) ?:
+			      ask_pair(job, &first, &c, head->files->names[0],
+				       path);
 	}
 	return err;
 }
 
-static int change_groups(struct ignore_job *job)
+static int ask_groups(struct ignore_job *job)
 {
-	struct groups_asking asking = { .file = "-" };
-	int code = groups_asking_begin(&asking), err = 0;
+	struct groups_asking *from = &job->asking;
+	int code, event = 0;
 
-	while (!code && (err = groups_next(&asking.groups)) > 0) {
-		err = change_group(job, &asking.groups.group);
-		if (err)
-			break;
-	}
-	if (err)
-		code = groups_asking_failed(&asking, err,
-					    "nothing was changed");
-	groups_asking_release(&asking);
-	return code;
+	from->file = "-";
+	code = groups_asking_begin(from);
+	while (!code && (event = groups_next(&from->groups)) > 0)
+		code = ask_group(job, &from->groups.group);
+	return groups_asking_explain(from, code ?: event);
 }
 
 /* ---- the file ---- */
@@ -156,18 +148,26 @@ static const struct column columns[] = {
 	{ 0 },
 };
 
+/* Owned. */
+static char *remark_of(const struct ignore_line *line)
+{
+	const char *mark = memmem(line->text, line->len, " # ", 3);
+
+	return mark ? strndup(mark + 3,
+			      line->len - (size_t)(mark + 3 - line->text)) :
+		      strdup("");
+}
+
 static int print_pair(struct ignore_job *job, const struct ignore_line *line)
 {
 	char a[IGNORE_TEXT_ROOM], b[IGNORE_TEXT_ROOM],
-		*text = strndup(line->text, line->len);
-	const char *remark = text ? strstr(text, " # ") : NULL;
+		*remark = remark_of(line);
 	json_t *row =
 		json_pack("{s:s, s:s}", "a", ignore_format(&line->pair.a, a),
 			  "b", ignore_format(&line->pair.b, b));
 
-	(void)json_set_path(row, "remark",
-			    remark ? remark + strlen(" # ") : "");
-	free(text);
+	row = json_with_path(row, "remark", remark);
+	free(remark);
 	return table_row(&job->table, row);
 }
 
@@ -193,50 +193,28 @@ static int tell_lines(struct ignore_job *job)
 	return job->list && job->set.damaged ? EXIT_FAILED : code;
 }
 
-/* Both files lie in one mount. */
-static int check_pair(char **paths, const struct mount *mount,
-		      struct ignore_content contents[2])
+static int change(struct ignore_job *job, const char *path)
 {
-	char *rel = NULL;
-	int code = mount_path_or_complain(paths[1], mount->root, &rel);
+	struct ignore_line line = { 0 };
+	size_t changed = 0;
+	char *remark;
+	int done = 0;
 
-	free(rel);
-	if (!code)
-		code = content_of(paths[0], &contents[0]);
-	return code ? code : content_of(paths[1], &contents[1]);
-}
-
-static int run_paths(struct ignore_job *job, char **paths)
-{
-	struct ignore_content contents[2] = { 0 };
-	struct mount mount = { 0 };
-	int code = find_mount(job, paths[0], &mount), err = 0;
-
-	if (!code && !job->group && !job->list)
-		code = check_pair(paths, &mount, contents);
-	mount_release(&mount);
-	if (code)
-		return code;
-	if (!job->list)
-		err = ignore_lock(job->directory);
-	if (!err)
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): freed at last */
-		err = ignore_load(job->directory, &job->set, NULL);
-	if (!err)
-		code = tell_lines(job);
-	if (!err && !code && job->group)
-		code = change_groups(job);
-	else if (!err && !code && !job->list)
-		err = change(job, &contents[0], &contents[1], paths[0],
-			     paths[1]);
-	if (!err && !code && job->changed)
-		err = ignore_save(job->directory, &job->set);
-	if (err)
-		return cli_complain_errno(job->file, err);
-	if (!code && job->forget && !job->changed)
-		code = cli_complain(job->group ? NULL : paths[0],
-				    "the pair was not ignored");
-	return code;
+	while (done >= 0 && ignore_next_line(&job->asked.text, &line)) {
+		remark = remark_of(&line);
+		done = job->forget ? ignore_set_remove(&job->set, &line.pair.a,
+						       &line.pair.b) :
+		       remark      ? ignore_set_add(&job->set, &line.pair.a,
+						    &line.pair.b, remark) :
+				     -ENOMEM;
+		free(remark);
+		changed += done == 1;
+	}
+	if (done < 0 || changed)
+		return done < 0 ? done : ignore_save(job->directory, &job->set);
+	return job->forget ? cli_complain(job->group ? NULL : path,
+					  "the pair was not ignored") :
+			     EXIT_OK;
 }
 
 /* ---- the command ---- */
@@ -248,6 +226,7 @@ static int run(const struct command *self, char **paths)
 {
 	struct ignore_job *job = self->job;
 	const int operands = job->list || job->group ? 1 : 2;
+	int code;
 
 	if (job->list && (job->forget || job->group))
 		return cli_usage_error(self,
@@ -258,7 +237,20 @@ static int run(const struct command *self, char **paths)
 		return cli_usage_error(self, operands == 1 ?
 						     "which mount?" :
 						     "which two files?");
-	return run_paths(job, paths);
+	code = find_mount(job, *paths);
+	/* All is read before the lock is taken. */
+	if (!code && !job->list)
+		code = job->group ? ask_groups(job) : ask_files(job, paths);
+	if (code)
+		return code;
+	if (!job->list)
+		code = ignore_lock(job->directory);
+	if (!code)
+		code = ignore_load(job->directory, &job->set, NULL) ?:
+			       tell_lines(job);
+	if (!code && !job->list)
+		code = change(job, *paths);
+	return code < 0 ? cli_complain_errno(job->file, code) : code;
 }
 
 static const struct option_row options[] = {

@@ -149,7 +149,7 @@ static int read_groups(struct report_job *job)
 			break;
 	}
 	if (event)
-		return groups_asking_failed(a, event, "");
+		return groups_asking_explain(a, event);
 	if (!code && g->totals.incomplete)
 		cli_complain_incomplete(a->mount.root);
 	return code;
