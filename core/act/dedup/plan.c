@@ -210,7 +210,7 @@ static int compare_files(const void *a, const void *b, void *order)
 
 	if (x->filesystem != y->filesystem)
 		return x->filesystem < y->filesystem ? -1 : 1;
-	return keep_compare(*(enum keep_order *)order, &x->worth, &y->worth);
+	return keep_compare(*(enum keep_order *)order, x->worth, y->worth);
 }
 
 /* ---- what becomes of them ---- */

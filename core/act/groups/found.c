@@ -103,23 +103,6 @@ static int by_score(const void *a, const void *b)
 
 /* ---- paths ---- */
 
-static bool is_below(const char *path, const char *directory)
-{
-	return !*directory || path_below(path, directory);
-}
-
-static bool has_name_below(const struct found_file *f,
-			   const struct name_list *directories)
-{
-	size_t i, k;
-
-	for (k = 0; k < f->name_count; k++)
-		for (i = 0; i < directories->count; i++)
-			if (is_below(f->names[k], directories->names[i]))
-				return true;
-	return false;
-}
-
 /* The innermost of the directories that a path is below, or NULL. */
 static const char *innermost(const char *path,
 			     const struct name_list *directories)
@@ -129,7 +112,7 @@ static const char *innermost(const char *path,
 
 	for (i = 0; i < directories->count; i++) {
 		name = directories->names[i];
-		if (is_below(path, name) &&
+		if ((!*name || path_below(path, name)) &&
 		    (!best || strlen(name) > strlen(best)))
 			best = name;
 	}
@@ -166,38 +149,29 @@ static struct keep_candidate candidate(const struct found_file *f)
 	};
 }
 
-/* All go but those with keep and the best one. */
-static void choose(struct found_member *m, enum keep_order order)
+/* Sorts the files of a member, and marks what goes: all but those with keep and
+ * the best one. */
+static void finish_member(struct found_group *group, struct found_member *m,
+			  const struct groups_wish *wish)
 {
-	struct keep_candidate best = { 0 }, other;
-	const struct found_file *kept = NULL;
-	struct found_file *f, *end = m->files + m->file_count;
-
-	for (f = m->files; f < end; f++) {
-		other = candidate(f);
-		if (!kept || keep_compare(order, &other, &best) < 0) {
-			kept = f;
-			best = other;
-		}
-	}
-	for (f = m->files; f < end; f++)
-		f->goes = f != kept && !f->keep && f->nlink <= f->name_count;
-}
-
-static void sum_member(struct found_group *group, struct found_member *m,
-		       const struct groups_wish *wish)
-{
-	struct found_file *f, *end = m->files + m->file_count;
+	struct found_file *f, *end = m->files + m->file_count, *best = m->files;
+	size_t i;
 
 	for (f = m->files; f < end; f++) {
 		qsort(f->names, f->name_count, sizeof(*f->names), by_name);
-		f->keep = has_name_below(f, &wish->keep);
+		for (i = 0; i < f->name_count && !f->keep; i++)
+			f->keep = innermost(f->names[i], &wish->keep);
 	}
 	qsort(m->files, m->file_count, sizeof(*m->files), by_path);
-	choose(m, wish->order);
-	group->files += m->file_count;
 	for (f = m->files; f < end; f++)
+		if (keep_compare(wish->order, candidate(f), candidate(best)) <
+		    0)
+			best = f;
+	for (f = m->files; f < end; f++) {
+		f->goes = f != best && !f->keep && f->nlink <= f->name_count;
 		group->saved_exact += f->goes ? f->disk : 0;
+	}
+	group->files += m->file_count;
 }
 
 bool found_group_finish(struct found_group *group,
@@ -205,10 +179,8 @@ bool found_group_finish(struct found_group *group,
 {
 	size_t i;
 
-	group->files = 0;
-	group->saved_exact = group->saved_near = 0;
 	for (i = 0; i < group->count; i++)
-		sum_member(group, &group->members[i], wish);
+		finish_member(group, &group->members[i], wish);
 	if (!group->count || (group->files < 2 && !wish->every))
 		return false;
 	group->members[0].score = 100;

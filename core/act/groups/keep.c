@@ -22,24 +22,19 @@ bool keep_order_parse(const char *name, enum keep_order *out)
 	return false;
 }
 
-static int compare_numbers(int64_t a, int64_t b)
+int keep_compare(enum keep_order order, struct keep_candidate a,
+		 struct keep_candidate b)
 {
-	return (a > b) - (a < b);
-}
-
-int keep_compare(enum keep_order order, const struct keep_candidate *a,
-		 const struct keep_candidate *b)
-{
-	int result = b->is_protected - a->is_protected;
+	int result = b.is_protected - a.is_protected;
 
 	if (!result && order == KEEP_OLDEST)
-		result = compare_numbers(a->mtime_ns, b->mtime_ns);
+		result = compare_numbers(a.mtime_ns, b.mtime_ns);
 	if (!result && order == KEEP_NEWEST)
-		result = compare_numbers(b->mtime_ns, a->mtime_ns);
+		result = compare_numbers(b.mtime_ns, a.mtime_ns);
 	if (!result)
-		result = compare_numbers((int64_t)strlen(a->path),
-					 (int64_t)strlen(b->path));
-	return result ? result : strcmp(a->path, b->path);
+		result = compare_numbers((int64_t)strlen(a.path),
+					 (int64_t)strlen(b.path));
+	return result ? result : strcmp(a.path, b.path);
 }
 
 bool keep_is_internal(const char *path)

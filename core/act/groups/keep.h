@@ -24,8 +24,13 @@ struct keep_candidate {
 };
 
 /* Negative: a is to be kept rather than b.  0 only for one path. */
-int keep_compare(enum keep_order order, const struct keep_candidate *a,
-		 const struct keep_candidate *b);
+int keep_compare(enum keep_order order, struct keep_candidate a,
+		 struct keep_candidate b);
+
+static inline int compare_numbers(int64_t a, int64_t b)
+{
+	return (a > b) - (a < b);
+}
 
 /* Whether a path is below a directory in which a program keeps files of its
  * own: the store of a version control system, or a cache.  Nothing there is

@@ -35,6 +35,7 @@
  */
 struct version {
 	char stem[320], marks[48];
+	char last;    /* mark that was read last; 0: a word */
 	int32_t date; /* YYYYMMDD; 0: none */
 	bool is_part; /* a number follows a word at once: utf8 */
 	bool is_long; /* there was no room, so it tells nothing */
@@ -109,21 +110,12 @@ static void fold(char *text)
 	}
 }
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static bool is_letter(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c & 0x80);
-}
-
+/* How many letters p begins with. */
 static size_t letters(const char *p)
 {
 	size_t len = 0;
 
-	while (is_letter(p[len]))
+	while ((p[len] >= 'a' && p[len] <= 'z') || p[len] & 0x80)
 		len++;
 	return len;
 }
@@ -133,32 +125,17 @@ static size_t digits(const char *p)
 	return strspn(p, "0123456789");
 }
 
-struct reading {
-	struct version *out;
-	const char *begin; /* folded, and without the extension */
-	char last;         /* mark of the part before; 0: a word */
-};
-
-static void add(struct reading *r, char *to, size_t room, char before,
-		const char *text, size_t len)
+/* A mark, with the number behind it, or, if it is 0, a word. */
+static void add(struct version *v, char mark, const char *text, size_t len)
 {
-	const size_t used = strlen(to);
+	char *to = mark ? v->marks : v->stem;
+	const size_t used = strlen(to),
+		     room = (mark ? sizeof(v->marks) : sizeof(v->stem)) - used;
 
-	r->out->is_long |=
-		(size_t)snprintf(to + used, room - used, "%c%.*s", before,
-				 (int)len, text) >= room - used;
-}
-
-static void add_word(struct reading *r, const char *text, size_t len)
-{
-	add(r, r->out->stem, sizeof(r->out->stem), ' ', text, len);
-	r->last = 0;
-}
-
-static void add_mark(struct reading *r, char mark, const char *text, size_t len)
-{
-	add(r, r->out->marks, sizeof(r->out->marks), mark, text, len);
-	r->last = mark;
+	v->is_long |=
+		(size_t)snprintf(to + used, room, "%c%.*s", mark ? mark : ' ',
+				 (int)len, text) >= room;
+	v->last = mark;
 }
 
 /* The length of a date, as 20240301, 2024-03-01 or 1.3.2024; 0: it is none. */
@@ -176,7 +153,7 @@ static size_t read_date(const char *p, int32_t *out)
 	else if (n < 3)
 		(void)sscanf(p, "%2d.%2d.%4d%n", &d, &m, &y, &end);
 	if (!end || s[0] != s[1] || (s[0] && !strchr("-_. ", s[0])) ||
-	    is_digit(p[end]) || y < 1900 || y > 2099 || m < 1 || m > 12 ||
+	    digits(p + end) || y < 1900 || y > 2099 || m < 1 || m > 12 ||
 	    d < 1 || d > 31)
 		return 0;
 	*out = y * 10000 + m * 100 + d;
@@ -186,55 +163,56 @@ static size_t read_date(const char *p, int32_t *out)
 /* Whether no word goes on that began with the digits before. */
 static bool is_end(const char *p)
 {
-	return !is_letter(*p) || mark_of(p, letters(p));
+	return !letters(p) || mark_of(p, letters(p));
 }
 
-static const char *read_number(struct reading *r, const char *p)
+/* p[-1] is there, too. */
+static const char *read_number(struct version *v, const char *p)
 {
-	const char before = p > r->begin ? p[-1] : 0, *end = p + digits(p);
+	const char *end = p + digits(p);
 	int32_t date;
 	char mark;
-	size_t len = r->out->date ? 0 : read_date(p, &date);
+	size_t len = v->date ? 0 : read_date(p, &date);
 
 	if (len) {
-		r->out->date = date;
-		r->last = NUMBER;
+		v->date = date;
+		v->last = NUMBER;
 		return p + len;
 	}
-	while (*end == '.' && is_digit(end[1]) &&
+	while (*end == '.' && digits(end + 1) &&
 	       is_end(end + 1 + digits(end + 1)))
 		end += 1 + digits(end + 1);
 	/* A word such as 4k, or the section of a manual page. */
-	if (!is_end(end) || (before == '.' && !*end)) {
+	if (!is_end(end) || (p[-1] == '.' && !*end)) {
 		end += letters(end);
-		add_word(r, p, (size_t)(end - p));
+		add(v, 0, p, (size_t)(end - p));
 		return end;
 	}
-	r->out->is_part |= !r->last && is_letter(before);
-	mark = before == '(' && *end == ')' && end - p < 4 ? COPY : NUMBER;
+	v->is_part |= !v->last && letters(p - 1);
+	mark = p[-1] == '(' && *end == ')' && end - p < 4 ? COPY : NUMBER;
 	for (len = 0; p < end; p += len + 1) {
-		while (*p == '0' && is_digit(p[1]))
+		while (*p == '0' && digits(p + 1))
 			p++;
-		add_mark(r, len ? '~' : mark, p, digits(p));
+		add(v, len ? '~' : mark, p, digits(p));
 		len = digits(p);
 	}
-	r->last = mark;
+	v->last = mark;
 	return end;
 }
 
-static const char *read_word(struct reading *r, const char *p)
+static const char *read_word(struct version *v, const char *p)
 {
 	size_t len = letters(p);
 	const char *end = p + len,
 		   *number = end + (len > 1 ? strspn(end, " ._-") : 0);
 	char mark = mark_of(p, len);
 
-	if (mark == VERSION && is_digit(*number))
-		r->last = VERSION;
+	if (mark == VERSION && digits(number))
+		v->last = VERSION;
 	else if (mark && mark <= FINAL)
-		add_mark(r, mark, "", 0);
-	else if (mark != OF || r->last != COPY)
-		add_word(r, p, len);
+		add(v, mark, "", 0);
+	else if (mark != OF || v->last != COPY)
+		add(v, 0, p, len);
 	return end;
 }
 
@@ -251,16 +229,14 @@ static bool is_extension(const char *p)
 
 static void version_read(const char *path, struct version *out)
 {
-	char text[sizeof(out->stem)], *base, *end, *dot;
-	const char *p = text;
-	struct reading r = { .out = out, .begin = text };
+	char text[1 + sizeof(out->stem)], *base, *end, *dot;
+	const char *p = text + 1;
 	bool is_old = false;
 
-	*out = (struct version){ .is_long = strlen(path) >= sizeof(text) };
-	(void)snprintf(text, sizeof(text), "%s", path);
+	*out = (struct version){ .is_long = strlen(path) >= sizeof(out->stem) };
+	(void)snprintf(text, sizeof(text), "/%s", path);
 	fold(text);
-	base = strrchr(text, '/');
-	base = base ? base + 1 : text;
+	base = strrchr(text, '/') + 1;
 	end = base + strlen(base);
 	if (end > base + 1 && end[-1] == '~') {
 		is_old = true;
@@ -275,19 +251,19 @@ static void version_read(const char *path, struct version *out)
 	if (dot > base && is_extension(dot + 1))
 		*dot = '\0';
 	while (*p)
-		p = is_digit(*p)  ? read_number(&r, p) :
-		    is_letter(*p) ? read_word(&r, p) :
-				    p + 1;
+		p = digits(p)  ? read_number(out, p) :
+		    letters(p) ? read_word(out, p) :
+				 p + 1;
 	if (is_old)
-		add_mark(&r, OLD, "", 0);
-	add_mark(&r, NO_MARK, "", 0);
+		add(out, OLD, "", 0);
+	add(out, NO_MARK, "", 0);
 }
 
 /* Negative: a is older than b, of one stem. */
 static int version_compare(const struct version *a, const struct version *b)
 {
-	return a->date != b->date ? (a->date > b->date) - (a->date < b->date) :
-				    strverscmp(a->marks, b->marks);
+	return compare_numbers(a->date, b->date) ?:
+						   strverscmp(a->marks, b->marks);
 }
 
 /* ---- members ---- */
@@ -297,11 +273,6 @@ struct aged {
 	struct version version; /* if the names are the criterion */
 	int64_t mtime_ns;
 };
-
-static int compare_numbers(int64_t a, int64_t b)
-{
-	return (a > b) - (a < b);
-}
 
 /* Copying makes the time of change later, never earlier. */
 static int64_t first_change(const struct found_member *m)
