@@ -2,6 +2,7 @@
 #ifndef CORE_BASE_ARRAY_H
 #define CORE_BASE_ARRAY_H
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -20,6 +21,23 @@ static inline void *array_with_room(void *items, size_t count, size_t item_size)
 	if (count < FIRST || count & (count - 1))
 		return items;
 	return reallocarray(items, 2 * count, item_size);
+}
+
+/* Appends a string to such an array, which owns it then; it is taken also on
+ * failure.  NULL: -ENOMEM. */
+static inline int array_add_string(const char ***strings, size_t *count,
+				   char *string)
+{
+	const char **all =
+		string ? array_with_room(*strings, *count, sizeof(*all)) : NULL;
+
+	if (!all) {
+		free(string);
+		return -ENOMEM;
+	}
+	*strings = all;
+	all[(*count)++] = string;
+	return 0;
 }
 
 #endif

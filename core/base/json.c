@@ -100,6 +100,17 @@ json_t *json_paths(const char *const *paths, size_t count)
 	return list;
 }
 
+json_t *json_with_names(json_t *object, const char *const *names, size_t count)
+{
+	object = json_with_path(object, "path", names[0]);
+	if (count == 1 ||
+	    !json_object_set_new(object, "links",
+				 json_paths(names + 1, count - 1)))
+		return object;
+	json_decref(object);
+	return NULL;
+}
+
 int json_get_number(const json_t *object, const char *key, uint64_t most,
 		    uint64_t *out)
 {

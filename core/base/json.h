@@ -24,6 +24,10 @@ char *json_get_path(const struct json_t *object, const char *key);
 
 /* A list of objects that have a path each.  NULL without memory. */
 struct json_t *json_paths(const char *const *paths, size_t count);
+/* As json_with_path(), the names of a file: the first one as "path", and the
+ * others, if there are any, as a list "links". */
+struct json_t *json_with_names(struct json_t *object, const char *const *names,
+			       size_t count);
 
 /* A number from 0 to most.  -EINVAL: the value is no such number; where there
  * is none, *out stays as it is. */

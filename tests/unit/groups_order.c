@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/act/groups/groups.h"
+#include "core/base/array.h"
 
 /* Which member of a group is the newest, and by what. */
 
@@ -22,7 +23,9 @@ static struct found_group make(const char *const *paths)
 		struct found_file f = { .mtime_ns = 1000 - (int64_t)i };
 		struct found_member m = { .score = i ? 80 : 100, .size = i };
 
-		assert_int_equal(found_file_add_name(&f, strdup(paths[i])), 0);
+		assert_int_equal(array_add_string(&f.names, &f.name_count,
+						  strdup(paths[i])),
+				 0);
 		assert_int_equal(found_member_add(&m, &f), 0);
 		assert_int_equal(found_group_add(&g, &m), 0);
 	}
@@ -34,7 +37,8 @@ static void add_copy(struct found_group *g, size_t member, const char *path,
 {
 	struct found_file f = { .mtime_ns = mtime_ns };
 
-	assert_int_equal(found_file_add_name(&f, strdup(path)), 0);
+	assert_int_equal(
+		array_add_string(&f.names, &f.name_count, strdup(path)), 0);
 	assert_int_equal(found_member_add(&g->members[member], &f), 0);
 }
 

@@ -164,7 +164,7 @@ TEST(test_names_are_no_html)
 {
 	static const char name[] = "</script><img src=x onerror='1'>\"&\n{{";
 	struct report plain, r;
-	char *names[] = { (char *)name };
+	const char *names[] = { name };
 	struct found_file file = { .names = names, .name_count = 1 };
 	struct found_member m = { .size = 5, .files = &file, .file_count = 1 };
 	struct found_group g = { .members = &m, .count = 1, .files = 1 };
@@ -196,7 +196,7 @@ static struct report copies(void)
 
 	report_init(&r);
 	for (i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-		char *names[] = { (char *)"kept", (char *)paths[i] };
+		const char *names[] = { "kept", paths[i] };
 		struct found_file files[] = {
 			{ .names = names, .name_count = 1 },
 			{ .names = names + 1,
@@ -281,7 +281,7 @@ TEST(test_a_path_of_many_parts)
 						   i ? "/" : "", i % 10),
 				 0);
 	{
-		char *names[] = { (char *)"kept", path.data };
+		const char *names[] = { "kept", path.data };
 		struct found_file files[] = {
 			{ .names = names, .name_count = 1 },
 			{ .names = names + 1,

@@ -155,8 +155,7 @@ static const struct found_file *choose_file(const struct seed_content *content,
 					    bool *at_path_out)
 {
 	const struct found_member *m = &content->member;
-	char *name = (char *)path;
-	const struct found_file key = { .names = &name };
+	const struct found_file key = { .names = &path };
 	const struct found_file *file =
 		bsearch(&key, m->files, m->file_count, sizeof(key), by_path);
 	const int64_t second = mtime_ns / 1000000000;

@@ -11,7 +11,7 @@
 void found_file_release(struct found_file *f)
 {
 	while (f->name_count)
-		free(f->names[--f->name_count]);
+		free((char *)f->names[--f->name_count]);
 	free(f->names);
 }
 
@@ -32,21 +32,6 @@ void found_group_release(struct found_group *group)
 		found_member_release(&group->members[i]);
 	free(group->members);
 	*group = (struct found_group){ 0 };
-}
-
-int found_file_add_name(struct found_file *file, char *name)
-{
-	char **names = name ? array_with_room(file->names, file->name_count,
-					      sizeof(*names)) :
-			      NULL;
-
-	if (!names) {
-		free(name);
-		return -ENOMEM;
-	}
-	file->names = names;
-	names[file->name_count++] = name;
-	return 0;
 }
 
 int found_member_add(struct found_member *m, struct found_file *file)

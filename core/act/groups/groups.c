@@ -19,21 +19,13 @@ static json_t *make_query(const struct groups_wish *wish)
 	uint64_t min_size = wish->filter.min_size < INT64_MAX ?
 				    wish->filter.min_size :
 				    INT64_MAX;
-	json_t *query = json_pack("{s:s, s:b, s:b, s:I}", "relation", "groups",
-				  "exact", wish->exact, "every", wish->every,
-				  "min_size", (json_int_t)min_size);
 
-	if (query &&
-	    !(wish->within.count &&
-	      json_object_set_new(
-		      query, "within",
-		      json_paths(wish->within.names, wish->within.count))) &&
-	    !(wish->threshold &&
-	      json_object_set_new(query, "threshold",
-				  json_integer(wish->threshold))))
-		return query;
-	json_decref(query);
-	return NULL;
+	return json_pack(
+		"{s:s, s:b, s:b, s:I, s:o, s:o*}", "relation", "groups",
+		"exact", wish->exact, "every", wish->every, "min_size",
+		(json_int_t)min_size, "within",
+		json_paths(wish->within.names, wish->within.count), "threshold",
+		wish->threshold ? json_integer(wish->threshold) : NULL);
 }
 
 int groups_ask(struct groups *g, const struct groups_wish *wish,
@@ -66,9 +58,9 @@ static int64_t time_of(const json_t *value)
 {
 	double seconds = json_number_value(value);
 
-	if (seconds >= 9.2e9)
-		return INT64_MAX;
-	return seconds <= -9.2e9 ? INT64_MIN : (int64_t)(seconds * 1e9);
+	return seconds >= 9.2e9  ? INT64_MAX :
+	       seconds <= -9.2e9 ? INT64_MIN :
+				   (int64_t)(seconds * 1e9);
 }
 
 /* Seconds; a date that nanoseconds cannot hold is none. */
@@ -104,7 +96,7 @@ static int take_name(struct found_file *f, const json_t *object,
 	int err = name && (!wish || text_is_plain_path(name)) ? 0 : -EINVAL;
 
 	if (!err && !is_left_out(wish, name))
-		return found_file_add_name(f, name);
+		return array_add_string(&f->names, &f->name_count, name);
 	free(name);
 	return err;
 }
@@ -240,15 +232,7 @@ static json_t *file_json(const struct found_file *f, bool brief)
 					  json_integer((json_int_t)f->nlink) :
 					  NULL);
 
-	file = json_with_path(file, "path", f->names[0]);
-	if (file &&
-	    (brief || f->name_count == 1 ||
-	     !json_object_set_new(file, "links",
-				  json_paths((const char *const *)f->names + 1,
-					     f->name_count - 1))))
-		return file;
-	json_decref(file);
-	return NULL;
+	return json_with_names(file, f->names, brief ? 1 : f->name_count);
 }
 
 /* The list with one more item, both taken; NULL without memory. */

@@ -59,8 +59,8 @@ struct groups_wish {
 /* An inode with the names that the caller sees.  Removing some of its names
  * frees nothing: they go together, or not at all. */
 struct found_file {
-	char **names; /* one or more, in order; relative to the root of the
-		       * mount */
+	const char **names; /* one or more, owned and in order; relative to the
+			     * root of the mount */
 	size_t name_count;
 	uint64_t nlink; /* names that it has, seen or not; 0: not told */
 	int64_t mtime_ns;
@@ -154,8 +154,6 @@ struct json_t *found_members_json(const struct found_group *group, bool brief);
 
 void found_group_release(struct found_group *group);
 
-/* Takes name; NULL: -ENOMEM. */
-int found_file_add_name(struct found_file *file, char *name);
 void found_file_release(struct found_file *file);
 
 /* Takes file, also on failure. */

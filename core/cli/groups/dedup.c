@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/act/dedup/dedup.h"
+#include "core/base/array.h"
 #include "core/base/err.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
@@ -254,7 +255,8 @@ static int take_keep(void *arg, const char *text)
 	if (keep_order_parse(text, &job->plan.rules.keep))
 		return EXIT_OK;
 	path = realpath(text, NULL);
-	return path ? name_list_add(&job->keep, path) :
+	return path ? array_add_string(&job->keep.names, &job->keep.count,
+				       path) :
 		      cli_complain_errno(text, -errno);
 }
 

@@ -64,15 +64,13 @@ static int print_file(struct groups_printer *p, const struct found_member *m,
 					m->document_date * 1000000000 :
 					f->mtime_ns;
 	json_t *row =
-		json_pack("{s:o, s:I, s:I, s:o*, s:s, s:s*, s:o}", "score",
+		json_pack("{s:o, s:I, s:I, s:o*, s:s, s:s*}", "score",
 			  i ? json_string("=") : json_integer(m->score), "size",
 			  (json_int_t)m->size, "on_disk", (json_int_t)f->disk,
 			  "mtime", date_ns ? row_time(date_ns) : NULL, "xxh128",
-			  m->xxh128, "keep", f->keep ? "keep" : NULL, "links",
-			  json_paths((const char *const *)f->names + 1,
-				     f->name_count - 1));
+			  m->xxh128, "keep", f->keep ? "keep" : NULL);
 
-	row = json_with_path(row, "path", f->names[0]);
+	row = json_with_names(row, f->names, f->name_count);
 	return table_row(&p->table, json_with_path(row, "root", p->root));
 }
 

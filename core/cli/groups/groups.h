@@ -17,11 +17,8 @@
 /* Where the groups of a command come from, and which ones: those of a mount, or
  * of a file that kin groups --json printed. */
 
-/* A list of owned names.  Takes name; NULL: -ENOMEM. */
-int name_list_add(struct name_list *l, char *name);
-
-/* Of the operands MOUNT [PATH]..., one or more: adds the path of each below the
- * root of the mount, which is found by the first if it is not known.  MOUNT by
+/* Of the operands MOUNT [PATH]..., one or more: adds the path of each, owned,
+ * below the root of the mount, which is found by the first if it is not known.  MOUNT by
  * itself is all of it; with paths behind it only these count. */
 int name_list_find(struct name_list *l, struct mount *mount, char **operands);
 

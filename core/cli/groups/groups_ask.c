@@ -7,21 +7,6 @@
 
 #include "core/base/array.h"
 
-int name_list_add(struct name_list *l, char *name)
-{
-	const char **names =
-		name ? array_with_room(l->names, l->count, sizeof(*names)) :
-		       NULL;
-
-	if (!names) {
-		free(name);
-		return -ENOMEM;
-	}
-	l->names = names;
-	names[l->count++] = name;
-	return EXIT_OK;
-}
-
 /* Adds the path below the root of the mount, which is found by the first one. */
 static int find_path(struct name_list *l, struct mount *mount, const char *path)
 {
@@ -32,7 +17,7 @@ static int find_path(struct name_list *l, struct mount *mount, const char *path)
 		code = mount_path_or_complain(path, mount->root, &rel);
 	else if (!(code = mount_find_or_complain(path, mount)))
 		rel = strdup(mount->rel);
-	return code ? code : name_list_add(l, rel);
+	return code ? code : array_add_string(&l->names, &l->count, rel);
 }
 
 int name_list_find(struct name_list *l, struct mount *mount, char **operands)

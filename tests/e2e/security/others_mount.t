@@ -55,7 +55,7 @@ test_links() {
 # What is behind the question, which goes over its beginning.
 answer() { # LINE...
 	{
-		echo '{"relation":"groups","exact":false,"every":false,"min_size":0}'
+		echo '{"relation":"groups","exact":false,"every":false,"min_size":0,"within":[]}'
 		printf '%s\n' "$@"
 	} >"$T/false/.query"
 }

@@ -234,8 +234,9 @@ static inline void plan_names(struct dedup_plan *p,
 	p->skip = note_skip;
 	p->rules = *by;
 	for (i = 0; i < count; i++)
-		files[i] = (struct found_file){ .names = (char **)&names[i],
-						.name_count = 1 };
+		files[i] =
+			(struct found_file){ .names = (const char **)&names[i],
+					     .name_count = 1 };
 	assert_int_equal(dedup_plan_add(p, top, &group), 0);
 }
 

@@ -242,7 +242,8 @@ static void apply(void)
 	struct found_member member = { .files = files,
 				       .file_count = COPIES + LINKS };
 	const struct found_group group = { .members = &member, .count = 1 };
-	char paths[COPIES + LINKS][128], *names[COPIES + LINKS];
+	const char *names[COPIES + LINKS];
+	char paths[COPIES + LINKS][128];
 	size_t i;
 	int set, copy;
 

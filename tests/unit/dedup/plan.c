@@ -88,7 +88,7 @@ IN_TREE(test_a_set_that_comes_twice_counts_once)
 /* Undo would not read a journal with such a path. */
 IN_TREE(test_a_root_must_be_a_plain_path)
 {
-	char *names[] = { (char *)"a", (char *)"bb" };
+	const char *names[] = { "a", "bb" };
 	struct found_file files[2] = { { .names = names, .name_count = 1 },
 				       { .names = names + 1,
 					 .name_count = 1 } };
