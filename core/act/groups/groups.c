@@ -53,16 +53,6 @@ void groups_close(struct groups *g)
 
 /* ---- a line ---- */
 
-/* Seconds as nanoseconds, as timespec_to_ns(). */
-static int64_t time_of(const json_t *value)
-{
-	double seconds = json_number_value(value);
-
-	return seconds >= 9.2e9  ? INT64_MAX :
-	       seconds <= -9.2e9 ? INT64_MIN :
-				   (int64_t)(seconds * 1e9);
-}
-
 /* Seconds; a date that nanoseconds cannot hold is none. */
 static int64_t date_of(const json_t *value)
 {
@@ -71,13 +61,16 @@ static int64_t date_of(const json_t *value)
 	return seconds > -9200000000 && seconds < 9200000000 ? seconds : 0;
 }
 
+/* Nanoseconds, as timespec_to_ns(). */
 static int64_t mtime_of(const json_t *object)
 {
 	const json_t *exact = json_object_get(object, "mtime_ns");
+	double seconds = json_number_value(json_object_get(object, "mtime"));
 
-	return json_is_integer(exact) ?
-		       json_integer_value(exact) :
-		       time_of(json_object_get(object, "mtime"));
+	return json_is_integer(exact) ? json_integer_value(exact) :
+	       seconds >= 9.2e9       ? INT64_MAX :
+	       seconds <= -9.2e9      ? INT64_MIN :
+					(int64_t)(seconds * 1e9);
 }
 
 /* Of a mount, which itself leaves out what is too small; NULL: of a file. */
@@ -294,10 +287,7 @@ static int merge_next(struct groups *g, struct found_member *same)
 static int take_listed(struct groups *g, const json_t *line)
 {
 	struct found_group *group = &g->group;
-	struct found_member *next = &g->next,
-			    *last = group->count ?
-					    &group->members[group->count - 1] :
-					    NULL;
+	struct found_member *next = &g->next, *last;
 	uint64_t number = 0;
 	int err = json_get_number(line, "group", INT64_MAX, &number) ?:
 			  take_member(next, line, g->wish);
@@ -310,7 +300,8 @@ static int take_listed(struct groups *g, const json_t *line)
 		found_member_release(next);
 		return 0;
 	}
-	if (last && number == g->number) {
+	if (group->count && number == g->number) {
+		last = &group->members[group->count - 1];
 		if (last->size == next->size &&
 		    !strcmp(last->xxh128, next->xxh128))
 			return merge_next(g, last);

@@ -316,62 +316,55 @@ static bool read_names(const struct found_member *m, bool whole,
 	return true;
 }
 
-/* Whether the names tell it.  Numbers that belong to the words, as in utf8 and
- * utf16, are no versions; in thesis, thesis2 they are. */
-static bool take_names(struct aged *all, size_t count, bool whole)
+/* Negative: x is older, by that. */
+static int compare(enum found_order by, const struct aged *x,
+		   const struct aged *y)
 {
-	bool differs = false, has_part = false, has_plain = false;
-	size_t i;
-
-	for (i = 0; i < count; i++) {
-		struct version *v = &all[i].version;
-
-		if (!read_names(&all[i].member, whole, &all[0].version, v))
-			return false;
-		differs |= version_compare(v, &all[0].version) != 0;
-		has_part |= v->is_part;
-		has_plain |= !v->marks[1];
-	}
-	return differs && (has_plain || !has_part);
+	return by == FOUND_BY_DOCUMENT_DATE ?
+		       compare_numbers(x->member.document_date,
+				       y->member.document_date) :
+	       by == FOUND_BY_NAME ? version_compare(&x->version, &y->version) :
+				     compare_numbers(x->mtime_ns, y->mtime_ns);
 }
 
-static bool have_document_dates(const struct aged *all, size_t count)
+/* Whether that is a criterion; whole: of the names, with their directories.
+ * Numbers that belong to the words, as in utf8 and utf16, are no versions; in
+ * thesis, thesis2 they are. */
+static bool tells(enum found_order by, struct aged *all, size_t count,
+		  bool whole)
 {
-	bool differs = false;
-	size_t i;
+	bool differs = false, has_part = false, has_plain = false;
+	struct aged *m;
 
-	for (i = 0; i < count; i++) {
-		if (!all[i].member.document_date)
+	for (m = all; m < all + count; m++) {
+		if ((by == FOUND_BY_DOCUMENT_DATE &&
+		     !m->member.document_date) ||
+		    (by == FOUND_BY_NAME &&
+		     !read_names(&m->member, whole, &all->version,
+				 &m->version)))
 			return false;
-		differs |= all[i].member.document_date !=
-			   all[0].member.document_date;
+		differs |= compare(by, m, all) != 0;
+		has_part |= m->version.is_part;
+		has_plain |= !m->version.marks[1];
 	}
-	return differs;
+	return differs && (by != FOUND_BY_NAME || has_plain || !has_part);
 }
 
 /* The newest is the first. */
 static int by_age(const void *a, const void *b, void *order)
 {
 	const struct aged *x = a, *y = b;
-	int result = 0;
 
-	if (*(enum found_order *)order == FOUND_BY_DOCUMENT_DATE)
-		result = compare_numbers(y->member.document_date,
-					 x->member.document_date);
-	else if (*(enum found_order *)order == FOUND_BY_NAME)
-		result = version_compare(&y->version, &x->version);
-	if (!result)
-		result = compare_numbers(y->mtime_ns, x->mtime_ns);
-	return result ? result :
-			strcmp(x->member.files->names[0],
-			       y->member.files->names[0]);
+	return compare(*(enum found_order *)order, y, x) ?:
+		       compare(FOUND_BY_MTIME, y, x)     ?:
+		       strcmp(x->member.files->names[0],
+			      y->member.files->names[0]);
 }
 
 int found_group_order(struct found_group *group, enum found_order *out)
 {
 	const size_t count = group->count;
 	struct aged *all = calloc(count + 1, sizeof(*all));
-	bool has_times = false;
 	size_t i;
 
 	if (!all)
@@ -379,13 +372,14 @@ int found_group_order(struct found_group *group, enum found_order *out)
 	for (i = 0; i < count; i++) {
 		all[i].member = group->members[i];
 		all[i].mtime_ns = first_change(&all[i].member);
-		has_times |= all[i].mtime_ns != all[0].mtime_ns;
 	}
-	*out = has_times ? FOUND_BY_MTIME : FOUND_BY_NOTHING;
-	if (have_document_dates(all, count))
-		*out = FOUND_BY_DOCUMENT_DATE;
-	else if (take_names(all, count, false) || take_names(all, count, true))
-		*out = FOUND_BY_NAME;
+	*out = tells(FOUND_BY_DOCUMENT_DATE, all, count, false) ?
+		       FOUND_BY_DOCUMENT_DATE :
+	       tells(FOUND_BY_NAME, all, count, false) ||
+			       tells(FOUND_BY_NAME, all, count, true) ?
+		       FOUND_BY_NAME :
+	       tells(FOUND_BY_MTIME, all, count, false) ? FOUND_BY_MTIME :
+							  FOUND_BY_NOTHING;
 	if (*out != FOUND_BY_NOTHING)
 		qsort_r(all, count, sizeof(*all), by_age, out);
 	for (i = 0; i < count; i++)

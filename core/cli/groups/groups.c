@@ -109,16 +109,6 @@ static int print_group_json(const struct groups_printer *p,
 	return cli_print_json(json_with_path(line, "root", p->root));
 }
 
-static int print_totals_json(const struct groups_totals *t)
-{
-	return table_totals(json_pack("{s:I, s:I, s:I, s:I}", "groups",
-				      (json_int_t)t->groups, "files",
-				      (json_int_t)t->files, "exact_bytes",
-				      (json_int_t)t->exact_bytes, "near_bytes",
-				      (json_int_t)t->near_bytes),
-			    !t->incomplete, "incomplete");
-}
-
 /* ---- a group ---- */
 
 int groups_print(struct groups_printer *p, struct found_group *group,
@@ -140,7 +130,13 @@ int groups_print_totals(struct groups_printer *p, const struct groups_totals *t)
 	char exact[TEXT_SIZE_ROOM], near[TEXT_SIZE_ROOM];
 
 	if (p->table.output.json)
-		return print_totals_json(t);
+		return table_totals(
+			json_pack("{s:I, s:I, s:I, s:I}", "groups",
+				  (json_int_t)t->groups, "files",
+				  (json_int_t)t->files, "exact_bytes",
+				  (json_int_t)t->exact_bytes, "near_bytes",
+				  (json_int_t)t->near_bytes),
+			!t->incomplete, "incomplete");
 	if (p->table.output.nul)
 		return 0;
 	printf("%s%llu %s, %llu %s: %s in exact copies, %s in near copies\n",
