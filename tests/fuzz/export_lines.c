@@ -11,16 +11,15 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	char path[40];
-	const struct export_source source = { .path = path };
 	struct export_reader r;
-	int err, fd = memfd_create("export", MFD_CLOEXEC);
+	int fd = memfd_create("export", MFD_CLOEXEC);
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, data, len), len);
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	err = export_open(&r, &source);
-	while (!err && (err = export_next(&r)) > 0)
-		err = 0;
+	export_open(&r, path);
+	while (export_next(&r))
+		;
 	export_close(&r);
 	close(fd);
 	return 0;

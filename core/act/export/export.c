@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/base/buf.h"
 #include "core/base/hex.h"
@@ -43,19 +44,16 @@ int export_write(FILE *out, struct groups *g, bool seeds)
 {
 	json_t *head = json_pack("{s:i, s:I}", "kinfs_export", EXPORT_VERSION,
 				 "made", (json_int_t)time(NULL));
-	int event, err = 0;
+	struct found_member *m;
+	int event, err = json_write_line(out,
+					 json_with_path(head, "root", g->root));
 
-	if (!head || (g->root && json_set_path(head, "root", g->root)))
-		err = -ENOMEM;
-	if (err)
-		json_decref(head);
-	else
-		err = json_write_line(out, head);
 	while (!err && (event = groups_next(g)) != GROUPS_END) {
+		m = g->group.members;
 		err = event < 0 ? event : 0;
 		if (event == GROUPS_GROUP && seeds)
-			err = keep_seed(&g->group.members[0]);
-		if (!err && event == GROUPS_GROUP)
+			err = keep_seed(m);
+		if (event == GROUPS_GROUP && !err)
 			err = json_write_line(
 				out,
 				json_pack("{s:o}", "members",
@@ -79,9 +77,7 @@ static int read_head(struct export_reader *r)
 	int err = lines_next(&r->content.file, &object);
 
 	if (err < 0 && err != -EINVAL)
-		return err == -EIO   ? -ENODATA :
-		       err == -EFBIG ? -EMEDIUMTYPE :
-				       err;
+		return err == -EFBIG ? -EMEDIUMTYPE : err;
 	version = json_object_get(object, "kinfs_export");
 	if (!json_is_integer(version))
 		err = -EMEDIUMTYPE;
@@ -95,11 +91,11 @@ static int read_head(struct export_reader *r)
 	return err;
 }
 
-static int open_file(struct export_reader *r, const char *path)
+static int open_file(struct export_reader *r)
 {
 	int first;
 
-	r->file = fopen(path, "re");
+	r->file = fopen(r->path, "re");
 	if (!r->file)
 		return -errno;
 	groups_read(&r->content, r->file);
@@ -112,28 +108,40 @@ static int open_file(struct export_reader *r, const char *path)
 	return read_head(r);
 }
 
-int export_open(struct export_reader *r, const struct export_source *s)
+static int open_mount(struct export_reader *r)
 {
-	*r = (struct export_reader){ .source = s,
-				     .within = s->mount.rel,
-				     .wish = { .every = true,
-					       .filter = s->filter } };
-	if (!s->mount.root)
-		return open_file(r, s->path);
+	int err = mount_find(r->path, &r->mount);
+
+	if (err)
+		return err;
+	if (!r->mount.listings)
+		return -EOPNOTSUPP;
+	r->within = r->mount.rel;
 	r->wish.within = (struct name_list){ &r->within, *r->within != '\0' };
-	return groups_ask(&r->content, &r->wish, s->mount.root,
-			  s->mount.listings);
+	return groups_ask(&r->content, &r->wish, r->mount.root,
+			  r->mount.listings);
+}
+
+void export_open(struct export_reader *r, const char *path)
+{
+	struct stat st;
+
+	*r = (struct export_reader){ .path = path, .wish.every = true };
+	if (stat(path, &st))
+		r->err = -errno;
+	else
+		r->err = S_ISDIR(st.st_mode) ? open_mount(r) : open_file(r);
 }
 
 void export_close(struct export_reader *r)
 {
 	groups_close(&r->content);
 	digests_release(&r->digests);
+	mount_release(&r->mount);
 	if (r->text)
 		(void)fclose(r->text);
 	if (r->file)
 		(void)fclose(r->file);
-	*r = (struct export_reader){ 0 };
 }
 
 /* ---- a content ---- */
@@ -146,20 +154,18 @@ static int take_content(struct export_reader *r)
 	int err;
 
 	if (group->count != 1 || !m->has_size || strlen(m->xxh128) != 32)
-		return -EBADMSG;
+		return -EINVAL;
 	d.size = m->size;
 	err = digests_from_json(m->digests, &d);
-	if (err == -EINVAL)
-		err = -EBADMSG;
 	if (!err && (hex_decode(m->xxh128, 32, d.xxh128, 16) ||
 		     (r->contents && export_order(&r->digests, &d) >= 0)))
-		err = -EBADMSG;
+		err = -EINVAL;
 	d.set |= DIGEST_BIT(DIGEST_XXH128);
 	digests_release(&r->digests);
 	r->digests = d;
 	r->contents++;
 	r->files += m->file_count;
-	return err ? err : 1;
+	return err;
 }
 
 struct found_member export_take(struct export_reader *r)
@@ -172,25 +178,25 @@ struct found_member export_take(struct export_reader *r)
 	return taken;
 }
 
-int export_next(struct export_reader *r)
+bool export_next(struct export_reader *r)
 {
 	const struct groups *g = &r->content;
-	int event = GROUPS_END;
+	int event;
 
-	while (!r->ended &&
-	       (event = groups_next(&r->content)) == GROUPS_PROGRESS)
-		;
+	if (r->err || r->ended)
+		return false;
+	do
+		event = groups_next(&r->content);
+	while (event == GROUPS_PROGRESS);
+	r->ended = event == GROUPS_END;
 	if (event == GROUPS_GROUP)
-		return g->has_totals ? -EBADMSG : take_content(r);
-	if (event < 0)
-		return event == -EINVAL          ? -EBADMSG :
-		       event == -EIO && !g->wish ? -ENODATA :
-						   event;
-	if (!g->wish && !g->has_totals)
-		return -ENODATA;
-	if (g->totals.groups != r->contents || g->totals.files != r->files)
-		return -EBADMSG;
-	r->is_complete = !g->totals.incomplete;
-	r->ended = true;
-	return 0;
+		r->err = g->has_totals ? -EINVAL : take_content(r);
+	else if (event < 0)
+		r->err = event;
+	else if (!g->wish && !g->has_totals)
+		r->err = -ENODATA;
+	else if (g->totals.groups != r->contents || g->totals.files != r->files)
+		r->err = -EINVAL;
+	r->is_complete = r->ended && !r->err && !g->totals.incomplete;
+	return !r->err && !r->ended;
 }

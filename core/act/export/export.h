@@ -58,33 +58,34 @@ int export_write(FILE *out, struct groups *g, bool seeds);
 
 /* ---- reading ---- */
 
-/* A tree whose contents can be read, more than once. */
-struct export_source {
-	const char *path;     /* of a file that kin export wrote */
-	struct mount mount;   /* owned; root not NULL: it is asked instead, */
-	struct filter filter; /* and only for these files; owned */
-};
-
+/* A tree that is read content by content. */
 struct export_reader {
-	const struct export_source *source; /* borrowed */
-	FILE *file, *text; /* owned, or NULL; text: decompressed */
+	const char *path;   /* borrowed: what export_open() was given */
+	struct mount mount; /* owned; root NULL: path is a file */
+	FILE *file, *text;  /* owned, or NULL; text: decompressed */
 	const char *within;
 	struct groups_wish wish; /* of a mount */
-	bool is_complete;        /* once the end was read */
+	int err; /* why it ended early; 0: it did not; see below */
 	bool ended;
+	bool is_complete;         /* once the end was read */
 	uint64_t contents, files; /* read so far */
 	struct groups content;    /* a group of the content at hand; the root */
 	struct digests digests;   /* of it, with size and XXH128 */
 };
 
-/* Begins with the first content.  -EMEDIUMTYPE: it is no export; -EPROTONOSUPPORT:
- * of another version; -ENOMEM, or an error of reading.  To be closed in any
- * case. */
-int export_open(struct export_reader *r, const struct export_source *s);
+/*
+ * Begins with the first content of a tree: of a file that kin export wrote, or of
+ * a mount or a directory in one.  To be closed in any case.
+ *
+ * r->err is told here or by export_next().  Of a file: -EMEDIUMTYPE: it is no
+ * export; -EPROTONOSUPPORT: of another version; -EINVAL: the line is damaged;
+ * -EFBIG: a line is too long; -ENODATA, -EIO: it was cut, or is damaged.  Of a
+ * mount: as mount_find() and groups_next(); -EOPNOTSUPP: it has no listings.
+ */
+void export_open(struct export_reader *r, const char *path);
 
-/* 1: there is a content; 0: the end; -EBADMSG: the line is damaged; -ENODATA:
- * it was cut; -EFBIG: a line is too long. */
-int export_next(struct export_reader *r);
+/* Whether there is another content; false: the end, or r->err says why not. */
+bool export_next(struct export_reader *r);
 void export_close(struct export_reader *r);
 
 /* The order of contents in a file: negative, 0, positive. */
@@ -109,24 +110,30 @@ struct found_member export_take(struct export_reader *r);
 /*
  * Near-duplicates among contents of which the digests alone are known: an index
  * that is made once and searched as often as needed, by one thread.  A zeroed
- * one is empty and valid.  The digests are borrowed.
+ * one is empty and valid.
  */
+struct near_content {
+	struct digests digests; /* owned */
+	size_t of;              /* what the caller has it for */
+};
+
 struct near_index {
-	const struct digests **all; /* content i + 1 of a match is all[i] */
+	struct near_content *all;
 	size_t count;
 	struct index *index;
 	struct sketch sketch; /* of the query */
+	/* Of the last search; content: its place in all. */
 	struct index_match matches[2 * INDEX_MATCHES];
+	size_t match_count;
 };
 
-/* Before near_begin().  -ENOMEM. */
-int near_add(struct near_index *n, const struct digests *d);
+/* Copies the digests; before near_begin().  -ENOMEM. */
+int near_add(struct near_index *n, const struct digests *d, size_t of);
 int near_begin(struct near_index *n);
 
-/* Sets n->matches to those with a score of least and more, best first; an empty
- * content has none. */
-int near_search(struct near_index *n, const struct digests *d, int least,
-		size_t *count_out);
+/* Finds those with a score of least and more, best first; an empty content has
+ * none. */
+int near_search(struct near_index *n, const struct digests *d, int least);
 void near_release(struct near_index *n);
 
 /* ---- seeds.c ---- */
@@ -150,20 +157,6 @@ void near_release(struct near_index *n);
 /* A value that more contents have tells little: so many of them are looked at. */
 #define SEED_COMMON 512
 
-struct seed_content {
-	uint8_t xxh128[16];
-	uint64_t size;
-	unsigned level;
-	uint8_t count;                /* values */
-	uint64_t values[SEED_VALUES]; /* ascending */
-	struct found_member member;   /* owned: its files, by path */
-};
-
-struct seed_posting {
-	uint64_t value;
-	uint32_t content;
-};
-
 /* The files of a tree; all zero: none.  Some 300 bytes a content, and its
  * files. */
 struct seeds {
@@ -171,6 +164,7 @@ struct seeds {
 	size_t content_count;
 	struct seed_posting *postings;
 	size_t posting_count;
+	struct sketch sketch; /* the last one that was read */
 	uint32_t candidates[SEED_VALUES * SEED_COMMON]; /* for seeds_find() */
 };
 
@@ -179,16 +173,12 @@ struct seed_base {
 	int score; /* 1..100; 100: an equal content */
 };
 
-/* Reads an export to its end.  0, or as export_next(). */
+/* Reads a tree to its end, or to r->err.  -ENOMEM. */
 int seeds_read(struct seeds *s, struct export_reader *r);
 
-/* The content that is to come, without files.  size and xxh128 of d are set. */
-int seed_content_of(const struct digests *d, struct seed_content *out);
-
-/* Whether there is a base for that content at that path.  One thread at a time. */
-bool seeds_find(struct seeds *s, const struct seed_content *wanted,
-		const char *path, int64_t mtime_ns, struct seed_base *out);
-
-void seeds_release(struct seeds *s);
+/* 1: there is a base for a content with these digests, size and XXH128 among
+ * them, at that path; 0: none.  One thread at a time.  -ENOMEM, -EINVAL. */
+int seeds_find(struct seeds *s, const struct digests *wanted, const char *path,
+	       int64_t mtime_ns, struct seed_base *out);
 
 #endif

@@ -8,28 +8,38 @@
 #include "core/base/array.h"
 #include "core/digest/sketch/sketch.h"
 
+struct seed_content {
+	uint8_t xxh128[16];
+	uint64_t size;
+	unsigned level;
+	uint8_t count;                /* values */
+	uint64_t values[SEED_VALUES]; /* ascending */
+	struct found_member member;   /* owned: its files, by path */
+};
+
+struct seed_posting {
+	uint64_t value;
+	uint32_t content;
+};
+
 /* ---- contents ---- */
 
-int seed_content_of(const struct digests *d, struct seed_content *out)
+/* Without files. */
+static int set_content(struct seeds *s, const struct digests *d,
+		       struct seed_content *out)
 {
-	struct sketch *sketch = calloc(1, sizeof(*sketch));
-	int err;
+	int err = digests_sketch(d, &s->sketch);
 
-	if (!sketch)
-		return -ENOMEM;
-	memset(out, 0, sizeof(*out));
+	*out = (struct seed_content){ .size = d->size };
 	memcpy(out->xxh128, d->xxh128, sizeof(out->xxh128));
-	out->size = d->size;
-	err = digests_sketch(d, sketch);
-	if (!err) {
-		sketch_cut(sketch, SEED_VALUES);
-		out->level = sketch->level;
-		out->count = (uint8_t)sketch->count;
-		memcpy(out->values, sketch->values,
-		       sketch->count * sizeof(out->values[0]));
-	}
-	free(sketch);
-	return err == -ENODATA ? 0 : err;
+	if (err)
+		return err == -ENODATA ? 0 : err;
+	sketch_cut(&s->sketch, SEED_VALUES);
+	out->level = s->sketch.level;
+	out->count = (uint8_t)s->sketch.count;
+	memcpy(out->values, s->sketch.values,
+	       out->count * sizeof(out->values[0]));
+	return 0;
 }
 
 /* As the contents of an export are ordered. */
@@ -80,7 +90,7 @@ static int add_content(struct seeds *s, struct export_reader *r)
 		return -ENOMEM;
 	s->contents = c;
 	c += number;
-	err = seed_content_of(&r->digests, c);
+	err = set_content(s, &r->digests, c);
 	if (err)
 		return err;
 	c->member = export_take(r);
@@ -99,26 +109,14 @@ static int add_content(struct seeds *s, struct export_reader *r)
 
 int seeds_read(struct seeds *s, struct export_reader *r)
 {
-	int err;
+	int err = 0;
 
-	while ((err = export_next(r)) == 1) {
+	while (!err && export_next(r))
 		err = add_content(s, r);
-		if (err)
-			return err;
-	}
-	if (!err && s->posting_count)
+	if (s->posting_count)
 		qsort(s->postings, s->posting_count, sizeof(*s->postings),
 		      by_value);
 	return err;
-}
-
-void seeds_release(struct seeds *s)
-{
-	while (s->content_count)
-		found_member_release(&s->contents[--s->content_count].member);
-	free(s->contents);
-	free(s->postings);
-	*s = (struct seeds){ 0 };
 }
 
 /* ---- finding ---- */
@@ -184,49 +182,53 @@ static int score_of(const struct seed_content *wanted,
 				(SKETCH_KEY_BITS - other->level) ==
 			0))
 		comparable++;
-	if (!shared || !comparable)
+	if (!comparable)
 		return 0;
 	return shared >= comparable ? 99 : (int)(100 * shared / comparable);
 }
 
-bool seeds_find(struct seeds *s, const struct seed_content *wanted,
-		const char *path, int64_t mtime_ns, struct seed_base *out)
+int seeds_find(struct seeds *s, const struct digests *digests, const char *path,
+	       int64_t mtime_ns, struct seed_base *out)
 {
+	struct seed_content wanted;
 	const struct found_file *file;
 	const struct seed_content *c = NULL;
 	uint64_t distance, least = 0;
 	size_t count, i, end, shared, most = 0;
 	bool at_path, best_at_path = false;
+	int err = set_content(s, digests, &wanted);
 
+	if (err)
+		return err;
 	*out = (struct seed_base){ 0 };
 	if (s->content_count)
-		c = bsearch(wanted, s->contents, s->content_count, sizeof(*c),
+		c = bsearch(&wanted, s->contents, s->content_count, sizeof(*c),
 			    by_content);
 	if (c) {
-		out->file = choose_file(c, wanted, path, mtime_ns, &at_path);
+		out->file = choose_file(c, &wanted, path, mtime_ns, &at_path);
 		out->score = 100;
-		return out->file;
+		return out->file != NULL;
 	}
-	count = find_candidates(s, wanted);
+	count = find_candidates(s, &wanted);
 	for (i = 0; i < count; i = end) {
 		for (end = i;
 		     end < count && s->candidates[end] == s->candidates[i];)
 			end++;
 		shared = end - i;
 		c = &s->contents[s->candidates[i]];
-		file = choose_file(c, wanted, path, mtime_ns, &at_path);
-		distance = c->size > wanted->size ? c->size - wanted->size :
-						    wanted->size - c->size;
-		if (!file || score_of(wanted, c, shared) < SEED_LEAST ||
+		file = choose_file(c, &wanted, path, mtime_ns, &at_path);
+		distance = c->size > wanted.size ? c->size - wanted.size :
+						   wanted.size - c->size;
+		if (!file || score_of(&wanted, c, shared) < SEED_LEAST ||
 		    shared < most ||
 		    (shared == most &&
 		     (at_path < best_at_path ||
 		      (at_path == best_at_path && distance >= least))))
 			continue;
-		*out = (struct seed_base){ file, score_of(wanted, c, shared) };
+		*out = (struct seed_base){ file, score_of(&wanted, c, shared) };
 		best_at_path = at_path;
 		most = shared;
 		least = distance;
 	}
-	return out->file;
+	return out->file != NULL;
 }

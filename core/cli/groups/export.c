@@ -1,80 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/cli/groups/groups.h"
 
-struct export_job {
-	struct export_source source;
-	bool plain, seeds;
-};
-
-/* ---- trees ---- */
-
-int export_source_find(struct export_source *s)
+int export_complain(const struct export_reader *r)
 {
-	struct stat st;
-	int code;
-
-	if (stat(s->path, &st))
-		return cli_complain_errno(s->path, -errno);
-	if (!S_ISDIR(st.st_mode))
-		return EXIT_OK;
-	code = mount_find_or_complain(s->path, &s->mount);
-	if (!code && !mount_listings_or_complain(&s->mount))
-		code = EXIT_FAILED;
-	return code;
-}
-
-int export_complain(const struct export_reader *r, int err)
-{
-	const char *path = r->source->path;
 	const size_t line = r->content.file.number;
+	const char *path = r->path;
 
-	if (r->source->mount.root)
-		return cli_complain_errno(path, err);
-	if (err == -EMEDIUMTYPE)
+	if (!r->err)
+		return EXIT_OK;
+	if (r->mount.root && !mount_listings_or_complain(&r->mount))
+		return EXIT_FAILED;
+	if (!r->file)
+		return cli_complain_errno(path, r->err == -EINVAL ? -EBADMSG :
+								    r->err);
+	switch (-r->err) {
+	case EMEDIUMTYPE:
 		return cli_complain(path, "not a file as kin export writes it");
-	if (err == -EPROTONOSUPPORT)
+	case EPROTONOSUPPORT:
 		return cli_complain(path,
 				    "written by another version of kin export; "
 				    "export it anew");
-	if (err == -EBADMSG)
+	case EINVAL:
 		return cli_complain(path, "line %zu is damaged", line);
-	if (err == -EFBIG)
+	case EFBIG:
 		return cli_complain(path, "line %zu is longer than %zu MiB",
 				    line, CLIENT_LINE_MAX >> 20);
-	return err == -ENODATA ?
-		       cli_complain(path, "damaged or cut: it has no end") :
-		       cli_complain_errno(path, err);
+	case ENODATA:
+	case EIO:
+		return cli_complain(path, "damaged or cut: it has no end");
+	default:
+		return cli_complain_errno(path, r->err);
+	}
 }
 
 /* ---- the command ---- */
 
-static int write_tree(const struct export_job *job, FILE *out,
-		      bool *incomplete_out)
-{
-	struct export_reader r;
-	int err = export_open(&r, &job->source), code = EXIT_OK;
+struct export_job {
+	struct groups_wish wish;
+	struct mount mount;
+	struct groups groups;
+	bool plain, seeds;
+};
 
-	if (!err)
-		err = export_write(out, &r.content, job->seeds);
-	if (err)
-		code = export_complain(&r, err);
-	*incomplete_out = r.content.totals.incomplete;
-	export_close(&r);
-	return code;
-}
-
-static struct export_job export_job;
+static struct export_job export_job = { .wish.every = true };
 
 static int run(const struct command *self, char **paths)
 {
 	struct export_job *job = self->job;
-	bool incomplete = false;
+	const char *within;
 	FILE *out;
 	int code;
 
@@ -82,22 +58,26 @@ static int run(const struct command *self, char **paths)
 		return cli_usage_error(self,
 				       "standard output is a terminal; write "
 				       "to a file, or give --plain");
-	job->source.path = *paths;
-	code = mount_find(*paths, &job->source.mount);
+	code = mount_find(*paths, &job->mount);
 	if (code)
 		return code;
-	if (!mount_listings_or_complain(&job->source.mount))
+	if (!mount_listings_or_complain(&job->mount))
 		return EXIT_FAILED;
+	within = job->mount.rel;
+	job->wish.within = (struct name_list){ &within, *within != '\0' };
 	out = job->plain ? stdout : export_compress(stdout);
 	if (!out)
 		return -ENOMEM;
-	code = write_tree(job, out, &incomplete);
+	code = groups_ask(&job->groups, &job->wish, job->mount.root,
+			  job->mount.listings);
+	if (!code)
+		code = export_write(out, &job->groups, job->seeds);
 	/* An unfinished export has no last line, so it is not taken for one. */
 	if ((job->plain ? fflush(out) : fclose(out)) && !code)
 		code = cli_complain_errno("standard output",
 					  errno ? -errno : -EIO);
-	return !code && incomplete ?
-		       cli_complain_incomplete(job->source.mount.root) :
+	return !code && job->groups.totals.incomplete ?
+		       cli_complain_incomplete(job->mount.root) :
 		       code;
 }
 
@@ -107,7 +87,7 @@ static const struct option_row options[] = {
 	  OPTION_FLAG(struct export_job, seeds) },
 	{ "plain", 0, NULL, "not compressed",
 	  OPTION_FLAG(struct export_job, plain) },
-	FILTER_OPTIONS(struct export_job, source.filter),
+	FILTER_OPTIONS(struct export_job, wish.filter),
 	{ 0 },
 };
 

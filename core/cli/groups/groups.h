@@ -78,11 +78,7 @@ int groups_print_totals(struct groups_printer *p,
 
 /* ---- export.c ---- */
 
-/* An operand that is an export, or a mount or in one: finds that.  EXIT_OK, or
- * EXIT_FAILED and a message. */
-int export_source_find(struct export_source *s);
-
-/* Says what an error of a reader means.  EXIT_FAILED. */
-int export_complain(const struct export_reader *r, int err);
+/* Says what ended reading early, if anything did.  EXIT_OK or EXIT_FAILED. */
+int export_complain(const struct export_reader *r);
 
 #endif

@@ -15,7 +15,6 @@ enum { DEFAULT_THRESHOLD = 60, BATCH = 50000 };
 /* A content of the one tree. */
 struct missing_content {
 	struct found_member member; /* owned */
-	struct digests digests;     /* of the batch, if the other has not it */
 	bool is_there;              /* the other has it, under whatever name */
 	char *near; /* owned; the best near-duplicate there, or NULL */
 	int score;  /* of that */
@@ -35,18 +34,15 @@ struct missing_file {
  * the paths of one, and the other tree is read once for each batch and once more.
  */
 struct missing_command {
-	struct export_source one, other;
+	struct export_reader one, other;
 	struct filter filter;
 	struct best best;
 	bool exact;
-	struct missing_content *contents; /* owned */
+	struct missing_content *contents;
 	size_t count;
-	size_t batch, wanted; /* where it begins; contents that are missing */
-	struct near_index near;
-	struct missing_file *files; /* owned; by path */
+	struct near_index near;     /* of the batch */
+	struct missing_file *files; /* by path */
 	size_t file_count;
-	char *root; /* owned: of the one tree; NULL: not told */
-	bool incomplete;
 	struct table table;
 	uint64_t missing;
 	int64_t bytes;
@@ -70,15 +66,14 @@ static int set_near(struct missing_content *c, int score, const char *path)
 static int search_content(struct missing_command *c,
 			  const struct export_reader *r)
 {
-	const int threshold =
-		c->best.threshold ? c->best.threshold : DEFAULT_THRESHOLD;
-	size_t count = 0, i;
-	int err = near_search(&c->near, &r->digests, threshold, &count);
+	struct near_index *near = &c->near;
+	size_t i;
+	int err = near_search(near, &r->digests, c->best.threshold);
 
-	for (i = 0; i < count && !err; i++) {
-		const struct index_match *m = &c->near.matches[i];
+	for (i = 0; i < near->match_count && !err; i++) {
+		const struct index_match *m = &near->matches[i];
 
-		err = set_near(&c->contents[c->batch + m->content - 1],
+		err = set_near(&c->contents[near->all[m->content].of],
 			       m->verdict.score,
 			       export_member(r)->files[0].names[0]);
 	}
@@ -88,96 +83,63 @@ static int search_content(struct missing_command *c,
 /* Finds near-duplicates of all in the batch, and empties it. */
 static int finish_batch(struct missing_command *c)
 {
-	struct export_reader r;
-	size_t i;
-	int err = 0, more = 1, code = EXIT_OK;
+	struct export_reader other;
+	int code;
 
-	for (i = c->batch; i < c->count && c->wanted && !err; i++)
-		err = near_add(&c->near, &c->contents[i].digests);
-	if (!err)
-		err = near_begin(&c->near);
-	if (err) {
-		code = cli_complain_errno(NULL, err);
-	} else if (c->wanted) {
-		err = export_open(&r, &c->other);
-		while (!err && (more = export_next(&r)) > 0)
-			err = search_content(c, &r);
-		err = err ? err : more;
-		code = err ? export_complain(&r, err) : EXIT_OK;
-		export_close(&r);
-	}
+	if (!c->near.count)
+		return 0;
+	export_open(&other, c->other.path);
+	code = near_begin(&c->near);
+	while (!code && export_next(&other))
+		code = search_content(c, &other);
+	if (!code)
+		code = export_complain(&other);
+	export_close(&other);
 	near_release(&c->near);
-	for (; c->batch < c->count; c->batch++)
-		digests_release(&c->contents[c->batch].digests);
-	c->wanted = 0;
 	return code;
 }
 
 /* ---- equal contents ---- */
 
-/* Takes the content at hand. */
-static int add_content(struct missing_command *c, struct export_reader *r,
-		       bool is_there)
+/* Takes the content at hand of the one tree. */
+static int add_content(struct missing_command *c, bool is_there)
 {
-	const bool wanted = !is_there && !c->exact;
 	struct missing_content *all =
 		array_with_room(c->contents, c->count, sizeof(*all));
+	int code = 0;
 
 	if (!all)
 		return -ENOMEM;
 	c->contents = all;
-	all += c->count++;
-	*all = (struct missing_content){ .is_there = is_there,
-					 .member = export_take(r) };
-	c->file_count += all->member.file_count;
-	c->wanted += wanted;
-	return wanted ? digests_copy(&r->digests, &all->digests) : 0;
+	all[c->count] =
+		(struct missing_content){ .is_there = is_there,
+					  .member = export_take(&c->one) };
+	c->file_count += all[c->count].member.file_count;
+	if (!is_there && !c->exact)
+		code = near_add(&c->near, &c->one.digests, c->count);
+	c->count++;
+	return code || c->near.count < BATCH ? code : finish_batch(c);
 }
 
-static int compare(struct missing_command *c, struct export_reader *one,
-		   struct export_reader *other)
+static int compare(struct missing_command *c)
 {
-	int more = export_next(other), next = 1, code = EXIT_OK, err = 0;
+	const struct digests *at = &c->other.digests;
+	bool more = !c->one.err && export_next(&c->other);
+	int order = 1, code = 0;
 
-	while (!err && !code && more >= 0 && (next = export_next(one)) > 0) {
-		int order = 1;
-
-		while (more > 0 && (order = export_order(&other->digests,
-							 &one->digests)) < 0)
-			more = export_next(other);
-		err = add_content(c, one, more > 0 && !order);
-		if (!err && c->wanted == BATCH)
-			code = finish_batch(c);
+	while (!code && !c->other.err && export_next(&c->one)) {
+		while (more && (order = export_order(at, &c->one.digests)) < 0)
+			more = export_next(&c->other);
+		code = add_content(c, more && !order);
 	}
-	if (err)
-		return cli_complain_errno(NULL, err);
-	if (!code && next < 0)
-		return export_complain(one, next);
-	/* The end of other is read, too: it may be damaged or not complete. */
-	while (more > 0)
-		more = export_next(other);
-	if (!code && more < 0)
-		return export_complain(other, more);
-	c->incomplete = !one->is_complete || !other->is_complete;
-	return code ? code : finish_batch(c);
-}
-
-static int open_both(struct missing_command *c)
-{
-	struct export_reader one, other = { 0 };
-	int err = export_open(&one, &c->one), code = EXIT_OK;
-
-	if (!err && one.content.root && !(c->root = strdup(one.content.root)))
-		err = -ENOMEM;
-	if (err)
-		code = export_complain(&one, err);
-	else if ((err = export_open(&other, &c->other)))
-		code = export_complain(&other, err);
 	if (!code)
-		code = compare(c, &one, &other);
-	export_close(&one);
-	export_close(&other);
-	return code;
+		code = export_complain(&c->one);
+	/* The end of other is read, too: it may be damaged or not complete. */
+	while (!code && export_next(&c->other))
+		;
+	if (!code)
+		code = export_complain(&c->other);
+	return code ? code : finish_batch(c);
 }
 
 static const struct column columns[] = {
@@ -206,7 +168,7 @@ static int sort_files(struct missing_command *c)
 	size_t i;
 
 	if (!f)
-		return cli_complain_errno(NULL, -ENOMEM);
+		return -ENOMEM;
 	c->files = f;
 	for (m = c->contents; m < c->contents + c->count; m++)
 		for (i = 0; i < m->member.file_count; i++, f++) {
@@ -218,7 +180,7 @@ static int sort_files(struct missing_command *c)
 					      m->member.size);
 		}
 	qsort(c->files, c->file_count, sizeof(*f), by_path);
-	return EXIT_OK;
+	return 0;
 }
 
 /* The directory that is missing as a whole from the i-th file on: the number of
@@ -254,28 +216,29 @@ static int print_row(struct missing_command *c, const struct missing_file *f,
 		     size_t files, int64_t size, size_t len)
 {
 	const struct missing_content *of = f->of;
-	char *path = files ? strndup(f->file->names[0], len) :
-			     strdup(f->file->names[0]);
-	json_t *row =
-		json_pack("{s:o*, s:s*, s:o*, s:I, s:o*}", "score",
-			  of->near ? json_integer(of->score) : NULL, "relation",
-			  of->near ? "version" : NULL, "files",
-			  files ? json_integer((json_int_t)files) : NULL,
-			  "size", (json_int_t)size, "mtime",
-			  files ? NULL : row_time(f->file->mtime_ns));
-	/* Paths of an export lead nowhere here. */
-	const char *root =
-		c->one.mount.root || c->table.output.json ? c->root : NULL;
+	char *path = strndup(f->file->names[0], files ? len : SIZE_MAX);
+	json_t *row;
 
-	if (!path || (root && json_set_path(row, "root", root)) ||
-	    json_set_path(row, "path", path) ||
-	    (of->near && json_set_path(row, "near", of->near))) {
-		json_decref(row);
-		row = NULL;
-	}
+	if (!path)
+		return -ENOMEM;
+	row = json_pack("{s:o*, s:s*, s:o*, s:I, s:o*}", "score",
+			of->near ? json_integer(of->score) : NULL, "relation",
+			of->near ? "version" : NULL, "files",
+			files ? json_integer((json_int_t)files) : NULL, "size",
+			(json_int_t)size, "mtime",
+			files ? NULL : row_time(f->file->mtime_ns));
+	/* Paths of an export lead nowhere here. */
+	if (c->one.mount.root || c->table.output.json)
+		row = json_with_path(row, "root", c->one.content.root);
+	row = json_with_path(row, "path", path);
+	row = json_with_path(row, "near", of->near);
 	free(path);
-	c->table.note_root = c->other.mount.root;
 	return table_row(&c->table, row);
+}
+
+static bool is_complete(const struct missing_command *c)
+{
+	return c->one.is_complete && c->other.is_complete;
 }
 
 static int print_totals(const struct missing_command *c)
@@ -286,7 +249,7 @@ static int print_totals(const struct missing_command *c)
 		return table_totals(json_pack("{s:I, s:I}", "files",
 					      (json_int_t)c->missing, "bytes",
 					      (json_int_t)c->bytes),
-				    !c->incomplete, "incomplete");
+				    is_complete(c), "incomplete");
 	fprintf(stderr, "%llu %s, %s, not in %s\n",
 		(unsigned long long)c->missing,
 		text_plural(c->missing, "file", "files"),
@@ -330,25 +293,25 @@ static int print_all(struct missing_command *c)
 
 /* ---- all of it ---- */
 
-static struct missing_command missing_job = { .table.columns = columns };
+static struct missing_command missing_job = {
+	.best.threshold = DEFAULT_THRESHOLD,
+	.table.columns = columns,
+};
 
 static int run(const struct command *self, char **paths)
 {
 	struct missing_command *c = self->job;
 	int code;
 
-	c->one.path = paths[0];
-	c->other.path = paths[1];
+	export_open(&c->one, paths[0]);
+	export_open(&c->other, paths[1]);
 	c->table.relative = *paths[0] != '/';
-	code = export_source_find(&c->one);
-	if (!code)
-		code = export_source_find(&c->other);
-	if (!code)
-		code = open_both(c);
+	c->table.note_root = c->other.mount.root;
+	code = compare(c);
 	if (!code)
 		code = print_all(c);
-	return !code && c->incomplete ? cli_complain_incomplete(c->other.path) :
-					code;
+	return code || is_complete(c) ? code :
+					cli_complain_incomplete(c->other.path);
 }
 
 static const struct option_row options[] = {

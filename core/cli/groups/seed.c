@@ -21,7 +21,7 @@
  * base for each.
  */
 struct seed_command {
-	struct export_source sender, here;
+	struct export_reader sender, here;
 	const char *into; /* NULL: the map is printed */
 	const char *base_of;
 	bool reflink;
@@ -30,7 +30,7 @@ struct seed_command {
 	struct seeds seeds;
 	char *source; /* of the mount: owned */
 	int source_fd, into_fd;
-	uint64_t files, equal, near, none, refused;
+	uint64_t files, equal, near, refused;
 };
 
 /* ---- seeds as files ---- */
@@ -109,27 +109,24 @@ static int print_base_of(struct seed_command *c, const char *path,
 {
 	json_t *row = json_pack("{s:i}", "score", base->score);
 
-	if (!json_set_path(row, "path", path) &&
-	    !json_set_path(row, "base", base->file->names[0]))
-		return table_row(&c->table, row);
-	json_decref(row);
-	return -ENOMEM;
+	row = json_with_path(row, "path", path);
+	return table_row(&c->table,
+			 json_with_path(row, "base", base->file->names[0]));
 }
 
 /* A base that is gone or unreadable meanwhile is none.  What would be so for
- * all files ends the command: 1 after a message. */
-static int take_file(struct seed_command *c, const struct seed_content *wanted,
-		     const struct found_file *file)
+ * all files ends the command. */
+static int take_file(struct seed_command *c, const struct found_file *file)
 {
 	struct seed_base base;
-	int err;
+	int err = seeds_find(&c->seeds, &c->sender.digests, file->names[0],
+			     file->mtime_ns, &base);
 
+	if (err < 0)
+		return err;
 	c->files++;
-	if (!seeds_find(&c->seeds, wanted, file->names[0], file->mtime_ns,
-			&base)) {
-		c->none++;
+	if (!err)
 		return 0;
-	}
 	err = c->into ? make_seed(c, file->names[0], base.file) :
 			print_base_of(c, file->names[0], &base);
 	if (err == -EXDEV)
@@ -145,33 +142,14 @@ static int take_file(struct seed_command *c, const struct seed_content *wanted,
 	if (err == -ENOSPC || err == -EROFS || err == -EDQUOT)
 		return cli_complain_errno(c->into, err);
 	++*(err < 0 ? &c->refused : base.score == 100 ? &c->equal : &c->near);
-	return err > 0;
-}
-
-static int take_all(struct seed_command *c, struct export_reader *r)
-{
-	struct seed_content wanted;
-	const struct found_member *m;
-	size_t i;
-	int err;
-
-	while ((err = export_next(r)) == 1) {
-		m = export_member(r);
-		err = seed_content_of(&r->digests, &wanted);
-		for (i = 0; i < m->file_count && !err; i++)
-			err = take_file(c, &wanted, &m->files[i]);
-		if (err)
-			return err;
-	}
-	return err;
+	return err > 0 ? err : 0;
 }
 
 /* ---- the base of one file ---- */
 
 static int print_base(struct seed_command *c)
 {
-	struct seed_content wanted;
-	struct seed_base base = { 0 };
+	struct seed_base base;
 	struct digests d = { 0 };
 	struct reader reader = { 0 };
 	int err, code = reader_init(&reader, DIGEST_DEFAULT);
@@ -180,16 +158,14 @@ static int print_base(struct seed_command *c)
 		return code;
 	err = reader_digest_named(&reader, c->base_of, false, &d);
 	if (!err)
-		err = seed_content_of(&d, &wanted);
-	if (!err)
 		/* No program takes the base for the file itself. */
-		(void)seeds_find(&c->seeds, &wanted, cli_base_name(c->base_of),
+		err = seeds_find(&c->seeds, &d, cli_base_name(c->base_of),
 				 INT64_MIN, &base);
 	digests_release(&d);
 	reader_release(&reader);
-	if (err)
+	if (err < 0)
 		return cli_complain_errno(c->base_of, err);
-	if (!base.file)
+	if (!err)
 		return EXIT_FAILED;
 	printf("%s/%s%c", c->here.path, base.file->names[0],
 	       c->table.output.nul ? '\0' : '\n');
@@ -213,41 +189,39 @@ static int make_into(struct seed_command *c)
 	c->source_fd = open(c->source, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (c->source_fd < 0)
 		return cli_complain_errno(c->source, -errno);
-	if (!mkdir(c->into, 0700))
-		c->into_fd = open(c->into, O_PATH | O_DIRECTORY | O_NOFOLLOW |
-						   O_CLOEXEC);
-	if (c->into_fd >= 0)
-		return EXIT_OK;
-	if (errno == EEXIST)
-		return cli_complain(c->into,
-				    "is there already; it must be new, as "
-				    "what is in it would be sent wrongly");
-	return cli_complain_errno(c->into, -errno);
+	if (mkdir(c->into, 0700))
+		return errno != EEXIST ?
+			       cli_complain_errno(c->into, -errno) :
+			       cli_complain(c->into,
+					    "is there already; it must be new, "
+					    "as what is in it would be sent "
+					    "wrongly");
+	c->into_fd =
+		open(c->into, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return c->into_fd < 0 ? cli_complain_errno(c->into, -errno) : EXIT_OK;
 }
 
 /* A word for bash; what another machine wrote has no power over a terminal. */
 static void print_word(const char *text)
 {
-	const char *c;
+	const bool is_plain =
+		!text[strspn(text, "abcdefghijklmnopqrstuvwxyz"
+				   "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				   "/._-+")];
 
-	if (text[strspn(text, "abcdefghijklmnopqrstuvwxyz"
-			      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-			      "/._-+")] == '\0') {
-		fputs(text, stdout);
-		return;
-	}
-	fputs("$'", stdout);
-	for (c = text; *c; c++) {
-		if (*c < ' ' || *c > '~' || *c == '\'' || *c == '\\')
-			printf("\\%03o", (unsigned char)*c);
+	fputs(is_plain ? "" : "$'", stdout);
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~' || *text == '\'' ||
+		    *text == '\\')
+			printf("\\%03o", (unsigned char)*text);
 		else
-			putchar(*c);
-	}
-	putchar('\'');
+			putchar(*text);
+	fputs(is_plain ? "" : "'", stdout);
 }
 
-static void print_totals(const struct seed_command *c, const char *root)
+static int print_totals(const struct seed_command *c)
 {
+	const char *root = c->sender.content.root;
 	char *into = c->into ? realpath(c->into, NULL) : NULL;
 
 	fprintf(stderr,
@@ -256,7 +230,7 @@ static void print_totals(const struct seed_command *c, const char *root)
 		(unsigned long long)c->files,
 		text_plural(c->files, "file", "files"),
 		(unsigned long long)c->equal, (unsigned long long)c->near,
-		(unsigned long long)(c->none + c->refused));
+		(unsigned long long)(c->files - c->equal - c->near));
 	if (c->refused)
 		fprintf(stderr,
 			"%llu bases could not be linked (gone, or not to be "
@@ -271,47 +245,35 @@ static void print_totals(const struct seed_command *c, const char *root)
 		printf("/ DESTINATION/\n");
 	}
 	free(into);
+	return !c->table.output.json ?
+		       EXIT_OK :
+		       table_totals(json_pack("{s:I}", "files",
+					      (json_int_t)c->files),
+				    c->sender.is_complete, NULL);
 }
 
 static int match(struct seed_command *c)
 {
-	struct export_reader r;
-	bool complete;
-	int err = export_open(&r, &c->sender), code = EXIT_OK;
+	const struct found_member *m;
+	size_t i;
+	int code = 0;
 
-	if (!err)
-		err = take_all(c, &r);
-	complete = r.is_complete;
-	if (err)
-		code = err > 0 ? EXIT_FAILED : export_complain(&r, err);
-	else
-		print_totals(c, r.content.root);
-	export_close(&r);
-	if (!code && c->table.output.json)
-		code = table_totals(
-			json_pack("{s:I}", "files", (json_int_t)c->files),
-			complete, NULL);
-	if (code || complete)
-		return code;
-	return cli_complain_incomplete(c->sender.path);
+	while (!code && export_next(&c->sender)) {
+		m = export_member(&c->sender);
+		for (i = 0; i < m->file_count && !code; i++)
+			code = take_file(c, &m->files[i]);
+	}
+	if (!code)
+		code = export_complain(&c->sender);
+	if (!code)
+		code = print_totals(c);
+	return code || c->sender.is_complete ?
+		       code :
+		       cli_complain_incomplete(c->sender.path);
 }
 
-static int read_here(struct seed_command *c)
+static int check(struct seed_command *c, int operands)
 {
-	struct export_reader r;
-	int err = export_open(&r, &c->here), code = EXIT_OK;
-
-	if (!err)
-		err = seeds_read(&c->seeds, &r);
-	if (err)
-		code = export_complain(&r, err);
-	export_close(&r);
-	return code;
-}
-
-static int check(struct seed_command *c, char **paths)
-{
-	const int count = operand_count(paths);
 	const struct output *output = &c->table.output;
 
 	if (c->into && (c->base_of || output->json || output->nul))
@@ -322,30 +284,31 @@ static int check(struct seed_command *c, char **paths)
 		return cli_usage_error(&command_seed,
 				       "--base takes no --json, and --reflink "
 				       "is for --into");
-	if (count != (c->base_of ? 1 : 2))
+	if (operands != (c->base_of ? 1 : 2))
 		return cli_usage_error(&command_seed,
 				       "which file of kin export --seeds, or "
 				       "--base, and which mount?");
-	c->sender.path = paths[0];
-	c->here.path = paths[count - 1];
 	return EXIT_OK;
 }
 
-static struct seed_command seed_job = { .source_fd = -1,
-					.into_fd = -1,
-					.table.columns = columns };
+static struct seed_command seed_job = { .table.columns = columns };
 
 static int run(const struct command *self, char **paths)
 {
 	struct seed_command *c = self->job;
-	int code = check(c, paths);
+	int code = check(c, operand_count(paths));
 
-	if (!code && !c->base_of)
-		code = export_source_find(&c->sender);
+	if (code)
+		return code;
+	if (!c->base_of)
+		export_open(&c->sender, *paths++);
+	code = export_complain(&c->sender);
+	if (!code) {
+		export_open(&c->here, *paths);
+		code = seeds_read(&c->seeds, &c->here);
+	}
 	if (!code)
-		code = export_source_find(&c->here);
-	if (!code)
-		code = read_here(c);
+		code = export_complain(&c->here);
 	if (!code && c->into)
 		code = make_into(c);
 	if (!code)

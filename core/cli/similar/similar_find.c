@@ -227,18 +227,18 @@ static int compare_content(const struct similar_job *job,
 
 int similar_find_in(struct similar_job *job)
 {
-	const struct export_source source = { .path = job->in };
 	uint64_t nearest[2] = { 0 };
 	struct export_reader r;
-	int more = 0, err = export_open(&r, &source);
+	int err = 0;
 
-	while (!err && (more = export_next(&r)) > 0)
+	export_open(&r, job->in);
+	if (r.mount.root)
+		r.err = -EISDIR;
+	while (!err && export_next(&r))
 		err = compare_content(job, &r, nearest);
 	if (!err)
-		err = more;
-	if (err)
-		err = export_complain(&r, err);
-	else if (!r.is_complete)
+		err = export_complain(&r);
+	if (!err && !r.is_complete)
 		(void)snprintf(job->reason, sizeof(job->reason), "incomplete");
 	export_close(&r);
 	return err;

@@ -17,25 +17,43 @@
  * walk finds the files; one query brings the digests of those that have some.
  */
 
+struct tree_content {
+	struct digests digests;
+	bool is_in[2]; /* of the trees */
+};
+
 struct tree_file {
 	char *name; /* owned; below the root of its tree */
 	int side;   /* 0: here; 1: there */
 	uint64_t size;
-	struct digests *digests; /* NULL: not known */
-	struct tree_file *next;  /* that has these; the last one owns them */
-	bool same;               /* the other tree has the content */
-	struct tree_file *other; /* of that name, or that it resembles */
-	int score;               /* with other; -1: not known */
+	struct tree_content *content; /* NULL: not known */
+	struct tree_file *other;      /* of that name, or that it resembles */
+	int score;                    /* with other; -1: not known */
+};
+
+/* How alike two files are that one of the trees has alone. */
+struct likeness {
+	int score;
+	struct tree_file *here, *there;
 };
 
 struct trees {
 	struct similar_job *job;
 	const char *roots[2]; /* borrowed; relative to the root of the mount */
-	char *paths[2];       /* owned; absolute */
 	struct tree_file *files; /* of both, in byte order of the names */
 	size_t count;
-	int threshold; /* of the mount */
+	struct tree_content empty; /* of all files without a byte */
+	int threshold;             /* of the mount */
+	struct near_index there;
+	struct likeness *likenesses;
+	size_t likeness_count;
 };
+
+/* Whether the other tree has the content. */
+static bool is_same(const struct tree_file *f)
+{
+	return f->content && f->content->is_in[0] && f->content->is_in[1];
+}
 
 /* ---- reading ---- */
 
@@ -48,10 +66,16 @@ static int by_name(const void *a, const void *b)
 	return order ? order : x->side - y->side;
 }
 
-static int take_entry(struct trees *t, int side, const FTSENT *entry)
+static void set_content(struct tree_file *f, struct tree_content *content)
 {
-	const char *name = path_below(entry->fts_path, t->paths[side]);
-	struct tree_file *files;
+	f->content = content;
+	content->is_in[f->side] = true;
+}
+
+static int take_entry(struct trees *t, int side, const FTSENT *entry,
+		      const char *name)
+{
+	struct tree_file *f;
 
 	if (cli_walk_failed(entry) && entry->fts_errno != ENOENT)
 		cli_complain_errno(entry->fts_path, -entry->fts_errno);
@@ -60,27 +84,53 @@ static int take_entry(struct trees *t, int side, const FTSENT *entry)
 			  path_below(entry->fts_path, t->job->mount.root),
 			  (uint64_t)entry->fts_statp->st_size))
 		return 0;
-	files = array_with_room(t->files, t->count, sizeof(*files));
-	if (!files)
+	f = array_with_room(t->files, t->count, sizeof(*f));
+	if (!f)
 		return -ENOMEM;
-	t->files = files;
-	files[t->count] = (struct tree_file){
+	t->files = f;
+	f += t->count;
+	*f = (struct tree_file){
 		.name = strdup(name),
 		.side = side,
 		.size = (uint64_t)entry->fts_statp->st_size,
 	};
-	return files[t->count].name ? (int)(t->count++, 0) : -ENOMEM;
+	if (!f->name)
+		return -ENOMEM;
+	if (!f->size)
+		set_content(f, &t->empty);
+	t->count++;
+	return 0;
+}
+
+static int read_names(struct trees *t, int side)
+{
+	char *path = path_shown(t->job->mount.root, t->roots[side], false);
+	const FTSENT *entry;
+	FTS *fts;
+	int end, err = 0;
+
+	if (!path)
+		return -ENOMEM;
+	fts = cli_walk_begin(path, FTS_XDEV);
+	while (!err && (entry = cli_walk_next(fts)))
+		err = take_entry(t, side, entry,
+				 path_below(entry->fts_path, path));
+	end = cli_walk_end(fts);
+	free(path);
+	return err ? err : end;
 }
 
 /* The names of one content in both trees. */
 static int take_content(struct trees *t, const struct found_member *m)
 {
-	struct digests *d = calloc(1, sizeof(*d));
-	struct tree_file *all = NULL, *f, key;
-	bool has[2] = { false };
+	struct tree_content *content = calloc(1, sizeof(*content));
+	struct tree_file *f, key;
 	size_t i, k;
-	int err = d ? digests_from_json(m->digests, d) : -ENOMEM;
+	int err = content ? digests_from_json(m->digests, &content->digests) :
+			    -ENOMEM;
 
+	if (!err)
+		content->digests.size = m->size;
 	for (i = 0; i < m->file_count && !err; i++)
 		for (k = 0; k < m->files[i].name_count; k++)
 			for (key.side = 0; key.side < 2; key.side++) {
@@ -91,20 +141,12 @@ static int take_content(struct trees *t, const struct found_member *m)
 					    bsearch(&key, t->files, t->count,
 						    sizeof(key), by_name) :
 					    NULL;
-				if (!f || f->digests)
-					continue;
-				f->digests = d;
-				f->next = all;
-				all = f;
-				has[key.side] = true;
+				if (f && !f->content)
+					set_content(f, content);
 			}
-	for (f = all; f; f = f->next)
-		f->same = has[0] && has[1];
-	if (all) {
-		d->size = m->size;
-	} else if (d) {
-		digests_release(d);
-		free(d);
+	if (content && !content->is_in[0] && !content->is_in[1]) {
+		digests_release(&content->digests);
+		free(content);
 	}
 	return err == -EINVAL ? -EBADMSG : err;
 }
@@ -117,18 +159,10 @@ static int read_trees(struct trees *t)
 					  .within = { t->roots, 2 } };
 	struct tree_file *f;
 	struct groups g;
-	bool empty[2] = { false };
-	const FTSENT *entry;
-	FTS *fts;
-	int side, event, end, err = 0;
+	int event, err = read_names(t, 0);
 
-	for (side = 0; side < 2 && !err; side++) {
-		fts = cli_walk_begin(t->paths[side], FTS_XDEV);
-		while (!err && (entry = cli_walk_next(fts)))
-			err = take_entry(t, side, entry);
-		end = cli_walk_end(fts);
-		err = err ? err : end;
-	}
+	if (!err)
+		err = read_names(t, 1);
 	if (err)
 		return err;
 	if (t->count)
@@ -140,29 +174,9 @@ static int read_trees(struct trees *t)
 	progress_clear();
 	t->threshold = g.totals.threshold;
 	groups_close(&g);
-	for (f = t->files; f < t->files + t->count; f++) {
-		empty[f->side] |= !f->size;
-		t->job->unknown += f->size && !f->digests;
-	}
 	for (f = t->files; f < t->files + t->count; f++)
-		f->same |= !f->size && empty[!f->side];
+		t->job->unknown += !f->content;
 	return err;
-}
-
-static void trees_release(struct trees *t)
-{
-	struct tree_file *f;
-
-	for (f = t->files; f < t->files + t->count; f++) {
-		if (f->digests && !f->next) {
-			digests_release(f->digests);
-			free(f->digests);
-		}
-		free(f->name);
-	}
-	free(t->files);
-	free(t->paths[0]);
-	free(t->paths[1]);
 }
 
 /* ---- pairs ---- */
@@ -184,22 +198,18 @@ static int pair_by_name(struct trees *t)
 	int err = 0;
 
 	for (f = t->files; f + 1 < t->files + t->count && !err; f++) {
-		if (strcmp(f[0].name, f[1].name) || (f[0].same && f[1].same))
+		if (strcmp(f[0].name, f[1].name) ||
+		    (is_same(&f[0]) && is_same(&f[1])))
 			continue;
 		v.score = -1;
-		if (f[0].digests && f[1].digests)
-			err = judge_digests(f[0].digests, f[1].digests, &rules,
-					    &v);
+		if (f[0].content && f[1].content)
+			err = judge_digests(&f[0].content->digests,
+					    &f[1].content->digests, &rules, &v);
 		err = err == -ENODATA ? 0 : err;
 		make_pair(&f[0], &f[1], v.score);
 	}
 	return err;
 }
-
-struct likeness {
-	int score;
-	struct tree_file *here, *there;
-};
 
 /* The best first. */
 static int by_likeness(const void *x, const void *y)
@@ -215,58 +225,61 @@ static int by_likeness(const void *x, const void *y)
 /* Of the files that one of the trees has alone. */
 static bool can_be_paired(const struct tree_file *f, int side)
 {
-	return f->side == side && f->digests && !f->same && !f->other;
+	return f->side == side && f->content && !is_same(f) && !f->other;
+}
+
+/* Notes what a file here is like. */
+static int add_likenesses(struct trees *t, struct tree_file *f)
+{
+	struct near_index *near = &t->there;
+	struct likeness *all;
+	size_t i;
+	int err = near_search(near, &f->content->digests, t->threshold);
+
+	for (i = 0; i < near->match_count && !err; i++) {
+		const struct index_match *m = &near->matches[i];
+
+		all = array_with_room(t->likenesses, t->likeness_count,
+				      sizeof(*all));
+		if (!all)
+			return -ENOMEM;
+		t->likenesses = all;
+		all[t->likeness_count++] = (struct likeness){
+			.score = m->verdict.score,
+			.here = f,
+			.there = &t->files[near->all[m->content].of],
+		};
+	}
+	return err;
 }
 
 static int pair_by_likeness(struct trees *t)
 {
-	struct near_index *near = calloc(1, sizeof(*near));
-	struct tree_file **there = calloc(t->count + 1, sizeof(*there)), *f;
-	struct likeness *all = NULL, *more;
-	size_t count = 0, found = 0, i;
-	int err = near && there ? 0 : -ENOMEM;
+	struct likeness *l;
+	size_t i;
+	int err = 0;
 
-	for (f = t->files; f < t->files + t->count; f++)
-		if (!err && can_be_paired(f, 1)) {
-			there[near->count] = f;
-			err = near_add(near, f->digests);
-		}
+	for (i = 0; i < t->count && !err; i++)
+		if (can_be_paired(&t->files[i], 1))
+			err = near_add(&t->there, &t->files[i].content->digests,
+				       i);
 	if (!err)
-		err = near_begin(near);
-	for (f = t->files; f < t->files + t->count; f++) {
-		progress_show("comparing",
-			      (double)(f - t->files) / (double)t->count);
-		if (err || !can_be_paired(f, 0))
-			continue;
-		err = near_search(near, f->digests, t->threshold, &found);
-		for (i = 0; i < found && !err; i++) {
-			const struct index_match *m = &near->matches[i];
-
-			more = array_with_room(all, count, sizeof(*all));
-			if (!more) {
-				err = -ENOMEM;
-				break;
-			}
-			all = more;
-			all[count++] = (struct likeness){
-				.score = m->verdict.score,
-				.here = f,
-				.there = there[m->content - 1],
-			};
-		}
+		err = near_begin(&t->there);
+	for (i = 0; i < t->count && !err; i++) {
+		progress_show("comparing", (double)i / (double)t->count);
+		if (can_be_paired(&t->files[i], 0))
+			err = add_likenesses(t, &t->files[i]);
 	}
-	if (count)
-		qsort(all, count, sizeof(*all), by_likeness);
-	for (i = 0; i < count && !err; i++)
-		if (!all[i].here->other && !all[i].there->other)
-			make_pair(all[i].here, all[i].there, all[i].score);
-	if (near)
-		near_release(near);
-	free(near);
-	free(there);
-	free(all);
 	progress_clear();
-	return err;
+	if (err)
+		return err;
+	if (t->likeness_count)
+		qsort(t->likenesses, t->likeness_count, sizeof(*l),
+		      by_likeness);
+	for (l = t->likenesses; l < t->likenesses + t->likeness_count; l++)
+		if (!l->here->other && !l->there->other)
+			make_pair(l->here, l->there, l->score);
+	return 0;
 }
 
 /* ---- printing ---- */
@@ -283,10 +296,10 @@ enum kind {
  * Of a pair that is the file here, but not if its content is there, too. */
 static enum kind kind_of(const struct tree_file *f)
 {
-	if (f->same)
+	if (is_same(f))
 		return f->side ? KINDS : SAME;
 	if (f->other)
-		return f->side && !f->other->same ? KINDS : PAIR;
+		return f->side && !is_same(f->other) ? KINDS : PAIR;
 	return f->side ? ONLY_THERE : ONLY_HERE;
 }
 
@@ -316,7 +329,7 @@ static int print_sums(const struct trees *t)
 	int score, percent, err;
 
 	for (f = t->files; f < t->files + t->count; f++) {
-		percent = f->same ? 100 : f->score;
+		percent = is_same(f) ? 100 : f->score;
 		all[f->side] += (double)f->size;
 		files[kind_of(f)]++;
 		bytes[kind_of(f)] += (json_int_t)f->size;
@@ -338,11 +351,8 @@ static int print_sums(const struct trees *t)
 			bytes[ONLY_THERE]);
 	job->table.columns = columns;
 	err = similar_add(job, job->rows, INDEX_ALIKE, job->mount.root,
-			  t->roots[1], json_incref(row));
-	if (!err)
-		return table_row(&job->table, row);
-	json_decref(row);
-	return err;
+			  t->roots[1], row);
+	return err ? err : table_row(&job->table, json_incref(row));
 }
 
 static const struct column difference_columns[] = {
@@ -358,32 +368,29 @@ static const struct column difference_columns[] = {
 static int print_difference(struct similar_job *job, const struct tree_file *f)
 {
 	const bool text = !job->table.output.json;
-	const struct tree_file *here = f->side ? f->other : f,
-			       *there = f->side ? f : f->other;
-	char score[16] = "~  -";
-	json_t *row = json_pack("{s:I}", "size", (json_int_t)f->size);
-	int err = row ? 0 : -ENOMEM;
+	const struct tree_file *first = f->side ? f->other : f,
+			       *second = f->side ? f : f->other;
+	const char *here = first ? first->name : NULL,
+		   *there = second ? second->name : NULL;
+	char score[16] = "<";
+	json_t *row;
 
-	if (f->other && f->score >= 0)
-		(void)snprintf(score, sizeof(score), "~%3d", f->score);
-	if (text)
-		err = json_object_set_new(row, "score",
-					  json_string(f->other ? score :
-						      here     ? "<" :
-								 ">"));
-	else if (f->other && f->score >= 0)
-		err = json_object_set_new(row, "score", json_integer(f->score));
-	if (!err && (here || text))
-		err = json_set_path(row, "here", (here ? here : there)->name);
-	if (!err && there &&
-	    (!text || (here && strcmp(here->name, there->name) != 0)))
-		err = json_set_path(row, "there", there->name);
-	if (err) {
-		json_decref(row);
-		return -ENOMEM;
+	if (f->other)
+		(void)snprintf(score, sizeof(score),
+			       f->score < 0 ? "~  -" : "~%3d", f->score);
+	else if (f->side)
+		*score = '>';
+	if (text && (!here || !there || !strcmp(here, there))) {
+		here = here ? here : there;
+		there = NULL;
 	}
+	row = json_pack("{s:I, s:o*}", "size", (json_int_t)f->size, "score",
+			text     ? json_string(score) :
+			f->other ? row_number(f->score) :
+				   NULL);
+	row = json_with_path(row, "here", here);
 	job->table.columns = difference_columns;
-	return table_row(&job->table, row) ? 1 : 0;
+	return table_row(&job->table, json_with_path(row, "there", there));
 }
 
 /* Pairs first, then the files of one tree alone. */
@@ -405,28 +412,24 @@ static int print_differences(const struct trees *t)
 
 int similar_trees(struct similar_job *job)
 {
-	struct trees t = { .job = job,
-			   .roots = { job->mount.rel, job->other_rel } };
-	int side, err = 0;
+	static struct trees trees;
+	struct trees *t = &trees;
+	int err;
 
-	for (side = 0; side < 2 && !err; side++) {
-		t.paths[side] =
-			path_shown(job->mount.root, t.roots[side], false);
-		err = t.paths[side] ? 0 : -ENOMEM;
-	}
+	t->job = job;
+	t->roots[0] = job->mount.rel;
+	t->roots[1] = job->other_rel;
+	err = read_trees(t);
 	if (!err)
-		err = read_trees(&t);
+		err = pair_by_name(t);
 	if (!err)
-		err = pair_by_name(&t);
+		err = pair_by_likeness(t);
 	if (!err)
-		err = pair_by_likeness(&t);
-	if (!err)
-		err = print_sums(&t);
+		err = print_sums(t);
 	if (!err && !job->table.output.nul)
-		err = print_differences(&t);
+		err = print_differences(t);
 	/* A file without digests counts as one that the other tree lacks. */
 	if (job->unknown)
 		(void)snprintf(job->reason, sizeof(job->reason), "incomplete");
-	trees_release(&t);
 	return err;
 }
