@@ -44,15 +44,13 @@ int export_write(FILE *out, struct groups *g, bool seeds)
 {
 	json_t *head = json_pack("{s:i, s:I}", "kinfs_export", EXPORT_VERSION,
 				 "made", (json_int_t)time(NULL));
-	struct found_member *m;
 	int event, err = json_write_line(out,
 					 json_with_path(head, "root", g->root));
 
 	while (!err && (event = groups_next(g)) != GROUPS_END) {
-		m = g->group.members;
 		err = event < 0 ? event : 0;
 		if (event == GROUPS_GROUP && seeds)
-			err = keep_seed(m);
+			err = keep_seed(&g->group.members[0]);
 		if (event == GROUPS_GROUP && !err)
 			err = json_write_line(
 				out,
@@ -79,14 +77,10 @@ static int read_head(struct export_reader *r)
 	if (err < 0 && err != -EINVAL)
 		return err == -EFBIG ? -EMEDIUMTYPE : err;
 	version = json_object_get(object, "kinfs_export");
-	if (!json_is_integer(version))
-		err = -EMEDIUMTYPE;
-	else if (json_integer_value(version) != EXPORT_VERSION)
-		err = -EPROTONOSUPPORT;
-	else
-		err = 0;
-	if (!err)
-		r->content.root = json_get_path(object, "root");
+	r->content.root = json_get_path(object, "root");
+	err = !json_is_integer(version)                     ? -EMEDIUMTYPE :
+	      json_integer_value(version) != EXPORT_VERSION ? -EPROTONOSUPPORT :
+							      0;
 	json_decref(object);
 	return err;
 }

@@ -21,7 +21,7 @@
  * The file is JSON lines, compressed by zstd (it may also be given without
  * compression):
  *
- *   {"kinfs_export":2,"root":"/data","made":1790000000}
+ *   {"kinfs_export":3,"root":"/data","made":1790000000}
  *   {"members":[{"score":100,"size":N,"xxh128":"...",
  *                "files":[{"path":"a","mtime":S}],
  *                "digests":{"sif":"...","simhash":"..."}}]}
@@ -114,7 +114,7 @@ struct found_member export_take(struct export_reader *r);
  */
 struct near_content {
 	struct digests digests; /* owned */
-	size_t of;              /* what the caller has it for */
+	uint32_t number;        /* that the caller gave it */
 };
 
 struct near_index {
@@ -122,13 +122,13 @@ struct near_index {
 	size_t count;
 	struct index *index;
 	struct sketch sketch; /* of the query */
-	/* Of the last search; content: its place in all. */
+	/* Of the last search; content: the number. */
 	struct index_match matches[2 * INDEX_MATCHES];
 	size_t match_count;
 };
 
-/* Copies the digests; before near_begin().  -ENOMEM. */
-int near_add(struct near_index *n, const struct digests *d, size_t of);
+/* Copies the digests; the numbers ascend.  Before near_begin().  -ENOMEM. */
+int near_add(struct near_index *n, const struct digests *d, uint32_t number);
 int near_begin(struct near_index *n);
 
 /* Finds those with a score of least and more, best first; an empty content has

@@ -33,7 +33,7 @@ static int fetch_sketch(void *arg, uint32_t row, struct sketch *out)
 			   out);
 }
 
-int near_add(struct near_index *n, const struct digests *d, size_t of)
+int near_add(struct near_index *n, const struct digests *d, uint32_t number)
 {
 	struct near_content *all =
 		array_with_room(n->all, n->count, sizeof(*all));
@@ -42,7 +42,7 @@ int near_add(struct near_index *n, const struct digests *d, size_t of)
 	if (!all)
 		return -ENOMEM;
 	n->all = all;
-	all[n->count].of = of;
+	all[n->count].number = number;
 	err = digests_copy(d, &all[n->count].digests);
 	n->count += !err;
 	return err;
@@ -87,12 +87,13 @@ int near_search(struct near_index *n, const struct digests *d, int least)
 		if (!err)
 			err = index_search(n->index, &query, &store, m, &found);
 		for (i = 0; !err && i < found; i++) {
+			const struct near_content *c =
+				&n->all[content_of(m[i].content)];
 			const bool by_text = text && is_of_text(m[i].content);
 
-			m[i].content = (uint32_t)content_of(m[i].content);
+			m[i].content = c->number;
 			/* Two documents are as alike as their texts are. */
-			if (by_text || !d->text.bytes ||
-			    !n->all[m[i].content].digests.text.bytes)
+			if (by_text || !d->text.bytes || !c->digests.text.bytes)
 				n->matches[count++] = m[i];
 		}
 		if (err == -ENOENT)

@@ -28,15 +28,16 @@ static int stream_free(void *cookie)
 
 /* ---- compression ---- */
 
-static int compress_some(struct stream *s, ZSTD_inBuffer *in,
-			 ZSTD_EndDirective end)
+static int compress(struct stream *s, const char *data, size_t len,
+		    ZSTD_EndDirective end)
 {
+	ZSTD_inBuffer in = { data, len, 0 };
 	size_t left;
 
 	do {
 		ZSTD_outBuffer out = { s->buffer, sizeof(s->buffer), 0 };
 
-		left = ZSTD_compressStream2(s->compressor, &out, in, end);
+		left = ZSTD_compressStream2(s->compressor, &out, &in, end);
 		if (ZSTD_isError(left)) {
 			errno = ENOMEM;
 			return -1;
@@ -44,22 +45,19 @@ static int compress_some(struct stream *s, ZSTD_inBuffer *in,
 		if (out.pos &&
 		    fwrite(s->buffer, 1, out.pos, s->file) != out.pos)
 			return -1;
-	} while (end == ZSTD_e_end ? left > 0 : in->pos < in->size);
+	} while (end == ZSTD_e_end ? left > 0 : in.pos < in.size);
 	return 0;
 }
 
 static ssize_t stream_write(void *cookie, const char *data, size_t len)
 {
-	ZSTD_inBuffer in = { data, len, 0 };
-
-	return compress_some(cookie, &in, ZSTD_e_continue) ? 0 : (ssize_t)len;
+	return compress(cookie, data, len, ZSTD_e_continue) ? 0 : (ssize_t)len;
 }
 
 static int stream_end(void *cookie)
 {
 	struct stream *s = cookie;
-	ZSTD_inBuffer in = { NULL, 0, 0 };
-	int failed = compress_some(s, &in, ZSTD_e_end) || fflush(s->file);
+	int failed = compress(s, NULL, 0, ZSTD_e_end) || fflush(s->file);
 	int err = errno;
 
 	(void)stream_free(s);

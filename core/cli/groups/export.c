@@ -39,18 +39,16 @@ int export_complain(const struct export_reader *r)
 /* ---- the command ---- */
 
 struct export_job {
-	struct groups_wish wish;
-	struct mount mount;
-	struct groups groups;
+	struct groups_asking asking;
 	bool plain, seeds;
 };
 
-static struct export_job export_job = { .wish.every = true };
+static struct export_job export_job = { .asking.wish.every = true };
 
 static int run(const struct command *self, char **paths)
 {
 	struct export_job *job = self->job;
-	const char *within;
+	struct groups_asking *a = &job->asking;
 	FILE *out;
 	int code;
 
@@ -58,26 +56,21 @@ static int run(const struct command *self, char **paths)
 		return cli_usage_error(self,
 				       "standard output is a terminal; write "
 				       "to a file, or give --plain");
-	code = mount_find(*paths, &job->mount);
+	code = name_list_find(&a->wish.within, &a->mount, paths);
+	if (!code)
+		code = groups_asking_begin(a);
 	if (code)
 		return code;
-	if (!mount_listings_or_complain(&job->mount))
-		return EXIT_FAILED;
-	within = job->mount.rel;
-	job->wish.within = (struct name_list){ &within, *within != '\0' };
 	out = job->plain ? stdout : export_compress(stdout);
 	if (!out)
 		return -ENOMEM;
-	code = groups_ask(&job->groups, &job->wish, job->mount.root,
-			  job->mount.listings);
-	if (!code)
-		code = export_write(out, &job->groups, job->seeds);
+	code = export_write(out, &a->groups, job->seeds);
 	/* An unfinished export has no last line, so it is not taken for one. */
 	if ((job->plain ? fflush(out) : fclose(out)) && !code)
 		code = cli_complain_errno("standard output",
 					  errno ? -errno : -EIO);
-	return !code && job->groups.totals.incomplete ?
-		       cli_complain_incomplete(job->mount.root) :
+	return !code && a->groups.totals.incomplete ?
+		       cli_complain_incomplete(a->mount.root) :
 		       code;
 }
 
@@ -87,7 +80,7 @@ static const struct option_row options[] = {
 	  OPTION_FLAG(struct export_job, seeds) },
 	{ "plain", 0, NULL, "not compressed",
 	  OPTION_FLAG(struct export_job, plain) },
-	FILTER_OPTIONS(struct export_job, wish.filter),
+	FILTER_OPTIONS(struct export_job, asking.wish.filter),
 	{ 0 },
 };
 

@@ -21,9 +21,8 @@ struct missing_content {
 };
 
 struct missing_file {
-	const struct missing_content *of;
+	const struct missing_content *of; /* NULL: it is there, or left out */
 	const struct found_file *file;
-	bool is_there; /* or of no interest */
 };
 
 /*
@@ -50,32 +49,28 @@ struct missing_command {
 
 /* ---- near-duplicates ---- */
 
-/* Of two that are as like, the first path is taken. */
-static int set_near(struct missing_content *c, int score, const char *path)
-{
-	if (score < c->score ||
-	    (score == c->score && c->near && strcmp(c->near, path) <= 0))
-		return 0;
-	free(c->near);
-	c->near = strdup(path);
-	c->score = score;
-	return c->near ? 0 : -ENOMEM;
-}
-
 /* Searches for the content at hand of the other tree in the batch. */
 static int search_content(struct missing_command *c,
 			  const struct export_reader *r)
 {
+	const char *path = export_member(r)->files[0].names[0];
 	struct near_index *near = &c->near;
 	size_t i;
 	int err = near_search(near, &r->digests, c->best.threshold);
 
 	for (i = 0; i < near->match_count && !err; i++) {
 		const struct index_match *m = &near->matches[i];
+		struct missing_content *of = &c->contents[m->content];
+		const int order = m->verdict.score - of->score;
 
-		err = set_near(&c->contents[near->all[m->content].of],
-			       m->verdict.score,
-			       export_member(r)->files[0].names[0]);
+		/* Of two that are as like, the first path is taken. */
+		if (order < 0 ||
+		    (!order && of->near && strcmp(of->near, path) <= 0))
+			continue;
+		free(of->near);
+		of->near = strdup(path);
+		of->score = m->verdict.score;
+		err = of->near ? 0 : -ENOMEM;
 	}
 	return err;
 }
@@ -116,7 +111,7 @@ static int add_content(struct missing_command *c, bool is_there)
 					  .member = export_take(&c->one) };
 	c->file_count += all[c->count].member.file_count;
 	if (!is_there && !c->exact)
-		code = near_add(&c->near, &c->one.digests, c->count);
+		code = near_add(&c->near, &c->one.digests, (uint32_t)c->count);
 	c->count++;
 	return code || c->near.count < BATCH ? code : finish_batch(c);
 }
@@ -172,12 +167,12 @@ static int sort_files(struct missing_command *c)
 	c->files = f;
 	for (m = c->contents; m < c->contents + c->count; m++)
 		for (i = 0; i < m->member.file_count; i++, f++) {
-			f->of = m;
 			f->file = &m->member.files[i];
-			f->is_there =
-				m->is_there ||
-				!filter_takes(&c->filter, f->file->names[0],
-					      m->member.size);
+			f->of = !m->is_there && filter_takes(&c->filter,
+							     f->file->names[0],
+							     m->member.size) ?
+					m :
+					NULL;
 		}
 	qsort(c->files, c->file_count, sizeof(*f), by_path);
 	return 0;
@@ -200,7 +195,7 @@ static size_t find_whole(const struct missing_command *c, size_t i,
 		for (end = i; end < c->file_count; end++)
 			if (strncmp(files[end].file->names[0], path, len) !=
 				    0 ||
-			    files[end].is_there || files[end].of->near)
+			    !files[end].of || files[end].of->near)
 				break;
 		*len_out = len;
 		if (end > i + 1 &&
@@ -275,11 +270,11 @@ static int print_all(struct missing_command *c)
 		const struct missing_file *f = &c->files[i];
 		int64_t size = 0;
 
-		count = whole && !f->of->near && !f->is_there ?
-				find_whole(c, i, &len) :
-				1;
-		if (f->is_there)
+		count = 1;
+		if (!f->of)
 			continue;
+		if (whole && !f->of->near)
+			count = find_whole(c, i, &len);
 		for (k = 0; k < count; k++)
 			add_bytes(&size, (int64_t)f[k].of->member.size);
 		c->missing += count;

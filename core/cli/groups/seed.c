@@ -39,17 +39,16 @@ struct seed_command {
  * so no component of it is a symbolic link. */
 static int make_directories(const struct seed_command *c, const char *path)
 {
-	const char *slash = path;
-	char *name;
-	int err = 0;
+	char *name = strdup(path), *slash = name;
+	int err = name ? 0 : -ENOMEM;
 
 	while (!err && (slash = strchr(slash, '/'))) {
-		name = strndup(path, (size_t)(slash++ - path));
-		if (!name ||
-		    (mkdirat(c->into_fd, name, 0777) && errno != EEXIST))
+		*slash = '\0';
+		if (mkdirat(c->into_fd, name, 0777) && errno != EEXIST)
 			err = -errno;
-		free(name);
+		*slash++ = '/';
 	}
+	free(name);
 	return err;
 }
 

@@ -31,22 +31,15 @@ struct tree_file {
 	int score;                    /* with other; -1: not known */
 };
 
-/* How alike two files are that one of the trees has alone. */
-struct likeness {
-	int score;
-	struct tree_file *here, *there;
-};
-
 struct trees {
 	struct similar_job *job;
 	const char *roots[2]; /* borrowed; relative to the root of the mount */
+	char *paths[2];       /* owned; absolute */
 	struct tree_file *files; /* of both, in byte order of the names */
 	size_t count;
 	struct tree_content empty; /* of all files without a byte */
+	struct near_index there;   /* of the files that are there alone */
 	int threshold;             /* of the mount */
-	struct near_index there;
-	struct likeness *likenesses;
-	size_t likeness_count;
 };
 
 /* Whether the other tree has the content. */
@@ -72,9 +65,9 @@ static void set_content(struct tree_file *f, struct tree_content *content)
 	content->is_in[f->side] = true;
 }
 
-static int take_entry(struct trees *t, int side, const FTSENT *entry,
-		      const char *name)
+static int take_entry(struct trees *t, int side, const FTSENT *entry)
 {
+	const char *name = path_below(entry->fts_path, t->paths[side]);
 	struct tree_file *f;
 
 	if (cli_walk_failed(entry) && entry->fts_errno != ENOENT)
@@ -102,52 +95,40 @@ static int take_entry(struct trees *t, int side, const FTSENT *entry,
 	return 0;
 }
 
-static int read_names(struct trees *t, int side)
+/* By its path below the root of the mount; NULL: the walk did not find it. */
+static struct tree_file *find_file(const struct trees *t, const char *path)
 {
-	char *path = path_shown(t->job->mount.root, t->roots[side], false);
-	const FTSENT *entry;
-	FTS *fts;
-	int end, err = 0;
+	struct tree_file key = { .side = !path_below(path, t->roots[0]) };
 
-	if (!path)
-		return -ENOMEM;
-	fts = cli_walk_begin(path, FTS_XDEV);
-	while (!err && (entry = cli_walk_next(fts)))
-		err = take_entry(t, side, entry,
-				 path_below(entry->fts_path, path));
-	end = cli_walk_end(fts);
-	free(path);
-	return err ? err : end;
+	key.name = (char *)path_below(path, t->roots[key.side]);
+	return key.name && t->count ?
+		       bsearch(&key, t->files, t->count, sizeof(key), by_name) :
+		       NULL;
 }
 
 /* The names of one content in both trees. */
 static int take_content(struct trees *t, const struct found_member *m)
 {
-	struct tree_content *content = calloc(1, sizeof(*content));
-	struct tree_file *f, key;
+	struct tree_content *content = NULL;
+	struct tree_file *f;
 	size_t i, k;
-	int err = content ? digests_from_json(m->digests, &content->digests) :
-			    -ENOMEM;
+	int err;
 
-	if (!err)
-		content->digests.size = m->size;
-	for (i = 0; i < m->file_count && !err; i++)
-		for (k = 0; k < m->files[i].name_count; k++)
-			for (key.side = 0; key.side < 2; key.side++) {
-				key.name =
-					(char *)path_below(m->files[i].names[k],
-							   t->roots[key.side]);
-				f = key.name && t->count ?
-					    bsearch(&key, t->files, t->count,
-						    sizeof(key), by_name) :
-					    NULL;
-				if (f && !f->content)
-					set_content(f, content);
-			}
-	if (content && !content->is_in[0] && !content->is_in[1]) {
-		digests_release(&content->digests);
-		free(content);
-	}
+	for (i = 0; i < m->file_count; i++)
+		for (k = 0; k < m->files[i].name_count; k++) {
+			f = find_file(t, m->files[i].names[k]);
+			if (!f || f->content)
+				continue;
+			if (!content)
+				content = calloc(1, sizeof(*content));
+			if (!content)
+				return -ENOMEM;
+			set_content(f, content);
+		}
+	if (!content)
+		return 0;
+	content->digests.size = m->size;
+	err = digests_from_json(m->digests, &content->digests);
 	return err == -EINVAL ? -EBADMSG : err;
 }
 
@@ -157,12 +138,21 @@ static int read_trees(struct trees *t)
 	const struct groups_wish wish = { .every = true,
 					  .filter = t->job->filter,
 					  .within = { t->roots, 2 } };
-	struct tree_file *f;
 	struct groups g;
-	int event, err = read_names(t, 0);
+	const FTSENT *entry;
+	FTS *fts;
+	int side, event, end, err = 0;
 
-	if (!err)
-		err = read_names(t, 1);
+	for (side = 0; side < 2 && !err; side++) {
+		t->paths[side] = path_shown(mount->root, t->roots[side], false);
+		if (!t->paths[side])
+			return -ENOMEM;
+		fts = cli_walk_begin(t->paths[side], FTS_XDEV);
+		while (!err && (entry = cli_walk_next(fts)))
+			err = take_entry(t, side, entry);
+		end = cli_walk_end(fts);
+		err = err ? err : end;
+	}
 	if (err)
 		return err;
 	if (t->count)
@@ -174,8 +164,6 @@ static int read_trees(struct trees *t)
 	progress_clear();
 	t->threshold = g.totals.threshold;
 	groups_close(&g);
-	for (f = t->files; f < t->files + t->count; f++)
-		t->job->unknown += !f->content;
 	return err;
 }
 
@@ -211,6 +199,12 @@ static int pair_by_name(struct trees *t)
 	return err;
 }
 
+/* Two files that one of the trees has alone each. */
+struct likeness {
+	int score;
+	struct tree_file *here, *there;
+};
+
 /* The best first. */
 static int by_likeness(const void *x, const void *y)
 {
@@ -222,64 +216,53 @@ static int by_likeness(const void *x, const void *y)
 	return order ? order : by_name(p->there, q->there);
 }
 
-/* Of the files that one of the trees has alone. */
 static bool can_be_paired(const struct tree_file *f, int side)
 {
 	return f->side == side && f->content && !is_same(f) && !f->other;
 }
 
-/* Notes what a file here is like. */
-static int add_likenesses(struct trees *t, struct tree_file *f)
-{
-	struct near_index *near = &t->there;
-	struct likeness *all;
-	size_t i;
-	int err = near_search(near, &f->content->digests, t->threshold);
-
-	for (i = 0; i < near->match_count && !err; i++) {
-		const struct index_match *m = &near->matches[i];
-
-		all = array_with_room(t->likenesses, t->likeness_count,
-				      sizeof(*all));
-		if (!all)
-			return -ENOMEM;
-		t->likenesses = all;
-		all[t->likeness_count++] = (struct likeness){
-			.score = m->verdict.score,
-			.here = f,
-			.there = &t->files[near->all[m->content].of],
-		};
-	}
-	return err;
-}
-
 static int pair_by_likeness(struct trees *t)
 {
-	struct likeness *l;
-	size_t i;
+	struct near_index *near = &t->there;
+	struct tree_file *f;
+	struct likeness *all = NULL, *l;
+	size_t count = 0, i;
 	int err = 0;
 
-	for (i = 0; i < t->count && !err; i++)
-		if (can_be_paired(&t->files[i], 1))
-			err = near_add(&t->there, &t->files[i].content->digests,
-				       i);
+	for (f = t->files; f < t->files + t->count && !err; f++)
+		if (can_be_paired(f, 1))
+			err = near_add(near, &f->content->digests,
+				       (uint32_t)(f - t->files));
 	if (!err)
-		err = near_begin(&t->there);
-	for (i = 0; i < t->count && !err; i++) {
-		progress_show("comparing", (double)i / (double)t->count);
-		if (can_be_paired(&t->files[i], 0))
-			err = add_likenesses(t, &t->files[i]);
+		err = near_begin(near);
+	for (f = t->files; f < t->files + t->count && !err; f++) {
+		progress_show("comparing",
+			      (double)(f - t->files) / (double)t->count);
+		if (!can_be_paired(f, 0))
+			continue;
+		err = near_search(near, &f->content->digests, t->threshold);
+		for (i = 0; i < near->match_count && !err; i++) {
+			const struct index_match *m = &near->matches[i];
+
+			l = array_with_room(all, count, sizeof(*all));
+			if (!l) {
+				err = -ENOMEM;
+				break;
+			}
+			all = l;
+			all[count++] =
+				(struct likeness){ m->verdict.score, f,
+						   &t->files[m->content] };
+		}
 	}
-	progress_clear();
-	if (err)
-		return err;
-	if (t->likeness_count)
-		qsort(t->likenesses, t->likeness_count, sizeof(*l),
-		      by_likeness);
-	for (l = t->likenesses; l < t->likenesses + t->likeness_count; l++)
+	if (count)
+		qsort(all, count, sizeof(*all), by_likeness);
+	for (l = all; l < all + count && !err; l++)
 		if (!l->here->other && !l->there->other)
 			make_pair(l->here, l->there, l->score);
-	return 0;
+	free(all);
+	progress_clear();
+	return err;
 }
 
 /* ---- printing ---- */
@@ -331,6 +314,7 @@ static int print_sums(const struct trees *t)
 	for (f = t->files; f < t->files + t->count; f++) {
 		percent = is_same(f) ? 100 : f->score;
 		all[f->side] += (double)f->size;
+		job->unknown += !f->content;
 		files[kind_of(f)]++;
 		bytes[kind_of(f)] += (json_int_t)f->size;
 		if (!f->side && percent > 0)
@@ -412,22 +396,21 @@ static int print_differences(const struct trees *t)
 
 int similar_trees(struct similar_job *job)
 {
-	static struct trees trees;
-	struct trees *t = &trees;
+	static struct trees t;
 	int err;
 
-	t->job = job;
-	t->roots[0] = job->mount.rel;
-	t->roots[1] = job->other_rel;
-	err = read_trees(t);
+	t.job = job;
+	t.roots[0] = job->mount.rel;
+	t.roots[1] = job->other_rel;
+	err = read_trees(&t);
 	if (!err)
-		err = pair_by_name(t);
+		err = pair_by_name(&t);
 	if (!err)
-		err = pair_by_likeness(t);
+		err = pair_by_likeness(&t);
 	if (!err)
-		err = print_sums(t);
+		err = print_sums(&t);
 	if (!err && !job->table.output.nul)
-		err = print_differences(t);
+		err = print_differences(&t);
 	/* A file without digests counts as one that the other tree lacks. */
 	if (job->unknown)
 		(void)snprintf(job->reason, sizeof(job->reason), "incomplete");
