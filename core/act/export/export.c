@@ -136,6 +136,7 @@ void export_close(struct export_reader *r)
 		(void)fclose(r->text);
 	if (r->file)
 		(void)fclose(r->file);
+	*r = (struct export_reader){ 0 };
 }
 
 /* ---- a content ---- */

@@ -11,7 +11,8 @@ int export_complain(const struct export_reader *r)
 
 	if (!r->err)
 		return EXIT_OK;
-	if (r->mount.root && !mount_listings_or_complain(&r->mount))
+	if (r->mount.root && r->err == -EOPNOTSUPP &&
+	    !mount_listings_or_complain(&r->mount))
 		return EXIT_FAILED;
 	if (!r->file)
 		return cli_complain_errno(path, r->err == -EINVAL ? -EBADMSG :

@@ -232,7 +232,7 @@ int similar_find_in(struct similar_job *job)
 	int err = 0;
 
 	export_open(&r, job->in);
-	if (r.mount.root)
+	if (r.mount.root || r.err == -ENODEV)
 		r.err = -EISDIR;
 	while (!err && export_next(&r))
 		err = compare_content(job, &r, nearest);
