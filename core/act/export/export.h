@@ -112,13 +112,8 @@ struct found_member export_take(struct export_reader *r);
  * that is made once and searched as often as needed, by one thread.  A zeroed
  * one is empty and valid.
  */
-struct near_content {
-	struct digests digests; /* owned */
-	uint32_t number;        /* that the caller gave it */
-};
-
 struct near_index {
-	struct near_content *all;
+	struct near_content *all; /* by their numbers */
 	size_t count;
 	struct index *index;
 	struct sketch sketch; /* of the query */

@@ -6,6 +6,11 @@
 
 #include "core/base/array.h"
 
+struct near_content {
+	struct digests digests; /* owned */
+	uint32_t number;        /* that the caller gave it */
+};
+
 /* A content has two rows of the index, that of its bytes and that of its
  * text. */
 static size_t content_of(uint32_t row)
