@@ -53,7 +53,7 @@ static void look_state(struct similar_job *job, const char *file)
 	buf_release(&state);
 }
 
-/* Sets the digests of what is asked about; 1 after a message. */
+/* Sets the digests of what is asked about. */
 static int look(struct similar_job *job)
 {
 	struct reader reader;
@@ -61,7 +61,7 @@ static int look(struct similar_job *job)
 
 	if (job->of || job->in) {
 		if (reader_init(&reader, DIGEST_DEFAULT))
-			return 1;
+			return EXIT_FAILED;
 		err = reader_digest_named(&reader, job->name, true,
 					  &job->digests);
 		reader_release(&reader);
@@ -112,7 +112,7 @@ static int list_directories(struct similar_job *job)
 		char *path = json_get_path(row, "path");
 
 		if (!err && similar_number(row, "score") >= job->best.threshold)
-			err = similar_add(job, job->rows, INDEX_ALIKE,
+			err = similar_add(job, false, INDEX_ALIKE,
 					  job->mount.root, path,
 					  json_incref(row));
 		free(path);
@@ -121,8 +121,7 @@ static int list_directories(struct similar_job *job)
 	return err ? err : similar_print(job);
 }
 
-/* Whether the paths are of the kind that is asked for, and of one mount.  1 after
- * a message. */
+/* Whether the paths are of the kind that is asked for, and of one mount. */
 static int check_kind(struct similar_job *job)
 {
 	const char *wrong = NULL, *rel = job->mount.rel, *other;
@@ -143,7 +142,7 @@ static int check_kind(struct similar_job *job)
 		return 0;
 	if (mount_path_or_complain(job->other, job->mount.root,
 				   &job->other_rel))
-		return 1;
+		return EXIT_FAILED;
 	other = job->other_rel;
 	if (stat(job->other, &st) || (st.st_mode ^ job->self.st_mode) & S_IFMT)
 		wrong = is_tree ? "not a directory" : "not a regular file";
@@ -160,7 +159,7 @@ static int answer(struct similar_job *job)
 	if (!job->in && (mount_find_or_complain(job->path, &job->mount) ||
 			 !mount_listings_or_complain(&job->mount) ||
 			 (!job->of && check_kind(job))))
-		return 1;
+		return EXIT_FAILED;
 	job->rules.threshold = 60;
 	(void)json_unpack(job->mount.status, "{s?i, s?I}", "threshold",
 			  &job->rules.threshold, "share_min", &share_min);
@@ -208,26 +207,25 @@ static void complain_incomplete(const struct similar_job *job)
 static int run_operand(struct similar_job *job, const char *path,
 		       const char *other)
 {
-	int err, code = EXIT_OK;
+	int code;
 
 	job->path = path;
 	job->other = other;
 	job->name = job->of ? job->of : path;
 	job->rows = json_object();
-	job->alike = json_object();
-	job->sharing = json_object();
+	job->near = json_object();
+	job->cut = false;
+	*job->reason = '\0';
 	job->table.relative = *path != '/';
-	err = answer(job);
-	if (err < 0)
-		cli_complain_errno(path, err);
-	if (err) {
-		code = EXIT_FAILED;
-	} else if (*job->reason) {
+	code = answer(job);
+	if (code < 0) {
+		code = cli_complain_errno(path, code);
+	} else if (!code && *job->reason) {
 		complain_incomplete(job);
 		code = EXIT_INCOMPLETE;
 		if (!*job->doubt)
 			memcpy(job->doubt, job->reason, sizeof(job->doubt));
-	} else if (job->cut && !job->best.limit && !job->why) {
+	} else if (!code && job->cut && !job->best.limit && !job->why) {
 		cli_complain(job->name, "%s",
 			     S_ISDIR(job->self.st_mode) ?
 				     "other directories have content in common "
@@ -239,14 +237,7 @@ static int run_operand(struct similar_job *job, const char *path,
 	mount_release(&job->mount);
 	digests_release(&job->digests);
 	json_decref(job->rows);
-	json_decref(job->alike);
-	json_decref(job->sharing);
-	free(job->other_rel);
-	job->digests = (struct digests){ 0 };
-	*job->reason = '\0';
-	job->cut = false;
-	job->unknown = 0;
-	job->other_rel = NULL;
+	json_decref(job->near);
 	return code;
 }
 
@@ -255,13 +246,10 @@ static int run_operand(struct similar_job *job, const char *path,
 static int take_relation(void *arg, const char *name)
 {
 	struct similar_job *job = arg;
-	int i;
 
-	for (i = SIMILAR_COPY; i < SIMILAR_RELATIONS; i++)
-		if (!strcmp(name, similar_relation_names[i])) {
-			job->relation = (enum similar_relation)i;
-			return EXIT_OK;
-		}
+	job->relation = similar_relation_find(name);
+	if (job->relation)
+		return EXIT_OK;
 	return cli_usage_error(&command_similar,
 			       "--relation: '%s' is not copy, version, "
 			       "contains, within, shares or boilerplate",
@@ -270,38 +258,21 @@ static int take_relation(void *arg, const char *name)
 
 static int check(const struct similar_job *job, int operands)
 {
-	const struct command *command = &command_similar;
+	const char *wrong = NULL;
 
 	if (job->everywhere && (job->why || job->in || operands > 1 ||
-				job->relation > SIMILAR_VERSION))
-		return cli_usage_error(command,
-				       "--everywhere takes one file, and finds "
-				       "copies and versions");
-	if (job->of && operands != 1)
-		return cli_usage_error(command, "in which mount?");
-	if (!operands)
-		return cli_usage_error(command, "which file or directory?");
-	if (job->why && (operands != 2 || job->of || job->in))
-		return cli_usage_error(command, "--why takes two files");
-	if (job->in && (operands != 1 || job->of))
-		return cli_usage_error(command, "--in takes one file");
-	return EXIT_OK;
-}
-
-static int run_all(struct similar_job *job, char **paths)
-{
-	int code = EXIT_OK, each;
-
-	if (job->why || (paths[1] && !paths[2] &&
-			 (is_directory(paths[0]) || is_directory(paths[1]))))
-		return run_operand(job, paths[0], paths[1]);
-	job->several = paths[1];
-	for (; *paths; paths++) {
-		each = run_operand(job, *paths, NULL);
-		if (each && code != EXIT_FAILED)
-			code = each;
-	}
-	return code;
+				!similar_asks(job, INDEX_ALIKE)))
+		wrong = "--everywhere takes one file, and finds copies and "
+			"versions";
+	else if (job->of && operands != 1)
+		wrong = "in which mount?";
+	else if (!operands)
+		wrong = "which file or directory?";
+	else if (job->why && (operands != 2 || job->of || job->in))
+		wrong = "--why takes two files";
+	else if (job->in && (operands != 1 || job->of))
+		wrong = "--in takes one file";
+	return wrong ? cli_usage_error(&command_similar, "%s", wrong) : EXIT_OK;
 }
 
 static struct similar_job similar_job = { .table.columns = columns };
@@ -309,13 +280,22 @@ static struct similar_job similar_job = { .table.columns = columns };
 static int run(const struct command *self, char **paths)
 {
 	struct similar_job *job = self->job;
-	int code = check(job, operand_count(paths));
+	const int operands = operand_count(paths);
+	int code = check(job, operands), each;
+	bool pair;
 
 	if (code)
 		return code;
-	if (job->relation == SIMILAR_SHARES)
+	pair = job->why || (operands == 2 &&
+			    (is_directory(paths[0]) || is_directory(paths[1])));
+	job->several = operands > 1 && !pair;
+	if (job->relation && similar_asks(job, INDEX_SHARES))
 		columns[SHARED].place = COLUMN_SHOWN;
-	code = run_all(job, paths);
+	for (; *paths; paths += pair ? 2 : 1) {
+		each = run_operand(job, paths[0], pair ? paths[1] : NULL);
+		if (each && code != EXIT_FAILED)
+			code = each;
+	}
 	if (job->table.output.json && !job->why && code != EXIT_FAILED &&
 	    table_totals(json_pack("{s:I, s:b}", "files",
 				   (json_int_t)job->table.rows, "cut",

@@ -30,30 +30,22 @@
  * "size", "on_disk" and "mtime" are added, and every measure with -v.
  */
 
-/* What FILE is to the one that is listed: "FILE is within PATH".  In the order
- * of the list, as the scores of two relations are shares of different files. */
-enum similar_relation {
-	SIMILAR_ANY, /* as --relation: all but boilerplate */
-	SIMILAR_COPY,
-	SIMILAR_VERSION,
-	SIMILAR_WITHIN,
-	SIMILAR_CONTAINS,
-	SIMILAR_SHARES,
-	SIMILAR_BOILERPLATE, /* if asked for by name alone */
+/* What FILE is to the one that is listed: "FILE is within PATH". */
+struct similar_relation {
+	const char *name;
+	enum index_relation found_by;
 };
-enum { SIMILAR_RELATIONS = SIMILAR_BOILERPLATE + 1 };
-
-extern const char *const similar_relation_names[SIMILAR_RELATIONS];
 
 /* State that the files of kin similar share. */
 struct similar_job {
 	struct table table;
 	struct filter filter;
 	struct best best;
-	uint64_t share_min;             /* --share-min; 0: the mount's */
-	enum similar_relation relation; /* --relation */
-	bool why;                       /* --why: of path and other */
-	const char *of;                 /* --of: a file of elsewhere */
+	uint64_t share_min; /* --share-min; 0: the mount's */
+	/* --relation; NULL: all but boilerplate */
+	const struct similar_relation *relation;
+	bool why;        /* --why: of path and other */
+	const char *of;  /* --of: a file of elsewhere */
 	const char *in;  /* --in: an export, instead of a mount */
 	bool everywhere; /* --everywhere: of other hosts, too */
 
@@ -63,61 +55,80 @@ struct similar_job {
 	/* Of the operand at hand. */
 	const char *path, *other; /* as given; other: of a pair */
 	const char *name;         /* of, or path */
-	char *other_rel;          /* owned; below the root of the mount */
+	char *other_rel;          /* owned; other below the root of the mount */
 	struct mount mount;
 	const char *within;     /* only below this directory, of the root */
 	struct digests digests; /* of what is asked about; of no byte: none */
 	struct stat self;       /* zero: it is not in the mount */
 	/* By the options, else those of the mount, else those of kinfs. */
 	struct judge_rules rules;
-	json_t *rows; /* an object; a row is below its path */
-	/* Likewise, all of the mount that are alike or share a passage however
-	 * little, or of an export the nearest that are not in rows. */
-	json_t *alike, *sharing;
+	json_t *rows; /* an object: the list, each row below its path */
+	/* An object: among what is near, whether listed or not, the row with the
+	 * most of a number, "score" or "shared", below its name.  --why: the rows
+	 * of other. */
+	json_t *near;
 	bool cut;
 	char reason[CLIENT_REASON]; /* why it is not complete; "": it is */
 	size_t unknown;             /* files of directories without digests */
 };
 
-/* A number of a row; -1: it has none. */
-int64_t similar_number(const json_t *row, const char *key);
+/* Whether files are to be found by that relation of the index. */
+static inline bool similar_asks(const struct similar_job *job,
+				enum index_relation r)
+{
+	return job->relation ? r == job->relation->found_by : r != INDEX_ALL;
+}
 
 /* ---- similar_list.c ---- */
 
-/* Takes a row that lacks its relation, its path, the root of that (NULL: it has
- * none) and what was asked about, and which was found in that relation of the
- * index; NULL: -ENOMEM.  Of two rows for a path the first stays. */
-int similar_add(const struct similar_job *job, json_t *rows,
+/* NULL: there is none of that name. */
+const struct similar_relation *similar_relation_find(const char *name);
+
+/* A number of a row; -1: it has none. */
+int64_t similar_number(const json_t *row, const char *key);
+
+/* Gives a row, which was found in that relation of the index, the name of that,
+ * its path, the root of the path (NULL: it has none) and what was asked about.
+ * NULL, and the row is dropped, without memory. */
+json_t *similar_row(const struct similar_job *job, enum index_relation relation,
+		    const char *root, const char *path, json_t *row);
+
+/* Takes a row, as similar_row(), for the list, unless it has one of that path or
+ * the options leave it out.  near: for what is near, by its passages if it was
+ * found by INDEX_SHARES, else by its score.  -ENOMEM. */
+int similar_add(const struct similar_job *job, bool near,
 		enum index_relation relation, const char *root,
 		const char *path, json_t *row);
+
+/* Whether a number, "score" or "shared", is larger than all that are near. */
+bool similar_is_nearer(const struct similar_job *job, const char *key,
+		       int64_t number);
 
 /* -v: adds what the measures say of the two contents. */
 void similar_set_measures(const struct similar_job *job,
 			  const struct digests *d, json_t *row);
 
-/* Sorts the rows, leaves out what the options leave out and prints them.  0,
- * -ENOMEM, or 1 after a message. */
+/* Sorts the list and prints it. */
 int similar_print(struct similar_job *job);
 
-/* Of a file of which nothing was listed, what comes nearest to that: the row with
- * the best score, and that with the longest passage. */
+/* Of a file of which nothing was listed, what comes nearest to that. */
 void similar_complain_near(const struct similar_job *job);
 
-/* Why job->other is listed, or not: as similar_print(). */
+/* Why job->other is listed, or not. */
 int similar_print_why(const struct similar_job *job);
 
-/* ---- similar_find.c: 0, a negative errno, or 1 after a message ---- */
+/* ---- similar_find.c ---- */
 
 /* Finds what resembles the digests: rows. */
 int similar_find(struct similar_job *job);
 
-/* Of the mount: alike, sharing. */
+/* Of all that is alike or shares a passage, however little: near. */
 int similar_find_near(struct similar_job *job);
 
-/* Of an export: all three. */
+/* Of an export: rows, and near of what is not in them. */
 int similar_find_in(struct similar_job *job);
 
-/* ---- similar_trees.c: likewise ---- */
+/* ---- similar_trees.c ---- */
 
 int similar_trees(struct similar_job *job);
 

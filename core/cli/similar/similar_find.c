@@ -10,41 +10,31 @@
 #include "core/cli/similar/similar.h"
 #include "core/index/judge.h"
 
-/* Whether files are to be found by that relation of the index. */
-static bool is_asked(const struct similar_job *job, enum index_relation r)
-{
-	static const enum index_relation found_by[SIMILAR_RELATIONS] = {
-		[SIMILAR_COPY] = INDEX_ALIKE,
-		[SIMILAR_VERSION] = INDEX_ALIKE,
-		[SIMILAR_WITHIN] = INDEX_WITHIN,
-		[SIMILAR_CONTAINS] = INDEX_CONTAINS,
-		[SIMILAR_SHARES] = INDEX_SHARES,
-		[SIMILAR_BOILERPLATE] = INDEX_ALL,
-	};
-
-	return job->relation ? r == found_by[job->relation] : r != INDEX_ALL;
-}
-
 /* ---- a mount ---- */
 
 /* Only what is known is taken: it may be another user's mount that answers. */
 static int take_line(const struct similar_job *job,
-		     enum index_relation relation, const json_t *line,
-		     json_t *rows)
+		     enum index_relation relation, bool near,
+		     const json_t *line)
 {
 	const json_int_t score = similar_number(line, "score");
+	const char *reason = json_string_value(json_object_get(line, "reason"));
 	char *path = json_get_path(line, "path");
+	json_t *row;
 	int err = -EBADMSG;
 
-	if (path && text_is_plain_path(path) && score >= 0 && score <= 100)
-		err = similar_add(
-			job, rows, relation, job->mount.root, path,
-			json_pack("{s:I, s:O*, s:O*, s:O*, s:O*}", "score",
-				  score, "distinctive",
-				  json_object_get(line, "distinctive"), "by",
-				  json_object_get(line, "by"), "shared",
-				  json_object_get(line, "bytes"), "reason",
-				  json_object_get(line, "reason")));
+	if (relation == INDEX_ALL &&
+	    (!reason || strcmp(reason, "boilerplate") != 0))
+		relation = INDEX_ALIKE;
+	if (path && text_is_plain_path(path) && score >= 0 && score <= 100) {
+		row = json_pack("{s:I, s:O*, s:O*, s:O*}", "score", score,
+				"distinctive",
+				json_object_get(line, "distinctive"), "by",
+				json_object_get(line, "by"), "shared",
+				json_object_get(line, "bytes"));
+		err = similar_add(job, near, relation, job->mount.root, path,
+				  row);
+	}
 	free(path);
 	return err;
 }
@@ -52,8 +42,7 @@ static int take_line(const struct similar_job *job,
 /* Asks for the files in a relation to a content with job->digests, best first;
  * near: for all of them.  A filter that is applied here must not be starved by
  * the mount's limit. */
-static int ask(struct similar_job *job, enum index_relation relation, bool near,
-	       json_t *rows)
+static int ask(struct similar_job *job, enum index_relation relation, bool near)
 {
 	enum { MOST = 4096 };
 	const struct filter *f = &job->filter;
@@ -77,7 +66,7 @@ static int ask(struct similar_job *job, enum index_relation relation, bool near,
 				   near ? 1 : (json_int_t)job->rules.share_min,
 				   "limit", (json_int_t)limit));
 	while (!err && (more = client_next(&c)) > 0)
-		err = take_line(job, relation, c.line, rows);
+		err = take_line(job, relation, near, c.line);
 	if (!err)
 		err = more;
 	if (!err && !json_is_true(json_object_get(c.line, "complete")))
@@ -93,9 +82,9 @@ static int ask(struct similar_job *job, enum index_relation relation, bool near,
 
 int similar_find_near(struct similar_job *job)
 {
-	int err = ask(job, INDEX_ALL, true, job->alike);
+	int err = ask(job, INDEX_ALL, true);
 
-	return err ? err : ask(job, INDEX_SHARES, true, job->sharing);
+	return err ? err : ask(job, INDEX_SHARES, true);
 }
 
 /* ---- other hosts ---- */
@@ -120,8 +109,8 @@ static int add_copies(const struct similar_job *job, const json_t *line)
 
 		similar_set_measures(job, &d, row);
 		if (!err)
-			err = similar_add(job, job->rows, INDEX_ALIKE, NULL,
-					  name, row);
+			err = similar_add(job, false, INDEX_ALIKE, NULL, name,
+					  row);
 		free(name);
 	}
 	digests_release(&d);
@@ -160,8 +149,8 @@ int similar_find(struct similar_job *job)
 	int relation, err = 0;
 
 	for (relation = 0; relation < INDEX_RELATIONS && !err; relation++)
-		if (is_known && is_asked(job, relation))
-			err = ask(job, relation, false, job->rows);
+		if (is_known && similar_asks(job, relation))
+			err = ask(job, relation, false);
 	return err || !job->everywhere ? err : ask_everywhere(job);
 }
 
@@ -170,12 +159,13 @@ int similar_find(struct similar_job *job)
 /* A row for each name of a content. */
 static int add_files(const struct similar_job *job,
 		     const struct export_reader *r,
-		     enum index_relation relation, const struct verdict *v,
-		     json_t *rows)
+		     enum index_relation relation, const struct verdict *v)
 {
 	const struct found_member *m = export_member(r);
 	const int64_t shared =
 		relation == INDEX_SHARES ? (int64_t)v->bytes : -1;
+	/* In text a root would say that something is there. */
+	const char *root = job->table.output.json ? r->content.root : NULL;
 	size_t i;
 	int err = 0;
 
@@ -186,48 +176,37 @@ static int add_files(const struct similar_job *job,
 					row_time(m->files[i].mtime_ns));
 
 		similar_set_measures(job, &r->digests, row);
-		/* In text a root would say that something is there. */
-		err = similar_add(job, rows, relation,
-				  job->table.output.json ? r->content.root :
-							   NULL,
-				  m->files[i].names[0], row);
+		err = similar_add(job, v->reason != VERDICT_LISTED, relation,
+				  root, m->files[i].names[0], row);
 	}
 	return err;
 }
 
-/* nearest: score and passage of those so far that are not listed. */
 static int compare_content(const struct similar_job *job,
-			   const struct export_reader *r, uint64_t nearest[2])
+			   const struct export_reader *r)
 {
 	struct judge_rules rules = job->rules;
 	struct verdict v;
 	int relation, err = 0;
 
 	for (relation = 0; relation < INDEX_RELATIONS && !err; relation++) {
-		const bool shares = relation == INDEX_SHARES;
-
 		rules.relation = relation;
-		if (!is_asked(job, relation))
+		if (!similar_asks(job, relation))
 			continue;
 		err = judge_digests(&job->digests, &r->digests, &rules, &v);
-		if (err)
-			break;
-		if (v.reason == VERDICT_LISTED) {
-			err = add_files(job, r, relation, &v, job->rows);
-		} else if ((shares && v.bytes > nearest[1]) ||
-			   (relation == INDEX_ALIKE &&
-			    (uint64_t)v.score > nearest[0])) {
-			nearest[shares] = shares ? v.bytes : (uint64_t)v.score;
-			err = add_files(job, r, relation, &v,
-					shares ? job->sharing : job->alike);
-		}
+		if (!err &&
+		    (v.reason == VERDICT_LISTED ||
+		     (relation == INDEX_ALIKE &&
+		      similar_is_nearer(job, "score", v.score)) ||
+		     (relation == INDEX_SHARES &&
+		      similar_is_nearer(job, "shared", (int64_t)v.bytes))))
+			err = add_files(job, r, relation, &v);
 	}
 	return err == -ENODATA ? 0 : err;
 }
 
 int similar_find_in(struct similar_job *job)
 {
-	uint64_t nearest[2] = { 0 };
 	struct export_reader r;
 	int err = 0;
 
@@ -235,7 +214,7 @@ int similar_find_in(struct similar_job *job)
 	if (r.mount.root || r.err == -ENODEV)
 		r.err = -EISDIR;
 	while (!err && export_next(&r))
-		err = compare_content(job, &r, nearest);
+		err = compare_content(job, &r);
 	if (!err)
 		err = export_complain(&r);
 	if (!err && !r.is_complete)

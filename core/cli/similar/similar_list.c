@@ -12,24 +12,29 @@
 
 /* ---- relations ---- */
 
-const char *const similar_relation_names[SIMILAR_RELATIONS] = {
-	[SIMILAR_ANY] = "",
-	[SIMILAR_COPY] = "copy",
-	[SIMILAR_VERSION] = "version",
-	[SIMILAR_WITHIN] = "within",
-	[SIMILAR_CONTAINS] = "contains",
-	[SIMILAR_SHARES] = "shares",
-	[SIMILAR_BOILERPLATE] = "boilerplate",
+/* In the order of the list, as the scores of two relations are shares of different
+ * files. */
+static const struct similar_relation relations[] = {
+	{ "copy", INDEX_ALIKE }, /* by a score of 100 */
+	{ "version", INDEX_ALIKE },     { "within", INDEX_WITHIN },
+	{ "contains", INDEX_CONTAINS }, { "shares", INDEX_SHARES },
+	{ "boilerplate", INDEX_ALL }, /* if asked for by name alone */
 };
 
-static enum similar_relation relation_of(const json_t *row)
+const struct similar_relation *similar_relation_find(const char *name)
 {
-	const char *name = json_string_value(json_object_get(row, "relation"));
-	int r = SIMILAR_BOILERPLATE;
+	size_t i;
 
-	while (r && strcmp(name, similar_relation_names[r]) != 0)
-		r--;
-	return (enum similar_relation)r;
+	for (i = 0; i < sizeof(relations) / sizeof(relations[0]); i++)
+		if (!strcmp(name, relations[i].name))
+			return &relations[i];
+	return NULL;
+}
+
+static const struct similar_relation *relation_of(const json_t *row)
+{
+	return similar_relation_find(
+		json_string_value(json_object_get(row, "relation")));
 }
 
 int64_t similar_number(const json_t *row, const char *key)
@@ -39,39 +44,21 @@ int64_t similar_number(const json_t *row, const char *key)
 	return json_is_integer(value) ? json_integer_value(value) : -1;
 }
 
-#define ELSEWHERE "//" /* begins the key of a row of another host */
-
-int similar_add(const struct similar_job *job, json_t *rows,
-		enum index_relation relation, const char *root,
-		const char *path, json_t *row)
+json_t *similar_row(const struct similar_job *job, enum index_relation relation,
+		    const char *root, const char *path, json_t *row)
 {
-	const char *reason = json_string_value(json_object_get(row, "reason"));
-	const enum similar_relation r =
-		relation == INDEX_WITHIN                 ? SIMILAR_WITHIN :
-		relation == INDEX_CONTAINS               ? SIMILAR_CONTAINS :
-		relation == INDEX_SHARES                 ? SIMILAR_SHARES :
-		similar_number(row, "score") == 100      ? SIMILAR_COPY :
-		reason && !strcmp(reason, "boilerplate") ? SIMILAR_BOILERPLATE :
-							   SIMILAR_VERSION;
-	char *key;
-	int err = 0;
+	const struct similar_relation *r = relations;
 
-	if (!path ||
-	    asprintf(&key, "%s%s",
-		     json_object_get(row, "host") ? ELSEWHERE : "", path) < 0)
-		key = NULL;
-	(void)json_object_del(row, "reason");
-	if (!key || json_set_path(row, "of", job->name) ||
-	    json_set_path(row, "path", path) ||
-	    (root && json_set_path(row, "root", root)) ||
-	    json_object_set_new(row, "relation",
-				json_string(similar_relation_names[r])) ||
-	    (!json_object_get(rows, key) &&
-	     json_object_set_nocheck(rows, key, row)))
-		err = -ENOMEM;
-	free(key);
+	r += similar_number(row, "score") < 100;
+	while (r->found_by != relation)
+		r++;
+	row = json_with_path(row, "of", job->name);
+	row = json_with_path(row, "path", path);
+	row = json_with_path(row, "root", root);
+	if (!json_object_set_new(row, "relation", json_string(r->name)))
+		return row;
 	json_decref(row);
-	return err;
+	return NULL;
 }
 
 void similar_set_measures(const struct similar_job *job,
@@ -96,21 +83,104 @@ void similar_set_measures(const struct similar_job *job,
 					  json_integer(m.matches));
 }
 
+/* ---- what is taken ---- */
+
+/* Adds what the file system knows of a path of the mount.  False: it is the file
+ * itself. */
+static bool look_at(const struct similar_job *job, json_t *row,
+		    const char *path)
+{
+	struct digests d = { 0 };
+	struct stat st;
+	bool is_file;
+
+	if (job->in || json_object_get(row, "host") || stat(path, &st))
+		return true;
+	if (st.st_ino == job->self.st_ino && st.st_dev == job->self.st_dev)
+		return false;
+	is_file = S_ISREG(st.st_mode);
+	(void)json_object_update_new(
+		row, json_pack("{s:o*, s:o*, s:o}", "size",
+			       row_number(is_file ? st.st_size : -1), "on_disk",
+			       row_number(is_file ? st.st_blocks * 512 : -1),
+			       "mtime", row_time(timespec_to_ns(&st.st_mtim))));
+	if (is_file && job->table.output.verbose) {
+		(void)cli_told_digests(path, DIGEST_DEFAULT, &d);
+		similar_set_measures(job, &d, row);
+		digests_release(&d);
+	}
+	return true;
+}
+
+bool similar_is_nearer(const struct similar_job *job, const char *key,
+		       int64_t number)
+{
+	return number > 0 &&
+	       number > similar_number(json_object_get(job->near, key), key);
+}
+
+/* Whether the options leave a row in the list.  path: below the root; at: with
+ * it. */
+static bool is_listed(const struct similar_job *job, json_t *row,
+		      const char *path, const char *at)
+{
+	return (!job->relation || relation_of(row) == job->relation) &&
+	       (!job->within || json_object_get(row, "host") ||
+		path_below(path, job->within)) &&
+	       look_at(job, row, at) &&
+	       filter_takes(&job->filter, path,
+			    (uint64_t)similar_number(row, "size"));
+}
+
+int similar_add(const struct similar_job *job, bool near,
+		enum index_relation relation, const char *root,
+		const char *path, json_t *row)
+{
+	const char *number = relation == INDEX_SHARES ? "shared" : "score";
+	char *at = path ? path_shown(root, path, false) : NULL;
+	const char *key = near ? number : at;
+	json_t *rows = near ? job->near : job->rows;
+	int err = -ENOMEM;
+	bool wanted;
+
+	row = similar_row(job, relation, root, path, row);
+	if (row && at) {
+		wanted = near ? similar_is_nearer(job, key,
+						  similar_number(row, key)) :
+				!json_object_get(rows, key);
+		if (job->why)
+			wanted = wanted && !strcmp(path, job->other_rel);
+		else if (wanted)
+			wanted = near ? look_at(job, row, at) :
+					is_listed(job, row, path, at);
+		err = wanted && json_object_set_nocheck(rows, key, row) ?
+			      -ENOMEM :
+			      0;
+	}
+	json_decref(row);
+	free(at);
+	return err;
+}
+
 /* ---- the list ---- */
+
+static int most_first(const json_t *x, const json_t *y, const char *key)
+{
+	const int64_t m = similar_number(x, key), n = similar_number(y, key);
+
+	return (m < n) - (m > n);
+}
 
 /* Files here before those of other hosts. */
 static int by_score(const void *a, const void *b)
 {
-	static const char *const keys[] = { "score", "shared" };
 	const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
-	int order = (int)relation_of(x) - (int)relation_of(y), i;
-	int64_t m, n;
+	int order = (int)(relation_of(x) - relation_of(y));
 
-	for (i = 0; i < 2 && !order; i++) {
-		m = similar_number(x, keys[i]);
-		n = similar_number(y, keys[i]);
-		order = (m < n) - (m > n);
-	}
+	if (!order)
+		order = most_first(x, y, "score");
+	if (!order)
+		order = most_first(x, y, "shared");
 	if (!order)
 		order = !!json_object_get(x, "host") -
 			!!json_object_get(y, "host");
@@ -118,51 +188,6 @@ static int by_score(const void *a, const void *b)
 		return order;
 	return strcmp(json_string_value(json_object_get(x, "path")),
 		      json_string_value(json_object_get(y, "path")));
-}
-
-/* Adds what the file system knows of it.  False: it is the file itself. */
-static bool look_at(const struct similar_job *job, json_t *row, const char *key)
-{
-	char *path = !job->in && *key != '/' ?
-			     path_shown(job->mount.root, key, false) :
-			     NULL;
-	struct digests d = { 0 };
-	struct stat st;
-	bool other = true;
-
-	if (path && !stat(path, &st)) {
-		other = st.st_ino != job->self.st_ino ||
-			st.st_dev != job->self.st_dev;
-		if (S_ISREG(st.st_mode))
-			(void)json_object_update_new(
-				row,
-				json_pack("{s:I, s:I}", "size",
-					  (json_int_t)st.st_size, "on_disk",
-					  (json_int_t)st.st_blocks * 512));
-		(void)json_object_set_new(
-			row, "mtime", row_time(timespec_to_ns(&st.st_mtim)));
-		if (other && job->table.output.verbose && S_ISREG(st.st_mode)) {
-			(void)cli_told_digests(path, DIGEST_DEFAULT, &d);
-			similar_set_measures(job, &d, row);
-			digests_release(&d);
-		}
-	}
-	free(path);
-	return other;
-}
-
-static bool is_listed(const struct similar_job *job, json_t *row,
-		      const char *key)
-{
-	const enum similar_relation r = relation_of(row);
-	const char *path = *key == '/' ? key + strlen(ELSEWHERE) : key;
-
-	return (job->relation ? r == job->relation :
-				r != SIMILAR_BOILERPLATE) &&
-	       (!job->within || *key == '/' || path_below(key, job->within)) &&
-	       look_at(job, row, key) &&
-	       filter_takes(&job->filter, path,
-			    (uint64_t)similar_number(row, "size"));
 }
 
 /* With several operands each has a list of its own. */
@@ -188,8 +213,7 @@ int similar_print(struct similar_job *job)
 	if (!all)
 		return -ENOMEM;
 	json_object_foreach(job->rows, key, row) {
-		if (is_listed(job, row, key))
-			all[count++] = row;
+		all[count++] = row;
 	}
 	qsort(all, count, sizeof(*all), by_score);
 	if (job->best.limit && count > job->best.limit) {
@@ -217,11 +241,11 @@ static char *shown(const struct similar_job *job, const json_t *row)
 	return text;
 }
 
-static void append_passage(const struct similar_job *job, const json_t *longest,
-			   struct buf *out)
+static void append_passage(const struct similar_job *job, struct buf *out)
 {
+	const json_t *longest = json_object_get(job->near, "shared");
 	char size[TEXT_SIZE_ROOM], least[TEXT_SIZE_ROOM];
-	struct sketch *sketch = malloc(sizeof(*sketch));
+	struct sketch sketch;
 	char *path = shown(job, longest);
 
 	(void)text_format_size((double)job->rules.share_min, TEXT_UNITS_BRIEF,
@@ -233,36 +257,23 @@ static void append_passage(const struct similar_job *job, const json_t *longest,
 				(double)similar_number(longest, "shared"),
 				TEXT_UNITS_BRIEF, size),
 			least, path);
-	else if (sketch && !digests_sketch(&job->digests, sketch))
+	else if (!digests_sketch(&job->digests, &sketch))
 		(void)buf_append_format(
 			out, "; no passage of %s or more, --share-min %s",
-			text_format_size((double)judge_least_passage(sketch),
+			text_format_size((double)judge_least_passage(&sketch),
 					 TEXT_UNITS_FULL, size),
 			least);
-	free(sketch);
 	free(path);
 }
 
-/* The row of which the number is the largest, and more than 0; or NULL. */
-static json_t *find_most(const struct similar_job *job, json_t *rows,
-			 const char *number)
+static bool is_boilerplate(const json_t *row)
 {
-	json_t *most = NULL, *row;
-	const char *key;
-
-	json_object_foreach(rows, key, row) {
-		if (similar_number(row, number) >
-			    (most ? similar_number(most, number) : 0) &&
-		    look_at(job, row, key))
-			most = row;
-	}
-	return most;
+	return relation_of(row)->found_by == INDEX_ALL;
 }
 
 void similar_complain_near(const struct similar_job *job)
 {
-	const json_t *best = find_most(job, job->alike, "score"),
-		     *longest = find_most(job, job->sharing, "shared");
+	const json_t *best = json_object_get(job->near, "score");
 	const int score = (int)similar_number(best, "score");
 	struct buf text = { 0 };
 	char *path = shown(job, best);
@@ -275,13 +286,13 @@ void similar_complain_near(const struct similar_job *job)
 	else
 		(void)buf_append_format(
 			&text, "nearest: %d, %s, %s", score,
-			relation_of(best) == SIMILAR_BOILERPLATE ?
+			is_boilerplate(best) ?
 				"but mere boilerplate "
 				"(--relation boilerplate)" :
 				"which an option or kin ignore leaves out",
 			path);
-	if (!job->relation || job->relation == SIMILAR_SHARES)
-		append_passage(job, longest, &text);
+	if (similar_asks(job, INDEX_SHARES))
+		append_passage(job, &text);
 	cli_complain(job->name, "%s", text.data ? text.data : "");
 	buf_release(&text);
 	free(path);
@@ -289,14 +300,13 @@ void similar_complain_near(const struct similar_job *job)
 
 /* ---- --why ---- */
 
-/* As JSON, and in words. */
+/* Why a pair is not listed, as JSON and in words.  alike: by the score, or NULL;
+ * sharing: by passages, or NULL. */
 static const char *const *reason_of(const struct similar_job *job,
-				    const json_t *listed, const json_t *known,
-				    const json_t *sharing)
+				    const json_t *alike, const json_t *sharing)
 {
-	enum why_not { LISTED, SHORT, BELOW, BOILERPLATE, CUT, IGNORED };
+	enum why_not { SHORT, BELOW, BOILERPLATE, CUT, IGNORED };
 	static const char *const reasons[][2] = {
-		[LISTED] = { "listed", "" },
 		[SHORT] = { "short", "the passages in common are too short" },
 		[BELOW] = { "below", "the score is below the threshold" },
 		[BOILERPLATE] = { "boilerplate", "mere boilerplate" },
@@ -305,33 +315,30 @@ static const char *const *reason_of(const struct similar_job *job,
 		[IGNORED] = { "ignored",
 			      "the pair is ignored, see kin ignore --list" },
 	};
-	const bool passages = job->relation == SIMILAR_SHARES;
-	const int64_t have = passages ? similar_number(sharing, "shared") :
-					similar_number(known, "score");
-	const int64_t least =
-		passages ? (int64_t)job->rules.share_min : job->rules.threshold;
 
-	if (listed)
-		return reasons[LISTED];
-	if (have < least)
-		return reasons[passages ? SHORT : BELOW];
-	if (!passages && relation_of(known) == SIMILAR_BOILERPLATE)
+	if (job->relation && similar_asks(job, INDEX_SHARES)) {
+		if (similar_number(sharing, "shared") <
+		    (int64_t)job->rules.share_min)
+			return reasons[SHORT];
+	} else if (similar_number(alike, "score") < job->rules.threshold) {
+		return reasons[BELOW];
+	} else if (is_boilerplate(alike)) {
 		return reasons[BOILERPLATE];
+	}
 	return reasons[job->cut ? CUT : IGNORED];
 }
 
-static void print_why(const json_t *row, const char *reason)
+/* relation: NULL if it is not listed, for that reason. */
+static void print_why(const struct similar_job *job, const json_t *row,
+		      const char *relation, const char *reason)
 {
 	const int64_t distinctive = similar_number(row, "distinctive"),
 		      shared = similar_number(row, "shared");
-	const char *relation =
-		json_string_value(json_object_get(row, "relation"));
 	char size[TEXT_SIZE_ROOM];
 
-	printf("%slisted: %s; score %lld, threshold %lld",
-	       relation ? "" : "not ", relation ? relation : reason,
-	       (long long)similar_number(row, "score"),
-	       (long long)similar_number(row, "threshold"));
+	printf("%slisted: %s; score %lld, threshold %d", relation ? "" : "not ",
+	       relation ? relation : reason,
+	       (long long)similar_number(row, "score"), job->rules.threshold);
 	if (json_object_get(row, "by"))
 		fputs(", by text", stdout);
 	if (distinctive >= 0)
@@ -343,36 +350,34 @@ static void print_why(const json_t *row, const char *reason)
 	else
 		fputs("; no passage that can be told", stdout);
 	printf(", share_min %s\n",
-	       text_format_size((double)similar_number(row, "share_min"),
-				TEXT_UNITS_BRIEF, size));
+	       text_format_size((double)job->rules.share_min, TEXT_UNITS_BRIEF,
+				size));
 }
 
 int similar_print_why(const struct similar_job *job)
 {
-	json_t *listed = json_object_get(job->rows, job->other_rel),
-	       *sharing = json_object_get(job->sharing, job->other_rel), *known,
-	       *row;
-	const char *const *reason;
+	json_t *listed = json_object_iter_value(json_object_iter(job->rows)),
+	       *alike = json_object_get(job->near, "score"),
+	       *sharing = json_object_get(job->near, "shared"), *row;
+	const char *const *reason = reason_of(job, alike, sharing);
 
-	/* The score of a pair that the mount does not bring together is 0. */
-	if (similar_add(job, job->alike, INDEX_ALIKE, job->mount.root,
-			job->other_rel, json_pack("{s:i}", "score", 0)))
-		return -ENOMEM;
-	known = json_object_get(job->alike, job->other_rel);
-	reason = reason_of(job, listed, known, sharing);
-	row = json_copy(listed ? listed : known);
+	row = json_copy(listed ? listed : alike);
+	if (!row) /* the mount does not bring the pair together */
+		row = similar_row(job, INDEX_ALIKE, job->mount.root,
+				  job->other_rel,
+				  json_pack("{s:i}", "score", 0));
 	(void)json_object_update_new(
-		row,
-		json_pack("{s:O*, s:i, s:I, s:s, s:O*}", "distinctive",
-			  json_object_get(known, "distinctive"), "threshold",
-			  job->rules.threshold, "share_min",
-			  (json_int_t)job->rules.share_min, "reason", reason[0],
-			  "shared", json_object_get(sharing, "shared")));
+		row, json_pack("{s:O*, s:i, s:I, s:s, s:O*}", "distinctive",
+			       json_object_get(alike, "distinctive"),
+			       "threshold", job->rules.threshold, "share_min",
+			       (json_int_t)job->rules.share_min, "reason",
+			       listed ? "listed" : reason[0], "shared",
+			       json_object_get(sharing, "shared")));
 	if (!listed)
 		(void)json_object_del(row, "relation");
 	if (job->table.output.json)
 		return cli_print_json(row);
-	print_why(row, reason[1]);
+	print_why(job, row, listed ? relation_of(row)->name : NULL, reason[1]);
 	json_decref(row);
 	return 0;
 }

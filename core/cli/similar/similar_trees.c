@@ -309,7 +309,7 @@ static int print_sums(const struct trees *t)
 	double all[2] = { 0 }, shared = 0, larger;
 	const struct tree_file *f;
 	json_t *row;
-	int score, percent, err;
+	int score, percent;
 
 	for (f = t->files; f < t->files + t->count; f++) {
 		percent = is_same(f) ? 100 : f->score;
@@ -334,9 +334,9 @@ static int print_sums(const struct trees *t)
 			files[ONLY_THERE], "only_there_bytes",
 			bytes[ONLY_THERE]);
 	job->table.columns = columns;
-	err = similar_add(job, job->rows, INDEX_ALIKE, job->mount.root,
-			  t->roots[1], row);
-	return err ? err : table_row(&job->table, json_incref(row));
+	return table_row(&job->table,
+			 similar_row(job, INDEX_ALIKE, job->mount.root,
+				     t->roots[1], row));
 }
 
 static const struct column difference_columns[] = {
