@@ -30,48 +30,37 @@ static int take_entry(json_t *rows, int dirfd, const char *name)
 	if (*rel && !text_is_plain_path(rel))
 		return -EBADMSG;
 	row = json_pack("{s:i}", "score", (int)strtol(name, NULL, 10));
-	if (row && !json_set_path(row, "path", rel))
-		return json_array_append_new(rows, row) ? -ENOMEM : 0;
-	json_decref(row);
-	return -ENOMEM;
-}
-
-static int read_entries(json_t *rows, const char *view, bool *unnamed_out)
-{
-	DIR *dir = opendir(view);
-	struct dirent *entry;
-	int err = 0;
-
-	if (!dir)
-		return -errno;
-	for (errno = 0; !err && (entry = readdir(dir)); errno = 0) {
-		err = take_entry(rows, dirfd(dir), entry->d_name);
-		*unnamed_out |= err == -ENAMETOOLONG;
-		if (err == -ENAMETOOLONG)
-			err = 0;
-	}
-	if (!err)
-		err = -errno;
-	closedir(dir);
-	return err;
+	row = json_with_path(row, "path", rel);
+	return json_array_append_new(rows, row) ? -ENOMEM : 0;
 }
 
 int client_list(const struct mount *m, const char *rel, const char *view,
 		json_t *rows, char reason_out[CLIENT_REASON])
 {
 	struct buf path = { 0 }, state = { 0 };
-	bool unnamed = false;
+	const struct dirent *entry;
+	DIR *dir = NULL;
 	int err = buf_append_format(&path, "%s/%s%s%s", m->listings, rel,
 				    *rel ? "/" : "", view);
 
 	*reason_out = '\0';
+	if (!err && !(dir = opendir(path.data)))
+		err = -errno;
+	for (errno = 0; !err && (entry = readdir(dir)); errno = 0) {
+		err = take_entry(rows, dirfd(dir), entry->d_name);
+		if (err == -ENAMETOOLONG) {
+			(void)snprintf(reason_out, CLIENT_REASON,
+				       "error:ENAMETOOLONG");
+			err = 0;
+		}
+	}
 	if (!err)
-		err = read_entries(rows, path.data, &unnamed);
+		err = -errno;
+	if (dir)
+		closedir(dir);
 	if (!err && !mount_get_attribute(path.data, STATE_ATTRIBUTE, &state) &&
 	    strcmp(state.data, "complete") != 0)
 		(void)snprintf(reason_out, CLIENT_REASON, "%s", state.data);
-	else if (unnamed)
-		(void)snprintf(reason_out, CLIENT_REASON, "error:ENAMETOOLONG");
 	buf_release(&path);
 	buf_release(&state);
 	return err;
