@@ -112,7 +112,7 @@ static int list_directories(struct similar_job *job)
 		char *path = json_get_path(row, "path");
 
 		if (!err && similar_number(row, "score") >= job->best.threshold)
-			err = similar_add(job, false, INDEX_ALIKE,
+			err = similar_add(job, NULL, INDEX_ALIKE,
 					  job->mount.root, path,
 					  json_incref(row));
 		free(path);

@@ -94,14 +94,14 @@ json_t *similar_row(const struct similar_job *job, enum index_relation relation,
 		    const char *root, const char *path, json_t *row);
 
 /* Takes a row, as similar_row(), for the list, unless it has one of that path or
- * the options leave it out.  near: for what is near, by its passages if it was
- * found by INDEX_SHARES, else by its score.  -ENOMEM. */
-int similar_add(const struct similar_job *job, bool near,
+ * the options leave it out.  near: instead for what is near by that number,
+ * "score" or "shared"; or NULL.  -ENOMEM. */
+int similar_add(const struct similar_job *job, const char *near,
 		enum index_relation relation, const char *root,
 		const char *path, json_t *row);
 
-/* Whether a number, "score" or "shared", is larger than all that are near. */
-bool similar_is_nearer(const struct similar_job *job, const char *key,
+/* Whether it is more of that number than all that are near have. */
+bool similar_is_nearer(const struct similar_job *job, const char *near,
 		       int64_t number);
 
 /* -v: adds what the measures say of the two contents. */

@@ -14,7 +14,7 @@
 
 /* Only what is known is taken: it may be another user's mount that answers. */
 static int take_line(const struct similar_job *job,
-		     enum index_relation relation, bool near,
+		     enum index_relation relation, const char *near,
 		     const json_t *line)
 {
 	const json_int_t score = similar_number(line, "score");
@@ -40,9 +40,10 @@ static int take_line(const struct similar_job *job,
 }
 
 /* Asks for the files in a relation to a content with job->digests, best first;
- * near: for all of them.  A filter that is applied here must not be starved by
+ * near, as similar_add() has it: for all of them.  A filter that is applied here must not be starved by
  * the mount's limit. */
-static int ask(struct similar_job *job, enum index_relation relation, bool near)
+static int ask(struct similar_job *job, enum index_relation relation,
+	       const char *near)
 {
 	enum { MOST = 4096 };
 	const struct filter *f = &job->filter;
@@ -82,9 +83,9 @@ static int ask(struct similar_job *job, enum index_relation relation, bool near)
 
 int similar_find_near(struct similar_job *job)
 {
-	int err = ask(job, INDEX_ALL, true);
+	int err = ask(job, INDEX_ALL, "score");
 
-	return err ? err : ask(job, INDEX_SHARES, true);
+	return err ? err : ask(job, INDEX_SHARES, "shared");
 }
 
 /* ---- other hosts ---- */
@@ -109,7 +110,7 @@ static int add_copies(const struct similar_job *job, const json_t *line)
 
 		similar_set_measures(job, &d, row);
 		if (!err)
-			err = similar_add(job, false, INDEX_ALIKE, NULL, name,
+			err = similar_add(job, NULL, INDEX_ALIKE, NULL, name,
 					  row);
 		free(name);
 	}
@@ -150,14 +151,14 @@ int similar_find(struct similar_job *job)
 
 	for (relation = 0; relation < INDEX_RELATIONS && !err; relation++)
 		if (is_known && similar_asks(job, relation))
-			err = ask(job, relation, false);
+			err = ask(job, relation, NULL);
 	return err || !job->everywhere ? err : ask_everywhere(job);
 }
 
 /* ---- an export ---- */
 
 /* A row for each name of a content. */
-static int add_files(const struct similar_job *job,
+static int add_files(const struct similar_job *job, const char *near,
 		     const struct export_reader *r,
 		     enum index_relation relation, const struct verdict *v)
 {
@@ -176,8 +177,8 @@ static int add_files(const struct similar_job *job,
 					row_time(m->files[i].mtime_ns));
 
 		similar_set_measures(job, &r->digests, row);
-		err = similar_add(job, v->reason != VERDICT_LISTED, relation,
-				  root, m->files[i].names[0], row);
+		err = similar_add(job, near, relation, root,
+				  m->files[i].names[0], row);
 	}
 	return err;
 }
@@ -191,16 +192,20 @@ static int compare_content(const struct similar_job *job,
 
 	for (relation = 0; relation < INDEX_RELATIONS && !err; relation++) {
 		rules.relation = relation;
-		if (!similar_asks(job, relation))
+		/* Boilerplate is not told apart here. */
+		if (relation == INDEX_ALL || !similar_asks(job, relation))
 			continue;
 		err = judge_digests(&job->digests, &r->digests, &rules, &v);
-		if (!err &&
-		    (v.reason == VERDICT_LISTED ||
-		     (relation == INDEX_ALIKE &&
-		      similar_is_nearer(job, "score", v.score)) ||
-		     (relation == INDEX_SHARES &&
-		      similar_is_nearer(job, "shared", (int64_t)v.bytes))))
-			err = add_files(job, r, relation, &v);
+		if (err)
+			break;
+		if (v.reason == VERDICT_LISTED)
+			err = add_files(job, NULL, r, relation, &v);
+		else if (relation == INDEX_ALIKE &&
+			 similar_is_nearer(job, "score", v.score))
+			err = add_files(job, "score", r, relation, &v);
+		else if (relation == INDEX_SHARES &&
+			 similar_is_nearer(job, "shared", (int64_t)v.bytes))
+			err = add_files(job, "shared", r, relation, &v);
 	}
 	return err == -ENODATA ? 0 : err;
 }

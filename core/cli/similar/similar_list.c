@@ -75,12 +75,10 @@ void similar_set_measures(const struct similar_job *job,
 			(void)json_object_set_new(
 				row, digest_table[id]->name,
 				json_integer(m.by_digest[id]));
-	if (m.distance >= 0)
-		(void)json_object_set_new(row, "simhash_distance",
-					  json_integer(m.distance));
-	if (m.matches >= 0)
-		(void)json_object_set_new(row, "rdc_matches",
-					  json_integer(m.matches));
+	(void)json_object_update_new(
+		row, json_pack("{s:o*, s:o*}", "simhash_distance",
+			       row_number(m.distance), "rdc_matches",
+			       row_number(m.matches)));
 }
 
 /* ---- what is taken ---- */
@@ -112,11 +110,11 @@ static bool look_at(const struct similar_job *job, json_t *row,
 	return true;
 }
 
-bool similar_is_nearer(const struct similar_job *job, const char *key,
+bool similar_is_nearer(const struct similar_job *job, const char *near,
 		       int64_t number)
 {
 	return number > 0 &&
-	       number > similar_number(json_object_get(job->near, key), key);
+	       number > similar_number(json_object_get(job->near, near), near);
 }
 
 /* Whether the options leave a row in the list.  path: below the root; at: with
@@ -132,31 +130,29 @@ static bool is_listed(const struct similar_job *job, json_t *row,
 			    (uint64_t)similar_number(row, "size"));
 }
 
-int similar_add(const struct similar_job *job, bool near,
+int similar_add(const struct similar_job *job, const char *near,
 		enum index_relation relation, const char *root,
 		const char *path, json_t *row)
 {
-	const char *number = relation == INDEX_SHARES ? "shared" : "score";
 	char *at = path ? path_shown(root, path, false) : NULL;
-	const char *key = near ? number : at;
 	json_t *rows = near ? job->near : job->rows;
-	int err = -ENOMEM;
-	bool wanted;
+	bool wanted = false;
+	int err = 0;
 
 	row = similar_row(job, relation, root, path, row);
-	if (row && at) {
-		wanted = near ? similar_is_nearer(job, key,
-						  similar_number(row, key)) :
-				!json_object_get(rows, key);
-		if (job->why)
-			wanted = wanted && !strcmp(path, job->other_rel);
-		else if (wanted)
-			wanted = near ? look_at(job, row, at) :
-					is_listed(job, row, path, at);
-		err = wanted && json_object_set_nocheck(rows, key, row) ?
-			      -ENOMEM :
-			      0;
-	}
+	if (!row || !at)
+		err = -ENOMEM;
+	else if (job->why && strcmp(path, job->other_rel) != 0)
+		wanted = false;
+	else if (near)
+		wanted = similar_is_nearer(job, near,
+					   similar_number(row, near)) &&
+			 (job->why || look_at(job, row, at));
+	else
+		wanted = !json_object_get(rows, at) &&
+			 (job->why || is_listed(job, row, path, at));
+	if (wanted && json_object_set_nocheck(rows, near ? near : at, row))
+		err = -ENOMEM;
 	json_decref(row);
 	free(at);
 	return err;
@@ -175,19 +171,13 @@ static int most_first(const json_t *x, const json_t *y, const char *key)
 static int by_score(const void *a, const void *b)
 {
 	const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
-	int order = (int)(relation_of(x) - relation_of(y));
 
-	if (!order)
-		order = most_first(x, y, "score");
-	if (!order)
-		order = most_first(x, y, "shared");
-	if (!order)
-		order = !!json_object_get(x, "host") -
-			!!json_object_get(y, "host");
-	if (order)
-		return order;
-	return strcmp(json_string_value(json_object_get(x, "path")),
-		      json_string_value(json_object_get(y, "path")));
+	return (int)(relation_of(x) - relation_of(y)) ?:
+		       most_first(x, y, "score")      ?:
+		       most_first(x, y, "shared")     ?:
+		       !!json_object_get(x, "host") - !!json_object_get(y, "host") ?:
+		       strcmp(json_string_value(json_object_get(x, "path")),
+			      json_string_value(json_object_get(y, "path")));
 }
 
 /* With several operands each has a list of its own. */
@@ -241,31 +231,6 @@ static char *shown(const struct similar_job *job, const json_t *row)
 	return text;
 }
 
-static void append_passage(const struct similar_job *job, struct buf *out)
-{
-	const json_t *longest = json_object_get(job->near, "shared");
-	char size[TEXT_SIZE_ROOM], least[TEXT_SIZE_ROOM];
-	struct sketch sketch;
-	char *path = shown(job, longest);
-
-	(void)text_format_size((double)job->rules.share_min, TEXT_UNITS_BRIEF,
-			       least);
-	if (path)
-		(void)buf_append_format(
-			out, "; longest passage: %s, --share-min %s, %s",
-			text_format_size(
-				(double)similar_number(longest, "shared"),
-				TEXT_UNITS_BRIEF, size),
-			least, path);
-	else if (!digests_sketch(&job->digests, &sketch))
-		(void)buf_append_format(
-			out, "; no passage of %s or more, --share-min %s",
-			text_format_size((double)judge_least_passage(&sketch),
-					 TEXT_UNITS_FULL, size),
-			least);
-	free(path);
-}
-
 static bool is_boilerplate(const json_t *row)
 {
 	return relation_of(row)->found_by == INDEX_ALL;
@@ -273,10 +238,15 @@ static bool is_boilerplate(const json_t *row)
 
 void similar_complain_near(const struct similar_job *job)
 {
-	const json_t *best = json_object_get(job->near, "score");
+	const json_t *best = json_object_get(job->near, "score"),
+		     *longest = json_object_get(job->near, "shared");
 	const int score = (int)similar_number(best, "score");
+	const bool by_passage = similar_asks(job, INDEX_SHARES);
+	char *path = shown(job, best),
+	     *passage = by_passage ? shown(job, longest) : NULL;
+	char size[TEXT_SIZE_ROOM], least[TEXT_SIZE_ROOM];
 	struct buf text = { 0 };
-	char *path = shown(job, best);
+	struct sketch sketch;
 
 	if (!path)
 		(void)buf_append_text(&text, "nothing resembles it");
@@ -291,11 +261,25 @@ void similar_complain_near(const struct similar_job *job)
 				"(--relation boilerplate)" :
 				"which an option or kin ignore leaves out",
 			path);
-	if (similar_asks(job, INDEX_SHARES))
-		append_passage(job, &text);
+	(void)text_format_size((double)job->rules.share_min, TEXT_UNITS_BRIEF,
+			       least);
+	if (passage)
+		(void)buf_append_format(
+			&text, "; longest passage: %s, --share-min %s, %s",
+			text_format_size(
+				(double)similar_number(longest, "shared"),
+				TEXT_UNITS_BRIEF, size),
+			least, passage);
+	else if (by_passage && !digests_sketch(&job->digests, &sketch))
+		(void)buf_append_format(
+			&text, "; no passage of %s or more, --share-min %s",
+			text_format_size((double)judge_least_passage(&sketch),
+					 TEXT_UNITS_FULL, size),
+			least);
 	cli_complain(job->name, "%s", text.data ? text.data : "");
 	buf_release(&text);
 	free(path);
+	free(passage);
 }
 
 /* ---- --why ---- */
@@ -320,38 +304,13 @@ static const char *const *reason_of(const struct similar_job *job,
 		if (similar_number(sharing, "shared") <
 		    (int64_t)job->rules.share_min)
 			return reasons[SHORT];
-	} else if (similar_number(alike, "score") < job->rules.threshold) {
+	} else if (!alike ||
+		   similar_number(alike, "score") < job->rules.threshold) {
 		return reasons[BELOW];
 	} else if (is_boilerplate(alike)) {
 		return reasons[BOILERPLATE];
 	}
 	return reasons[job->cut ? CUT : IGNORED];
-}
-
-/* relation: NULL if it is not listed, for that reason. */
-static void print_why(const struct similar_job *job, const json_t *row,
-		      const char *relation, const char *reason)
-{
-	const int64_t distinctive = similar_number(row, "distinctive"),
-		      shared = similar_number(row, "shared");
-	char size[TEXT_SIZE_ROOM];
-
-	printf("%slisted: %s; score %lld, threshold %d", relation ? "" : "not ",
-	       relation ? relation : reason,
-	       (long long)similar_number(row, "score"), job->rules.threshold);
-	if (json_object_get(row, "by"))
-		fputs(", by text", stdout);
-	if (distinctive >= 0)
-		printf(", distinctive %lld", (long long)distinctive);
-	if (shared > 0)
-		printf("; passages of about %s",
-		       text_format_size((double)shared, TEXT_UNITS_BRIEF,
-					size));
-	else
-		fputs("; no passage that can be told", stdout);
-	printf(", share_min %s\n",
-	       text_format_size((double)job->rules.share_min, TEXT_UNITS_BRIEF,
-				size));
 }
 
 int similar_print_why(const struct similar_job *job)
@@ -360,12 +319,17 @@ int similar_print_why(const struct similar_job *job)
 	       *alike = json_object_get(job->near, "score"),
 	       *sharing = json_object_get(job->near, "shared"), *row;
 	const char *const *reason = reason_of(job, alike, sharing);
+	int64_t distinctive, shared;
+	char size[TEXT_SIZE_ROOM];
 
-	row = json_copy(listed ? listed : alike);
-	if (!row) /* the mount does not bring the pair together */
+	if (listed || alike)
+		row = json_copy(listed ? listed : alike);
+	else /* the mount does not bring the pair together */
 		row = similar_row(job, INDEX_ALIKE, job->mount.root,
 				  job->other_rel,
 				  json_pack("{s:i}", "score", 0));
+	if (!row)
+		return -ENOMEM;
 	(void)json_object_update_new(
 		row, json_pack("{s:O*, s:i, s:I, s:s, s:O*}", "distinctive",
 			       json_object_get(alike, "distinctive"),
@@ -377,7 +341,23 @@ int similar_print_why(const struct similar_job *job)
 		(void)json_object_del(row, "relation");
 	if (job->table.output.json)
 		return cli_print_json(row);
-	print_why(job, row, listed ? relation_of(row)->name : NULL, reason[1]);
+	distinctive = similar_number(row, "distinctive");
+	shared = similar_number(row, "shared");
+	printf("%slisted: %s; score %lld, threshold %d%s", listed ? "" : "not ",
+	       listed ? relation_of(row)->name : reason[1],
+	       (long long)similar_number(row, "score"), job->rules.threshold,
+	       json_object_get(row, "by") ? ", by text" : "");
+	if (distinctive >= 0)
+		printf(", distinctive %lld", (long long)distinctive);
+	if (shared > 0)
+		printf("; passages of about %s",
+		       text_format_size((double)shared, TEXT_UNITS_BRIEF,
+					size));
+	else
+		fputs("; no passage that can be told", stdout);
+	printf(", share_min %s\n",
+	       text_format_size((double)job->rules.share_min, TEXT_UNITS_BRIEF,
+				size));
 	json_decref(row);
 	return 0;
 }
