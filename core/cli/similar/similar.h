@@ -62,10 +62,11 @@ struct similar_job {
 	struct stat self;       /* zero: it is not in the mount */
 	/* By the options, else those of the mount, else those of kinfs. */
 	struct judge_rules rules;
-	json_t *rows; /* an object: the list, each row below its path */
-	/* An object: among what is near, whether listed or not, the row with the
-	 * most of a number, "score" or "shared", below its name.  --why: the rows
-	 * of other. */
+	/* An object: the list, each row below its path, with the root; --why:
+	 * that of other alone. */
+	json_t *rows;
+	/* An object: of what is near, listed or not, the row that has most of a
+	 * number, "score" or "shared", below its name; --why: those of other. */
 	json_t *near;
 	bool cut;
 	char reason[CLIENT_REASON]; /* why it is not complete; "": it is */
@@ -100,7 +101,7 @@ int similar_add(const struct similar_job *job, const char *near,
 		enum index_relation relation, const char *root,
 		const char *path, json_t *row);
 
-/* Whether it is more of that number than all that are near have. */
+/* Whether it is more of that number than the row that is near by it has. */
 bool similar_is_nearer(const struct similar_job *job, const char *near,
 		       int64_t number);
 

@@ -109,10 +109,10 @@ static int add_copies(const struct similar_job *job, const json_t *line)
 				  json_object_get(copy, "host"));
 
 		similar_set_measures(job, &d, row);
-		if (!err)
-			err = similar_add(job, NULL, INDEX_ALIKE, NULL, name,
-					  row);
+		err = similar_add(job, NULL, INDEX_ALIKE, NULL, name, row);
 		free(name);
+		if (err)
+			break;
 	}
 	digests_release(&d);
 	return err;
