@@ -87,7 +87,7 @@ static int take_line(struct list *l, const char *line)
 	int err = add_operand(l->out, name, strcspn(name, "\""));
 
 	return err ? err :
-		     digest_parse(l->format->id, line, len,
+		     digest_parse(l->format->only->id, line, len,
 				  &l->out->all[l->out->count - 1].digests);
 }
 
@@ -131,6 +131,16 @@ static int take_sdhash(struct list *l, const char *line)
 	return err ? err : buf_append_text(&l->segments, line);
 }
 
+/* Of a list as another program writes it, by its title. */
+static const struct digest_style *format_by_title(const char *line)
+{
+	const struct digest_style *s = digest_formats;
+
+	while (s->magic && strncmp(line, s->magic, strlen(s->magic)) != 0)
+		s++;
+	return s->magic ? s : NULL;
+}
+
 static int take_text(struct list *l, char *text)
 {
 	text[strcspn(text, "\r\n")] = '\0';
@@ -138,10 +148,10 @@ static int take_text(struct list *l, char *text)
 		return 0;
 	if (!l->format)
 		return take_attribute(l, text);
-	if (l->format->id == DIGEST_SDHASH)
+	if (l->format->only == &digest_sdhash)
 		return take_sdhash(l, text);
 	/* Its title; of several lists in one file, too. */
-	return foreign_by_line(text) ? 0 : take_line(l, text);
+	return format_by_title(text) ? 0 : take_line(l, text);
 }
 
 /* A list that lost its title: the first line is a digest and a name. */
@@ -153,7 +163,7 @@ static const struct digest_style *format_without_title(const char *text)
 	int err = -EINVAL;
 
 	for (; text[len] == ',' && s->magic; s++) {
-		err = digest_parse(s->id, text, len, &d);
+		err = digest_parse(s->only->id, text, len, &d);
 		digests_release(&d);
 		if (!err)
 			return s;
@@ -172,7 +182,7 @@ static int read_list(FILE *file, struct list *l, size_t *line_out)
 
 	head[fread(head, 1, sizeof(head) - 1, file)] = '\0';
 	begin = strncmp(head, "\xef\xbb\xbf", 3) ? 0 : 3;
-	l->format = foreign_by_line(head + begin);
+	l->format = format_by_title(head + begin);
 	if (!l->format)
 		l->format = format_without_title(head + begin);
 	if (!l->format && strncmp(head + begin, HEADER, strlen(HEADER)) != 0)

@@ -8,12 +8,20 @@
 
 #include "core/base/hex.h"
 
-const struct digest_ops *const digest_table[DIGEST_COUNT] = {
-	[DIGEST_SISE] = &digest_sise,     [DIGEST_SIMHASH] = &digest_simhash,
-	[DIGEST_RDC] = &digest_rdc,       [DIGEST_SIF] = &digest_sif,
-	[DIGEST_SSDEEP] = &digest_ssdeep, [DIGEST_XXH128] = &digest_xxh128,
-	[DIGEST_SDHASH] = &digest_sdhash, [DIGEST_TLSH] = &digest_tlsh,
+const struct digest_ops *const digest_table[DIGEST_ROWS] = {
+	[DIGEST_SISE] = &digest_sise,
+	[DIGEST_SIMHASH] = &digest_simhash,
+	[DIGEST_RDC] = &digest_rdc,
+	[DIGEST_SIF] = &digest_sif,
+	[DIGEST_SSDEEP] = &digest_ssdeep,
+	[DIGEST_XXH128] = &digest_xxh128,
+	[DIGEST_SDHASH] = &digest_sdhash,
+	[DIGEST_TLSH] = &digest_tlsh,
 	[DIGEST_SHA256] = &digest_sha256,
+	[DIGEST_MD5] = &digest_md5,
+	[DIGEST_SI2] = &digest_si2,
+	[DIGEST_SIF_CLASSIC] = &digest_sif_classic,
+	[DIGEST_RDC_SIGNATURES] = &digest_rdc_signatures,
 };
 
 /* ---- names ---- */
@@ -76,7 +84,7 @@ void digests_release(struct digests *d)
 {
 	size_t i;
 
-	for (i = 0; i < DIGEST_COUNT; i++)
+	for (i = 0; i < DIGEST_ROWS; i++)
 		free(d->blocks[i].bytes);
 	free(d->text.bytes);
 	*d = (struct digests){ 0 };
@@ -87,7 +95,7 @@ int digests_copy(const struct digests *from, struct digests *out)
 	struct digests copy = { .set = from->set, .size = from->size };
 	int id, err = 0;
 
-	for (id = 0; id < DIGEST_COUNT && !err; id++)
+	for (id = 0; id < DIGEST_ROWS && !err; id++)
 		if (from->set & DIGEST_BIT(id))
 			err = digest_put(&copy, id, digest_value_of(from, id));
 	memcpy(copy.xxh128, from->xxh128, sizeof(copy.xxh128));

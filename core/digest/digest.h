@@ -26,7 +26,8 @@
  *                digest's own file; digest_table has them all
  *   part         struct digest_part, what a stream goes through.  A part may
  *                serve two digests: ctph.h serves SiSe and ssdeep.  Its state
- *                is bounded whatever the length of the stream, but for sdhash.
+ *                is bounded whatever the length of the stream, but for sdhash
+ *                and the digests that are no attributes.
  *
  * A new digest is an id below, a file with a row, and the row's line in
  * digest_table; attributes, options, command lines, the catalog and the export
@@ -51,7 +52,16 @@ enum digest_id {
 	DIGEST_SDHASH,  /* Roussev 2010; grows with the content */
 	DIGEST_TLSH,    /* Oliver, Cheng, Chen 2013, as TLSH 4.12.1 */
 	DIGEST_SHA256,  /* FIPS 180-4 */
-	DIGEST_COUNT
+	DIGEST_COUNT,   /* of those above, which are attributes of a file */
+	/* Of other programs and of the papers themselves.  A fingerprint computes
+	 * them and they have a text form, but no name: digest_find() and loops
+	 * to DIGEST_COUNT do not see them. */
+	DIGEST_MD5 = DIGEST_COUNT, /* RFC 1321, for hashdeep */
+	DIGEST_SI2,            /* reference/si2.h: the text is 16 hex digits */
+	DIGEST_SIF_CLASSIC,    /* reference/sif_classic.h: the values in hex,
+				* separated by commas; "-": there is none */
+	DIGEST_RDC_SIGNATURES, /* rdc/rdc.h: the text is the file, in binary */
+	DIGEST_ROWS
 };
 
 #define DIGEST_BIT(id) (1u << (id))
@@ -71,7 +81,7 @@ struct digests {
 	struct digest_block {
 		uint8_t *bytes; /* owned; NULL: none */
 		size_t len;
-	} blocks[DIGEST_COUNT];
+	} blocks[DIGEST_ROWS];
 	/* A second sketch, packed: of the text of a document, or the members of
 	 * an archive.  It is no digest of the bytes, so it has no row. */
 	struct digest_block text;
@@ -136,10 +146,11 @@ struct digest_ops {
 
 extern const struct digest_ops digest_sise, digest_simhash, digest_rdc,
 	digest_sif, digest_ssdeep, digest_xxh128, digest_sdhash, digest_tlsh,
-	digest_sha256;
+	digest_sha256, digest_md5, digest_si2, digest_sif_classic,
+	digest_rdc_signatures;
 
 /* Indexed by enum digest_id. */
-extern const struct digest_ops *const digest_table[DIGEST_COUNT];
+extern const struct digest_ops *const digest_table[DIGEST_ROWS];
 
 /* The DIGEST_BIT()s of rows with one of the flags. */
 uint32_t digests_with(unsigned flags);

@@ -19,7 +19,7 @@ struct fingerprint {
 	uint64_t size;     /* so far */
 	uint64_t expected; /* no more bytes will come */
 	size_t count;
-	struct running_part parts[DIGEST_COUNT];
+	struct running_part parts[DIGEST_ROWS];
 	struct buf bytes; /* of one digest */
 };
 
@@ -41,8 +41,8 @@ int fingerprint_new(uint32_t digest_set, struct fingerprint **out)
 
 	if (!fp)
 		return -ENOMEM;
-	fp->set = (digest_set & DIGEST_ALL) | DIGEST_BIT(DIGEST_XXH128);
-	for (id = 0; id < DIGEST_COUNT; id++) {
+	fp->set = digest_set | DIGEST_BIT(DIGEST_XXH128);
+	for (id = 0; id < DIGEST_ROWS; id++) {
 		const struct digest_part *part = digest_table[id]->part;
 		struct running_part *running = &fp->parts[fp->count];
 
@@ -160,7 +160,7 @@ int fingerprint_final(struct fingerprint *fp, struct digests *out)
 	struct digests d = { .size = fp->size };
 	int id, err = 0;
 
-	for (id = 0; id < DIGEST_COUNT && !err; id++)
+	for (id = 0; id < DIGEST_ROWS && !err; id++)
 		if (fp->set & DIGEST_BIT(id))
 			err = finish(fp, id, &d);
 	if (err)

@@ -12,9 +12,9 @@
  *
  * One struct fingerprint serves one thread and any number of streams, one
  * after the other: begin, update..., final.  Its memory is allocated once,
- * under 4 MiB whatever the length of the stream, but for sdhash, whose result
- * grows with it.  The result does not depend
- * on how the stream is cut into updates.
+ * under 4 MiB whatever the length of the stream, but for sdhash and digests that
+ * are no attributes, which grow with it.  The result does not depend on how the
+ * stream is cut into updates.
  */
 struct fingerprint;
 

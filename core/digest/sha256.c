@@ -4,24 +4,31 @@
 
 #include "core/digest/digest.h"
 
-/* SHA-256, FIPS 180-4. */
-
-enum { BYTES = 32 };
+/* SHA-256, FIPS 180-4, and MD5, RFC 1321. */
 
 struct evidence {
 	EVP_MD_CTX *context; /* owned */
 };
 
-static int begin(void *state, const struct digest_stream *stream)
+static int begin(struct evidence *e, const EVP_MD *function)
 {
-	struct evidence *e = state;
-
-	(void)stream;
 	if (!e->context)
 		e->context = EVP_MD_CTX_new();
-	return e->context && EVP_DigestInit_ex(e->context, EVP_sha256(), NULL) ?
+	return e->context && EVP_DigestInit_ex(e->context, function, NULL) ?
 		       0 :
 		       -ENOMEM;
+}
+
+static int begin_sha256(void *state, const struct digest_stream *stream)
+{
+	(void)stream;
+	return begin(state, EVP_sha256());
+}
+
+static int begin_md5(void *state, const struct digest_stream *stream)
+{
+	(void)stream;
+	return begin(state, EVP_md5());
 }
 
 static int update(void *state, const void *data, size_t len)
@@ -42,15 +49,23 @@ static int final(void *state, struct buf *out)
 {
 	struct evidence *e = state;
 	uint8_t hash[EVP_MAX_MD_SIZE];
+	unsigned len;
 
-	if (!EVP_DigestFinal_ex(e->context, hash, NULL))
+	if (!EVP_DigestFinal_ex(e->context, hash, &len))
 		return -ENOMEM;
-	return buf_append(out, hash, BYTES);
+	return buf_append(out, hash, len);
 }
 
-static const struct digest_part part = {
+static const struct digest_part sha256_part = {
 	.size = sizeof(struct evidence),
-	.begin = begin,
+	.begin = begin_sha256,
+	.update = update,
+	.release = release,
+};
+
+static const struct digest_part md5_part = {
+	.size = sizeof(struct evidence),
+	.begin = begin_md5,
 	.update = update,
 	.release = release,
 };
@@ -61,8 +76,15 @@ const struct digest_ops digest_sha256 = {
 	.attribute = "user.sha256",
 	.flags = DIGEST_IS_KEPT | DIGEST_IS_EXCHANGE,
 	.listed = 6,
-	.len = BYTES,
-	.part = &part,
+	.len = 32,
+	.part = &sha256_part,
 	.final = final,
 	.compare = digest_compare_equal,
+};
+
+const struct digest_ops digest_md5 = {
+	.id = DIGEST_MD5,
+	.len = 16,
+	.part = &md5_part,
+	.final = final,
 };

@@ -18,9 +18,9 @@ enum { MAX_JOBS = 1024 };
 struct digest_job {
 	const struct digest_style *style;
 	uint32_t digest_set;
-	const struct digest_ops *only; /* -a, or that of the style */
-	const char *format;            /* --format */
-	uint64_t threads;              /* -j */
+	const struct digest_ops *only;     /* -a, or that of the style */
+	const struct digest_style *format; /* --format */
+	uint64_t threads;                  /* -j */
 	bool json, si2, sif_classic, rdc_signatures;
 	bool sdhash, tlsh, sha256; /* these, too */
 	bool recursive, failed;
@@ -60,12 +60,12 @@ static int digest_file(const struct digest_job *job, struct reader *r,
 
 	if (err)
 		return err;
-	if (style->content)
-		err = style->content(r, fd, path, out);
-	else
-		err = reader_digest_fd(r, fd, name, &d);
-	if (!err && style->format)
+	err = reader_digest_fd(r, fd, name, &d);
+	d.set &= job->digest_set; /* XXH128 is made in any case */
+	if (!err)
 		err = style->format(&d, job->only, path, out);
+	if (!err)
+		err = buf_append_text(out, style->end);
 	digests_release(&d);
 	if (!is_stdin)
 		close(fd);
@@ -289,49 +289,54 @@ static int take_attribute(void *arg, const char *name)
 	return code;
 }
 
-static const struct digest_style *find_format(const char *name)
+static int take_format(void *arg, const char *name)
 {
-	const struct digest_style *s = digest_formats;
+	struct digest_job *job = arg;
 
-	while (s->name && strcmp(name, s->name) != 0)
-		s++;
-	return s->name ? s : NULL;
+	for (job->format = digest_formats; job->format->name; job->format++)
+		if (!strcmp(name, job->format->name))
+			return EXIT_OK;
+	return cli_usage_error(&command_digest,
+			       "no format '%s'; there are sise, ssdeep, sdbf, "
+			       "csv, hashdeep",
+			       name);
 }
 
 /* What is printed is said once; but -a and --json go together. */
 static int set_style(struct digest_job *job)
 {
-	const struct digest_style *format =
-		job->format ? find_format(job->format) : NULL;
 	const struct {
 		bool asked;
 		const struct digest_style *style;
 	} all[] = {
 		{ job->only && !job->json, &style_sums },
 		{ job->json, &style_json },
-		{ job->format, format },
+		{ job->format, job->format },
 		{ job->si2, &style_si2 },
 		{ job->sif_classic, &style_sif_classic },
 		{ job->rdc_signatures, &style_rdc_signatures },
 	};
 	size_t i;
 
-	if (job->format && !format)
-		return cli_usage_error(&command_digest,
-				       "no format '%s'; there are sise, "
-				       "ssdeep, sdbf, csv, hashdeep",
-				       job->format);
 	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		if (!all[i].asked)
-			continue;
-		if (job->style || (job->only && all[i].style->content))
+		if (all[i].asked && job->style)
 			return cli_usage_error(
 				&command_digest,
 				"more than one kind of output asked for");
-		job->style = all[i].style;
+		if (all[i].asked)
+			job->style = all[i].style;
 	}
 	if (!job->style)
 		job->style = &style_attributes;
+	if (job->style->only)
+		job->only = job->style->only;
+	job->digest_set =
+		job->style->set ? job->style->set :
+		job->only       ? DIGEST_BIT(job->only->id) :
+				  DIGEST_DEFAULT |
+				    job->sdhash * DIGEST_BIT(DIGEST_SDHASH) |
+				    job->tlsh * DIGEST_BIT(DIGEST_TLSH) |
+				    job->sha256 * DIGEST_BIT(DIGEST_SHA256);
 	return EXIT_OK;
 }
 
@@ -356,14 +361,6 @@ static int check(struct digest_job *job, char **paths)
 			&command_digest,
 			"--rdc-signatures writes those of one file, "
 			"in binary, not to a terminal");
-	if (job->style->magic)
-		job->only = digest_table[job->style->id];
-	job->digest_set =
-		job->only ? DIGEST_BIT(job->only->id) :
-			    DIGEST_DEFAULT |
-				    job->sdhash * DIGEST_BIT(DIGEST_SDHASH) |
-				    job->tlsh * DIGEST_BIT(DIGEST_TLSH) |
-				    job->sha256 * DIGEST_BIT(DIGEST_SHA256);
 	return EXIT_OK;
 }
 
@@ -396,7 +393,7 @@ static const struct option_row options[] = {
 	{ "format", 0, "NAME",
 	  "a file of digests as other programs write it; csv is a table of all "
 	  "digests: sise|ssdeep|sdbf|hashdeep|csv",
-	  OPTION_TEXT(struct digest_job, format) },
+	  OPTION_TAKE(take_format) },
 	{ "rdc-signatures", 0, NULL,
 	  "the signature file of one file, [MS-RDC] 2.2, in binary",
 	  OPTION_FLAG(struct digest_job, rdc_signatures) },

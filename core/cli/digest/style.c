@@ -3,23 +3,14 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/hex.h"
 #include "core/base/json.h"
-#include "core/digest/rdc/rdc.h"
-#include "core/digest/reference/si2.h"
-#include "core/digest/reference/sif_classic.h"
 
-/* Bytes that the line of most files fits into. */
-#define MOST_TEXT 8192
-
-/* The digests that are to be told, in order of the attributes, as getfattr
- * prints them: the one behind last; NULL: from the first one, or no more. */
+/* The digests of d in order of the attributes, as getfattr prints them: the one
+ * behind last; NULL: from the first one, or no more. */
 static const struct digest_ops *next_told(const struct digests *d,
-					  const struct digest_ops *only,
 					  const struct digest_ops *last)
 {
 	const struct digest_ops *next = NULL, *ops;
@@ -27,7 +18,7 @@ static const struct digest_ops *next_told(const struct digests *d,
 
 	for (id = 0; id < DIGEST_COUNT; id++) {
 		ops = digest_table[id];
-		if ((d->set & DIGEST_BIT(id)) && (!only || only == ops) &&
+		if ((d->set & DIGEST_BIT(id)) &&
 		    (!last || strcmp(ops->attribute, last->attribute) > 0) &&
 		    (!next || strcmp(ops->attribute, next->attribute) < 0))
 			next = ops;
@@ -52,51 +43,48 @@ static int format_attributes(const struct digests *d,
 			     struct buf *out)
 {
 	const struct digest_ops *ops = NULL;
-	int err = buf_reserve(out, MOST_TEXT);
+	int err = buf_append_text(out, "# file: ");
 
-	if (!err)
-		err = buf_append_text(out, "# file: ");
+	(void)only;
 	if (!err)
 		err = cli_append_escaped(out, relative_name(path),
 					 ESCAPE_GETFATTR);
-	while (!err && (ops = next_told(d, only, ops))) {
+	while (!err && (ops = next_told(d, ops))) {
 		err = buf_append_format(out, "\n%s=\"", ops->attribute);
 		if (!err)
 			err = digest_format(d, ops->id, out);
 		if (!err)
 			err = buf_append_text(out, "\"");
 	}
-	return err ? err : buf_append_text(out, "\n\n");
+	return err;
 }
 
-const struct digest_style style_attributes = { .format = format_attributes };
+const struct digest_style style_attributes = { .end = "\n\n",
+					       .format = format_attributes };
 
 /* ---- as sha256sum ---- */
-
-/* "value  path" as sha256sum prints it. */
-static int append_sum(struct buf *out, const char *value, const char *path)
-{
-	int err = buf_append_format(out, "%s%s  ",
-				    strpbrk(path, "\\\n\r") ? "\\" : "", value);
-
-	if (!err)
-		err = cli_append_escaped(out, path, ESCAPE_SUM);
-	return err ? err : buf_append_text(out, "\n");
-}
 
 static int format_sum(const struct digests *d, const struct digest_ops *only,
 		      const char *path, struct buf *out)
 {
-	struct buf text = { 0 };
-	int err = digest_format(d, only->id, &text);
+	int err = strpbrk(path, "\\\n\r") ? buf_append_text(out, "\\") : 0;
 
 	if (!err)
-		err = append_sum(out, text.data, path);
-	buf_release(&text);
-	return err;
+		err = digest_format(d, only->id, out);
+	if (!err)
+		err = buf_append_text(out, "  ");
+	return err ? err : cli_append_escaped(out, path, ESCAPE_SUM);
 }
 
-const struct digest_style style_sums = { .format = format_sum };
+const struct digest_style style_sums = { .end = "\n", .format = format_sum };
+
+const struct digest_style style_si2 = { .end = "\n",
+					.only = &digest_si2,
+					.format = format_sum };
+
+const struct digest_style style_sif_classic = { .end = "\n",
+						.only = &digest_sif_classic,
+						.format = format_sum };
 
 /* ---- JSON ---- */
 
@@ -109,7 +97,8 @@ static int format_json(const struct digests *d, const struct digest_ops *only,
 	char *line = NULL;
 	int err = json_set_path(object, "path", path);
 
-	while (!err && (ops = next_told(d, only, ops))) {
+	(void)only;
+	while (!err && (ops = next_told(d, ops))) {
 		buf_clear(&text);
 		err = digest_format(d, ops->id, &text);
 		if (!err && json_object_set_new(all, ops->attribute,
@@ -122,38 +111,36 @@ static int format_json(const struct digests *d, const struct digest_ops *only,
 		err = -ENOMEM;
 	line = err ? NULL : json_dumps(object, cli_json_flags());
 	if (!err)
-		err = line ? buf_append_format(out, "%s\n", line) : -ENOMEM;
+		err = line ? buf_append_text(out, line) : -ENOMEM;
 	free(line);
 	json_decref(object);
 	buf_release(&text);
 	return err;
 }
 
-const struct digest_style style_json = { .format = format_json };
+const struct digest_style style_json = { .end = "\n", .format = format_json };
 
 /* ---- as the original programs ---- */
 
-/* The absolute path of a file, or "stdin" for "-". */
-static int append_name(struct buf *out, const char *path)
+/* Text between quotation marks, each one in it behind that escape. */
+static int append_quoted(struct buf *out, const char *text, const char *escape)
 {
-	char *absolute = strcmp(path, "-") ? cli_absolute_path(path) : NULL;
-	int err;
+	int err = buf_append_text(out, "\"");
 
-	if (strcmp(path, "-") && !absolute)
-		return -errno;
-	err = buf_append_text(out, absolute ? absolute : "stdin");
-	free(absolute);
-	return err;
+	for (; *text && !err; text++)
+		err = buf_append_format(out, "%s%c", *text == '"' ? escape : "",
+					*text);
+	return err ? err : buf_append_text(out, "\"");
 }
 
-/* The line of an sdhash has the name already. */
-static int format_sdhash(const struct digests *d, const struct digest_ops *only,
-			 const char *path, struct buf *out)
+/* The absolute path of a file, owned, or "stdin" for "-".  -EILSEQ: a line has no
+ * place for it. */
+static int full_name(const char *path, char **out)
 {
-	int err = digest_format(d, only->id, out);
-
-	(void)path;
-	return err ? err : buf_append_text(out, "\n");
+	if (strpbrk(path, "\n\r"))
+		return -EILSEQ;
+	*out = strcmp(path, "-") ? cli_absolute_path(path) : strdup("stdin");
+	return *out ? 0 : -errno;
 }
 
 /* A quotation mark in a name: ssdeep writes a backslash before it, SiSe writes it
@@ -162,42 +149,61 @@ static int format_foreign(const struct digests *d,
 			  const struct digest_ops *only, const char *path,
 			  struct buf *out)
 {
-	struct buf name = { 0 };
-	size_t i;
+	char *name = NULL;
 	int err = digest_format(d, only->id, out);
 
 	if (!err)
-		err = strpbrk(path, "\n\r") ? -EILSEQ :
-					      append_name(&name, path);
+		err = full_name(path, &name);
 	if (!err)
-		err = buf_append_text(out, ",\"");
-	for (i = 0; i < name.len && !err; i++)
-		err = buf_append_format(
-			out, "%s%c",
-			name.data[i] == '"' && only->id == DIGEST_SSDEEP ?
-				"\\" :
-				"",
-			name.data[i]);
-	buf_release(&name);
-	return err ? err : buf_append_text(out, "\"\n");
+		err = buf_append_text(out, ",");
+	if (!err)
+		err = append_quoted(out, name,
+				    only == &digest_ssdeep ? "\\" : "");
+	free(name);
+	return err;
+}
+
+/* The digest says all. */
+static int format_alone(const struct digests *d, const struct digest_ops *only,
+			const char *path, struct buf *out)
+{
+	(void)path;
+	return digest_format(d, only->id, out);
+}
+
+const struct digest_style style_rdc_signatures = {
+	.end = "", .only = &digest_rdc_signatures, .format = format_alone
+};
+
+/* The name is all that is behind the third comma. */
+static int format_hashdeep(const struct digests *d,
+			   const struct digest_ops *only, const char *path,
+			   struct buf *out)
+{
+	char *name = NULL;
+	int err = full_name(path, &name);
+
+	(void)only;
+	if (!err)
+		err = buf_append_format(out, "%" PRIu64 ",", d->size);
+	if (!err)
+		err = digest_format(d, DIGEST_MD5, out);
+	if (!err)
+		err = buf_append_text(out, ",");
+	if (!err)
+		err = digest_format(d, DIGEST_SHA256, out);
+	if (!err)
+		err = buf_append_format(out, ",%s", name);
+	free(name);
+	return err;
 }
 
 /* ---- CSV, RFC 4180 ---- */
 
 static int append_field(struct buf *out, const char *text)
 {
-	int err;
-
-	if (!strpbrk(text, ",\"\r\n"))
-		return buf_append_text(out, text);
-	err = buf_append_text(out, "\"");
-	for (; *text && !err; text++) {
-		if (*text == '"')
-			err = buf_append_text(out, "\"");
-		if (!err)
-			err = buf_append(out, text, 1);
-	}
-	return err ? err : buf_append_text(out, "\"");
+	return strpbrk(text, ",\"\r\n") ? append_quoted(out, text, "\"") :
+					  buf_append_text(out, text);
 }
 
 /* A digest that the content does not have is an empty field. */
@@ -205,8 +211,7 @@ static int format_csv(const struct digests *d, const struct digest_ops *only,
 		      const char *path, struct buf *out)
 {
 	struct buf text = { 0 };
-	int id, err = buf_append_format(out, "%llu,",
-					(unsigned long long)d->size);
+	int id, err = buf_append_format(out, "%" PRIu64 ",", d->size);
 
 	(void)only;
 	for (id = 0; id < DIGEST_COUNT && !err; id++) {
@@ -218,189 +223,41 @@ static int format_csv(const struct digests *d, const struct digest_ops *only,
 		if (!err)
 			err = buf_append_text(out, ",");
 	}
-	if (!err)
-		err = append_field(out, path);
 	buf_release(&text);
-	return err ? err : buf_append_text(out, "\r\n");
-}
-
-/* ---- hashdeep 1.0 ---- */
-
-static int append_hash(EVP_MD_CTX *context, struct buf *out)
-{
-	char text[2 * EVP_MAX_MD_SIZE + 1];
-	uint8_t hash[EVP_MAX_MD_SIZE];
-	unsigned len;
-
-	if (!EVP_DigestFinal_ex(context, hash, &len))
-		return -ENOMEM;
-	hex_encode(hash, len, text);
-	return buf_append_format(out, ",%s", text);
-}
-
-/* The name is all that is behind the third comma. */
-static int content_hashdeep(struct reader *r, int fd, const char *path,
-			    struct buf *out)
-{
-	EVP_MD_CTX *md5 = EVP_MD_CTX_new(), *sha256 = EVP_MD_CTX_new();
-	uint64_t size = 0;
-	ssize_t n = 0;
-	int err = strpbrk(path, "\n\r") ? -EILSEQ : 0;
-
-	if (!err &&
-	    (!md5 || !sha256 || !EVP_DigestInit_ex(md5, EVP_md5(), NULL) ||
-	     !EVP_DigestInit_ex(sha256, EVP_sha256(), NULL)))
-		err = -ENOMEM;
-	while (!err && (n = reader_next(r, fd, UINT64_MAX)) > 0) {
-		size += (uint64_t)n;
-		if (!EVP_DigestUpdate(md5, r->buffer, (size_t)n) ||
-		    !EVP_DigestUpdate(sha256, r->buffer, (size_t)n))
-			err = -ENOMEM;
-	}
-	if (!err)
-		err = (int)n;
-	if (!err)
-		err = buf_append_format(out, "%" PRIu64, size);
-	if (!err)
-		err = append_hash(md5, out);
-	if (!err)
-		err = append_hash(sha256, out);
-	if (!err)
-		err = buf_append_text(out, ",");
-	if (!err)
-		err = append_name(out, path);
-	EVP_MD_CTX_free(md5);
-	EVP_MD_CTX_free(sha256);
-	return err ? err : buf_append_text(out, "\n");
+	return err ? err : append_field(out, path);
 }
 
 /* The digests of csv are in the order of enum digest_id. */
 const struct digest_style digest_formats[] = {
 	{ .name = "sise",
 	  .begin = "SiSe-1.0--7:1--blocksize:hash,filename\n",
+	  .end = "\n",
 	  .magic = "SiSe",
-	  .id = DIGEST_SISE,
+	  .only = &digest_sise,
 	  .format = format_foreign },
 	{ .name = "ssdeep",
 	  .begin = "ssdeep,1.1--blocksize:hash:hash,filename\n",
+	  .end = "\n",
 	  .magic = "ssdeep,",
-	  .id = DIGEST_SSDEEP,
+	  .only = &digest_ssdeep,
 	  .format = format_foreign },
+	/* The line of an sdhash has the name already. */
 	{ .name = "sdbf",
+	  .end = "\n",
 	  .magic = "sdbf",
-	  .id = DIGEST_SDHASH,
-	  .format = format_sdhash },
+	  .only = &digest_sdhash,
+	  .format = format_alone },
 	{ .name = "csv",
 	  .begin = "size,sise,simhash,rdc,sif,ssdeep,xxh128,sdhash,"
 		   "tlsh,sha256,path\r\n",
+	  .end = "\r\n",
 	  .format = format_csv },
 	{ .name = "hashdeep",
 	  .begin = "%%%% HASHDEEP-1.0\n"
 		   "%%%% size,md5,sha256,filename\n"
 		   "## Written by kin digest\n## \n",
-	  .content = content_hashdeep },
+	  .end = "\n",
+	  .set = DIGEST_BIT(DIGEST_MD5) | DIGEST_BIT(DIGEST_SHA256),
+	  .format = format_hashdeep },
 	{ .name = NULL },
-};
-
-const struct digest_style *foreign_by_line(const char *line)
-{
-	const struct digest_style *s = digest_formats;
-
-	while (s->magic && strncmp(line, s->magic, strlen(s->magic)) != 0)
-		s++;
-	return s->magic ? s : NULL;
-}
-
-/* ---- the Similarity Index's SimHash ---- */
-
-static int content_si2(struct reader *r, int fd, const char *path,
-		       struct buf *out)
-{
-	struct si2 *si2 = calloc(1, sizeof(*si2));
-	char value[17];
-	ssize_t n = 0;
-	int err = si2 ? si2_init(si2) : -ENOMEM;
-
-	while (!err && (n = reader_next(r, fd, UINT64_MAX)) > 0)
-		err = si2_update(si2, r->buffer, (size_t)n);
-	if (!err)
-		err = (int)n;
-	if (!err) {
-		(void)snprintf(value, sizeof(value), "%016" PRIx64,
-			       si2_final(si2));
-		err = append_sum(out, value, path);
-	}
-	if (si2)
-		si2_release(si2);
-	free(si2);
-	return err;
-}
-
-const struct digest_style style_si2 = { .content = content_si2 };
-
-/* ---- sif's own rule ---- */
-
-/* "-" when there is no fingerprint. */
-static int content_sif_classic(struct reader *r, int fd, const char *path,
-			       struct buf *out)
-{
-	struct sif_classic sif;
-	struct buf text = { 0 };
-	const uint32_t *values;
-	size_t i, count = 0;
-	ssize_t n = 0;
-	int err =
-		sif_classic_init(&sif, SIF_CLASSIC_BASE, SIF_CLASSIC_ZERO_BITS);
-
-	if (err)
-		return err;
-	while (!err && (n = reader_next(r, fd, UINT64_MAX)) > 0)
-		err = sif_classic_update(&sif, r->buffer, (size_t)n);
-	if (!err)
-		err = (int)n;
-	values = sif_classic_values(&sif, &count);
-	for (i = 0; i < count && !err; i++)
-		err = buf_append_format(&text, "%s%08" PRIx32, i ? "," : "",
-					values[i]);
-	if (!err)
-		err = append_sum(out, count ? text.data : "-", path);
-	buf_release(&text);
-	sif_classic_release(&sif);
-	return err;
-}
-
-const struct digest_style style_sif_classic = { .content =
-							content_sif_classic };
-
-/* ---- RDC's list of chunks ---- */
-
-static int content_rdc_signatures(struct reader *r, int fd, const char *path,
-				  struct buf *out)
-{
-	struct rdc *rdc = malloc(sizeof(*rdc));
-	uint8_t traits[RDC_TRAITS];
-	ssize_t n = 0;
-	int err = rdc ? rdc_init(rdc, RDC_WINDOW, RDC_HORIZON) : -ENOMEM;
-
-	(void)path;
-	if (!err)
-		err = rdc_signature_begin(out);
-	if (!err) {
-		rdc->records = out;
-		rdc_begin(rdc);
-	}
-	while (!err && (n = reader_next(r, fd, UINT64_MAX)) > 0)
-		rdc_update(rdc, r->buffer, (size_t)n);
-	if (!err)
-		err = (int)n;
-	if (!err) {
-		rdc_final(rdc, traits);
-		err = rdc->err;
-	}
-	free(rdc);
-	return err;
-}
-
-const struct digest_style style_rdc_signatures = {
-	.content = content_rdc_signatures
 };

@@ -297,13 +297,20 @@ static int begin(void *state, const struct digest_stream *stream)
 		return err;
 	rdc_begin(r);
 	rdc_expect(r, stream->size);
-	return 0;
+	if (!(stream->set & DIGEST_BIT(DIGEST_RDC_SIGNATURES)))
+		return 0;
+	buf_clear(&r->own);
+	r->records = &r->own;
+	r->err = rdc_signature_begin(r->records);
+	return r->err;
 }
 
 static int update(void *state, const void *data, size_t len)
 {
-	rdc_update(state, data, len);
-	return 0;
+	struct rdc *r = state;
+
+	rdc_update(r, data, len);
+	return r->err;
 }
 
 /* Of many, most are not looked at unless there are records. */
@@ -322,7 +329,14 @@ static int zeros(void *state, uint64_t len)
 		rdc_update(r, none, (size_t)part);
 		done += part;
 	}
-	return 0;
+	return r->err;
+}
+
+static void release(void *state)
+{
+	struct rdc *r = state;
+
+	buf_release(&r->own);
 }
 
 static int final(void *state, struct buf *out)
@@ -331,6 +345,20 @@ static int final(void *state, struct buf *out)
 
 	rdc_final(state, traits);
 	return buf_append(out, traits, sizeof(traits));
+}
+
+static int final_signatures(void *state, struct buf *out)
+{
+	const struct rdc *r = state;
+	uint8_t traits[RDC_TRAITS];
+
+	rdc_final(state, traits);
+	return r->err ? r->err : buf_append(out, r->own.data, r->own.len);
+}
+
+static int format_signatures(struct digest_value v, struct buf *out)
+{
+	return buf_append(out, v.bytes, v.len);
 }
 
 static int check(struct digest_value v)
@@ -361,6 +389,7 @@ static const struct digest_part part = {
 	.begin = begin,
 	.update = update,
 	.zeros = zeros,
+	.release = release,
 };
 
 const struct digest_ops digest_rdc = {
@@ -375,4 +404,11 @@ const struct digest_ops digest_rdc = {
 	.final = final,
 	.check = check,
 	.compare = compare,
+};
+
+const struct digest_ops digest_rdc_signatures = {
+	.id = DIGEST_RDC_SIGNATURES,
+	.part = &part,
+	.final = final_signatures,
+	.format = format_signatures,
 };

@@ -45,7 +45,8 @@ struct rdc {
 	/* Borrowed; gets a record of each chunk, in order, if it is not NULL:
 	 * its MD4 and its length. */
 	struct buf *records;
-	int err; /* the first of these */
+	struct buf own; /* that of digest_rdc_signatures; owned */
+	int err;        /* the first of the records */
 
 	uint64_t blocks;          /* full ones so far */
 	struct rdc_block last[3]; /* block n is in last[n % 3] */

@@ -4,6 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/base/bytes.h"
+#include "core/digest/digest.h"
+
 #define POLYNOMIAL UINT64_C(0xd74307d3fd3382db) /* and what it starts with */
 
 /* ---- the fingerprint ---- */
@@ -65,17 +68,9 @@ static int add_shingle(struct si2 *s, uint32_t shingle)
 	return 0;
 }
 
-int si2_init(struct si2 *s)
+static void release(void *state)
 {
-	*s = (struct si2){ .parts = calloc(SI2_PARTS, sizeof(*s->parts)) };
-	if (!s->parts)
-		return -ENOMEM;
-	fill_table(s);
-	return 0;
-}
-
-void si2_release(struct si2 *s)
-{
+	struct si2 *s = state;
 	struct si2_part *part;
 
 	while ((part = s->last)) {
@@ -86,8 +81,22 @@ void si2_release(struct si2 *s)
 	s->parts = NULL;
 }
 
-int si2_update(struct si2 *s, const void *data, size_t len)
+static int begin(void *state, const struct digest_stream *stream)
 {
+	struct si2 *s = state;
+
+	(void)stream;
+	release(s);
+	*s = (struct si2){ .parts = calloc(SI2_PARTS, sizeof(*s->parts)) };
+	if (!s->parts)
+		return -ENOMEM;
+	fill_table(s);
+	return 0;
+}
+
+static int update(void *state, const void *data, size_t len)
+{
+	struct si2 *s = state;
 	const uint8_t *bytes = data;
 	size_t i;
 	int err;
@@ -105,13 +114,31 @@ int si2_update(struct si2 *s, const void *data, size_t len)
 	return 0;
 }
 
-uint64_t si2_final(const struct si2 *s)
+static int final(void *state, struct buf *out)
 {
+	const struct si2 *s = state;
 	uint64_t result = 0;
+	uint8_t bytes[8];
 	unsigned bit;
 
 	for (bit = 0; bit < 64; bit++)
 		if (2 * s->ones[bit] > s->count)
 			result |= UINT64_C(1) << bit;
-	return result;
+	release(state);
+	store_be64(bytes, result);
+	return buf_append(out, bytes, sizeof(bytes));
 }
+
+static const struct digest_part part = {
+	.size = sizeof(struct si2),
+	.begin = begin,
+	.update = update,
+	.release = release,
+};
+
+const struct digest_ops digest_si2 = {
+	.id = DIGEST_SI2,
+	.len = 8,
+	.part = &part,
+	.final = final,
+};

@@ -2,7 +2,6 @@
 #ifndef CORE_DIGEST_REFERENCE_SI2_H
 #define CORE_DIGEST_REFERENCE_SI2_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -13,12 +12,14 @@
  *
  * The set of shingles has no bound but their number, 2^32: this one is for
  * comparison with the original, not for every file.  It is a bitmap in parts,
- * of which those exist that have a shingle: 536 MiB at most.
+ * of which those exist that have a shingle: 536 MiB at most, until final.  A file
+ * of less than SI2_SHINGLE bytes has the result 0.
  */
 #define SI2_SHINGLE 4
 #define SI2_PART 4096 /* shingles */
 #define SI2_PARTS ((size_t)1 << 20)
 
+/* The state of digest_si2 (digest.h). */
 struct si2 {
 	uint32_t shingle;  /* the last bytes, the newest in the low ones */
 	unsigned fill;     /* bytes seen, up to SI2_SHINGLE - 1 */
@@ -30,15 +31,5 @@ struct si2 {
 	} * *parts, *last; /* owned; the list of all begins with the last */
 	uint64_t table[4][256]; /* fingerprint, by character of the shingle */
 };
-
-/* -ENOMEM. */
-int si2_init(struct si2 *s);
-void si2_release(struct si2 *s);
-
-/* -ENOMEM: s can only be released then. */
-int si2_update(struct si2 *s, const void *data, size_t len);
-
-/* 0 for a file of less than SI2_SHINGLE bytes. */
-uint64_t si2_final(const struct si2 *s);
 
 #endif

@@ -2,8 +2,12 @@
 #include "core/digest/reference/sif_classic.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/base/bytes.h"
+#include "core/digest/digest.h"
 
 #define MODULUS_BITS 30
 #define MODULUS_MASK ((UINT32_C(1) << MODULUS_BITS) - 1)
@@ -27,8 +31,10 @@ int sif_classic_init(struct sif_classic *s, uint32_t base, unsigned zero_bits)
 	return 0;
 }
 
-void sif_classic_release(struct sif_classic *s)
+void sif_classic_release(void *state)
 {
+	struct sif_classic *s = state;
+
 	free(s->values);
 	*s = (struct sif_classic){ 0 };
 }
@@ -91,8 +97,9 @@ static int take_window(struct sif_classic *s)
 	return err;
 }
 
-int sif_classic_update(struct sif_classic *s, const void *data, size_t len)
+int sif_classic_update(void *state, const void *data, size_t len)
 {
+	struct sif_classic *s = state;
 	const uint8_t *bytes = data;
 	uint8_t *slot;
 	size_t i;
@@ -122,3 +129,51 @@ const uint32_t *sif_classic_values(struct sif_classic *s, size_t *count_out)
 	*count_out = s->count;
 	return s->values;
 }
+
+/* ---- the row ---- */
+
+static int begin(void *state, const struct digest_stream *stream)
+{
+	(void)stream;
+	sif_classic_release(state);
+	return sif_classic_init(state, SIF_CLASSIC_BASE, SIF_CLASSIC_ZERO_BITS);
+}
+
+static int final(void *state, struct buf *out)
+{
+	size_t i, count;
+	const uint32_t *values = sif_classic_values(state, &count);
+	uint8_t bytes[4];
+	int err = 0;
+
+	for (i = 0; i < count && !err; i++) {
+		store_be32(bytes, values[i]);
+		err = buf_append(out, bytes, sizeof(bytes));
+	}
+	return err;
+}
+
+static int format(struct digest_value v, struct buf *out)
+{
+	int err = v.len ? 0 : buf_append_text(out, "-");
+	size_t i;
+
+	for (i = 0; i < v.len && !err; i += 4)
+		err = buf_append_format(out, "%s%08" PRIx32, i ? "," : "",
+					load_be32(v.bytes + i));
+	return err;
+}
+
+static const struct digest_part part = {
+	.size = sizeof(struct sif_classic),
+	.begin = begin,
+	.update = sif_classic_update,
+	.release = sif_classic_release,
+};
+
+const struct digest_ops digest_sif_classic = {
+	.id = DIGEST_SIF_CLASSIC,
+	.part = &part,
+	.final = final,
+	.format = format,
+};

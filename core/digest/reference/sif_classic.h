@@ -19,6 +19,7 @@
 #define SIF_CLASSIC_BASE 7
 #define SIF_CLASSIC_ZERO_BITS 8
 
+/* The state of digest_sif_classic (digest.h). */
 struct sif_classic {
 	uint32_t base;
 	uint32_t mask; /* of the bits that must be zero */
@@ -33,10 +34,10 @@ struct sif_classic {
 
 /* base is p, not 0; zero_bits 0..30 (-EINVAL else). */
 int sif_classic_init(struct sif_classic *s, uint32_t base, unsigned zero_bits);
-void sif_classic_release(struct sif_classic *s);
+void sif_classic_release(void *state);
 
-/* -ENOMEM: s can only be released then. */
-int sif_classic_update(struct sif_classic *s, const void *data, size_t len);
+/* -ENOMEM: it can only be released then. */
+int sif_classic_update(void *state, const void *data, size_t len);
 
 /* The fingerprints so far, ascending, without repeats; they stay s's and are
  * valid until the next call. */

@@ -311,6 +311,36 @@ TEST(an_abandoned_stream_leaves_nothing)
 	free(text.data);
 }
 
+TEST(digests_that_are_no_attributes)
+{
+	const uint32_t set = (DIGEST_BIT(DIGEST_ROWS) - 1) & ~DIGEST_ALL;
+	struct bytes b = recipe_random(4, 100000), text = recipe_text(5, 50000);
+	struct digests first, again, whole;
+	struct fingerprint *fp, *all;
+	int id;
+
+	assert_int_equal(fingerprint_new(set, &fp), 0);
+	assert_int_equal(fingerprint_new(set | DIGEST_DEFAULT, &all), 0);
+	first = run(fp, text, 0);
+	assert_int_equal(first.set, set | DIGEST_BIT(DIGEST_XXH128));
+	assert_int_equal(fingerprint_begin(fp), 0);
+	assert_int_equal(fingerprint_update(fp, b.data, b.len), 0);
+	again = run(fp, text, 6);
+	whole = run(all, text, 7);
+	for (id = DIGEST_COUNT; id < DIGEST_ROWS; id++) {
+		assert_true(digest_value_of(&first, id).len > 0);
+		assert_true(digest_is_equal(&first, &again, id));
+		assert_true(digest_is_equal(&first, &whole, id));
+	}
+	digests_release(&first);
+	digests_release(&again);
+	digests_release(&whole);
+	fingerprint_free(fp);
+	fingerprint_free(all);
+	free(b.data);
+	free(text.data);
+}
+
 /* xxhsum -H2 of nothing, and what the others define for it. */
 TEST(an_empty_file)
 {
