@@ -15,6 +15,23 @@
 
 enum { MAX_JOBS = 1024 };
 
+/* Files between the one that is next in the output and the last that was taken. */
+enum { SLOTS = 1024 };
+
+/* A file that was taken. */
+struct slot {
+	char *path;  /* owned; NULL: no memory */
+	bool follow; /* the user named it: "-" is standard input, and links are
+		      * followed */
+	bool done;
+	int err;
+	struct buf output;
+};
+
+/*
+ * Threads each take the next file, under the lock, and digest it.  A thread that
+ * is done prints the files that are next in the output, as far as they are done.
+ */
 struct digest_job {
 	const struct digest_style *style;
 	uint32_t digest_set;
@@ -23,8 +40,16 @@ struct digest_job {
 	uint64_t threads;                  /* -j */
 	bool json, si2, sif_classic, rdc_signatures;
 	bool sdhash, tlsh, sha256; /* these, too */
-	bool recursive, failed;
-	size_t printed; /* files */
+	bool recursive;
+
+	pthread_mutex_t lock;    /* of all below */
+	pthread_cond_t has_room; /* there may be a free slot */
+	char **paths;            /* the next operand */
+	FTS *fts;                /* of the last one, if it is a directory */
+	uint64_t taken, told;    /* files */
+	struct slot slots[SLOTS];
+	size_t printed;
+	bool failed;
 };
 
 /* ---- a file ---- */
@@ -43,29 +68,27 @@ static void fail(struct digest_job *job, const char *path, int err)
 	job->failed = true;
 }
 
-/* follow: the path was named by the user, so "-" is standard input and links are
- * followed. */
 static int digest_file(const struct digest_job *job, struct reader *r,
-		       const char *path, bool follow, struct buf *out)
+		       struct slot *s)
 {
 	const struct digest_style *style = job->style;
-	const bool is_stdin = follow && !strcmp(path, "-");
+	const bool is_stdin = s->follow && !strcmp(s->path, "-");
 	/* The name of the content in its sdhash. */
 	const char *name = is_stdin     ? "stdin" :
-			   style->magic ? path :
-					  cli_base_name(path);
+			   style->magic ? s->path :
+					  cli_base_name(s->path);
 	struct digests d = { 0 };
 	int fd = STDIN_FILENO,
-	    err = is_stdin ? 0 : reader_open(path, follow, &fd);
+	    err = is_stdin ? 0 : reader_open(s->path, s->follow, &fd);
 
 	if (err)
 		return err;
 	err = reader_digest_fd(r, fd, name, &d);
 	d.set &= job->digest_set; /* XXH128 is made in any case */
 	if (!err)
-		err = style->format(&d, job->only, path, out);
+		err = style->format(&d, job->only, s->path, &s->output);
 	if (!err)
-		err = buf_append_text(out, style->end);
+		err = buf_append_text(&s->output, style->end);
 	digests_release(&d);
 	if (!is_stdin)
 		close(fd);
@@ -92,181 +115,89 @@ static void print(const struct buf *text)
 	utf8_print_safe(stdout, line);
 }
 
-static void tell(struct digest_job *job, const char *path, int err,
-		 const struct buf *output)
-{
-	/* In a crowd, what is too small for a digest is passed over. */
-	if (err == -ENODATA && job->recursive)
-		return;
-	if (err) {
-		fail(job, path, err);
-		return;
-	}
-	print(output);
-	job->printed++;
-}
-
 /* ---- all files ---- */
 
-/*
- * All files, by threads that each take the next one, under the lock, and digest
- * it.  Whoever is done with the file that is next in the output prints it, and
- * what was done before it was.
- */
-
-/* Files between the one that is next in the output and the last that was taken. */
-enum { SLOTS = 1024 };
-
-struct slot {
-	char *path; /* owned; NULL: no memory */
-	bool follow, done;
-	int err;
-	struct buf output;
-};
-
-struct files {
-	struct digest_job *job;
-	pthread_mutex_t lock;   /* everything below */
-	pthread_cond_t printed; /* there may be a free slot */
-	char **paths;           /* the next operand */
-	FTS *fts;               /* of the last one, if it is a directory */
-	uint64_t taken, told;
-	struct slot slots[SLOTS];
-};
-
-/* Directories come by themselves; the rest has no content.  NULL: the end. */
-static FTSENT *next_entry(struct files *f)
-{
-	FTSENT *entry;
-	int err;
-
-	while (f->fts) {
-		entry = cli_walk_next(f->fts);
-		if (entry && entry->fts_info == FTS_F)
-			return entry;
-		if (entry && cli_walk_failed(entry))
-			fail(f->job, entry->fts_path, -entry->fts_errno);
-		if (entry)
-			continue;
-		err = cli_walk_end(f->fts);
-		if (err)
-			fail(f->job, f->paths[-1], err);
-		f->fts = NULL;
-	}
-	return NULL;
-}
-
-/* False: there are no more. */
-static bool next_file(struct files *f, struct slot *out)
+/* Into a slot that is free.  Of a directory regular files alone.  False: there are
+ * no more. */
+static bool next_file(struct digest_job *job, struct slot *out)
 {
 	FTSENT *entry;
 	struct stat st;
 	char *path;
+	int err;
 
-	while (!(entry = next_entry(f)) && (path = *f->paths)) {
-		f->paths++;
-		if (!f->job->recursive || !strcmp(path, "-") ||
-		    stat(path, &st) || !S_ISDIR(st.st_mode)) {
-			*out = (struct slot){ strdup(path), .follow = true };
+	for (;;) {
+		while ((entry = cli_walk_next(job->fts))) {
+			if (cli_walk_failed(entry))
+				fail(job, entry->fts_path, -entry->fts_errno);
+			if (entry->fts_info != FTS_F)
+				continue;
+			out->path = strdup(entry->fts_path);
 			return true;
 		}
-		f->fts = cli_walk_begin(path, FTS_COMFOLLOW);
-		if (!f->fts)
-			fail(f->job, path, -errno);
+		err = job->fts ? cli_walk_end(job->fts) : 0;
+		if (err)
+			fail(job, job->paths[-1], err);
+		job->fts = NULL;
+		path = *job->paths;
+		if (!path)
+			return false;
+		job->paths++;
+		if (!job->recursive || !strcmp(path, "-") || stat(path, &st) ||
+		    !S_ISDIR(st.st_mode)) {
+			out->path = strdup(path);
+			out->follow = true;
+			return true;
+		}
+		job->fts = cli_walk_begin(path, FTS_COMFOLLOW);
+		if (!job->fts)
+			fail(job, path, -errno);
 	}
-	if (entry)
-		*out = (struct slot){ .path = strdup(entry->fts_path) };
-	return entry;
 }
 
-static void print_done(struct files *f)
+static void print_done(struct digest_job *job)
 {
 	struct slot *s;
 
-	while ((s = &f->slots[f->told % SLOTS])->done) {
-		tell(f->job, s->path, s->err, &s->output);
+	for (; (s = &job->slots[job->told % SLOTS])->done; job->told++) {
+		if (!s->err) {
+			print(&s->output);
+			job->printed++;
+		} else if (s->err != -ENODATA || !job->recursive) {
+			fail(job, s->path, s->err);
+		} /* of a tree, files too small for a digest are passed over */
 		free(s->path);
 		buf_release(&s->output);
 		*s = (struct slot){ 0 };
-		f->told++;
-		pthread_cond_broadcast(&f->printed);
+		pthread_cond_broadcast(&job->has_room);
 	}
 }
 
 static void *work(void *arg)
 {
-	struct files *f = arg;
+	struct digest_job *job = arg;
 	struct reader reader;
 	struct slot *s;
-	const bool ready = !reader_init(&reader, f->job->digest_set);
+	const bool failed = reader_init(&reader, job->digest_set);
 
-	pthread_mutex_lock(&f->lock);
-	for (;;) {
-		while (f->taken - f->told == SLOTS)
-			pthread_cond_wait(&f->printed, &f->lock);
-		s = &f->slots[f->taken % SLOTS];
-		if (!next_file(f, s))
+	pthread_mutex_lock(&job->lock);
+	job->failed |= failed;
+	while (!failed) {
+		while (job->taken - job->told == SLOTS)
+			pthread_cond_wait(&job->has_room, &job->lock);
+		s = &job->slots[job->taken % SLOTS];
+		if (!next_file(job, s))
 			break;
-		f->taken++;
-		pthread_mutex_unlock(&f->lock);
-		s->err = ready && s->path ?
-				 digest_file(f->job, &reader, s->path,
-					     s->follow, &s->output) :
-				 -ENOMEM;
-		pthread_mutex_lock(&f->lock);
+		job->taken++;
+		pthread_mutex_unlock(&job->lock);
+		s->err = s->path ? digest_file(job, &reader, s) : -ENOMEM;
+		pthread_mutex_lock(&job->lock);
 		s->done = true;
-		print_done(f);
+		print_done(job);
 	}
-	pthread_mutex_unlock(&f->lock);
+	pthread_mutex_unlock(&job->lock);
 	reader_release(&reader);
 	return NULL;
-}
-
-static int digest_all(struct digest_job *job, char **paths)
-{
-	struct files *f = calloc(1, sizeof(*f));
-	pthread_t *threads = calloc(job->threads, sizeof(*threads));
-	uint64_t started = 0;
-	int err = f && threads ? 0 : -ENOMEM;
-
-	if (!err) {
-		f->job = job;
-		f->paths = paths;
-		pthread_mutex_init(&f->lock, NULL);
-		pthread_cond_init(&f->printed, NULL);
-		/* This thread is one of them; with fewer it takes longer. */
-		while (started + 1 < job->threads &&
-		       !pthread_create(&threads[started], NULL, work, f))
-			started++;
-		(void)work(f);
-		while (started)
-			pthread_join(threads[--started], NULL);
-		pthread_cond_destroy(&f->printed);
-		pthread_mutex_destroy(&f->lock);
-	}
-	free(threads);
-	free(f);
-	return err;
-}
-
-static int job_run(struct digest_job *job, char **paths)
-{
-	const uint64_t count = (uint64_t)operand_count(paths);
-	int err;
-
-	if (!job->threads)
-		job->threads = processors_usable();
-	if (!job->recursive && job->threads > count)
-		job->threads = count;
-	fputs(job->style->begin ? job->style->begin : "", stdout);
-	err = digest_all(job, paths);
-	if (err)
-		return cli_complain_errno(NULL, err);
-	if (job->style == &style_json &&
-	    table_totals(json_pack("{s:I}", "files", (json_int_t)job->printed),
-			 !job->failed, NULL))
-		job->failed = true;
-	return job->failed ? EXIT_FAILED : EXIT_OK;
 }
 
 /* ---- the command ---- */
@@ -361,16 +292,43 @@ static int check(struct digest_job *job, char **paths)
 			&command_digest,
 			"--rdc-signatures writes those of one file, "
 			"in binary, not to a terminal");
+	if (!job->threads)
+		job->threads = processors_usable();
+	if (job->threads > MAX_JOBS)
+		job->threads = MAX_JOBS;
+	if (!job->recursive && job->threads > (uint64_t)i)
+		job->threads = (uint64_t)i;
 	return EXIT_OK;
 }
 
-static struct digest_job digest_job;
+static struct digest_job digest_job = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.has_room = PTHREAD_COND_INITIALIZER,
+};
 
 static int run(const struct command *self, char **paths)
 {
-	int code = check(self->job, paths);
+	struct digest_job *job = self->job;
+	pthread_t threads[MAX_JOBS];
+	uint64_t started = 0;
+	int code = check(job, paths);
 
-	return code ? code : job_run(self->job, paths);
+	if (code)
+		return code;
+	fputs(job->style->begin ? job->style->begin : "", stdout);
+	job->paths = paths;
+	/* This thread is one of them; with fewer it takes longer. */
+	while (started + 1 < job->threads &&
+	       !pthread_create(&threads[started], NULL, work, job))
+		started++;
+	(void)work(job);
+	while (started)
+		pthread_join(threads[--started], NULL);
+	if (job->json &&
+	    table_totals(json_pack("{s:I}", "files", (json_int_t)job->printed),
+			 !job->failed, NULL))
+		job->failed = true;
+	return job->failed ? EXIT_FAILED : EXIT_OK;
 }
 
 static const struct option_row options[] = {
