@@ -47,21 +47,6 @@ ssize_t reader_next(struct reader *r, int fd, uint64_t most)
 	return got < 0 ? -errno : got;
 }
 
-/* Feeds what comes next of fd, most bytes or to its end. */
-static int feed(struct reader *r, int fd, uint64_t most, uint64_t *got_out)
-{
-	ssize_t n = 0;
-	int err = 0;
-
-	for (*got_out = 0; !err && *got_out < most; *got_out += (uint64_t)n) {
-		n = reader_next(r, fd, most - *got_out);
-		if (n <= 0)
-			return (int)n;
-		err = fingerprint_update(r->fp, r->buffer, (size_t)n);
-	}
-	return err;
-}
-
 /* Reads the rest of a regular file up to the end that it has now.  A file that
  * tells a size of 0 may have no end (/proc/self/pagemap).  Holes are not read. */
 int reader_digest_fd(struct reader *r, int fd, const char *name,
@@ -71,32 +56,41 @@ int reader_digest_fd(struct reader *r, int fd, const char *name,
 	const bool is_regular = !fstat(fd, &st) && S_ISREG(st.st_mode);
 	const off_t begin = is_regular ? lseek(fd, 0, SEEK_CUR) : -1;
 	const bool known = begin >= 0 && begin <= st.st_size && st.st_size;
-	const uint64_t end = known ? (uint64_t)st.st_size : 0;
-	const uint64_t most = is_regular && !known ? UNTOLD_BYTES : UINT64_MAX;
-	uint64_t at = known ? (uint64_t)begin : 0, got = 0;
-	struct hole_part part;
+	const uint64_t end = known      ? (uint64_t)st.st_size :
+			     is_regular ? UNTOLD_BYTES :
+					  UINT64_MAX;
+	uint64_t at = known ? (uint64_t)begin : 0;
+	struct hole_part part = { 0 };
+	ssize_t n = 0;
 	int err = fingerprint_begin_file(
 		r->fp, name, known ? end - at : UINT64_MAX, SIZE_MAX);
 
-	if (!err && !known)
-		err = feed(r, fd, most, &got);
-	if (!err && got == most)
-		err = -EFBIG;
-	for (; !err && at < end; at = part.end) {
-		part = (struct hole_part){ .end = end };
-		if (end - at >= BUFFER_BYTES) {
-			hole_find(fd, at, end, &part);
-			if (lseek(fd, (off_t)(part.hole ? part.end : at),
+	while (!err && at < end) {
+		if (at >= part.end) {
+			part = (struct hole_part){ .end = end };
+			if (known)
+				hole_find(fd, at, end, &part);
+			/* Where it looked for holes, it has moved fd. */
+			if (known && end - at >= HOLE_LEAST &&
+			    lseek(fd, (off_t)(part.hole ? part.end : at),
 				  SEEK_SET) < 0)
 				return -errno;
 		}
-		if (part.hole)
+		if (part.hole) {
 			err = fingerprint_update_zeros(r->fp, part.end - at);
-		else
-			err = feed(r, fd, part.end - at, &got);
-		if (!part.hole && got < part.end - at)
-			break; /* it was cut short */
+			at = part.end;
+			continue;
+		}
+		n = reader_next(r, fd, part.end - at);
+		if (n <= 0) /* the end, perhaps before the one that was told */
+			break;
+		err = fingerprint_update(r->fp, r->buffer, (size_t)n);
+		at += (uint64_t)n;
 	}
+	if (!err && n < 0)
+		err = (int)n;
+	if (!err && !known && at == end)
+		err = -EFBIG;
 	return err ? err : fingerprint_final(r->fp, out);
 }
 
@@ -175,11 +169,10 @@ int reader_open(const char *path, bool follow, int *fd_out)
 {
 	int flags = O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
 	struct stat st;
-	int fd, err;
+	int fd, err = 0;
 
-	if (follow && stat(path, &st))
-		return -errno;
-	err = follow ? type_error(&st) : 0;
+	if (follow)
+		err = stat(path, &st) ? -errno : type_error(&st);
 	if (err)
 		return err;
 	fd = open(path, follow ? flags : flags | O_NOFOLLOW);
@@ -198,36 +191,33 @@ int reader_open(const char *path, bool follow, int *fd_out)
 
 /* ---- the text of a document ---- */
 
-static bool is_document(int fd)
+/* Adds the sketch of the text of a document, or of the members of an archive, if
+ * kin-extract makes one. */
+static void add_text(int fd, struct digests *d)
 {
-	uint8_t head[SNIFF_BYTES];
-	ssize_t len = pread(fd, head, sizeof(head), 0);
-
-	return len > 0 && sniff_is_document(head, (size_t)len);
-}
-
-static int add_sketch(int fd, struct extract_client *client, struct digests *d)
-{
-	struct extract_sketch *s = extract_sketch_new();
+	uint8_t head[SNIFF_BYTES], packed[SKETCH_PACKED_MAX];
+	const ssize_t len = pread(fd, head, sizeof(head), 0);
+	struct extract_client *client;
+	struct extract_sketch *s;
 	const struct sketch *sketch = NULL;
-	uint8_t packed[SKETCH_PACKED_MAX];
 	struct extract_result result;
 	struct stat st;
-	int err = s && !fstat(fd, &st) ? 0 : -ENOMEM;
 
-	if (!err)
-		err = extract_sketch_read(s, client, fd, st.st_uid, &sketch,
-					  &result);
-	if (!err && sketch)
-		err = digests_put_text(d, packed, sketch_pack(sketch, packed));
+	if (len <= 0 || !sniff_is_document(head, (size_t)len) ||
+	    fstat(fd, &st) || extract_open(NULL, false, &client))
+		return;
+	s = extract_sketch_new();
+	if (s &&
+	    !extract_sketch_read(s, client, fd, st.st_uid, &sketch, &result) &&
+	    sketch)
+		(void)digests_put_text(d, packed, sketch_pack(sketch, packed));
 	extract_sketch_free(s);
-	return err;
+	extract_free(client);
 }
 
 int reader_digest_named(struct reader *r, const char *path, bool text,
 			struct digests *out)
 {
-	struct extract_client *client;
 	int fd, err;
 
 	if (!strcmp(path, "-"))
@@ -236,11 +226,8 @@ int reader_digest_named(struct reader *r, const char *path, bool text,
 	if (err)
 		return err;
 	err = reader_digest_fd(r, fd, cli_base_name(path), out);
-	if (!err && text && is_document(fd) &&
-	    !extract_open(NULL, false, &client)) {
-		(void)add_sketch(fd, client, out);
-		extract_free(client);
-	}
+	if (!err && text)
+		add_text(fd, out);
 	close(fd);
 	return err;
 }
