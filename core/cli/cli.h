@@ -159,7 +159,7 @@ const char *cli_base_name(const char *path);
 struct operand {
 	struct digests digests;
 	bool is_content; /* else digests alone, of a size not known */
-	char *name;      /* owned; as a list has it */
+	char *name;      /* owned; as a list has it, or what was named */
 };
 
 struct operands {
@@ -169,15 +169,8 @@ struct operands {
 
 /* What arg names: "-", NAME:TEXT, a list of digests as kin digest or another
  * program prints them, or a file, whose content is not read yet.  Complains
- * itself: EXIT_OK or EXIT_FAILED.  To be released in any case, and zeroed
- * before. */
+ * itself: EXIT_OK or EXIT_FAILED.  out was zeroed; it has one at least. */
 int operands_look(const char *arg, struct operands *out);
-void operands_release(struct operands *o);
-
-/* Reads the content, if it is one, as reader_digest_named().  EXIT_OK, or
- * EXIT_FAILED and a message. */
-int operands_read(struct reader *r, const char *arg, bool text,
-		  struct operands *o);
 
 /* ---- measures ---- */
 
