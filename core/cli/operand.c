@@ -57,7 +57,9 @@ static int parse(struct operands *o, const struct digest_ops *ops,
 struct list {
 	const struct digest_style *format; /* NULL: as getfattr prints them */
 	struct operands *out;
-	struct lines lines;  /* of a file that is owned */
+	FILE *in;            /* owned */
+	char *text;          /* owned: a line */
+	size_t room, line;   /* of text; its number */
 	struct buf segments; /* of the sdhash at hand */
 	size_t prefix;       /* how much of these lines is in common; 0: none */
 };
@@ -155,9 +157,7 @@ static const struct digest_style *format_without_title(const char *line)
 
 static int take_text(struct list *l, char *text)
 {
-	if (strlen(text) != l->lines.len)
-		return -EINVAL;
-	text[strcspn(text, "\r")] = '\0';
+	text[strcspn(text, "\r\n")] = '\0';
 	if (!*text)
 		return 0;
 	if (!l->format)
@@ -176,26 +176,30 @@ static int read_list(const char *path, struct list *l)
 	struct operands *o = l->out;
 	struct stat st;
 	size_t begin;
-	int more, err = 0;
+	ssize_t len;
+	int err = 0;
 
 	if (stat(path, &st) || !S_ISREG(st.st_mode))
 		return -ENODATA;
-	l->lines.in = fopen(path, "re");
-	if (!l->lines.in)
+	l->in = fopen(path, "re");
+	if (!l->in)
 		return -errno;
-	head[fread(head, 1, sizeof(head) - 1, l->lines.in)] = '\0';
+	head[fread(head, 1, sizeof(head) - 1, l->in)] = '\0';
 	begin = strncmp(head, "\xef\xbb\xbf", 3) ? 0 : 3;
 	l->format = format_by_title(head + begin);
 	if (!l->format)
 		l->format = format_without_title(head + begin);
 	if (!l->format && strncmp(head + begin, HEADER, strlen(HEADER)) != 0)
-		return ferror(l->lines.in) ? -EIO : -ENODATA;
-	if (fseek(l->lines.in, (long)begin, SEEK_SET))
+		return ferror(l->in) ? -EIO : -ENODATA;
+	if (fseek(l->in, (long)begin, SEEK_SET))
 		return -errno;
-	while (!err && (more = lines_next(&l->lines, SIZE_MAX)) != 0)
-		err = more < 0 ? more : take_text(l, l->lines.text);
+	while (!err && (len = getline(&l->text, &l->room, l->in)) > 0) {
+		l->line++;
+		err = strlen(l->text) == (size_t)len ? take_text(l, l->text) :
+						       -EINVAL;
+	}
 	if (!err)
-		err = end_segments(l);
+		err = ferror(l->in) ? -EIO : end_segments(l);
 	if (o->count && !o->all[o->count - 1].digests.set)
 		free(o->all[--o->count].name);
 	return err || o->count ? err : l->format ? -EINVAL : -ENODATA;
@@ -209,10 +213,10 @@ int operands_look(const char *arg, struct operands *out)
 	size_t line;
 	int err = ops ? -ENODATA : read_list(arg, &l);
 
-	line = l.lines.number;
-	if (l.lines.in)
-		(void)fclose(l.lines.in);
-	lines_release(&l.lines);
+	line = l.line;
+	if (l.in)
+		(void)fclose(l.in);
+	free(l.text);
 	buf_release(&l.segments);
 	if (err == -ENODATA) {
 		line = 0;
