@@ -95,7 +95,7 @@ static int open_file(struct export_reader *r)
 	groups_read(&r->content, r->file);
 	first = ungetc(getc(r->file), r->file);
 	if (first != '{' && first != EOF) {
-		r->text = r->content.file.in = export_decompress(r->file);
+		r->text = r->content.file.in = export_stream(r->file, "r");
 		if (!r->text)
 			return -errno;
 	}

@@ -43,12 +43,11 @@
  */
 #define EXPORT_VERSION 3
 
-/* A stream that compresses what is written to it, or decompresses what is read;
- * fclose() ends it and leaves the other stream open.  NULL: errno says why.
- * Reading fails with EIO for data that are damaged or cut, with EMEDIUMTYPE for
- * data that are not compressed. */
-FILE *export_compress(FILE *out);
-FILE *export_decompress(FILE *in);
+/* A stream that compresses what is written to it (mode "w"), or decompresses what
+ * is read ("r"); fclose() ends it and leaves the file open.  NULL: errno says
+ * why.  Reading fails with EIO for data that are damaged or cut, with EMEDIUMTYPE
+ * for data that are not compressed. */
+FILE *export_stream(FILE *file, const char *mode);
 
 /* ---- writing ---- */
 

@@ -9,22 +9,12 @@
 
 struct stream {
 	FILE *file;
-	ZSTD_CCtx *compressor;
-	ZSTD_DCtx *decompressor;
+	ZSTD_CCtx *compressor;   /* of one that is written */
+	ZSTD_DCtx *decompressor; /* of one that is read */
 	ZSTD_inBuffer in;
 	bool between_frames; /* where the file may end */
 	char buffer[1 << 17];
 };
-
-static int stream_free(void *cookie)
-{
-	struct stream *s = cookie;
-
-	ZSTD_freeCCtx(s->compressor);
-	ZSTD_freeDCtx(s->decompressor);
-	free(s);
-	return 0;
-}
 
 /* ---- compression ---- */
 
@@ -52,17 +42,6 @@ static int compress(struct stream *s, const char *data, size_t len,
 static ssize_t stream_write(void *cookie, const char *data, size_t len)
 {
 	return compress(cookie, data, len, ZSTD_e_continue) ? 0 : (ssize_t)len;
-}
-
-static int stream_end(void *cookie)
-{
-	struct stream *s = cookie;
-	int failed = compress(s, NULL, 0, ZSTD_e_end) || fflush(s->file);
-	int err = errno;
-
-	(void)stream_free(s);
-	errno = err;
-	return failed ? EOF : 0;
 }
 
 /* ---- decompression ---- */
@@ -100,9 +79,30 @@ static ssize_t stream_read(void *cookie, char *data, size_t len)
 
 /* ---- both ---- */
 
-static FILE *open_stream(FILE *file, const char *mode,
-			 cookie_io_functions_t functions)
+static void stream_free(struct stream *s)
 {
+	ZSTD_freeCCtx(s->compressor);
+	ZSTD_freeDCtx(s->decompressor);
+	free(s);
+}
+
+static int stream_close(void *cookie)
+{
+	struct stream *s = cookie;
+	int failed = s->compressor &&
+		     (compress(s, NULL, 0, ZSTD_e_end) || fflush(s->file));
+	int err = errno;
+
+	stream_free(s);
+	errno = err;
+	return failed ? EOF : 0;
+}
+
+FILE *export_stream(FILE *file, const char *mode)
+{
+	const cookie_io_functions_t functions = { .read = stream_read,
+						  .write = stream_write,
+						  .close = stream_close };
 	struct stream *s = calloc(1, sizeof(*s));
 	FILE *stream = NULL;
 
@@ -110,30 +110,19 @@ static FILE *open_stream(FILE *file, const char *mode,
 		return NULL;
 	s->file = file;
 	s->in.src = s->buffer;
-	s->compressor = ZSTD_createCCtx();
-	s->decompressor = ZSTD_createDCtx();
+	if (*mode == 'r')
+		s->decompressor = ZSTD_createDCtx();
+	else
+		s->compressor = ZSTD_createCCtx();
 	/* Level 1: digests look random, a higher level gains one percent. */
-	if (s->compressor && s->decompressor &&
-	    !ZSTD_isError(ZSTD_CCtx_setParameter(s->compressor,
-						 ZSTD_c_compressionLevel, 1)) &&
-	    !ZSTD_isError(ZSTD_CCtx_setParameter(s->compressor,
-						 ZSTD_c_checksumFlag, 1)))
+	if (s->decompressor ||
+	    (s->compressor &&
+	     !ZSTD_isError(ZSTD_CCtx_setParameter(
+		     s->compressor, ZSTD_c_compressionLevel, 1)) &&
+	     !ZSTD_isError(ZSTD_CCtx_setParameter(s->compressor,
+						  ZSTD_c_checksumFlag, 1))))
 		stream = fopencookie(s, mode, functions);
 	if (!stream)
-		(void)stream_free(s);
+		stream_free(s);
 	return stream;
-}
-
-FILE *export_compress(FILE *out)
-{
-	return open_stream(out, "w",
-			   (cookie_io_functions_t){ .write = stream_write,
-						    .close = stream_end });
-}
-
-FILE *export_decompress(FILE *in)
-{
-	return open_stream(in, "r",
-			   (cookie_io_functions_t){ .read = stream_read,
-						    .close = stream_free });
 }

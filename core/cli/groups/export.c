@@ -62,7 +62,7 @@ static int run(const struct command *self, char **paths)
 		code = groups_asking_begin(a);
 	if (code)
 		return code;
-	out = job->plain ? stdout : export_compress(stdout);
+	out = job->plain ? stdout : export_stream(stdout, "w");
 	if (!out)
 		return -ENOMEM;
 	code = export_write(out, &a->groups, job->seeds);
