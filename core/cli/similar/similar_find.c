@@ -40,8 +40,8 @@ static int take_line(const struct similar_job *job,
 }
 
 /* Asks for the files in a relation to a content with job->digests, best first;
- * near, as similar_add() has it: for all of them.  A filter that is applied here must not be starved by
- * the mount's limit. */
+ * near, as similar_add() has it: for all of them.  A filter that is applied here
+ * must not be starved by the mount's limit. */
 static int ask(struct similar_job *job, enum index_relation relation,
 	       const char *near)
 {

@@ -49,7 +49,7 @@ json_t *similar_row(const struct similar_job *job, enum index_relation relation,
 {
 	const struct similar_relation *r = relations;
 
-	r += similar_number(row, "score") < 100;
+	r += similar_number(row, "score") != 100;
 	while (r->found_by != relation)
 		r++;
 	row = json_with_path(row, "of", job->name);
