@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fnmatch.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/array.h"
@@ -48,11 +47,4 @@ bool filter_takes(const struct filter *f, const char *path, uint64_t size)
 	       (!f->include.count ||
 		glob_matches_any(path, f->include.all, f->include.count)) &&
 	       !glob_matches_any(path, f->exclude.all, f->exclude.count);
-}
-
-void filter_release(struct filter *f)
-{
-	free(f->include.all);
-	free(f->exclude.all);
-	*f = (struct filter){ 0 };
 }

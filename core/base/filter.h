@@ -31,6 +31,5 @@ struct filter {
 int glob_list_add(struct glob_list *list, const char *glob);
 
 bool filter_takes(const struct filter *f, const char *path, uint64_t size);
-void filter_release(struct filter *f);
 
 #endif
