@@ -18,8 +18,8 @@
  * of a file that kin groups --json printed. */
 
 /* Of the operands MOUNT [PATH]..., one or more: adds the path of each, owned,
- * below the root of the mount, which is found by the first if it is not known.  MOUNT by
- * itself is all of it; with paths behind it only these count. */
+ * below the root of the mount, which is found by the first if it is not known.
+ * MOUNT by itself is all of it; with paths behind it only these count. */
 int name_list_find(struct name_list *l, struct mount *mount, char **operands);
 
 /* The first field of a command's job, where the options are. */
