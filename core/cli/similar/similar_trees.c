@@ -190,7 +190,7 @@ static int pair_by_name(struct trees *t)
 		    (is_same(&f[0]) && is_same(&f[1])))
 			continue;
 		v.score = -1;
-		if (f[0].content && f[1].content)
+		if (f[0].content && f[1].content && f[0].size && f[1].size)
 			err = judge_digests(&f[0].content->digests,
 					    &f[1].content->digests, &rules, &v);
 		err = err == -ENODATA ? 0 : err;
