@@ -153,8 +153,9 @@ static bool is_visible(const char *point, const struct statx *st)
 {
 	struct stat now;
 
-	return !stat(point, &now) &&
-	       now.st_dev == makedev(st->stx_dev_major, st->stx_dev_minor);
+	if (stat(point, &now))
+		return errno == ENOTCONN; /* its daemon is gone */
+	return now.st_dev == makedev(st->stx_dev_major, st->stx_dev_minor);
 }
 
 /* A line of mountinfo:
