@@ -191,6 +191,11 @@ int digest_parse(enum digest_id id, const char *text, size_t len,
 	return err;
 }
 
+int digest_format_bytes(struct digest_value v, struct buf *out)
+{
+	return buf_append(out, v.bytes, v.len);
+}
+
 int digest_format_hex(struct digest_value v, struct buf *out)
 {
 	int err = buf_reserve(out, 2 * v.len + 1);

@@ -247,6 +247,9 @@ int digest_tlsh_distance(const struct digests *a, const struct digests *b,
 
 /* ---- for rows ---- */
 
+/* The bytes are the text. */
+int digest_format_bytes(struct digest_value v, struct buf *out);
+
 /* Lower-case hex digits. */
 int digest_format_hex(struct digest_value v, struct buf *out);
 int digest_parse_hex(const char *text, size_t text_len, size_t len,

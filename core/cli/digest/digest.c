@@ -239,28 +239,29 @@ static int set_style(struct digest_job *job)
 	const struct {
 		bool asked;
 		const struct digest_style *style;
+		const struct digest_ops *only;
 	} all[] = {
-		{ job->only && !job->json, &style_sums },
-		{ job->json, &style_json },
-		{ job->format, job->format },
-		{ job->si2, &style_si2 },
-		{ job->sif_classic, &style_sif_classic },
-		{ job->rdc_signatures, &style_rdc_signatures },
+		{ job->only && !job->json, &style_sums, job->only },
+		{ job->json, &style_json, job->only },
+		{ job->format, job->format,
+		  job->format ? job->format->only : NULL },
+		{ job->si2, &style_sums, &digest_si2 },
+		{ job->sif_classic, &style_sums, &digest_sif_classic },
+		{ job->rdc_signatures, &style_alone, &digest_rdc_signatures },
 	};
-	size_t i;
+	size_t i, kinds = 0;
 
+	job->style = &style_attributes;
 	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		if (all[i].asked && job->style)
+		if (!all[i].asked)
+			continue;
+		if (kinds++)
 			return cli_usage_error(
 				&command_digest,
 				"more than one kind of output asked for");
-		if (all[i].asked)
-			job->style = all[i].style;
+		job->style = all[i].style;
+		job->only = all[i].only;
 	}
-	if (!job->style)
-		job->style = &style_attributes;
-	if (job->style->only)
-		job->only = job->style->only;
 	job->digest_set =
 		job->style->set ? job->style->set :
 		job->only       ? DIGEST_BIT(job->only->id) :

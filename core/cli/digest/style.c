@@ -78,14 +78,6 @@ static int format_sum(const struct digests *d, const struct digest_ops *only,
 
 const struct digest_style style_sums = { .end = "\n", .format = format_sum };
 
-const struct digest_style style_si2 = { .end = "\n",
-					.only = &digest_si2,
-					.format = format_sum };
-
-const struct digest_style style_sif_classic = { .end = "\n",
-						.only = &digest_sif_classic,
-						.format = format_sum };
-
 /* ---- JSON ---- */
 
 static int format_json(const struct digests *d, const struct digest_ops *only,
@@ -171,9 +163,7 @@ static int format_alone(const struct digests *d, const struct digest_ops *only,
 	return digest_format(d, only->id, out);
 }
 
-const struct digest_style style_rdc_signatures = {
-	.end = "", .only = &digest_rdc_signatures, .format = format_alone
-};
+const struct digest_style style_alone = { .end = "", .format = format_alone };
 
 /* The name is all that is behind the third comma. */
 static int format_hashdeep(const struct digests *d,

@@ -21,9 +21,9 @@ struct digest_style {
 		      const char *path, struct buf *out);
 };
 
-/* Any digest may be the only one of a sum. */
+/* Sums and what is alone are of any one digest. */
 extern const struct digest_style style_attributes, style_sums, style_json,
-	style_si2, style_sif_classic, style_rdc_signatures;
+	style_alone;
 
 /* Those that have a name, ended by one without.  Those with a magic are lists as
  * the original programs write them, and come first. */

@@ -297,20 +297,18 @@ static int begin(void *state, const struct digest_stream *stream)
 		return err;
 	rdc_begin(r);
 	rdc_expect(r, stream->size);
-	if (!(stream->set & DIGEST_BIT(DIGEST_RDC_SIGNATURES)))
-		return 0;
-	buf_clear(&r->own);
-	r->records = &r->own;
-	r->err = rdc_signature_begin(r->records);
+	if (stream->set & DIGEST_BIT(DIGEST_RDC_SIGNATURES)) {
+		buf_clear(&r->own);
+		r->records = &r->own;
+		r->err = rdc_signature_begin(r->records);
+	}
 	return r->err;
 }
 
 static int update(void *state, const void *data, size_t len)
 {
-	struct rdc *r = state;
-
-	rdc_update(r, data, len);
-	return r->err;
+	rdc_update(state, data, len);
+	return 0;
 }
 
 /* Of many, most are not looked at unless there are records. */
@@ -329,7 +327,7 @@ static int zeros(void *state, uint64_t len)
 		rdc_update(r, none, (size_t)part);
 		done += part;
 	}
-	return r->err;
+	return 0;
 }
 
 static void release(void *state)
@@ -354,11 +352,6 @@ static int final_signatures(void *state, struct buf *out)
 
 	rdc_final(state, traits);
 	return r->err ? r->err : buf_append(out, r->own.data, r->own.len);
-}
-
-static int format_signatures(struct digest_value v, struct buf *out)
-{
-	return buf_append(out, v.bytes, v.len);
 }
 
 static int check(struct digest_value v)
@@ -410,5 +403,5 @@ const struct digest_ops digest_rdc_signatures = {
 	.id = DIGEST_RDC_SIGNATURES,
 	.part = &part,
 	.final = final_signatures,
-	.format = format_signatures,
+	.format = digest_format_bytes,
 };

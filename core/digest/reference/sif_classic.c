@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/bytes.h"
 #include "core/digest/digest.h"
 
 #define MODULUS_BITS 30
@@ -143,24 +142,11 @@ static int final(void *state, struct buf *out)
 {
 	size_t i, count;
 	const uint32_t *values = sif_classic_values(state, &count);
-	uint8_t bytes[4];
-	int err = 0;
+	int err = count ? 0 : buf_append_text(out, "-");
 
-	for (i = 0; i < count && !err; i++) {
-		store_be32(bytes, values[i]);
-		err = buf_append(out, bytes, sizeof(bytes));
-	}
-	return err;
-}
-
-static int format(struct digest_value v, struct buf *out)
-{
-	int err = v.len ? 0 : buf_append_text(out, "-");
-	size_t i;
-
-	for (i = 0; i < v.len && !err; i += 4)
+	for (i = 0; i < count && !err; i++)
 		err = buf_append_format(out, "%s%08" PRIx32, i ? "," : "",
-					load_be32(v.bytes + i));
+					values[i]);
 	return err;
 }
 
@@ -175,5 +161,5 @@ const struct digest_ops digest_sif_classic = {
 	.id = DIGEST_SIF_CLASSIC,
 	.part = &part,
 	.final = final,
-	.format = format,
+	.format = digest_format_bytes,
 };

@@ -143,11 +143,6 @@ static void release(void *state)
 	buf_release(&f->lines);
 }
 
-static int format(struct digest_value v, struct buf *out)
-{
-	return buf_append(out, v.bytes, v.len);
-}
-
 static int check(struct digest_value v)
 {
 	struct sdhash_digest d = { 0 };
@@ -195,7 +190,7 @@ const struct digest_ops digest_sdhash = {
 	.attribute = "user.sdhash",
 	.part = &part,
 	.final = final,
-	.format = format,
+	.format = digest_format_bytes,
 	.parse = parse,
 	.check = check,
 	.compare = compare,
