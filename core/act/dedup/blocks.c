@@ -11,7 +11,6 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "core/base/array.h"
 #include "core/base/xxh3.h"
 #include "core/act/dedup/dedup_impl.h"
 
@@ -19,15 +18,16 @@
  * Two files share their equal blocks, one extent of the second file after the
  * other.
  *
- * First runs of blocks that are equal are found, then the kernel is asked to
- * share each.  It compares under the locks of both files, so nothing that is
- * wrong here, and no writer, can change a byte.
+ * Runs of blocks that are equal are found, and the kernel is asked to share each
+ * of them.  It compares under the locks of both files, so nothing that is wrong
+ * here, and no writer, can change a byte.
  *
  * For each block of the second file, three places of the first one are tried:
- * behind the block that the previous one was equal to, so that runs go on; the
- * same offset; and the one that a table of fingerprints has.  What has no place
- * on the disk, or has the place of the first file's block already, is left out.
- * Memory grows with the runs of an extent, and with the table up to 64 MiB.
+ * as far away as that of the block before, so that runs go on, also behind a
+ * block that differs; the same offset, which shares 0.7 per cent more of two disk
+ * images; and the one that a table of fingerprints has.  What has no place on the
+ * disk, or has the place of the first file's block already, is left out.  The
+ * table takes up to 64 MiB.
  *
  * A block is what the filesystem can share: BLOCK_BYTES bytes at a multiple of
  * it.  The last block of a file may be shorter, and is shared only with the
@@ -46,17 +46,14 @@ enum { BLOCK_BYTES = 4096 };
  * Two references to it from the same offset still have equal places, so nothing
  * that is shared is taken for not shared unless the offsets differ.
  */
-struct extent {
-	uint64_t start, end; /* in the file, and not behind its end */
-	uint64_t place;      /* of start, on the disk */
-	bool shared; /* with another file, or another part of this one */
-};
-
-/* A file, with the extent that was asked for last; a hole is before it. */
 struct layout {
 	int fd;
-	uint64_t size, hole;
-	struct extent extent;
+	uint64_t size;
+	/* The extent that was asked for last, and where the hole before it
+	 * begins. */
+	uint64_t hole, start, end; /* not behind the end of the file */
+	uint64_t place;            /* of start, on the disk */
+	bool shared; /* with another file, or another part of this one */
 };
 
 /* Finds the extent that has a byte, or else the next one: 1; 0: there is none.
@@ -78,10 +75,11 @@ static int find_extent(struct layout *l, uint64_t at)
 	const struct fiemap_extent *e = request.map.fm_extents;
 	uint64_t next = at;
 
-	if (at >= l->hole && at < l->extent.end)
-		return l->extent.start < l->size;
+	if (at >= l->hole && at < l->end)
+		return l->start < l->size;
 	l->hole = at;
-	l->extent = (struct extent){ .start = l->size, .end = UINT64_MAX };
+	l->start = l->size;
+	l->end = UINT64_MAX;
 	while (next < l->size) {
 		memset(&request, 0, sizeof(request));
 		request.map.fm_start = next;
@@ -95,10 +93,10 @@ static int find_extent(struct layout *l, uint64_t at)
 		next = e->fe_logical + e->fe_length;
 		if (e->fe_flags & NO_PLACE)
 			continue;
-		l->extent.start = e->fe_logical;
-		l->extent.end = next < l->size ? next : l->size;
-		l->extent.place = e->fe_physical;
-		l->extent.shared = e->fe_flags & FIEMAP_EXTENT_SHARED;
+		l->start = e->fe_logical;
+		l->end = next < l->size ? next : l->size;
+		l->place = e->fe_physical;
+		l->shared = e->fe_flags & FIEMAP_EXTENT_SHARED;
 		return 1;
 	}
 	return 0;
@@ -107,8 +105,8 @@ static int find_extent(struct layout *l, uint64_t at)
 /* The place of a byte on the disk; 0: it is in a hole. */
 static uint64_t place_of(struct layout *l, uint64_t at)
 {
-	return find_extent(l, at) > 0 && at >= l->extent.start ?
-		       l->extent.place + (at - l->extent.start) :
+	return find_extent(l, at) > 0 && at >= l->start ?
+		       l->place + (at - l->start) :
 		       0;
 }
 
@@ -163,26 +161,22 @@ int dedup_share_probe(int keep_fd, int replace_fd)
 
 /* ---- runs of equal blocks ---- */
 
-/* len bytes at from in the kept file are those at to in the second one. */
-struct block_run {
-	uint64_t from, to, len;
-};
-
 struct matcher {
-	/* The kept file, asked about the offsets of the second one, and about
-	 * those of the blocks that are equal. */
-	struct layout keep, keep_from;
-	struct layout replace;
+	struct layout keep, replace;
 	bool equal; /* the contents are */
+	bool apply; /* else it is only counted */
 	/* The first block of each fingerprint of the kept file, made when it is
 	 * needed: the upper half of the fingerprint, and the number of the block
 	 * and 1; 0: empty. */
 	uint64_t *slots;      /* owned */
 	size_t slot_count;    /* a power of two */
 	uint64_t sample_mask; /* only fingerprints without these bits */
-	uint64_t next; /* behind the block that the previous one was equal to */
-	struct block_run *runs; /* owned; of the extent, in order */
-	size_t run_count;
+	/* The kept file has the last block that was found so far behind the
+	 * place where the second one has it; less than 0 wraps. */
+	uint64_t shift;
+	uint64_t run; /* bytes up to the block at hand that are to be shared */
+	uint64_t covered; /* bytes of the extent that runs have */
+	bool frees_whole; /* the filesystem: extents, not blocks */
 	int spare; /* for what is left of extents; negative: it is not moved */
 };
 
@@ -226,9 +220,9 @@ static int fill_table(struct matcher *m)
 	m->slots = calloc(m->slot_count, sizeof(*m->slots));
 	if (!m->slots)
 		return -ENOMEM;
-	for (; (err = find_extent(&keep, at)) > 0; at = keep.extent.end)
-		for (at = keep.extent.start;
-		     at + BLOCK_BYTES <= keep.extent.end; at += BLOCK_BYTES) {
+	for (; (err = find_extent(&keep, at)) > 0; at = keep.end)
+		for (at = keep.start; at + BLOCK_BYTES <= keep.end;
+		     at += BLOCK_BYTES) {
 			n = dedup_read(keep.fd, block, BLOCK_BYTES, at);
 			if (n != BLOCK_BYTES)
 				return n < 0 ? (int)n : -ESTALE;
@@ -245,34 +239,33 @@ static bool is_equal(const struct matcher *m, uint64_t from, const char *block,
 {
 	char other[BLOCK_BYTES];
 
-	return from + len <= m->keep.size &&
+	return len <= m->keep.size && from <= m->keep.size - len &&
 	       dedup_read(m->keep.fd, other, len, from) == (int64_t)len &&
 	       !memcmp(other, block, len);
 }
 
-/* Where the kept file has the block.  1: found; 0: nowhere. */
+/* Where the kept file has the block; *from_io: the place to try first.  1: found;
+ * 0: nowhere. */
 static int find_block(struct matcher *m, uint64_t at, uint64_t len,
-		      uint64_t *from_out)
+		      uint64_t *from_io)
 {
 	char block[BLOCK_BYTES];
 	uint64_t *slot, fingerprint;
 	int64_t n;
 	int err;
 
-	*from_out = at;
 	if (m->equal)
 		return 1;
 	n = dedup_read(m->replace.fd, block, len, at);
 	if (n != (int64_t)len) /* it became shorter meanwhile */
 		return n < 0 ? (int)n : -ESTALE;
+	if (len == BLOCK_BYTES && is_equal(m, *from_io, block, len))
+		return 1;
+	*from_io = at;
 	if (len < BLOCK_BYTES)
 		return m->keep.size == m->replace.size &&
 		       is_equal(m, at, block, len);
-	if (m->next != at && is_equal(m, m->next, block, len)) {
-		*from_out = m->next;
-		return 1;
-	}
-	if (is_equal(m, at, block, len))
+	if (m->shift && is_equal(m, at, block, len))
 		return 1;
 	err = m->slots ? 0 : fill_table(m);
 	if (err)
@@ -280,71 +273,61 @@ static int find_block(struct matcher *m, uint64_t at, uint64_t len,
 	slot = find_slot(m, block, &fingerprint);
 	if (!slot || !*slot)
 		return 0;
-	*from_out = ((*slot & UINT32_MAX) - 1) * BLOCK_BYTES;
-	return is_equal(m, *from_out, block, len);
+	*from_io = ((*slot & UINT32_MAX) - 1) * BLOCK_BYTES;
+	return is_equal(m, *from_io, block, len);
 }
 
-/* A run within an extent that is shorter costs more in extents than it frees. */
-static void end_run(struct matcher *m)
+/* Shares the run that ends at an offset of the second file.  One within an
+ * extent that is shorter costs more in extents than it frees. */
+static int end_run(struct matcher *m, uint64_t end)
 {
 	enum { RUN_LEAST = 4 * BLOCK_BYTES };
-	const struct extent *e = &m->replace.extent;
-	const struct block_run *last = m->runs + m->run_count;
+	const struct layout *e = &m->replace;
+	const uint64_t len = m->run, to = end - len;
+	int err = 0;
 
-	if (m->run_count && !m->equal && last[-1].len < RUN_LEAST &&
-	    last[-1].len < e->end - e->start)
-		m->run_count--;
-}
-
-/* Adds the block to the run that it goes on, or to a new one. */
-static int add_block(struct matcher *m, uint64_t from, uint64_t to,
-		     uint64_t len)
-{
-	struct block_run *runs = m->runs,
-			 *last = m->run_count ? &runs[m->run_count - 1] : NULL;
-
-	if (last && last->from + last->len == from &&
-	    last->to + last->len == to) {
-		last->len += len;
+	m->run = 0;
+	if (!len || (!m->equal && len < RUN_LEAST && len < e->end - e->start))
 		return 0;
-	}
-	end_run(m);
-	runs = array_with_room(runs, m->run_count, sizeof(*runs));
-	if (!runs)
-		return -ENOMEM;
-	m->runs = runs;
-	runs[m->run_count++] = (struct block_run){ from, to, len };
-	return 0;
+	if (m->apply)
+		err = share_range(m->keep.fd, to + m->shift, m->replace.fd, to,
+				  len);
+	/* It changed since it was compared, and is left as it is; in files that
+	 * are to be equal this is an error. */
+	if (err == -EILSEQ && !m->equal)
+		return 0;
+	m->covered += err ? 0 : len;
+	return err;
 }
 
-/* Those of the extent of the second file, from a block on; *at_io: behind it
- * then. */
-static int find_runs(struct matcher *m, uint64_t *at_io, uint64_t *shared_io)
+/* Shares runs of the extent of the second file, from a block on; *at_io: behind
+ * it then. */
+static int share_runs(struct matcher *m, uint64_t *at_io, uint64_t *shared_io)
 {
-	const struct extent *e = &m->replace.extent;
+	const struct layout *e = &m->replace;
 	uint64_t at = *at_io, from, len, place;
+	bool shared;
 	int found, err = 0;
 
-	m->run_count = 0;
+	m->covered = 0;
 	for (; at < e->end && !err; at += len) {
-		len = m->replace.size - at;
+		len = e->size - at;
 		len = len < BLOCK_BYTES ? len : BLOCK_BYTES;
 		place = e->place + (at - e->start);
-		from = at;
-		found = place_of(&m->keep, at) == place ?
-				1 :
-				find_block(m, at, len, &from);
+		from = at + m->shift;
+		shared = place_of(&m->keep, from) == place;
+		found = shared ? 1 : find_block(m, at, len, &from);
 		if (found < 0)
 			return found;
-		m->next = found ? from + len : at + len;
-		if (found && place_of(&m->keep_from, from) == place)
-			*shared_io += len;
-		else if (found)
-			err = add_block(m, from, at, len);
+		shared |= found && place_of(&m->keep, from) == place;
+		if (!found || shared || from != at + m->shift)
+			err = end_run(m, at);
+		m->shift = found ? from - at : m->shift;
+		m->run += found && !shared ? len : 0;
+		*shared_io += shared ? len : 0;
 	}
-	end_run(m);
 	*at_io = at;
-	return err;
+	return err ? err : end_run(m, at);
 }
 
 /* ---- what is left of an extent ---- */
@@ -373,51 +356,41 @@ static int move_part(int fd, uint64_t start, uint64_t end, int to)
 	return n < 0 ? -errno : share_range(to, start, fd, start, end - start);
 }
 
-/* Moves what no run covers.  A failure costs space and nothing else. */
+/* Moves what is still where it was.  A failure costs space and nothing else. */
 static int move_leftovers(const struct matcher *m)
 {
-	const struct extent *e = &m->replace.extent;
-	const struct block_run *r = m->runs, *end = r + m->run_count;
-	uint64_t at = e->start;
-	int err = 0;
+	const struct layout *e = &m->replace;
+	struct layout now = { .fd = m->replace.fd, .size = e->end };
+	uint64_t at;
+	int err;
 
-	for (; r < end && !err; at = r->to + r->len, r++)
-		if (r->to > at)
-			err = move_part(m->replace.fd, at, r->to, m->spare);
-	if (!err && e->end > at)
-		err = move_part(m->replace.fd, at, e->end, m->spare);
+	for (at = e->start; (err = find_extent(&now, at)) > 0; at = now.end) {
+		if (at < now.start)
+			at = now.start;
+		/* Of a compressed extent all parts have one place. */
+		if (now.place != e->place &&
+		    now.place - now.start != e->place - e->start)
+			continue;
+		err = move_part(m->replace.fd, at, now.end, m->spare);
+		if (err)
+			break;
+	}
 	return err;
 }
 
-/* Shares the runs of an extent, and adds what gets free. */
-static int share_extent(struct matcher *m, bool frees_whole, bool apply,
-			uint64_t *gain_io)
+/* After the runs of an extent were shared: what gets free. */
+static uint64_t free_extent(const struct matcher *m)
 {
 	enum { COST_MOST = 7 }; /* bytes written for one that gets free */
-	const struct extent *e = &m->replace.extent;
-	uint64_t covered = 0, left;
-	struct block_run *r;
-	int err;
+	const struct layout *e = &m->replace;
+	const uint64_t left = e->end - e->start - m->covered;
 
-	for (r = m->runs; r < m->runs + m->run_count; r++) {
-		err = apply ? share_range(m->keep.fd, r->from, m->replace.fd,
-					  r->to, r->len) :
-			      0;
-		/* It changed since it was compared, and is left as it is; in
-		 * files that are to be equal this is an error. */
-		if (err == -EILSEQ && !m->equal)
-			r->len = 0;
-		else if (err)
-			return err;
-		covered += r->len;
-	}
-	left = e->end - e->start - covered;
-	if (e->shared || !covered ||
-	    (frees_whole && left / COST_MOST > covered))
+	if (e->shared || !m->covered ||
+	    (m->frees_whole && left / COST_MOST > m->covered))
 		return 0;
-	if (!frees_whole || !left || !apply || !move_leftovers(m))
-		*gain_io += covered;
-	return 0;
+	return m->frees_whole && left && m->apply && move_leftovers(m) ?
+		       0 :
+		       m->covered;
 }
 
 /* ---- all of it ---- */
@@ -425,22 +398,20 @@ static int share_extent(struct matcher *m, bool frees_whole, bool apply,
 int dedup_share(int keep, int replace, const char *path, bool equal, bool apply,
 		struct dedup_result *out)
 {
-	struct matcher m = { .equal = equal, .spare = -1 };
-	const struct extent *e = &m.replace.extent;
+	struct matcher m = { .equal = equal, .apply = apply, .spare = -1 };
+	const struct layout *e = &m.replace;
 	struct stat a, b;
 	struct statfs fs;
 	uint64_t at = 0;
-	bool frees_whole;
 	int directory, err;
 
 	if (fstat(keep, &a) || fstat(replace, &b) || fstatfs(replace, &fs))
 		return -errno;
-	m.keep = m.keep_from =
-		(struct layout){ .fd = keep, .size = (uint64_t)a.st_size };
+	m.keep = (struct layout){ .fd = keep, .size = (uint64_t)a.st_size };
 	m.replace =
 		(struct layout){ .fd = replace, .size = (uint64_t)b.st_size };
-	frees_whole = fs.f_type == BTRFS_SUPER_MAGIC;
-	if (frees_whole && apply) {
+	m.frees_whole = fs.f_type == BTRFS_SUPER_MAGIC;
+	if (m.frees_whole && apply) {
 		directory = dedup_open_parent(path, &path);
 		if (directory >= 0) {
 			m.spare = openat(directory, ".",
@@ -452,15 +423,13 @@ int dedup_share(int keep, int replace, const char *path, bool equal, bool apply,
 		if (at < e->start)
 			at = (e->start + BLOCK_BYTES - 1) / BLOCK_BYTES *
 			     BLOCK_BYTES;
-		err = find_runs(&m, &at, &out->shared);
-		if (!err)
-			err = share_extent(&m, frees_whole, apply, &out->gain);
+		err = share_runs(&m, &at, &out->shared);
 		if (err)
 			break;
+		out->gain += free_extent(&m);
 	}
 	if (m.spare >= 0)
 		close(m.spare);
 	free(m.slots);
-	free(m.runs);
 	return plain_error(err);
 }

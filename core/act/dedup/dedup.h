@@ -67,16 +67,15 @@ static inline bool dedup_is_sharing(enum dedup_method method)
 extern const char *const dedup_method_names[DEDUP_METHODS];
 
 /* Of a path that is left alone, the reason. */
-typedef void dedup_tell(void *arg, const char *path, const char *reason);
+typedef void dedup_tell(const char *path, const char *reason);
 
 struct dedup_rules {
 	enum dedup_method method;
 	enum keep_order keep; /* which of the equal files stays as it is */
 	/* Absolute directories: files with a name below are never replaced, and
 	 * are kept before others. */
-	const char *const *directories;
+	struct name_list directories;
 	bool *used; /* of each: set where a file of the plan is below */
-	size_t directory_count;
 	struct filter filter;
 	bool internal;       /* also files for which keep_is_internal() */
 	bool force_metadata; /* also if owners or metadata differ */
@@ -86,31 +85,34 @@ struct dedup_rules {
 
 /* An inode with the names that a group lists. */
 struct dedup_file {
-	char **paths; /* owned; absolute */
+	const char **paths; /* absolute; array_add_string() */
 	size_t path_count;
-	char *below; /* owned: where the first one is below its mount; NULL: it
+	char *below;         /* where the first one is below its mount; NULL: it
 		      * is in none, or cannot be reached there */
 	struct stat st;      /* of the paths, which may be in a mount */
 	uint64_t filesystem; /* what links, or blocks, can be shared within */
 	struct keep_candidate worth; /* protected: below a directory of the
 				      * rules */
 	char xxh128[33]; /* that the content is said to have; "": not known */
-	size_t keep; /* the file that it is to be made of; SIZE_MAX: it stays */
+	size_t first;    /* the number of the first file of its member */
+	const struct dedup_file *keep; /* that it is to be made of; NULL: it
+					* stays */
 };
 
+/* Zeroed but for rules and skip.  Ends with the process, which frees it. */
 struct dedup_plan {
 	struct dedup_rules rules;
-	struct dedup_file *files; /* owned */
+	struct dedup_file **files;
 	size_t file_count;
 	size_t linked_count; /* paths that are links of the kept file already */
-	void *known;         /* owned; the files by inode: tsearch(3) */
-	/* Owned: the kinfs mount that the last path was in, and what is below
+	void *known;         /* the files by inode: tsearch(3) */
+	/* The kinfs mount that the last path was in, and what is below
 	 * it, or NULL.  The kernel shares blocks there, and knows there which
 	 * processes have a file open. */
-	char *mount, *source;
+	struct mount mount;
+	char *source;
 	const char *refused; /* after -EXDEV: the path, of the group */
 	dedup_tell *skip;
-	void *arg;
 };
 
 /*
@@ -125,8 +127,6 @@ struct dedup_plan {
 int dedup_plan_add(struct dedup_plan *p, const char *root,
 		   const struct found_group *group);
 
-void dedup_plan_release(struct dedup_plan *p);
-
 /* ---- journal.c ---- */
 
 /* A new file, which must not exist yet, synced together with its directory: to
@@ -139,25 +139,25 @@ int dedup_journal_create(const char *path, FILE **out);
 struct dedup_result {
 	char reason[160]; /* why it was not done: nothing was changed */
 	bool no_journal; /* no other step may be tried, if this was done or not */
-	/* Of a step that shares blocks, bytes of the second file: shared with
-	 * the first file before; and of those that are equal and not shared yet
-	 * the ones that no third file refers to: what sharing them frees, or
-	 * did free. */
-	uint64_t shared, gain;
+	/* Bytes that the step did free, or would.  Where blocks are shared:
+	 * those that are equal, not shared yet, and that no third file refers
+	 * to. */
+	uint64_t gain;
+	uint64_t shared; /* bytes that the two files shared before */
 };
 
 /* The step of a file that is to be made of another one: replaces it, unless
  * there is a reason not to, which is -ECANCELED.  The steps are taken in the
  * order of the files.  Without a journal nothing is changed: the reasons are the
  * same, and out has what would be. */
-int dedup_apply(struct dedup_plan *p, size_t replace, FILE *journal,
+int dedup_apply(const struct dedup_rules *rules,
+		const struct dedup_file *replace, FILE *journal,
 		struct dedup_result *out);
 
 struct dedup_undo {
 	bool force_metadata; /* also where the file that was kept belongs to
 			      * another user */
-	dedup_tell *tell;    /* of what could not be taken back; may be NULL */
-	void *arg;
+	dedup_tell *tell;    /* of what could not be taken back */
 	/* The result: */
 	size_t restored; /* files, with all their names */
 	size_t failed;   /* paths */

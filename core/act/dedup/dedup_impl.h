@@ -32,12 +32,17 @@ struct dedup_spot {
 };
 
 /* The spots of all names of a file; NULL without memory. */
-struct dedup_spot *dedup_spots_open(char *const *paths, size_t count,
+struct dedup_spot *dedup_spots_open(const char *const *paths, size_t count,
 				    const char *temporary);
 void dedup_spots_close(struct dedup_spot *spots, size_t count);
 
 /* Zeroed: there is none. */
 struct stat dedup_look(int directory, const char *name);
+
+/* Renames, and takes it back unless the names are of these inodes then, which is
+ * -ESTALE.  want_from: 0: it is not looked at. */
+int dedup_swap(int directory, const char *from, const char *to, unsigned how,
+	       ino_t want_to, ino_t want_from);
 
 /* An open file. */
 struct dedup_view {

@@ -56,7 +56,7 @@ int dedup_open_parent(const char *path, const char **name_out)
 
 /* ---- all names of a file ---- */
 
-struct dedup_spot *dedup_spots_open(char *const *paths, size_t count,
+struct dedup_spot *dedup_spots_open(const char *const *paths, size_t count,
 				    const char *temporary)
 {
 	struct dedup_spot *spots = calloc(count, sizeof(*spots));
@@ -89,6 +89,18 @@ struct stat dedup_look(int directory, const char *name)
 	if (directory < 0 || fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW))
 		return (struct stat){ 0 };
 	return st;
+}
+
+int dedup_swap(int directory, const char *from, const char *to, unsigned how,
+	       ino_t want_to, ino_t want_from)
+{
+	if (renameat2(directory, from, directory, to, how))
+		return -errno;
+	if (dedup_look(directory, to).st_ino == want_to &&
+	    (!want_from || dedup_look(directory, from).st_ino == want_from))
+		return 0;
+	(void)renameat2(directory, to, directory, from, how);
+	return -ESTALE;
 }
 
 /* ---- content ---- */

@@ -89,9 +89,9 @@ int dedup_journal_create(const char *path, FILE **out)
 /* A file that was replaced.  Strings and attributes are borrowed but for paths
  * and keep. */
 struct record {
-	bool links;   /* DEDUP_HARDLINK, not DEDUP_REMOVE */
-	bool done;    /* the journal says so */
-	char **paths; /* absolute: all names of the file */
+	bool links;         /* DEDUP_HARDLINK, not DEDUP_REMOVE */
+	bool done;          /* the journal says so */
+	const char **paths; /* absolute: all names of the file */
 	size_t path_count;
 	char *keep;            /* absolute */
 	const char *temporary; /* a name beside a path */
@@ -103,7 +103,7 @@ struct record {
 static void record_release(struct record *r)
 {
 	while (r->path_count)
-		free(r->paths[--r->path_count]);
+		free((char *)r->paths[--r->path_count]);
 	free(r->paths);
 	free(r->keep);
 }
@@ -129,13 +129,10 @@ static int parse_record(json_t *o, struct record *r)
 	r->done = json_is_true(json_object_get(o, "done"));
 	r->temporary = t;
 	r->keep = json_get_path(o, "keep");
-	r->paths = calloc(json_array_size(names) + 1, sizeof(*r->paths));
-	if (!r->paths)
-		return -ENOMEM;
 	json_array_foreach(names, i, name) {
-		r->paths[i] = json_get_path(name, "path");
-		r->path_count++;
-		is_plain &= r->paths[i] && dedup_is_plain_path(r->paths[i]);
+		is_plain &= !array_add_string(&r->paths, &r->path_count,
+					      json_get_path(name, "path")) &&
+			    dedup_is_plain_path(r->paths[r->path_count - 1]);
 	}
 	return is_plain && r->path_count && r->keep &&
 			       dedup_is_plain_path(r->keep) &&
@@ -337,26 +334,6 @@ static int make_copy(const struct record *r, const struct dedup_spot *s,
 	return err ? err : to;
 }
 
-/* In place of the path's link to the kept file, or of nothing.  If another
- * program put something else there, or beside, meanwhile, that stays. */
-static int put_back(const struct record *r, const struct dedup_spot *s,
-		    const char *beside, int fd)
-{
-	unsigned flags = r->links ? RENAME_EXCHANGE : RENAME_NOREPLACE;
-	struct stat st, kept;
-
-	if (fstat(fd, &st) ||
-	    renameat2(s->directory, beside, s->directory, s->name, flags))
-		return -errno;
-	kept = dedup_look(s->directory, beside);
-	if (dedup_look(s->directory, s->name).st_ino == st.st_ino &&
-	    (!r->links || is_kept(r, &kept)))
-		return r->links && unlinkat(s->directory, beside, 0) ? -errno :
-								       0;
-	(void)renameat2(s->directory, s->name, s->directory, beside, flags);
-	return -ESTALE;
-}
-
 /* fd_io: of the old file; -1: a copy is to be made.  1: it is back; 0: it was
  * not gone. */
 static int undo_name(const struct record *r, const struct dedup_spot *s,
@@ -364,8 +341,10 @@ static int undo_name(const struct record *r, const struct dedup_spot *s,
 {
 	const struct stat at = dedup_look(s->directory, s->name),
 			  beside = dedup_look(s->directory, s->beside);
+	const unsigned how = r->links ? RENAME_EXCHANGE : RENAME_NOREPLACE;
 	char copy[NAME_MAX + 1];
 	const char *from;
+	struct stat old;
 	int err = 0;
 
 	if (s->directory < 0)
@@ -390,7 +369,14 @@ static int undo_name(const struct record *r, const struct dedup_spot *s,
 		err = *fd_io >= 0 ? file_link(*fd_io, s->directory, copy) :
 				    (*fd_io = make_copy(r, s, copy, force));
 	if (err >= 0)
-		err = put_back(r, s, from, *fd_io);
+		err = fstat(*fd_io, &old) ? -errno : 0;
+	/* In place of the path's link to the kept file, or of nothing.  What
+	 * another program put there, or beside, meanwhile stays. */
+	if (!err)
+		err = dedup_swap(s->directory, from, s->name, how, old.st_ino,
+				 at.st_ino);
+	if (!err && r->links && unlinkat(s->directory, from, 0))
+		err = -errno;
 	if (err)
 		(void)unlinkat(s->directory, copy, 0);
 	return err ? err : 1;
@@ -412,10 +398,10 @@ static int undo_step(json_t *o, struct dedup_undo *u)
 		back = undo_name(&r, &spots[i], u->force_metadata, &fd);
 		restored |= back > 0;
 		u->failed += back < 0;
-		if (back < 0 && u->tell) {
+		if (back < 0) {
 			(void)dedup_explain(&result, "it cannot be restored",
 					    back);
-			u->tell(u->arg, r.paths[i], result.reason);
+			u->tell(r.paths[i], result.reason);
 		}
 	}
 	u->restored += restored;

@@ -23,43 +23,41 @@ const char *const dedup_method_names[DEDUP_METHODS] = {
 
 /* ---- files ---- */
 
-struct known {
-	dev_t device;
-	ino_t inode;
-	size_t file; /* its index */
-};
-
-static int compare_known(const void *a, const void *b)
+static int compare_inodes(const void *a, const void *b)
 {
-	const struct known *x = a, *y = b;
+	const struct dedup_file *x = a, *y = b;
 
-	if (x->device != y->device)
-		return x->device < y->device ? -1 : 1;
-	return (x->inode > y->inode) - (x->inode < y->inode);
+	if (x->st.st_dev != y->st.st_dev)
+		return x->st.st_dev < y->st.st_dev ? -1 : 1;
+	return (x->st.st_ino > y->st.st_ino) - (x->st.st_ino < y->st.st_ino);
 }
 
-/* The index of a file; of a new one that behind the last. */
-static const size_t *find_known(struct dedup_plan *p, const struct stat *st)
+/* The file that the plan has, or a new one, which has no paths yet. */
+static struct dedup_file *find_file(struct dedup_plan *p, const struct stat *st)
 {
-	struct known *new = malloc(sizeof(*new)), **found;
+	struct dedup_file **files =
+				  array_with_room(p->files, p->file_count,
+						  sizeof(struct dedup_file *)),
+			  *new = calloc(1, sizeof(*new)), **found = NULL;
 
-	if (!new)
-		return NULL;
-	*new = (struct known){ st->st_dev, st->st_ino, p->file_count };
-	found = tsearch(new, &p->known, compare_known);
-	if (!found || *found != new)
+	p->files = files ? files : p->files;
+	if (files && new) {
+		new->st = *st;
+		found = tsearch(new, &p->known, compare_inodes);
+	}
+	if (found && *found == new)
+		files[p->file_count++] = new;
+	else
 		free(new);
-	return found ? &(*found)->file : NULL;
+	return found ? *found : NULL;
 }
 
 /* By their text. */
 static bool is_below(const char *path, const char *directory)
 {
-	size_t len = strlen(directory);
+	const char *below = path_below(path, directory);
 
-	while (len && directory[len - 1] == '/')
-		len--;
-	return !strncmp(path, directory, len) && path[len] == '/';
+	return below && *below;
 }
 
 /* The path of the file below the mount that it is in, to be freed; NULL: it is
@@ -69,17 +67,16 @@ static char *path_below_mount(struct dedup_plan *p, const char *path)
 	struct mount found = { 0 };
 	char *real = NULL;
 
-	if (!p->mount || !is_below(path, p->mount)) {
+	if (!p->mount.root || !is_below(path, p->mount.root)) {
 		if (mount_find(path, &found))
 			return NULL;
-		free(p->mount);
+		mount_release(&p->mount);
 		free(p->source);
-		p->mount = strdup(found.root);
+		p->mount = found;
 		p->source = mount_get_place(&found, NULL, "source");
-		mount_release(&found);
 	}
-	if (!p->mount || !p->source ||
-	    asprintf(&real, "%s%s", p->source, path + strlen(p->mount)) < 0)
+	if (!p->source || asprintf(&real, "%s%s", p->source,
+				   path + strlen(p->mount.root)) < 0)
 		return NULL;
 	return real;
 }
@@ -117,44 +114,30 @@ static int add_path(struct dedup_plan *p, const struct found_member *m,
 		    size_t first, const struct stat *st, char *path)
 {
 	const struct dedup_rules *rules = &p->rules;
-	struct dedup_file *files =
-		array_with_room(p->files, p->file_count, sizeof(*files));
-	const size_t *known = files ? find_known(p, st) : NULL;
-	struct dedup_file *f;
-	char **paths = NULL;
+	struct dedup_file *f = find_file(p, st);
 	size_t i;
+	int err;
 
-	p->files = files ? files : p->files;
-	f = known ? &files[*known] : NULL;
-	if (known && *known == p->file_count) {
-		p->file_count++;
-		*f = (struct dedup_file){
-			.st = *st,
-			.worth = { .path = path,
-				   .mtime_ns = time_in_order(
-					   timespec_to_ns(&st->st_mtim)) },
-			.below = path_below_mount(p, path),
-			.keep = SIZE_MAX,
-		};
+	/* An earlier member has it: the list has a group twice. */
+	if (!f || (f->path_count && f->first != first)) {
+		free(path);
+		return f ? 0 : -ENOMEM;
+	}
+	if (!f->path_count) {
+		f->first = first;
+		f->worth.path = path;
+		f->worth.mtime_ns = time_in_order(timespec_to_ns(&st->st_mtim));
+		f->below = path_below_mount(p, path);
 		if (rules->method != DEDUP_REMOVE)
 			f->filesystem = find_filesystem(
 				p, f->below ? f->below : path, st);
 		memcpy(f->xxh128, m->xxh128, sizeof(f->xxh128));
 	}
-	/* Else an earlier member has it: the list has a group twice. */
-	if (known && *known >= first)
-		paths = array_with_room(f->paths, f->path_count,
-					sizeof(*paths));
-	if (!paths) {
-		free(path);
-		return known && *known < first ? 0 : -ENOMEM;
-	}
-	f->paths = paths;
-	paths[f->path_count++] = path;
-	for (i = 0; i < rules->directory_count; i++)
-		if (is_below(path, rules->directories[i]))
+	err = array_add_string(&f->paths, &f->path_count, path);
+	for (i = 0; i < rules->directories.count && !err; i++)
+		if (is_below(path, rules->directories.names[i]))
 			f->worth.is_protected = rules->used[i] = true;
-	return 0;
+	return err;
 }
 
 /* Adds a name as a group has it, if the file may be used.  base: what it is
@@ -192,13 +175,13 @@ static int add_listed(struct dedup_plan *p, const struct found_member *m,
 	else if (m->has_size && (uint64_t)st.st_size != m->size)
 		reason = "it has another size than the groups say";
 	else if (p->file_count > first &&
-		 p->files[first].st.st_size != st.st_size)
+		 p->files[first]->st.st_size != st.st_size)
 		reason = "it has another size by now";
 	if (!reason && st.st_size &&
 	    (uint64_t)st.st_size >= p->rules.filter.min_size)
 		return add_path(p, m, first, &st, path);
 	if (reason)
-		p->skip(p->arg, path, reason);
+		p->skip(path, reason);
 	free(path);
 	return 0;
 }
@@ -206,7 +189,8 @@ static int add_listed(struct dedup_plan *p, const struct found_member *m,
 /* By filesystem; in each the one that is to be kept first. */
 static int compare_files(const void *a, const void *b, void *order)
 {
-	const struct dedup_file *x = a, *y = b;
+	const struct dedup_file *x = *(struct dedup_file *const *)a,
+				*y = *(struct dedup_file *const *)b;
 
 	if (x->filesystem != y->filesystem)
 		return x->filesystem < y->filesystem ? -1 : 1;
@@ -217,37 +201,37 @@ static int compare_files(const void *a, const void *b, void *order)
 
 /* Extents and links are shared within one filesystem only: the first file of
  * each stays for the others to be made of.  *head_io: of the group, to share
- * blocks with; SIZE_MAX: none yet. */
-static void choose(struct dedup_plan *p, size_t first, size_t *head_io)
+ * blocks with; NULL: none yet. */
+static void choose(struct dedup_plan *p, size_t first,
+		   struct dedup_file **head_io)
 {
 	const size_t end = p->file_count;
-	struct dedup_file *f, *head;
-	size_t i, keep = first;
+	struct dedup_file *f, *keep = NULL, *head;
+	size_t i;
 
 	for (i = first; i < end; i++) {
-		f = &p->files[i];
-		head = *head_io < i ? &p->files[*head_io] : NULL;
-		if (i > first && f->filesystem == f[-1].filesystem) {
-			f->keep = f->worth.is_protected ? SIZE_MAX : keep;
+		f = p->files[i];
+		head = *head_io;
+		if (keep && keep->filesystem == f->filesystem) {
+			f->keep = f->worth.is_protected ? NULL : keep;
 			continue;
 		}
-		keep = i;
+		keep = f;
 		p->linked_count += f->path_count - 1;
 		if (!head || p->rules.method != DEDUP_BLOCKS) {
 			if (end - first > 1 &&
-			    (i + 1 == end || f[1].filesystem != f->filesystem))
-				p->skip(p->arg, f->paths[0],
+			    (i + 1 == end ||
+			     p->files[i + 1]->filesystem != f->filesystem))
+				p->skip(f->paths[0],
 					"no copy is on its filesystem");
-			*head_io = i;
+			*head_io = f;
 		} else if (head->filesystem != f->filesystem) {
-			p->skip(p->arg, f->paths[0],
-				"it is on another filesystem than the one it "
-				"resembles");
+			p->skip(f->paths[0], "it is on another filesystem than "
+					     "the one it resembles");
 		} else if (!f->worth.is_protected) {
-			f->keep = *head_io;
-		} else if (!head->worth.is_protected &&
-			   head->keep == SIZE_MAX) {
-			head->keep = i;
+			f->keep = head;
+		} else if (!head->worth.is_protected && !head->keep) {
+			head->keep = f;
 		}
 	}
 }
@@ -256,11 +240,11 @@ int dedup_plan_add(struct dedup_plan *p, const char *root,
 		   const struct found_group *group)
 {
 	char *base = root ? strdup(root) : getcwd(NULL, 0);
-	const struct dedup_rules *rules = &p->rules;
+	struct dedup_rules *rules = &p->rules;
 	const struct found_member *m = group->members;
-	enum keep_order order = rules->keep;
-	size_t head = SIZE_MAX, first, i, k;
+	struct dedup_file *head = NULL;
 	const struct found_file *f;
+	size_t first, i, k;
 	int err = base ? 0 : -ENOMEM;
 
 	for (; m < group->members + group->count && !err; m++) {
@@ -281,28 +265,10 @@ int dedup_plan_add(struct dedup_plan *p, const char *root,
 		}
 		if (err || p->file_count == first)
 			continue;
-		qsort_r(p->files + first, p->file_count - first,
-			sizeof(*p->files), compare_files, &order);
+		qsort_r(p->files + first, p->file_count - first, sizeof(f),
+			compare_files, &rules->keep);
 		choose(p, first, &head);
 	}
 	free(base);
 	return err;
-}
-
-void dedup_plan_release(struct dedup_plan *p)
-{
-	struct dedup_file *f;
-
-	while (p->file_count) {
-		f = &p->files[--p->file_count];
-		while (f->path_count)
-			free(f->paths[--f->path_count]);
-		free(f->paths);
-		free(f->below);
-	}
-	free(p->files);
-	tdestroy(p->known, free);
-	free(p->mount);
-	free(p->source);
-	*p = (struct dedup_plan){ .skip = p->skip, .arg = p->arg };
 }

@@ -398,19 +398,6 @@ static int inspect(struct step *s)
  * A failure in 1 or 2 takes all of it back.
  */
 
-/* After the rename the old file has the other name, and the kept one has the
- * name that it is to have. */
-static int check_swapped(const struct step *s, const struct dedup_spot *at,
-			 bool links)
-{
-	if (dedup_look(at->directory, at->beside).st_ino !=
-		    s->view[REPLACE_SHOWN].st.st_ino ||
-	    (links && dedup_look(at->directory, at->name).st_ino !=
-			      s->view[KEEP_SHOWN].st.st_ino))
-		return -ESTALE;
-	return check_unchanged(s, true);
-}
-
 static int replace_names(const struct step *s)
 {
 	const bool links = s->rules->method == DEDUP_HARDLINK;
@@ -432,13 +419,12 @@ static int replace_names(const struct step *s)
 	}
 	while (swapped < count && !err) {
 		at = &spots[swapped];
-		err = renameat2(at->directory, at->name, at->directory,
-				at->beside, how) ?
-			      -errno :
-			      0;
+		err = dedup_swap(at->directory, at->name, at->beside, how,
+				 s->view[REPLACE_SHOWN].st.st_ino,
+				 links ? keep->st.st_ino : 0);
 		swapped += !err;
 		if (!err)
-			err = check_swapped(s, at, links);
+			err = check_unchanged(s, true);
 	}
 	/* The last one first: two paths may be one name. */
 	while (err && swapped) {
@@ -467,23 +453,22 @@ static int replace_file(const struct step *s, FILE *journal)
 
 	if (err)
 		return err;
-	o = json_pack(
-		DEDUP_RECORD, "method", dedup_method_names[s->rules->method],
-		"temporary", s->temporary, "sha256", s->hashes.sha256,
-		"attributes", attributes, "names",
-		json_paths((const char *const *)f->paths, f->path_count),
-		"inode", (json_int_t)s->view[REPLACE_SHOWN].st.st_ino,
-		"keep_inode", (json_int_t)s->view[KEEP_SHOWN].st.st_ino, "size",
-		(json_int_t)st->st_size, "mode",
-		(json_int_t)(st->st_mode & 07777), "uid",
-		(json_int_t)st->st_uid, "gid", (json_int_t)st->st_gid, "mtime",
-		(json_int_t)st->st_mtim.tv_sec, (json_int_t)st->st_mtim.tv_nsec,
-		"atime", (json_int_t)st->st_atim.tv_sec,
-		(json_int_t)st->st_atim.tv_nsec);
-	if (!o || json_set_path(o, "keep", s->file[KEEP]->paths[0])) {
-		json_decref(o);
+	o = json_pack(DEDUP_RECORD, "method",
+		      dedup_method_names[s->rules->method], "temporary",
+		      s->temporary, "sha256", s->hashes.sha256, "attributes",
+		      attributes, "names", json_paths(f->paths, f->path_count),
+		      "inode", (json_int_t)s->view[REPLACE_SHOWN].st.st_ino,
+		      "keep_inode", (json_int_t)s->view[KEEP_SHOWN].st.st_ino,
+		      "size", (json_int_t)st->st_size, "mode",
+		      (json_int_t)(st->st_mode & 07777), "uid",
+		      (json_int_t)st->st_uid, "gid", (json_int_t)st->st_gid,
+		      "mtime", (json_int_t)st->st_mtim.tv_sec,
+		      (json_int_t)st->st_mtim.tv_nsec, "atime",
+		      (json_int_t)st->st_atim.tv_sec,
+		      (json_int_t)st->st_atim.tv_nsec);
+	o = json_with_path(o, "keep", s->file[KEEP]->paths[0]);
+	if (!o)
 		return -ENOMEM;
-	}
 	sigfillset(&all);
 	(void)sigprocmask(SIG_BLOCK, &all, &before);
 	err = dedup_journal_write(journal, o, true);
@@ -501,14 +486,13 @@ static int replace_file(const struct step *s, FILE *journal)
 	return err;
 }
 
-int dedup_apply(struct dedup_plan *p, size_t replace, FILE *journal,
-		struct dedup_result *out)
+int dedup_apply(const struct dedup_rules *rules, const struct dedup_file *f,
+		FILE *journal, struct dedup_result *out)
 {
-	const struct dedup_file *f = &p->files[replace];
-	const bool sharing = dedup_is_sharing(p->rules.method);
+	const bool sharing = dedup_is_sharing(rules->method);
 	struct step s = {
-		.rules = &p->rules,
-		.file = { &p->files[f->keep], f },
+		.rules = rules,
+		.file = { f->keep, f },
 		.hashes.wants_sha256 = journal && !sharing,
 		.result = out,
 	};
@@ -527,10 +511,11 @@ int dedup_apply(struct dedup_plan *p, size_t replace, FILE *journal,
 	if (!err && sharing) {
 		err = dedup_share(s.view[KEEP].fd, s.view[REPLACE].fd,
 				  f->below ? f->below : f->paths[0],
-				  p->rules.method == DEDUP_REFLINK, journal,
-				  out);
-	} else if (!err && journal) {
-		err = replace_file(&s, journal);
+				  rules->method == DEDUP_REFLINK, journal, out);
+	} else {
+		if (!err && journal)
+			err = replace_file(&s, journal);
+		out->gain = err ? 0 : (uint64_t)f->st.st_blocks * 512;
 	}
 	err = dedup_explain(
 		out, sharing ? "blocks cannot be shared" : "cannot be replaced",

@@ -262,18 +262,16 @@ static void apply(void)
 	if (dedup_journal_create(journal_path, &j))
 		_exit(2);
 	for (i = 0; i < p.file_count; i++) {
-		if (p.files[i].keep == SIZE_MAX)
+		if (!p.files[i]->keep)
 			continue;
-		if (dedup_apply(&p, i, j, &r))
+		if (dedup_apply(&p.rules, p.files[i], j, &r))
 			_exit(3);
 	}
 	(void)fclose(j);
-	dedup_plan_release(&p);
 }
 
-static void tell(void *arg, const char *path, const char *reason)
+static void tell(const char *path, const char *reason)
 {
-	(void)arg;
 	print_error("%s: %s\n", path, reason);
 }
 

@@ -9,9 +9,8 @@ static void expect_kept(const struct dedup_rules *rules, const char *keep)
 	plan_names(&p, rules, all, 3);
 	assert_int_equal(step_count(&p), 2);
 	for (i = 0; i < 2; i++)
-		assert_string_equal(p.files[step_of(&p, i)->keep].paths[0],
-				    at(keep));
-	dedup_plan_release(&p);
+		assert_string_equal(step_of(&p, i)->keep->paths[0], at(keep));
+	leave_plan(&p);
 }
 
 IN_TREE(test_the_rule_says_which_file_is_kept)
@@ -25,11 +24,10 @@ IN_TREE(test_the_rule_says_which_file_is_kept)
 IN_TREE(test_protected_files_are_kept_and_never_replaced)
 {
 	char directory[128];
-	const char *const directories[] = { directory };
+	const char *directories[] = { directory };
 	bool used = false;
-	const struct dedup_rules rules = { .directories = directories,
-					   .used = &used,
-					   .directory_count = 1 };
+	const struct dedup_rules rules = { .directories = { directories, 1 },
+					   .used = &used };
 	const char *const both[] = { "c/d", "c/e" };
 	struct dedup_plan p = { 0 };
 
@@ -39,7 +37,7 @@ IN_TREE(test_protected_files_are_kept_and_never_replaced)
 	write_file("c/e", text, 1);
 	plan_names(&p, &rules, both, 2);
 	assert_int_equal(step_count(&p), 0);
-	dedup_plan_release(&p);
+	leave_plan(&p);
 }
 
 IN_TREE(test_hard_links_and_other_sizes_are_left_alone)
@@ -56,7 +54,7 @@ IN_TREE(test_hard_links_and_other_sizes_are_left_alone)
 	assert_non_null(strstr(skipped, "another size"));
 	assert_non_null(strstr(skipped, "not a regular file"));
 	assert_non_null(strstr(skipped, "No such file"));
-	dedup_plan_release(&p);
+	leave_plan(&p);
 }
 
 IN_TREE(test_all_names_of_a_copy_are_one_step)
@@ -70,7 +68,7 @@ IN_TREE(test_all_names_of_a_copy_are_one_step)
 	assert_int_equal(step_count(&p), 1);
 	assert_int_equal(step_of(&p, 0)->path_count, 2);
 	assert_string_equal(step_of(&p, 0)->paths[0], at("link"));
-	dedup_plan_release(&p);
+	leave_plan(&p);
 }
 
 IN_TREE(test_a_set_that_comes_twice_counts_once)
@@ -82,7 +80,7 @@ IN_TREE(test_a_set_that_comes_twice_counts_once)
 	plan_names(&p, &rules, all, 3);
 	assert_int_equal(step_count(&p), 2);
 	assert_int_equal(p.linked_count, 0);
-	dedup_plan_release(&p);
+	leave_plan(&p);
 }
 
 /* Undo would not read a journal with such a path. */
@@ -101,5 +99,5 @@ IN_TREE(test_a_root_must_be_a_plain_path)
 	for (i = 0; i < sizeof(roots) / sizeof(roots[0]); i++)
 		assert_int_equal(dedup_plan_add(&p, roots[i], &group), -EXDEV);
 	assert_int_equal(p.file_count, 0);
-	dedup_plan_release(&p);
+	leave_plan(&p);
 }

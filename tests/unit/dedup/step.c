@@ -217,7 +217,7 @@ IN_TREE(test_the_plan_has_the_reasons_of_the_deed)
 	}
 	make_plan(&p, DEDUP_HARDLINK);
 	assert_int_equal(take_step(&p, 0, NULL, &planned), 0);
-	dedup_plan_release(&p);
+	leave_plan(&p);
 	expect_entries(3);
 	assert_int_equal(stat_of("a").st_nlink, 1);
 }

@@ -6,9 +6,8 @@
 
 static char told[500];
 
-static void tell(void *arg, const char *path, const char *reason)
+static void tell(const char *path, const char *reason)
 {
-	(void)arg;
 	(void)snprintf(told, sizeof(told), "%s: %s", path, reason);
 }
 
