@@ -203,7 +203,8 @@ static int read_journal(const char *path, json_t **out)
 	}
 	if (!err && !lines.number)
 		err = -EINVAL;
-	else if (!err && more < 0 && !(feof(lines.in) && lines.number > 1))
+	else if (!err &&
+		 !(more == -EINVAL && lines.number > 1 && feof(lines.in)))
 		err = more;
 	if (lines.in)
 		fclose(lines.in);
