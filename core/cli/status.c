@@ -344,14 +344,11 @@ static int show_mount(struct table *table, const struct mntent *m)
 			p.scanning ? "scanning" :
 				     "hashing";
 	}
-	row = json_pack("{s:s, s:O*}", "state", state, "source",
-			json_object_get(status, "source"));
-	if (p.counted)
-		(void)json_object_update_new(
-			row, json_pack("{s:I, s:I, s:I}", "files",
-				       (json_int_t)p.files, "pending",
-				       (json_int_t)p.left, "failed",
-				       (json_int_t)p.failed));
+	row = json_pack("{s:s, s:O*, s:o*, s:o*, s:o*}", "state", state,
+			"source", json_object_get(status, "source"), "files",
+			row_number(p.counted ? p.files : -1), "pending",
+			row_number(p.counted ? p.left : -1), "failed",
+			row_number(p.counted ? p.failed : -1));
 	json_decref(status);
 	return table_row(table, json_with_path(row, "path", m->mnt_dir));
 }

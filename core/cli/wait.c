@@ -34,18 +34,6 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static int print_json(const struct progress *p)
-{
-	json_t *line = json_pack("{s:i}", "percent", p->percent);
-
-	if (p->counted)
-		(void)json_object_update_new(
-			line,
-			json_pack("{s:I, s:I}", "files", (json_int_t)p->files,
-				  "pending", (json_int_t)p->left));
-	return cli_print_json(line);
-}
-
 /* Into a log only when there is something new.  Before the first file was
  * found there is no percentage.  Which files are left is said as far as the
  * caller is told. */
@@ -69,7 +57,10 @@ static void show(struct wait_job *job, const struct progress *p)
 	else if (p->scanning)
 		(void)buf_append_text(&text, "scanning");
 	if (job->json && p->percent != job->shown)
-		(void)print_json(p);
+		(void)cli_print_json(json_pack(
+			"{s:i, s:o*, s:o*}", "percent", p->percent, "files",
+			row_number(p->counted ? p->files : -1), "pending",
+			row_number(p->counted ? p->left : -1)));
 	else if (!job->json && job->terminal && !p->idle)
 		progress_show(text.data ? text.data : "", p->percent / 100.0);
 	else if (!job->json && p->percent != job->shown)
@@ -85,7 +76,6 @@ static void show(struct wait_job *job, const struct progress *p)
 static int finish(const struct wait_job *job, const struct progress *p)
 {
 	const bool complete = !p->failed && !p->unsteady;
-	json_t *totals = json_object();
 
 	if (p->failed)
 		cli_complain(job->mount.root,
@@ -100,15 +90,14 @@ static int finish(const struct wait_job *job, const struct progress *p)
 			     text_plural((uint64_t)p->unsteady, "file changes",
 					 "files change"),
 			     text_plural((uint64_t)p->unsteady, "is", "are"));
-	if (p->counted)
-		(void)json_object_update_new(
-			totals, json_pack("{s:I, s:I, s:I}", "files",
-					  (json_int_t)p->files, "failed",
-					  (json_int_t)p->failed, "unsteady",
-					  (json_int_t)p->unsteady));
-	if (!job->json)
-		json_decref(totals);
-	else if (table_totals(totals, complete, NULL))
+	if (job->json &&
+	    table_totals(json_pack("{s:o*, s:o*, s:o*}", "files",
+				   row_number(p->counted ? p->files : -1),
+				   "failed",
+				   row_number(p->counted ? p->failed : -1),
+				   "unsteady",
+				   row_number(p->counted ? p->unsteady : -1)),
+			 complete, NULL))
 		return EXIT_FAILED;
 	return complete ? EXIT_OK : EXIT_INCOMPLETE;
 }
