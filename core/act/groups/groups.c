@@ -287,19 +287,27 @@ static int merge_next(struct groups *g, struct found_member *same)
 static int take_listed(struct groups *g, const json_t *line)
 {
 	struct found_group *group = &g->group;
-	struct found_member *next = &g->next, *last;
+	struct found_member *next = &g->next, *last, m = { 0 };
 	uint64_t number = 0;
 	int err = json_get_number(line, "group", INT64_MAX, &number) ?:
-			  take_member(next, line, g->wish);
+			  take_member(&m, line, g->wish);
 
-	if (err || !*next->xxh128)
+	if (err || !*m.xxh128) {
+		found_member_release(&m);
 		return err ? err : -EINVAL;
-	if (next->file_count < json_array_size(json_object_get(line, "files")))
-		g->left_out = number + 1;
-	if (!next->file_count) {
-		found_member_release(next);
-		return 0;
 	}
+	/* The digests come with the first file, which may be left out. */
+	if (!m.digests && next->size == m.size &&
+	    !strcmp(next->xxh128, m.xxh128)) {
+		m.digests = next->digests;
+		next->digests = NULL;
+	}
+	found_member_release(next);
+	*next = m;
+	if (m.file_count < json_array_size(json_object_get(line, "files")))
+		g->left_out = number + 1;
+	if (!m.file_count)
+		return 0;
 	if (group->count && number == g->number) {
 		last = &group->members[group->count - 1];
 		if (last->size == next->size &&

@@ -192,6 +192,12 @@ refused "a directory that is no mount" "" "$KIN" missing "$src" "$T/old.kin"
 is "$("$KIN" export --plain "$mnt/dir" | jq -r '.members[]?.files[].path' |
 	sort)" "dir/copy
 dir/new too" "a directory of a mount is exported alone"
+for name in both dir; do
+	is "$("$KIN" export --plain --exclude "$name" "$mnt" |
+		jq -r '.members[]? | select(.size > 0) | .digests.sif[:5]' |
+		sort | uniq -c | tr -s ' ')" " 4 sif4:" \
+		"without $name every content has its digests"
+done
 is "$("$KIN" export --plain --exclude dir --include 'n*' "$mnt" |
 	jq -r '.members[]?.files[].path')" new "with filters"
 refused "a full disk" "standard output|No space" \
