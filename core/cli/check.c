@@ -102,8 +102,7 @@ static int check_open_file(struct check *c, int fd, const char *path)
 	/* A mount may have pages from before a change that nobody saw. */
 	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 	if (!err)
-		err = reader_digest_fd(&c->reader, fd, cli_base_name(path),
-				       &made);
+		err = reader_digest_fd(&c->reader, fd, basename(path), &made);
 	if (!err)
 		err = look(fd, &after);
 	if (!err && !is_same(&before, &after))

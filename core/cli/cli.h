@@ -81,21 +81,6 @@ int cli_usage_error(const struct command *command, const char *format, ...)
 
 /* ---- output ---- */
 
-/* How programs are told paths and names where a line break must not break a
- * line; people are told them by utf8_print_safe(). */
-enum escape {
-	ESCAPE_SUM,      /* backslash, newline, return as \\, \n and \r, as
-			  * sha256sum does; all else as it is */
-	ESCAPE_GETFATTR, /* these and all that is not safe (utf8.h) as \ooo;
-			  * setfattr undoes it */
-};
-
-int cli_append_escaped(struct buf *out, const char *text, enum escape how);
-
-/* The absolute path, to be freed: its directory without symbolic links, and the
- * name as it is, because a link keeps its name.  NULL: errno says why. */
-char *cli_absolute_path(const char *path);
-
 /* For jansson: a terminal gets ASCII alone, which says the same. */
 size_t cli_json_flags(void);
 
@@ -150,9 +135,6 @@ static inline bool cli_walk_failed(const FTSENT *entry)
 	return entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR ||
 	       entry->fts_info == FTS_NS;
 }
-
-/* What is behind the last slash. */
-const char *cli_base_name(const char *path);
 
 /* ---- digests in text form ---- */
 

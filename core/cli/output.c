@@ -10,29 +10,6 @@
 #include "core/cli/cli.h"
 #include "core/cli/progress.h"
 
-int cli_append_escaped(struct buf *out, const char *text, enum escape how)
-{
-	size_t len;
-	int err = 0;
-
-	for (; *text && !err; text += len ? len : 1) {
-		len = how == ESCAPE_SUM ? 1 : utf8_safe_length(text);
-		if (strchr("\\\n\r", *text))
-			len = 0;
-		if (len)
-			err = buf_append(out, text, len);
-		else if (how == ESCAPE_GETFATTR)
-			err = buf_append_format(out, "\\%03o",
-						(unsigned char)*text);
-		else
-			err = buf_append_format(out, "\\%c",
-						*text == '\n' ? 'n' :
-						*text == '\r' ? 'r' :
-								*text);
-	}
-	return err;
-}
-
 /* ---- messages ---- */
 
 static void complain_args(const char *path, const char *format, va_list args)
@@ -122,21 +99,6 @@ int cli_usage_error(const struct command *command, const char *format, ...)
 	}
 	fprintf(stderr, "usage: kin %s\n", command->synopsis);
 	return EXIT_USAGE;
-}
-
-char *cli_absolute_path(const char *path)
-{
-	const char *name = cli_base_name(path);
-	char *directory = strndup(path, (size_t)(name - path)), *out = NULL;
-	char *real =
-		directory ? realpath(*directory ? directory : ".", NULL) : NULL;
-
-	if (real &&
-	    asprintf(&out, "%s/%s", strcmp(real, "/") ? real : "", name) < 0)
-		out = NULL;
-	free(real);
-	free(directory);
-	return out;
 }
 
 size_t cli_json_flags(void)

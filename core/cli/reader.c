@@ -148,13 +148,6 @@ int cli_walk_end(FTS *fts)
 	return err;
 }
 
-const char *cli_base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static int type_error(const struct stat *st)
 {
 	if (S_ISREG(st->st_mode))
@@ -225,7 +218,7 @@ int reader_digest_named(struct reader *r, const char *path, bool text,
 	err = reader_open(path, true, &fd);
 	if (err)
 		return err;
-	err = reader_digest_fd(r, fd, cli_base_name(path), out);
+	err = reader_digest_fd(r, fd, basename(path), out);
 	if (!err && text)
 		add_text(fd, out);
 	close(fd);

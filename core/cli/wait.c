@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/xattr.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "core/base/clock.h"
 #include "core/base/text.h"
 #include "core/cli/cli.h"
 #include "core/cli/progress.h"
@@ -15,24 +15,16 @@
 
 #define POLL_FIRST_MS 20
 #define POLL_MOST_MS 500
-#define BEHIND_S 0.5
+#define BEHIND_MS 500
 #define SHOW_FROM (64 << 20) /* bytes that are being read */
 
 struct wait_job {
 	double timeout; /* seconds; negative: none */
 	bool terminal, json;
-	int shown;         /* percentage on the last line, -1: none */
-	double behind_end; /* see is_behind(); 0: not yet */
+	int shown;          /* percentage on the last line, -1: none */
+	int64_t behind_end; /* ms, see is_behind(); 0: not yet */
 	struct mount mount;
 };
-
-static double now(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 /* Into a log only when there is something new.  Before the first file was
  * found there is no percentage.  Which files are left is said as far as the
@@ -105,7 +97,7 @@ static int finish(const struct wait_job *job, const struct progress *p)
 /*
  * Whether changes behind the mount are still to be handled.  Where the filesystem
  * changes all the time, perhaps not below SOURCE, there are always some: they are
- * waited for BEHIND_S at most.
+ * waited for BEHIND_MS at most.
  */
 static bool is_behind(struct wait_job *job, const json_t *status)
 {
@@ -114,8 +106,8 @@ static bool is_behind(struct wait_job *job, const json_t *status)
 	if (!job->timeout || !json_is_false(json_object_get(watch, "idle")))
 		return false;
 	if (!job->behind_end)
-		job->behind_end = now() + BEHIND_S;
-	return now() < job->behind_end;
+		job->behind_end = clock_now_ms() + BEHIND_MS;
+	return clock_now_ms() < job->behind_end;
 }
 
 /* One look: -EAGAIN while there is something to wait for. */
@@ -155,11 +147,13 @@ static int look(struct wait_job *job)
  * mount from being unmounted. */
 static int wait_until_idle(struct wait_job *job)
 {
-	double ms = POLL_FIRST_MS, left, end = now() + job->timeout;
+	double ms = POLL_FIRST_MS, left,
+	       end = (double)clock_now_ms() + 1000 * job->timeout;
 	int err;
 
 	while ((err = look(job)) == -EAGAIN) {
-		left = job->timeout < 0 ? POLL_MOST_MS : 1000 * (end - now());
+		left = job->timeout < 0 ? POLL_MOST_MS :
+					  end - (double)clock_now_ms();
 		if (left <= 0)
 			return cli_complain(job->mount.root,
 					    "still busy after %g s",

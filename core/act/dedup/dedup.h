@@ -10,7 +10,6 @@
 
 #include "core/act/groups/groups.h"
 #include "core/base/filter.h"
-#include "core/act/groups/keep.h"
 
 /*
  * Turns exact copies into hard links, into files that share their extents, or

@@ -76,7 +76,7 @@ static int digest_file(const struct digest_job *job, struct reader *r,
 	/* The name of the content in its sdhash. */
 	const char *name = is_stdin     ? "stdin" :
 			   style->magic ? s->path :
-					  cli_base_name(s->path);
+					  basename(s->path);
 	struct digests d = { 0 };
 	int fd = STDIN_FILENO,
 	    err = is_stdin ? 0 : reader_open(s->path, s->follow, &fd);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/base/utf8.h"
 
 /* The digests of d in order of the attributes, as getfattr prints them: the one
  * behind last; NULL: from the first one, or no more. */
@@ -38,6 +39,21 @@ static const char *relative_name(const char *path)
 	return *path ? path : ".";
 }
 
+/* What is not safe, backslashes and line breaks as \ooo; setfattr undoes it. */
+static int append_getfattr_name(struct buf *out, const char *text)
+{
+	size_t len;
+	int err = 0;
+
+	for (; *text && !err; text += len ? len : 1) {
+		len = strchr("\\\n\r", *text) ? 0 : utf8_safe_length(text);
+		err = len ? buf_append(out, text, len) :
+			    buf_append_format(out, "\\%03o",
+					      (unsigned char)*text);
+	}
+	return err;
+}
+
 static int format_attributes(const struct digests *d,
 			     const struct digest_ops *only, const char *path,
 			     struct buf *out)
@@ -47,8 +63,7 @@ static int format_attributes(const struct digests *d,
 
 	(void)only;
 	if (!err)
-		err = cli_append_escaped(out, relative_name(path),
-					 ESCAPE_GETFATTR);
+		err = append_getfattr_name(out, relative_name(path));
 	while (!err && (ops = next_told(d, ops))) {
 		err = buf_append_format(out, "\n%s=\"", ops->attribute);
 		if (!err)
@@ -64,6 +79,20 @@ const struct digest_style style_attributes = { .end = "\n\n",
 
 /* ---- as sha256sum ---- */
 
+/* Backslash, newline and return as \\, \n and \r; all else as it is. */
+static int append_sum_name(struct buf *out, const char *text)
+{
+	int err = 0;
+
+	for (; *text && !err; text++)
+		err = buf_append_format(out, "%s%c",
+					strchr("\\\n\r", *text) ? "\\" : "",
+					*text == '\n' ? 'n' :
+					*text == '\r' ? 'r' :
+							*text);
+	return err;
+}
+
 static int format_sum(const struct digests *d, const struct digest_ops *only,
 		      const char *path, struct buf *out)
 {
@@ -73,7 +102,7 @@ static int format_sum(const struct digests *d, const struct digest_ops *only,
 		err = digest_format(d, only->id, out);
 	if (!err)
 		err = buf_append_text(out, "  ");
-	return err ? err : cli_append_escaped(out, path, ESCAPE_SUM);
+	return err ? err : append_sum_name(out, path);
 }
 
 const struct digest_style style_sums = { .end = "\n", .format = format_sum };
@@ -125,13 +154,30 @@ static int append_quoted(struct buf *out, const char *text, const char *escape)
 	return err ? err : buf_append_text(out, "\"");
 }
 
+/* Its directory without symbolic links, and the name as it is, because a link
+ * keeps its name.  Owned; NULL: errno says why. */
+static char *absolute_path(const char *path)
+{
+	const char *name = basename(path);
+	char *directory = strndup(path, (size_t)(name - path)), *out = NULL;
+	char *real =
+		directory ? realpath(*directory ? directory : ".", NULL) : NULL;
+
+	if (real &&
+	    asprintf(&out, "%s/%s", strcmp(real, "/") ? real : "", name) < 0)
+		out = NULL;
+	free(real);
+	free(directory);
+	return out;
+}
+
 /* The absolute path of a file, owned, or "stdin" for "-".  -EILSEQ: a line has no
  * place for it. */
 static int full_name(const char *path, char **out)
 {
 	if (strpbrk(path, "\n\r"))
 		return -EILSEQ;
-	*out = strcmp(path, "-") ? cli_absolute_path(path) : strdup("stdin");
+	*out = strcmp(path, "-") ? absolute_path(path) : strdup("stdin");
 	return *out ? 0 : -errno;
 }
 

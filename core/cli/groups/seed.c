@@ -158,8 +158,8 @@ static int print_base(struct seed_command *c)
 	err = reader_digest_named(&reader, c->base_of, false, &d);
 	if (!err)
 		/* No program takes the base for the file itself. */
-		err = seeds_find(&c->seeds, &d, cli_base_name(c->base_of),
-				 INT64_MIN, &base);
+		err = seeds_find(&c->seeds, &d, basename(c->base_of), INT64_MIN,
+				 &base);
 	digests_release(&d);
 	reader_release(&reader);
 	if (err < 0)
