@@ -161,8 +161,9 @@ static int read_all(struct check *c)
 		ops = digest_find(json_string_value(name));
 		set |= ops ? DIGEST_BIT(ops->id) : 0;
 	}
-	if (reader_init(&c->reader, set & DIGEST_KEPT))
-		return EXIT_FAILED;
+	err = reader_init(&c->reader, set & DIGEST_KEPT);
+	if (err)
+		return err;
 	fts = cli_walk_begin(c->mount.root, FTS_XDEV);
 	while (!err && (entry = cli_walk_next(fts)))
 		err = check_entry(c, fts, entry);

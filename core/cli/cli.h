@@ -96,7 +96,7 @@ struct reader {
 	char *buffer;
 };
 
-/* Complains itself: EXIT_OK or EXIT_FAILED. */
+/* -ENOMEM.  To be released in any case. */
 int reader_init(struct reader *r, uint32_t digest_set);
 void reader_release(struct reader *r);
 

@@ -17,16 +17,9 @@
 
 int reader_init(struct reader *r, uint32_t digest_set)
 {
-	int err;
-
-	*r = (struct reader){ .digest_set = digest_set };
-	r->buffer = malloc(BUFFER_BYTES);
-	err = r->buffer ? fingerprint_new(digest_set, &r->fp) : -ENOMEM;
-	if (!err)
-		return EXIT_OK;
-	cli_complain_errno(NULL, err);
-	reader_release(r);
-	return EXIT_FAILED;
+	*r = (struct reader){ .digest_set = digest_set,
+			      .buffer = malloc(BUFFER_BYTES) };
+	return r->buffer ? fingerprint_new(digest_set, &r->fp) : -ENOMEM;
 }
 
 void reader_release(struct reader *r)

@@ -178,11 +178,12 @@ static void *work(void *arg)
 	struct digest_job *job = arg;
 	struct reader reader;
 	struct slot *s;
-	const bool failed = reader_init(&reader, job->digest_set);
+	const int err = reader_init(&reader, job->digest_set);
 
 	pthread_mutex_lock(&job->lock);
-	job->failed |= failed;
-	while (!failed) {
+	if (err)
+		fail(job, NULL, err);
+	while (!err) {
 		while (job->taken - job->told == SLOTS)
 			pthread_cond_wait(&job->has_room, &job->lock);
 		s = &job->slots[job->taken % SLOTS];

@@ -150,12 +150,11 @@ static int print_base(struct seed_command *c)
 {
 	struct seed_base base;
 	struct digests d = { 0 };
-	struct reader reader = { 0 };
-	int err, code = reader_init(&reader, DIGEST_DEFAULT);
+	struct reader reader;
+	int err = reader_init(&reader, DIGEST_DEFAULT);
 
-	if (code)
-		return code;
-	err = reader_digest_named(&reader, c->base_of, false, &d);
+	if (!err)
+		err = reader_digest_named(&reader, c->base_of, false, &d);
 	if (!err)
 		/* No program takes the base for the file itself. */
 		err = seeds_find(&c->seeds, &d, basename(c->base_of), INT64_MIN,

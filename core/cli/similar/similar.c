@@ -60,10 +60,10 @@ static int look(struct similar_job *job)
 	int err = 0;
 
 	if (job->of || job->in) {
-		if (reader_init(&reader, DIGEST_DEFAULT))
-			return EXIT_FAILED;
-		err = reader_digest_named(&reader, job->name, true,
-					  &job->digests);
+		err = reader_init(&reader, DIGEST_DEFAULT);
+		if (!err)
+			err = reader_digest_named(&reader, job->name, true,
+						  &job->digests);
 		reader_release(&reader);
 	} else {
 		(void)cli_told_digests(job->path, DIGEST_DEFAULT,
