@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/act/report/report.h"
+#include "tests/support/report.h"
 #include "tests/fuzz/fuzz.h"
 
 /*

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "core/act/report/report.h"
+#include "tests/support/report.h"
 #include "core/base/json.h"
 
 /*

@@ -27,14 +27,6 @@ void report_init(struct report *r)
 	*r = (struct report){ .saved = json_object(), .alike = json_object() };
 }
 
-void report_release(struct report *r)
-{
-	buf_release(&r->lines);
-	json_decref(r->saved);
-	json_decref(r->alike);
-	*r = (struct report){ 0 };
-}
-
 /* ---- items ---- */
 
 /* Counts bytes in copies to the directory of a path and all above it. */

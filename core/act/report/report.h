@@ -35,9 +35,8 @@ struct report {
 	json_t *alike; /* likewise: the directory that it stands for, if any */
 };
 
-/* Without memory the functions below fail. */
+/* Without memory the functions below fail.  exit() frees it. */
 void report_init(struct report *r);
-void report_release(struct report *r);
 
 /* Functions that add take paths relative to the root of the mount and return
  * 0 or -ENOMEM. */
@@ -48,9 +47,9 @@ int report_add_unread(struct report *r, const char *path, const char *state);
 /*
  * The next of the directories to ask about, those with the most bytes that could
  * be saved within first: 1 and its path, borrowed until the next call; 0: there
- * are no more; -ENOMEM.  No group is added then.  Left out are the root, directories with less than a thousandth of
- * all, and those that resemble an earlier one by a pair that was added
- * meanwhile.
+ * are no more; -ENOMEM.  No group is added then.  Left out are the root,
+ * directories with less than a thousandth of all, and those that resemble an
+ * earlier one by a pair that was added meanwhile.
  */
 int report_next_directory(struct report *r, const char **path_out);
 
