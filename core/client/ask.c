@@ -129,7 +129,7 @@ static size_t read_line(void *to, size_t room, void *arg)
 int lines_next(struct lines *l, json_t **out)
 {
 	char rest[1024];
-	json_error_t error;
+	json_error_t error = { 0 };
 	json_t *line;
 	int first;
 
@@ -142,7 +142,7 @@ int lines_next(struct lines *l, json_t **out)
 	l->len = 0;
 	l->ended = false;
 	line = json_load_callback(read_line, l, 0, &error);
-	if (line && !ferror(l->in)) {
+	if (line && l->ended && !ferror(l->in)) {
 		*out = line;
 		return 1;
 	}
@@ -166,7 +166,9 @@ int client_next(struct client_query *c)
 	c->line = NULL;
 	more = c->ended ? 0 : lines_next(&c->lines, &c->line);
 	if (more <= 0)
-		return more && more != -EINVAL ? more : -EBADMSG;
+		return more && (more != -EINVAL || ferror(c->lines.in)) ?
+			       more :
+			       -EBADMSG;
 	c->ended = json_object_get(c->line, "end") != NULL;
 	return !json_is_object(c->line) ? -EBADMSG : !c->ended;
 }

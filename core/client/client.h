@@ -120,7 +120,8 @@ int client_ask_share(int catalog, json_t *query);
 int client_answer(struct client_query *c, FILE *in);
 
 /* 1: a line, in c->line; 0: the last one, which has "end"; -EBADMSG: it is no
- * JSON object, or the answer ended without it. */
+ * JSON object, or the answer ended without it; -EINVAL: the query is not known
+ * there; or another error of reading. */
 int client_next(struct client_query *c);
 void client_close(struct client_query *c);
 

@@ -43,17 +43,18 @@ enum { BLOCK_BYTES = 4096 };
  * nothing.
  *
  * Of a compressed extent the kernel tells where it begins, not where a byte is.
- * Two references to it from the same offset still have equal places, so nothing
- * that is shared is taken for not shared unless the offsets differ.
+ * Two references to it from the same offset still have equal places; from other
+ * offsets equal places say nothing, so the bytes are compared there.
  */
 struct layout {
 	int fd;
 	uint64_t size;
-	/* The extent that was asked for last, and where the hole before it
-	 * begins. */
-	uint64_t hole, start, end; /* not behind the end of the file */
-	uint64_t place;            /* of start, on the disk */
-	bool shared; /* with another file, or another part of this one */
+	/* The extent that was asked for last, not beyond the end of the file,
+	 * and where the hole before it begins.  Where there is none, start is
+	 * the size. */
+	uint64_t hole, start, end;
+	uint64_t place; /* of start, on the disk */
+	bool shared;    /* with another file, or another part of this one */
 };
 
 /* Finds the extent that has a byte, or else the next one: 1; 0: there is none.
@@ -171,8 +172,8 @@ struct matcher {
 	uint64_t *slots;      /* owned */
 	size_t slot_count;    /* a power of two */
 	uint64_t sample_mask; /* only fingerprints without these bits */
-	/* The kept file has the last block that was found so far behind the
-	 * place where the second one has it; less than 0 wraps. */
+	/* Of the block that was found last, its offset in the kept file less
+	 * that in the second one; below 0 it wraps. */
 	uint64_t shift;
 	uint64_t run; /* bytes up to the block at hand that are to be shared */
 	uint64_t covered; /* bytes of the extent that runs have */
@@ -315,7 +316,7 @@ static int share_runs(struct matcher *m, uint64_t *at_io, uint64_t *shared_io)
 		len = len < BLOCK_BYTES ? len : BLOCK_BYTES;
 		place = e->place + (at - e->start);
 		from = at + m->shift;
-		shared = place_of(&m->keep, from) == place;
+		shared = !m->shift && place_of(&m->keep, from) == place;
 		found = shared ? 1 : find_block(m, at, len, &from);
 		if (found < 0)
 			return found;

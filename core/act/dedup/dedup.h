@@ -136,7 +136,7 @@ int dedup_journal_create(const char *path, FILE **out);
 /* ---- step.c ---- */
 
 struct dedup_result {
-	char reason[160]; /* why it was not done: nothing was changed */
+	char reason[160]; /* why it was not done: no content was changed */
 	bool no_journal; /* no other step may be tried, if this was done or not */
 	/* Bytes that the step did free, or would.  Where blocks are shared:
 	 * those that are equal, not shared yet, and that no third file refers

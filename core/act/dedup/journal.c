@@ -201,7 +201,7 @@ static int read_journal(const char *path, json_t **out)
 			err = -EINVAL;
 		json_decref(o);
 	}
-	if (!err && !lines.number)
+	if (!err && !more && !lines.number)
 		err = -EINVAL;
 	else if (!err &&
 		 !(more == -EINVAL && lines.number > 1 && feof(lines.in)))
@@ -411,7 +411,8 @@ static int undo_step(json_t *o, struct dedup_undo *u)
 		close(fd);
 	dedup_spots_close(spots, r.path_count);
 	record_release(&r);
-	return err ? err : spots ? 0 : -ENOMEM;
+	/* The record was checked when the journal was read. */
+	return err || !spots ? -ENOMEM : 0;
 }
 
 int dedup_undo(const char *journal, struct dedup_undo *u)

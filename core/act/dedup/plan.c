@@ -55,9 +55,11 @@ static struct dedup_file *find_file(struct dedup_plan *p, const struct stat *st)
 /* By their text. */
 static bool is_below(const char *path, const char *directory)
 {
-	const char *below = path_below(path, directory);
+	size_t len = strlen(directory);
 
-	return below && *below;
+	while (len && directory[len - 1] == '/')
+		len--;
+	return !strncmp(path, directory, len) && path[len] == '/';
 }
 
 /* The path of the file below the mount that it is in, to be freed; NULL: it is

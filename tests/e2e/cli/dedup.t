@@ -139,6 +139,8 @@ refused "no file" "No such file" dedup "$T/nowhere"
 refused "a journal that exists" "File exists; nothing was changed" \
 	"$KIN" dedup --journal "$src/other" --apply "$T/groups"
 refused "undo of another file" "not a journal" "$KIN" dedup --undo "$src/other"
+refused "undo of what cannot be read" "Input/output error" \
+	"$KIN" dedup --undo /proc/self/mem
 refused "a method that is none" "hardlink, reflink or remove" \
 	dedup --how symlink "$T/groups"
 refused "a directory that is none" "No such file" \

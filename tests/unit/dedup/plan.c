@@ -101,3 +101,22 @@ IN_TREE(test_a_root_must_be_a_plain_path)
 	assert_int_equal(p.file_count, 0);
 	leave_plan(&p);
 }
+
+IN_TREE(test_absolute_paths_lie_below_a_root_with_a_slash)
+{
+	char root[128], a[128], bb[128];
+	const char *names[] = { a, bb };
+	struct found_file files[2] = { { .names = names, .name_count = 1 },
+				       { .names = names + 1,
+					 .name_count = 1 } };
+	struct found_member member = { .files = files, .file_count = 2 };
+	const struct found_group group = { .members = &member, .count = 1 };
+	struct dedup_plan p = { 0 };
+
+	(void)snprintf(root, sizeof(root), "%s/", top);
+	(void)snprintf(a, sizeof(a), "%s", at("a"));
+	(void)snprintf(bb, sizeof(bb), "%s", at("bb"));
+	assert_int_equal(dedup_plan_add(&p, root, &group), 0);
+	assert_int_equal(p.file_count, 2);
+	leave_plan(&p);
+}
