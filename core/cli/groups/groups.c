@@ -162,8 +162,9 @@ static int list_everywhere(struct groups_job *job, char **operands)
 	struct groups_asking *a = &job->asking;
 
 	if (operand_count(operands) != 1 || a->wish.across.count ||
-	    a->wish.keep.count || a->best.threshold ||
-	    job->printer.table.output.nul)
+	    a->wish.keep.count || a->wish.filter.include.count ||
+	    a->wish.filter.exclude.count || a->best.threshold ||
+	    a->best.limit || job->printer.table.output.nul)
 		return cli_usage_error(&command_groups,
 				       "--everywhere lists identical files, by "
 				       "one mount; it takes --min-size and "

@@ -71,6 +71,10 @@ is "$("$KIN" similar --json --everywhere "$T/m1/f0" | jq -r \
 is "$("$KIN" similar -v --everywhere "$T/m1/f0" |
 	awk '{ print NF - (NR == 1) }' | sort -u)" 14 "each has all columns"
 like "$("$KIN" groups --everywhere "$T/m1")" "two:$T/two/f0" "groups, too"
+for option in --limit=1 --include=f0 --exclude=f0 --threshold=50; do
+	refused "groups of all hosts have no ${option%=*}" "takes --min-size" \
+		"$KIN" groups --everywhere "$option" "$T/m1"
+done
 like "$("$KIN" groups --everywhere "$T/m1")" '[0-9]+ groups?, [0-9]+ files' \
 	"with totals"
 ok "the other host hides its paths" publish a "$T/m2" --label two --no-paths
