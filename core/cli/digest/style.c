@@ -39,7 +39,8 @@ static const char *relative_name(const char *path)
 	return *path ? path : ".";
 }
 
-/* What is not safe, backslashes and line breaks as \ooo; setfattr undoes it. */
+/* Bytes that are not safe, backslashes and line breaks as \ooo, which setfattr
+ * undoes. */
 static int append_getfattr_name(struct buf *out, const char *text)
 {
 	size_t len;

@@ -30,7 +30,7 @@
  * "size", "on_disk" and "mtime" are added, and every measure with -v.
  */
 
-/* What FILE is to the one that is listed: "FILE is within PATH". */
+/* The relation of FILE to the one that is listed: "FILE is within PATH". */
 struct similar_relation {
 	const char *name;
 	enum index_relation found_by;
