@@ -238,7 +238,7 @@ static int check(struct check *c)
 		code = print_json(c, directory);
 	else if (!code)
 		print_text(c, directory);
-	return c->table.rows ? EXIT_FAILED : code;
+	return code >= 0 && c->table.rows ? EXIT_FAILED : code;
 }
 
 /* ---- the command ---- */

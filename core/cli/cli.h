@@ -16,14 +16,15 @@
 #include "core/digest/fingerprint.h"
 
 /*
- * kin: one program, a table of commands (kin.c).  A command has a table
- * of options (options.h) that fill its job, asks a mount through core/client or
+ * kin: one program, a table of commands (kin.c).  A command has a table of
+ * options (options.h) that fill its job, asks a mount through core/client or
  * core/act, prints rows (table.h) on standard output and messages on standard
- * error, and returns the exit code.  kin is never linked to libfuse, and opens no catalog.
+ * error, and returns the exit code.  kin is never linked to libfuse, and opens
+ * no catalog.
  *
  * A function that can fail returns 0; a negative errno, which is still to be
- * explained; or an exit code, after a message.  What a command holds until its
- * end is reached from its job, which is static, and freed by exit().
+ * explained; or an exit code, after a message.  The job of a command is static
+ * and refers to everything that the command keeps to its end: exit() frees it.
  *
  * To add a command: a file with a struct command, its declaration here, a line
  * in commands[] of kin.c, a section in kin.1 and a test tests/e2e/cli/NAME.t.
@@ -47,13 +48,13 @@ struct command {
 	const char *notes;   /* behind these; or NULL */
 	int operands[2];     /* least and most; { 0, 0 }: run() counts them */
 	const char *lacking; /* said where there are fewer, or more */
-	void *job; /* what the options fill; exit() frees what it holds */
+	void *job;           /* the object that the options fill */
 	/* The operands end with NULL.  An exit code, after a message; a negative
 	 * errno is explained as one of the first operand. */
 	int (*run)(const struct command *self, char **operands);
 };
 
-/* Of a list that NULL ends. */
+/* How many there are in a list that NULL ends. */
 int operand_count(char **operands);
 
 extern const struct command command_digest, command_compare, command_similar,

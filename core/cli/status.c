@@ -443,9 +443,10 @@ static int send_word(const struct command *self, char **paths)
 	if (!err &&
 	    setxattr(mount.root, CONTROL_ATTRIBUTE, word, strlen(word), 0))
 		err = -errno;
-	return err == -EINVAL ? cli_complain(mount.root,
-					     "its kinfs is too old for that") :
-				err;
+	return err == -EINVAL && mount.root ?
+		       cli_complain(mount.root,
+				    "its kinfs is too old for that") :
+		       err;
 }
 
 const struct command command_rescan = {

@@ -38,8 +38,8 @@
  *   seeds.c    which file here has most in common with one of another machine
  *
  * A file comes from elsewhere: every line is checked, and a line is at most
- * CLIENT_LINE_MAX long.  Nothing here prints; memory does not grow with the
- * number of contents.
+ * CLIENT_LINE_MAX long.  Nothing here prints.  Writing and reading need memory
+ * for one content; near.c keeps all digests, seeds.c some 300 bytes a content.
  */
 #define EXPORT_VERSION 3
 
@@ -79,7 +79,8 @@ struct export_reader {
  * r->err is told here or by export_next().  Of a file: -EMEDIUMTYPE: it is no
  * export; -EPROTONOSUPPORT: of another version; -EINVAL: the line is damaged;
  * -EFBIG: a line is too long; -ENODATA, -EIO: it was cut, or is damaged.  Of a
- * mount: as mount_find() and groups_next(); -EOPNOTSUPP: it has no listings.
+ * mount: as mount_find() and groups_next(); -EINVAL: the answer has no contents;
+ * -EOPNOTSUPP: it has no listings.
  */
 void export_open(struct export_reader *r, const char *path);
 
@@ -167,7 +168,7 @@ struct seed_base {
 	int score; /* 1..100; 100: an equal content */
 };
 
-/* Reads a tree to its end, or to r->err.  -ENOMEM. */
+/* Reads a tree to its end, or until an error, which r->err has.  -ENOMEM. */
 int seeds_read(struct seeds *s, struct export_reader *r);
 
 /* 1: there is a base for a content with these digests, size and XXH128 among

@@ -66,6 +66,9 @@ static int run(const struct command *self, char **paths)
 	if (!out)
 		return -ENOMEM;
 	code = export_write(out, &a->groups, job->seeds);
+	if (code && (ferror(out) || ferror(stdout)))
+		code = cli_complain_errno("standard output", code);
+	code = groups_asking_explain(a, code);
 	/* An unfinished export has no last line, so it is not taken for one. */
 	if ((job->plain ? fflush(out) : fclose(out)) && !code)
 		code = cli_complain_errno("standard output",

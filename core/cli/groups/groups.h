@@ -59,7 +59,8 @@ int groups_asking_operands(struct groups_asking *a,
  * has a->groups one after the other. */
 int groups_asking_begin(struct groups_asking *a);
 
-/* A negative errno of these is explained; any other code is as it was. */
+/* Explains a negative errno of groups_asking_begin() or of a->groups; any other
+ * code is as it was. */
 int groups_asking_explain(const struct groups_asking *a, int code);
 
 /* ---- groups.c ---- */

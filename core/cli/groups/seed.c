@@ -113,8 +113,8 @@ static int print_base_of(struct seed_command *c, const char *path,
 			 json_with_path(row, "base", base->file->names[0]));
 }
 
-/* A base that is gone or unreadable meanwhile is none.  What would be so for
- * all files ends the command. */
+/* A base that is gone or unreadable meanwhile is none.  An error that every file
+ * would have ends the command. */
 static int take_file(struct seed_command *c, const struct found_file *file)
 {
 	struct seed_base base;

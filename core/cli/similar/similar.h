@@ -62,11 +62,12 @@ struct similar_job {
 	struct stat self;       /* zero: it is not in the mount */
 	/* By the options, else those of the mount, else those of kinfs. */
 	struct judge_rules rules;
-	/* An object: the list, each row below its path, with the root; --why:
-	 * that of other alone. */
+	/* An object: the list; the key of a row is its path, with the root.
+	 * --why: the row of other alone. */
 	json_t *rows;
-	/* An object: of what is near, listed or not, the row that has most of a
-	 * number, "score" or "shared", below its name; --why: those of other. */
+	/* An object: the row with the largest "score" and that with the largest
+	 * "shared", which are the keys, of the files that are near.  --why: the
+	 * rows of other. */
 	json_t *near;
 	bool cut;
 	char reason[CLIENT_REASON]; /* why it is not complete; "": it is */
@@ -95,13 +96,14 @@ json_t *similar_row(const struct similar_job *job, enum index_relation relation,
 		    const char *root, const char *path, json_t *row);
 
 /* Takes a row, as similar_row(), for the list, unless it has one of that path or
- * the options leave it out.  near: instead for what is near by that number,
- * "score" or "shared"; or NULL.  -ENOMEM. */
+ * the options leave it out.  near: the key of job->near to set instead, or NULL.
+ * -ENOMEM. */
 int similar_add(const struct similar_job *job, const char *near,
 		enum index_relation relation, const char *root,
 		const char *path, json_t *row);
 
-/* Whether it is more of that number than the row that is near by it has. */
+/* Whether the number is larger than that of the row which job->near has under
+ * the key. */
 bool similar_is_nearer(const struct similar_job *job, const char *near,
 		       int64_t number);
 
@@ -112,7 +114,7 @@ void similar_set_measures(const struct similar_job *job,
 /* Sorts the list and prints it. */
 int similar_print(struct similar_job *job);
 
-/* Of a file of which nothing was listed, what comes nearest to that. */
+/* Tells which file comes nearest to one for which nothing was listed. */
 void similar_complain_near(const struct similar_job *job);
 
 /* Why job->other is listed, or not. */
@@ -120,13 +122,14 @@ int similar_print_why(const struct similar_job *job);
 
 /* ---- similar_find.c ---- */
 
-/* Finds what resembles the digests: rows. */
+/* Sets job->rows to the files that resemble the digests. */
 int similar_find(struct similar_job *job);
 
-/* Of all that is alike or shares a passage, however little: near. */
+/* Sets job->near, of all files that are alike or share a passage, however
+ * little. */
 int similar_find_near(struct similar_job *job);
 
-/* Of an export: rows, and near of what is not in them. */
+/* Of an export sets job->rows, and job->near, of files that are not in rows. */
 int similar_find_in(struct similar_job *job);
 
 /* ---- similar_trees.c ---- */

@@ -200,7 +200,9 @@ for name in both dir; do
 done
 is "$("$KIN" export --plain --exclude dir --include 'n*' "$mnt" |
 	jq -r '.members[]?.files[].path')" new "with filters"
-refused "a full disk" "standard output|No space" \
-	sh -c "\"$KIN\" export \"$mnt\" >/dev/full"
+for form in "" --plain; do
+	refused "a full disk $form" "standard output: No space" \
+		sh -c "\"$KIN\" export $form \"$mnt\" >/dev/full"
+done
 
 finish

@@ -208,18 +208,21 @@ test_paths() {
 	edit_text 40 3 <"$old/moved" >"$new/less-like-it"
 	: >"$old/empty"
 	cp "$old/empty" "$new/empty-too"
+	: >"$old/filled"
+	gen_text 200 46 >"$new/filled"
 	wait_idle "$mnt"
 	timeout 600 "$KIN" similar "$mnt/tree/old" "$mnt/tree/new" >"$T/out"
 	is "$(tail -n +3 "$T/out" | sed 's/ [0-9.]*K / /; s/  */ /g
 		s/~ 9./~ 9x/; s/~ [0-9] /~ x /')" \
 		" ~ 9x moved -> moved-and-changed
  ~ x rewritten
+ ~ - filled
  ~ x kept
  > less-like-it
  > like-rewritten" "one path is a file that changed, whatever else is like it"
 	is "$(json 'print join " ", map "$_->{here}:$_->{there}", @i[1 .. $#i]' \
 		"$mnt/tree/old" "$mnt/tree/new")" \
-		"moved:moved-and-changed rewritten:rewritten kept:kept :less-like-it :like-rewritten" \
+		"moved:moved-and-changed rewritten:rewritten filled:filled kept:kept :less-like-it :like-rewritten" \
 		"--json says the same"
 }
 
