@@ -7,38 +7,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/base/buf.h"
+#include "core/act/export/seeds.h"
 #include "core/base/hex.h"
 #include "core/base/json.h"
-#include "core/digest/sketch/sketch.h"
 
 /* ---- writing ---- */
-
-/* In place of all digests, the sketch cut to a few values. */
-static int keep_seed(struct found_member *m)
-{
-	struct digests d = { .size = m->size };
-	struct sketch *sketch = calloc(1, sizeof(*sketch));
-	struct buf text = { 0 };
-	int err = sketch ? digests_from_json(m->digests, &d) : -ENOMEM;
-
-	json_decref(m->digests);
-	m->digests = NULL;
-	if (!err)
-		err = digests_sketch(&d, sketch);
-	if (!err) {
-		sketch_cut(sketch, SEED_VALUES);
-		err = sketch_format(sketch, &text);
-	}
-	if (!err) {
-		m->digests = json_pack("{s:s%}", "sif", text.data, text.len);
-		err = m->digests ? 0 : -ENOMEM;
-	}
-	buf_release(&text);
-	digests_release(&d);
-	free(sketch);
-	return err == -ENODATA ? 0 : err;
-}
 
 int export_write(FILE *out, struct groups *g, bool seeds)
 {
@@ -50,7 +23,7 @@ int export_write(FILE *out, struct groups *g, bool seeds)
 	while (!err && (event = groups_next(g)) != GROUPS_END) {
 		err = event < 0 ? event : 0;
 		if (event == GROUPS_GROUP && seeds)
-			err = keep_seed(&g->group.members[0]);
+			err = seed_keep(&g->group.members[0]);
 		if (event == GROUPS_GROUP && !err)
 			err = json_write_line(
 				out,

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/act/export/export.h"
+#include "core/act/export/seeds.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/array.h"
+#include "core/base/buf.h"
 #include "core/digest/sketch/sketch.h"
 
 struct seed_content {
@@ -23,6 +25,31 @@ struct seed_posting {
 };
 
 /* ---- contents ---- */
+
+int seed_keep(struct found_member *m)
+{
+	struct digests d = { .size = m->size };
+	struct sketch *sketch = calloc(1, sizeof(*sketch));
+	struct buf text = { 0 };
+	int err = sketch ? digests_from_json(m->digests, &d) : -ENOMEM;
+
+	json_decref(m->digests);
+	m->digests = NULL;
+	if (!err)
+		err = digests_sketch(&d, sketch);
+	if (!err) {
+		sketch_cut(sketch, SEED_VALUES);
+		err = sketch_format(sketch, &text);
+	}
+	if (!err) {
+		m->digests = json_pack("{s:s%}", "sif", text.data, text.len);
+		err = m->digests ? 0 : -ENOMEM;
+	}
+	buf_release(&text);
+	digests_release(&d);
+	free(sketch);
+	return err == -ENODATA ? 0 : err;
+}
 
 /* Without files. */
 static int set_content(struct seeds *s, const struct digests *d,

@@ -11,7 +11,7 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/cli/groups/groups.h"
-#include "core/act/export/export.h"
+#include "core/act/export/seeds.h"
 #include "core/source/file.h"
 
 /*
