@@ -95,8 +95,9 @@ enum query_asked { QUERY_CONTENT, QUERY_GROUPS, QUERY_CHANGES };
 /* Nobody asks for more hits than these: they take memory of the daemon. */
 enum { QUERY_LIMIT_MAX = 4096 };
 
-/* JSON has six bytes for one at most, and kin reads no line of 64 MiB. */
-enum { QUERY_NAMES_MAX = 8 << 20 };
+/* A line has eight bytes for one at most, six in "path" and two in "path_hex", and
+ * some for each name; kin reads no line of more than 64 MiB. */
+enum { QUERY_NAMES_MAX = 4 << 20 };
 
 /* A query written to .query. */
 struct query_text {
