@@ -136,11 +136,23 @@ int poll_noted(struct pollfd *fds, nfds_t fd_count, int timeout_ms)
 
 /* ---- waiting ---- */
 
+/* For the lock to be held.  Events that the kernel dropped do not come: then other
+ * programs change more files than a queue of events holds. */
+static void wait_news(void)
+{
+	if (t.lost) {
+		pthread_mutex_unlock(&t.lock);
+		print_message("# other programs made too many events\n");
+		skip();
+	}
+	pthread_cond_wait(&t.news, &t.lock);
+}
+
 static void wait_for(const unsigned *value, unsigned bits)
 {
 	pthread_mutex_lock(&t.lock);
 	while ((*value & bits) != bits)
-		pthread_cond_wait(&t.news, &t.lock);
+		wait_news();
 	pthread_mutex_unlock(&t.lock);
 }
 
@@ -148,7 +160,7 @@ static void wait_more(const unsigned *value, unsigned than)
 {
 	pthread_mutex_lock(&t.lock);
 	while (*value <= than)
-		pthread_cond_wait(&t.news, &t.lock);
+		wait_news();
 	pthread_mutex_unlock(&t.lock);
 }
 
