@@ -140,7 +140,9 @@ static int write_and_index(struct committer *c, const struct event *first,
 
 /* ---- what follows ---- */
 
-/* The first count events are committed. */
+/* The first count events are committed.  The queue drops the jobs of the results
+ * before it is fed: a file that a later event of the batch made pending again is
+ * not queued while its job is there. */
 static void drop_events(struct committer *c, struct event *first, size_t count)
 {
 	struct event_list *l = c->context.events;
@@ -150,6 +152,8 @@ static void drop_events(struct committer *c, struct event *first, size_t count)
 	for (i = 0; i < count; i++) {
 		last = last ? last->next : first;
 		counts[last->kind]++;
+		if (last->result)
+			queue_committed(c->context.queue, last->result);
 	}
 	if (counts[EVENT_PENDING] || counts[EVENT_LISTING] ||
 	    counts[EVENT_NAME_ADDED] || counts[EVENT_NAME_MOVED])
@@ -168,8 +172,6 @@ static void drop_events(struct committer *c, struct event *first, size_t count)
 	last->next = NULL;
 	while ((ev = first)) {
 		first = ev->next;
-		if (ev->result)
-			queue_committed(c->context.queue, ev->result);
 		event_free(ev);
 	}
 }

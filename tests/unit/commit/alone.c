@@ -41,6 +41,52 @@ WITH_FIXTURE(test_a_file_that_cannot_be_read)
 	assert_int_equal(rec.error, EIO);
 }
 
+/* As a worker does that feeds the queue: whether the result of file 1 is still
+ * there, and so its job. */
+static void *feed(void *arg)
+{
+	const struct file_identity identity = identity_of(77);
+	const struct file_key key = key_of(1);
+	struct recorder *r = arg;
+	struct result *found;
+	bool feeds;
+
+	(void)queue_take(&r->queue, WORKER_BACKGROUND, NULL, &feeds);
+	found = queue_find_result(&r->queue, &key, &identity);
+	if (!found)
+		return NULL;
+	result_free(found);
+	return r;
+}
+
+/* What is pending again by a later event of the same batch is not queued while
+ * it has a job, so it would wait until the next scan. */
+WITH_FIXTURE(test_jobs_are_gone_before_the_queue_is_fed)
+{
+	enum { RESULTS = 2000 };
+	const struct file_key key = key_of(1);
+	struct recorder *r = *state;
+	pthread_t feeder;
+	struct job *job;
+	void *is_there;
+	int i;
+
+	add_name(r, 0, "a", 1, false);
+	settle(r);
+	(void)was_feed_wanted(r);
+	assert_int_equal(queue_push(&r->queue, &key, JOB_SCAN, NULL), 0);
+	job = queue_take(&r->queue, WORKER_BACKGROUND, NULL, &(bool){ false });
+	assert_int_equal(pthread_create(&feeder, NULL, feed, r), 0);
+	for (i = 0; i < RESULTS; i++)
+		post(r, new_result(1, 77));
+	atomic_fetch_add(&r->last->shared, 1);
+	queue_done(&r->queue, job, r->last, true);
+	post(r, new_event(EVENT_PENDING, 1));
+	settle(r);
+	assert_int_equal(pthread_join(feeder, &is_there), 0);
+	assert_null(is_there);
+}
+
 WITH_FIXTURE(test_what_is_not_known_is_looked_for)
 {
 	struct recorder *r = *state;
