@@ -82,11 +82,13 @@ static void push_again(struct queue *q, struct job *job, enum job_level level,
 		  (identity && !file_identity_equal(&job->seen, identity));
 	if (rises)
 		job->level = level;
-	if (job_is_running(job))
+	if (job_is_running(job)) {
 		job->again = job->again || changed;
-	else if ((job->state >= JOB_DONE && changed) ||
-		 (rises && job_is_queued(job) && !job_is_waited(job)))
+		job->fed = job->fed || !identity;
+	} else if ((job->state >= JOB_DONE && changed) ||
+		   (rises && job_is_queued(job) && !job_is_waited(job))) {
 		job_renew(q, job);
+	}
 }
 
 static int push(struct queue *q, const struct file_key *key,
@@ -139,7 +141,7 @@ void queue_identify(struct queue *q, struct job *job,
 		job->seen_ms = clock_now_ms();
 	}
 	job->left = identity->size;
-	job->again = false;
+	job->again = job->fed = false;
 	pthread_mutex_unlock(&q->lock);
 }
 
@@ -158,6 +160,7 @@ void queue_finish(struct queue *q, struct job *job)
 	struct request_list waiters = { NULL };
 
 	pthread_mutex_lock(&q->lock);
+	job->again = job->again || job->fed;
 	if (!runs_again_locked(q, job)) {
 		waiters_take(q, job, &waiters);
 		job_drop(q, job);

@@ -36,7 +36,8 @@
  *
  * Levels.  Files that a request waits for come first, then files that were
  * closed, then files that the scan found.  If the file of a running job
- * changes, the job is queued again at its end.  If the file of a job that is
+ * changes, the job is queued again at its end, and so is one of the pending list
+ * that has no result: the worker may have read an older record.  If the file of a job that is
  * done changes, the job is queued again at once; the result that is still to be
  * committed is one of a past state.
  *
@@ -209,6 +210,7 @@ struct job {
 	uint64_t order;       /* the key that its list is sorted by */
 	enum job_level level; /* without requests */
 	bool again;           /* running only: run again at the end */
+	bool fed;             /* running only: queued from the pending list */
 	bool changed;         /* hash the file even if its identity is known */
 	bool scanned;         /* running only: found by the scan */
 	bool suspended;       /* running only: in queue_sit_out_pause() */
@@ -275,7 +277,7 @@ void queue_release(struct queue *q);
 
 /* Adds the job of the file or raises its level, JOB_CLOSED or JOB_SCAN.  A new
  * JOB_CLOSED coalesces first.  identity is the present one; NULL: the caller
- * did not look.  -ENOBUFS: the queue is full. */
+ * did not look, the file is in the pending list.  -ENOBUFS: the queue is full. */
 int queue_push(struct queue *q, const struct file_key *key,
 	       enum job_level level, const struct file_identity *identity);
 /* Adds the job of a file whose content may have changed even if its identity

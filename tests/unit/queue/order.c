@@ -210,6 +210,28 @@ TEST(test_in_a_hurry_jobs_of_the_scan_are_served)
 	queue_remove(q);
 }
 
+/* The worker has read the record before the file was pending. */
+TEST(test_a_pending_file_is_looked_at_again)
+{
+	struct queue *q = queue_make();
+	struct file_key key = key_number(1);
+	struct job *job;
+
+	push(q, 1, JOB_SCAN);
+	job = queue_take(q, WORKER_BACKGROUND, NULL, &(bool){ false });
+	queue_identify(q, job, &identity);
+	assert_int_equal(queue_push(q, &key, JOB_SCAN, NULL), 0);
+	queue_finish(q, job);
+	assert_counts(q, 1, 0);
+
+	job = queue_take(q, WORKER_BACKGROUND, NULL, &(bool){ false });
+	queue_identify(q, job, &identity);
+	push(q, 1, JOB_SCAN); /* as it was */
+	queue_finish(q, job);
+	assert_counts(q, 0, 0);
+	queue_remove(q);
+}
+
 TEST(test_in_a_hurry_an_idle_worker_hands_over)
 {
 	int64_t later = clock_now_ms() + INT64_C(1000) * DEADLINE_S;
