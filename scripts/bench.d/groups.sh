@@ -107,5 +107,5 @@ bench_groups()
 		"$similar_tree"
 	groups_peer rmlint rmlint --hidden -T df \
 		-o "json:$top/groups/r.json" "$similar_tree"
-	fusermount3 -u kinfs
+	unmount kinfs
 }

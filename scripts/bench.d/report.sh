@@ -82,7 +82,7 @@ bench_report()
 	"$kin" wait "$top/report/mnt" >/dev/null || die "kin wait failed"
 	"$kin" report -o report/template.html "$top/report/mnt" ||
 		die "kin report failed"
-	fusermount3 -u "$top/report/mnt"
+	unmount "$top/report/mnt"
 	for row_groups in 10 1000 100000; do
 		printf '\nreport of %s groups\n' "$row_groups"
 		report_groups "$row_groups" >report/groups

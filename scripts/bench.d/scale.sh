@@ -14,18 +14,6 @@ scale_memory()
 	awk -v key="$2:" '$1 == key { print $2 / 1024 }' "/proc/$1/status"
 }
 
-# The one that serves the mount.
-scale_daemon()
-{
-	local pid
-
-	for pid in /proc/[0-9]*; do
-		[ "$(readlink "$pid/exe")" = "$kinfs" ] || continue
-		tr '\0' '\n' <"$pid/cmdline" 2>/dev/null |
-			grep -qxF "$top/kinfs" && echo "${pid#/proc/}"
-	done
-}
-
 # scale_row KEY VALUE UNIT, as the program prints them.
 scale_row()
 {
@@ -64,13 +52,13 @@ scale_one()
 		scale_row "mount.groups$option" \
 			"$(awk -v v="$us" 'BEGIN { print v / 1e6 }')" s
 	done
-	for pid in $(scale_daemon); do
+	for pid in $(daemons); do
 		scale_row mount.anonymous "$(scale_memory "$pid" RssAnon)" MiB
 		scale_row mount.resident "$(scale_memory "$pid" VmRSS)" MiB
 		sleep 2 # what was asked gives its memory back
 		scale_row mount.rested "$(scale_memory "$pid" VmRSS)" MiB
 	done
-	fusermount3 -u kinfs
+	unmount kinfs
 }
 
 bench_scale()

@@ -48,7 +48,7 @@ seeds_mount()
 		return
 	"$kin" wait seeds/mount >/dev/null 2>&1
 	"$@"
-	fusermount3 -u seeds/mount
+	unmount seeds/mount
 }
 
 seeds_export()

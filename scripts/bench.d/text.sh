@@ -98,7 +98,7 @@ text_scan()
 	"$kinfs" "$top/text/$1" text/mount -o "db=$top/text/db,$2" || return
 	"$kin" wait text/mount >/dev/null 2>&1
 	awk "BEGIN { print ($(now_us) - $start) / 1000000 }"
-	fusermount3 -u text/mount || fusermount3 -uz text/mount
+	unmount text/mount
 }
 
 bench_text()

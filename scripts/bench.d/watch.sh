@@ -46,7 +46,7 @@ bench_watch()
 	watch_waits one $((runs * 4 + 10000))
 	kill "$pid"
 	wait "$pid" 2>/dev/null
-	fusermount3 -u watch/mount || fusermount3 -uz watch/mount
+	unmount watch/mount
 	head -n $((runs * 4)) watch/one | awk '{ print $1 / 1000 }' >watch/each
 	sed -i 's/^\([0-9]*\) .*path": "\([^"]*\)".*/\1 \2/' watch/one
 	bar 'one at a time, median' '<= 100' ms "$(median <watch/each)"

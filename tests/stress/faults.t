@@ -26,8 +26,9 @@ make_faulty() {
 	poll 10 mounted "$src"
 }
 
-fail() { # CALLS...
-	printf '%s,' "$@" >"$faults"
+fail() { # CALLS...: at no moment none
+	printf '%s,' "$@" >"$faults.new"
+	mv "$faults.new" "$faults"
 }
 
 works_again() {
@@ -78,7 +79,8 @@ test_hashing() {
 	ok "changed, and cannot be opened" rescan "$mnt"
 	ok "that is an error, too" \
 		poll 20 has_state "$mnt/dir/copy" error:EIO
-	is "$(status_field "$mnt" failed)" 2 "which the status counts"
+	is "$(status_field "$mnt" failed)" 2 "which the status counts" ||
+		diag "$(status_json "$mnt")"
 	works_again
 	ok "the next scan, which can" rescan "$mnt"
 	ok "has the digests of the one" digests_match "$mnt/dir/other"
