@@ -21,9 +21,10 @@
  * The links lead nowhere on this host.  The mount sends a query as a datagram
  * (core/share/ask.h) to its kin-share, which answers.  The job waits for it,
  * ELSEWHERE_WAIT_S at most; nothing else does.  If there is no kin-share, or it
- * cannot answer, the state of the listing is "incomplete".
+ * cannot answer, the state of the listing is "incomplete".  So it is when the
+ * answer has more than ELSEWHERE_MOST bytes: they come from other hosts.
  */
-enum { ELSEWHERE_WAIT_S = 3, PIECE = 1 << 16 };
+enum { ELSEWHERE_WAIT_S = 3, PIECE = 1 << 16, ELSEWHERE_MOST = 16 << 20 };
 
 struct elsewhere_query {
 	const struct fs *fs;
@@ -77,7 +78,7 @@ static int take_line(struct elsewhere_query *q, const json_t *line)
 	return err;
 }
 
-/* Reads until the end of the answer or ELSEWHERE_WAIT_S. */
+/* Reads until the end of the answer, ELSEWHERE_WAIT_S or ELSEWHERE_MOST. */
 static int read_all(int fd, struct buf *out)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -85,7 +86,8 @@ static int read_all(int fd, struct buf *out)
 	ssize_t len = 1;
 	int err = 0;
 
-	while (!err && len > 0 && (left = end_ms - clock_now_ms()) > 0) {
+	while (!err && len > 0 && out->len < ELSEWHERE_MOST &&
+	       (left = end_ms - clock_now_ms()) > 0) {
 		if (poll(&p, 1, (int)left) <= 0)
 			continue;
 		err = buf_reserve(out, PIECE);

@@ -26,6 +26,35 @@ is "$(getx "$T/m1/.similar/f0/.elsewhere" user.kinfs.state)" incomplete \
 	"and says that this is not complete"
 unlike "$("$KIN" status "$T/m1")" 'share' "kin status has no share"
 
+# Something that listens in its place tells links without an end.
+peak() { # KiB of the mount's daemon
+	awk '$1 == "VmHWM:" { print $2 }' "/proc/$(daemon_pid "$T/m1")/status"
+}
+mkdir "$T/db-m1/share"
+python3 - "$T/db-m1/share/socket" >"$T/flooded" 2>&1 <<'EOF' &
+import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(sys.argv[1])
+line = b'{"score": 90, "copies": [{"host": "h", "path": "/%s"}]}\n' % (b"p" * 99)
+_, (fd, *_), _, _ = socket.recv_fds(s, 1 << 20, 1)
+answer = socket.socket(fileno=fd)
+try:
+    while True:
+        answer.sendall(line * 1000)
+except BrokenPipeError:
+    print("cut")
+EOF
+flood=$!
+pids+=("$flood")
+poll 10 test -S "$T/db-m1/share/socket"
+before=$(peak)
+is "$(getx "$T/m1/.similar/f0/.elsewhere" user.kinfs.state)" incomplete \
+	"an answer without an end is not complete"
+wait "$flood"
+is "$(cat "$T/flooded")" cut "it is not read to its end"
+ok "nor kept" [ "$(peak)" -lt $((before + 300000)) ]
+rm -r "$T/db-m1/share"
+
 # Read again for each connection, also when it is confined.
 mkdir "$T/home"
 printf '[kin]\nhost=%s\nuser=postgres\ndbname=postgres\npassfile=%s\n' \
