@@ -141,7 +141,7 @@ void queue_identify(struct queue *q, struct job *job,
 		job->seen_ms = clock_now_ms();
 	}
 	job->left = identity->size;
-	job->again = job->fed = false;
+	job->again = false;
 	pthread_mutex_unlock(&q->lock);
 }
 

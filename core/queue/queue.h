@@ -210,7 +210,7 @@ struct job {
 	uint64_t order;       /* the key that its list is sorted by */
 	enum job_level level; /* without requests */
 	bool again;           /* running only: run again at the end */
-	bool fed;             /* running only: queued from the pending list */
+	bool fed;             /* running only: ... unless it has a result */
 	bool changed;         /* hash the file even if its identity is known */
 	bool scanned;         /* running only: found by the scan */
 	bool suspended;       /* running only: in queue_sit_out_pause() */

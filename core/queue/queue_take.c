@@ -159,6 +159,7 @@ static void begin_job(struct queue *q, struct job *job, enum worker_kind kind,
 	job->gate = gate;
 	job->scanned = !waited && job->level == JOB_SCAN && !job->demanded;
 	job->left = job->seen.size;
+	job->fed = false;
 	if (waited)
 		quota_serve(&q->quota, job->turn);
 	if (gate)
