@@ -105,11 +105,9 @@ struct dedup_plan {
 	size_t file_count;
 	size_t linked_count; /* paths that are links of the kept file already */
 	void *known;         /* the files by inode: tsearch(3) */
-	/* The kinfs mount that the last path was in, and what is below
-	 * it, or NULL.  The kernel shares blocks there, and knows there which
-	 * processes have a file open. */
+	/* The kinfs mount that the last path was in.  The kernel shares blocks
+	 * below it, and knows there which processes have a file open. */
 	struct mount mount;
-	char *source;
 	const char *refused; /* after -EXDEV: the path, of the group */
 	dedup_tell *skip;
 };

@@ -66,20 +66,23 @@ static bool is_below(const char *path, const char *directory)
  * in none, or not to be reached there. */
 static char *path_below_mount(struct dedup_plan *p, const char *path)
 {
+	const char *rel =
+		p->mount.root ? path_below(path, p->mount.root) : NULL;
 	struct mount found = { 0 };
-	char *real = NULL;
+	char *source, *real = NULL;
 
-	if (!p->mount.root || !is_below(path, p->mount.root)) {
+	/* By a bind mount it need not be below the root. */
+	if (!rel) {
 		if (mount_find(path, &found))
 			return NULL;
 		mount_release(&p->mount);
-		free(p->source);
 		p->mount = found;
-		p->source = mount_get_place(&found, NULL, "source");
+		rel = found.rel;
 	}
-	if (!p->source || asprintf(&real, "%s%s", p->source,
-				   path + strlen(p->mount.root)) < 0)
-		return NULL;
+	source = mount_get_place(&p->mount, NULL, "source");
+	if (source && asprintf(&real, "%s/%s", source, rel) < 0)
+		real = NULL;
+	free(source);
 	return real;
 }
 

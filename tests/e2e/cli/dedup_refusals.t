@@ -253,6 +253,19 @@ how=hardlink
 group "$mnt/a" "$mnt/b" >"$T/groups"
 stays "open for writing below the mount" "open for writing" "$src" \
 	with_writer "$src/b" from "$T/groups" apply
+copies "$mnt/sub/a" "$mnt/sub/b"
+mkdir "$T/bound"
+if mount --bind "$mnt/sub" "$T/bound" 2>/dev/null; then
+	group "$T/bound/a" "$T/bound/b" >"$T/bound-groups"
+	stays "open for writing below a directory of it, mounted elsewhere" \
+		"open for writing" "$src" \
+		with_writer "$src/sub/b" from "$T/bound-groups" apply
+	umount "$T/bound"
+else
+	skip "open for writing below a directory of it, mounted elsewhere" \
+		"cannot bind mount"
+fi
+rm -r "$mnt/sub"
 stays "a --keep that protects nothing" "no file of the groups is below" \
 	"$src" from "$T/groups" apply --keep "$src"
 ok "what kin groups prints is what kin dedup reads" \
