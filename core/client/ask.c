@@ -16,45 +16,30 @@
 
 /* ---- the query ---- */
 
-/* A mount that is read-only takes a query by ioctl(). */
-static int put_piece(int fd, bool writable, char *data, size_t len)
-{
-	ssize_t done = writable ? write(fd, data, len) :
-		       ioctl(fd, QUERY_IOCTL(len), data) < 0 ? -1 :
-							       (ssize_t)len;
-
-	if (done < 0)
-		return -errno;
-	return (size_t)done == len ? 0 : -EIO;
-}
-
-static int put_query(int fd, bool writable, const struct buf *query)
+static int put_query(int fd, const struct buf *query)
 {
 	size_t at, len;
-	int err = 0;
 
-	for (at = 0; at < query->len && !err; at += len) {
+	for (at = 0; at < query->len; at += len) {
 		len = query->len - at;
 		if (len > QUERY_PIECE_MAX)
 			len = QUERY_PIECE_MAX;
-		err = put_piece(fd, writable, query->data + at, len);
+		if (ioctl(fd, QUERY_IOCTL(len), query->data + at) < 0)
+			return -errno;
 	}
-	return err;
+	return 0;
 }
 
 /* Another user's mount could lead to any file by symbolic links. */
-static int open_query(const char *listings, bool *writable_out)
+static int open_query(const char *listings)
 {
-	int flags = O_NOFOLLOW | O_CLOEXEC, fd, err;
-	int directory = open(listings, O_PATH | O_DIRECTORY | flags);
+	const int flags = O_NOFOLLOW | O_CLOEXEC;
+	int directory = open(listings, O_PATH | O_DIRECTORY | flags), fd, err;
 	struct stat st;
 
 	if (directory < 0)
 		return -errno;
-	fd = openat(directory, ".query", O_RDWR | flags);
-	*writable_out = fd >= 0 || errno != EROFS;
-	if (!*writable_out)
-		fd = openat(directory, ".query", O_RDONLY | flags);
+	fd = openat(directory, ".query", O_RDONLY | flags);
 	err = fd < 0 ? -errno : 0;
 	close(directory);
 	if (err || (!fstat(fd, &st) && S_ISREG(st.st_mode)))
@@ -72,13 +57,12 @@ int client_answer(struct client_query *c, FILE *in)
 int client_ask(struct client_query *c, const char *listings, json_t *query)
 {
 	struct buf text = { 0 };
-	bool writable = true;
 	int err = json_append_line(&text, query), fd;
 
 	*c = (struct client_query){ 0 };
-	fd = err ? err : open_query(listings, &writable);
+	fd = err ? err : open_query(listings);
 	if (fd >= 0) {
-		err = put_query(fd, writable, &text);
+		err = put_query(fd, &text);
 		if (!err)
 			err = client_answer(c, fdopen(fd, "re"));
 		if (err && !c->lines.in)
