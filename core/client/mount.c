@@ -22,19 +22,13 @@ void mount_release(struct mount *m)
 	*m = (struct mount){ 0 };
 }
 
-static bool is_octal(const char *p)
-{
-	return p[0] >= '0' && p[0] <= '3' && p[1] >= '0' && p[1] <= '7' &&
-	       p[2] >= '0' && p[2] <= '7';
-}
-
 /* The kernel writes blanks, tabs, newlines and backslashes as \ooo. */
 static void unescape(char *text)
 {
 	char *to = text;
 
 	while (*text) {
-		if (*text == '\\' && is_octal(text + 1)) {
+		if (*text == '\\' && strspn(text + 1, "01234567") >= 3) {
 			*to++ = (char)((text[1] - '0') << 6 |
 				       (text[2] - '0') << 3 | (text[3] - '0'));
 			text += 4;
@@ -82,20 +76,16 @@ int mount_get_attribute(const char *path, const char *name, struct buf *out)
 int mount_get_status(const char *root, json_t **out)
 {
 	struct buf text = { 0 };
-	json_t *status = NULL;
 	int err = mount_get_attribute(root, STATUS_ATTRIBUTE, &text);
+	json_t *status = err ? NULL : json_loadb(text.data, text.len, 0, NULL);
 
-	if (!err) {
-		status = json_loadb(text.data, text.len, 0, NULL);
-		if (!json_is_object(status)) {
-			json_decref(status);
-			err = -EBADMSG;
-		}
-	}
 	buf_release(&text);
-	if (!err)
+	if (json_is_object(status)) {
 		*out = status;
-	return err;
+		return 0;
+	}
+	json_decref(status);
+	return err ? err : -EBADMSG;
 }
 
 char *mount_get_place(const struct mount *m, const char *object,
@@ -138,17 +128,6 @@ bool mount_is_trusted(const char *options)
 	return strchr(",\n", *end) && (uid == 0 || uid == geteuid());
 }
 
-static char *join(const char *root, const char *below)
-{
-	char *joined;
-
-	root += strspn(root, "/");
-	return asprintf(&joined, "%s%s%s", root, *root && *below ? "/" : "",
-			below) < 0 ?
-		       NULL :
-		       joined;
-}
-
 static bool is_visible(const char *point, const struct statx *st)
 {
 	struct stat now;
@@ -178,8 +157,9 @@ static int consider(const char *line, const char *path, const struct statx *st,
 		below = path_below(path, point);
 		if (id == st->stx_mnt_id && below) {
 			out->is_trusted = mount_is_trusted(strrchr(type, ' '));
-			out->rel = join(root, below);
-			err = out->rel ? 0 : -ENOMEM;
+			if (asprintf(&out->rel, "%s%s%s", root + 1,
+				     root[1] && *below ? "/" : "", below) < 0)
+				err = -ENOMEM;
 		}
 		if (!strcmp(root, "/") && is_visible(point, st) &&
 		    (!out->root || id == st->stx_mnt_id)) {
