@@ -82,16 +82,15 @@ struct dedup_rules {
 
 /* ---- plan.c ---- */
 
-/* An inode with the names that a group lists. */
+/* An inode. */
 struct dedup_file {
-	const char **paths; /* absolute; array_add_string() */
-	size_t path_count;
+	/* The names that a group lists, absolute, and what keep_compare() needs;
+	 * keep: it has a name below a directory of the rules. */
+	struct found_file found;
 	char *below;         /* where the first one is below its mount; NULL: it
 		      * is in none, or cannot be reached there */
-	struct stat st;      /* of the paths, which may be in a mount */
+	struct stat st;      /* of the names, which may be in a mount */
 	uint64_t filesystem; /* what links, or blocks, can be shared within */
-	struct keep_candidate worth; /* protected: below a directory of the
-				      * rules */
 	char xxh128[33]; /* that the content is said to have; "": not known */
 	size_t first;    /* the number of the first file of its member */
 	const struct dedup_file *keep; /* that it is to be made of; NULL: it

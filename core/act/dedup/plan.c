@@ -124,24 +124,23 @@ static int add_path(struct dedup_plan *p, const struct found_member *m,
 	int err;
 
 	/* An earlier member has it: the list has a group twice. */
-	if (!f || (f->path_count && f->first != first)) {
+	if (!f || (f->found.name_count && f->first != first)) {
 		free(path);
 		return f ? 0 : -ENOMEM;
 	}
-	if (!f->path_count) {
+	if (!f->found.name_count) {
 		f->first = first;
-		f->worth.path = path;
-		f->worth.mtime_ns = time_in_order(timespec_to_ns(&st->st_mtim));
+		f->found.mtime_ns = time_in_order(timespec_to_ns(&st->st_mtim));
 		f->below = path_below_mount(p, path);
 		if (rules->method != DEDUP_REMOVE)
 			f->filesystem = find_filesystem(
 				p, f->below ? f->below : path, st);
 		memcpy(f->xxh128, m->xxh128, sizeof(f->xxh128));
 	}
-	err = array_add_string(&f->paths, &f->path_count, path);
+	err = array_add_string(&f->found.names, &f->found.name_count, path);
 	for (i = 0; i < rules->directories.count && !err; i++)
 		if (is_below(path, rules->directories.names[i]))
-			f->worth.is_protected = rules->used[i] = true;
+			f->found.keep = rules->used[i] = true;
 	return err;
 }
 
@@ -199,7 +198,7 @@ static int compare_files(const void *a, const void *b, void *order)
 
 	if (x->filesystem != y->filesystem)
 		return x->filesystem < y->filesystem ? -1 : 1;
-	return keep_compare(*(enum keep_order *)order, x->worth, y->worth);
+	return keep_compare(*(enum keep_order *)order, &x->found, &y->found);
 }
 
 /* ---- what becomes of them ---- */
@@ -218,24 +217,25 @@ static void choose(struct dedup_plan *p, size_t first,
 		f = p->files[i];
 		head = *head_io;
 		if (keep && keep->filesystem == f->filesystem) {
-			f->keep = f->worth.is_protected ? NULL : keep;
+			f->keep = f->found.keep ? NULL : keep;
 			continue;
 		}
 		keep = f;
-		p->linked_count += f->path_count - 1;
+		p->linked_count += f->found.name_count - 1;
 		if (!head || p->rules.method != DEDUP_BLOCKS) {
 			if (end - first > 1 &&
 			    (i + 1 == end ||
 			     p->files[i + 1]->filesystem != f->filesystem))
-				p->skip(f->paths[0],
+				p->skip(f->found.names[0],
 					"no copy is on its filesystem");
 			*head_io = f;
 		} else if (head->filesystem != f->filesystem) {
-			p->skip(f->paths[0], "it is on another filesystem than "
-					     "the one it resembles");
-		} else if (!f->worth.is_protected) {
+			p->skip(f->found.names[0],
+				"it is on another filesystem than "
+				"the one it resembles");
+		} else if (!f->found.keep) {
 			f->keep = head;
-		} else if (!head->worth.is_protected && !head->keep) {
+		} else if (!head->found.keep && !head->keep) {
 			head->keep = f;
 		}
 	}

@@ -124,7 +124,7 @@ static int open_side(struct step *s, int side)
 	const struct dedup_file *f = s->file[side];
 	struct dedup_view *shown = &s->view[side + KEEP_SHOWN],
 			  *below = &s->view[side];
-	const char *path = f->paths[0];
+	const char *path = f->found.names[0];
 	int err = open_view(path, shown);
 
 	if (!err &&
@@ -247,7 +247,7 @@ static int check_names(struct step *s)
 {
 	const struct dedup_file *f = s->file[REPLACE];
 	const struct stat *st = &s->view[REPLACE].st;
-	const size_t count = f->path_count;
+	const size_t count = f->found.name_count;
 	size_t names = st->st_nlink, i;
 	int err;
 
@@ -260,7 +260,7 @@ static int check_names(struct step *s)
 	if (names < count)
 		return stop(s->result,
 			    "one of its names is listed by two paths");
-	s->spots = dedup_spots_open(f->paths, count, s->temporary);
+	s->spots = dedup_spots_open(f->found.names, count, s->temporary);
 	err = s->spots ? 0 : -ENOMEM;
 	for (i = 0; i < count && !err; i++)
 		err = check_directory(s->spots[i].directory, st->st_uid);
@@ -403,7 +403,7 @@ static int replace_names(const struct step *s)
 	const bool links = s->rules->method == DEDUP_HARDLINK;
 	const struct dedup_view *keep = &s->view[KEEP_SHOWN];
 	const struct dedup_spot *spots = s->spots, *at;
-	const size_t count = s->file[REPLACE]->path_count;
+	const size_t count = s->file[REPLACE]->found.name_count;
 	const unsigned how = links ? RENAME_EXCHANGE : RENAME_NOREPLACE;
 	size_t made = 0, swapped = 0;
 	int err = 0, failed = 0;
@@ -453,20 +453,20 @@ static int replace_file(const struct step *s, FILE *journal)
 
 	if (err)
 		return err;
-	o = json_pack(DEDUP_RECORD, "method",
-		      dedup_method_names[s->rules->method], "temporary",
-		      s->temporary, "sha256", s->hashes.sha256, "attributes",
-		      attributes, "names", json_paths(f->paths, f->path_count),
-		      "inode", (json_int_t)s->view[REPLACE_SHOWN].st.st_ino,
-		      "keep_inode", (json_int_t)s->view[KEEP_SHOWN].st.st_ino,
-		      "size", (json_int_t)st->st_size, "mode",
-		      (json_int_t)(st->st_mode & 07777), "uid",
-		      (json_int_t)st->st_uid, "gid", (json_int_t)st->st_gid,
-		      "mtime", (json_int_t)st->st_mtim.tv_sec,
-		      (json_int_t)st->st_mtim.tv_nsec, "atime",
-		      (json_int_t)st->st_atim.tv_sec,
-		      (json_int_t)st->st_atim.tv_nsec);
-	o = json_with_path(o, "keep", s->file[KEEP]->paths[0]);
+	o = json_pack(
+		DEDUP_RECORD, "method", dedup_method_names[s->rules->method],
+		"temporary", s->temporary, "sha256", s->hashes.sha256,
+		"attributes", attributes, "names",
+		json_paths(f->found.names, f->found.name_count), "inode",
+		(json_int_t)s->view[REPLACE_SHOWN].st.st_ino, "keep_inode",
+		(json_int_t)s->view[KEEP_SHOWN].st.st_ino, "size",
+		(json_int_t)st->st_size, "mode",
+		(json_int_t)(st->st_mode & 07777), "uid",
+		(json_int_t)st->st_uid, "gid", (json_int_t)st->st_gid, "mtime",
+		(json_int_t)st->st_mtim.tv_sec, (json_int_t)st->st_mtim.tv_nsec,
+		"atime", (json_int_t)st->st_atim.tv_sec,
+		(json_int_t)st->st_atim.tv_nsec);
+	o = json_with_path(o, "keep", s->file[KEEP]->found.names[0]);
 	if (!o)
 		return -ENOMEM;
 	sigfillset(&all);
@@ -510,7 +510,7 @@ int dedup_apply(const struct dedup_rules *rules, const struct dedup_file *f,
 		err = inspect(&s);
 	if (!err && sharing) {
 		err = dedup_share(s.view[KEEP].fd, s.view[REPLACE].fd,
-				  f->below ? f->below : f->paths[0],
+				  f->below ? f->below : f->found.names[0],
 				  rules->method == DEDUP_REFLINK, journal, out);
 	} else {
 		if (!err && journal)
@@ -523,6 +523,6 @@ int dedup_apply(const struct dedup_rules *rules, const struct dedup_file *f,
 	for (v = s.view; v < s.view + VIEWS; v++)
 		if (v->fd >= 0)
 			close(v->fd);
-	dedup_spots_close(s.spots, f->path_count);
+	dedup_spots_close(s.spots, f->found.name_count);
 	return err;
 }

@@ -26,19 +26,20 @@ bool keep_order_parse(const char *name, enum keep_order *out)
 	return false;
 }
 
-int keep_compare(enum keep_order order, struct keep_candidate a,
-		 struct keep_candidate b)
+int keep_compare(enum keep_order order, const struct found_file *a,
+		 const struct found_file *b)
 {
-	int result = b.is_protected - a.is_protected;
+	const char *x = a->names[0], *y = b->names[0];
+	int result = b->keep - a->keep;
 
 	if (!result && order == KEEP_OLDEST)
-		result = compare_numbers(a.mtime_ns, b.mtime_ns);
+		result = compare_numbers(a->mtime_ns, b->mtime_ns);
 	if (!result && order == KEEP_NEWEST)
-		result = compare_numbers(b.mtime_ns, a.mtime_ns);
+		result = compare_numbers(b->mtime_ns, a->mtime_ns);
 	if (!result)
-		result = compare_numbers((int64_t)strlen(a.path),
-					 (int64_t)strlen(b.path));
-	return result ? result : strcmp(a.path, b.path);
+		result =
+			compare_numbers((int64_t)strlen(x), (int64_t)strlen(y));
+	return result ? result : strcmp(x, y);
 }
 
 bool keep_is_internal(const char *path)
@@ -177,15 +178,6 @@ static bool spans_two(const struct found_group *group,
 
 /* ---- the end of a group ---- */
 
-static struct keep_candidate candidate(const struct found_file *f)
-{
-	return (struct keep_candidate){
-		.path = f->names[0],
-		.mtime_ns = f->mtime_ns,
-		.is_protected = f->keep,
-	};
-}
-
 /* Sorts the files of a member, and marks what goes: all but those with keep and
  * the best one. */
 static void finish_member(struct found_group *group, struct found_member *m,
@@ -201,8 +193,7 @@ static void finish_member(struct found_group *group, struct found_member *m,
 	}
 	qsort(m->files, m->file_count, sizeof(*m->files), by_path);
 	for (f = m->files; f < end; f++)
-		if (keep_compare(wish->order, candidate(f), candidate(best)) <
-		    0)
+		if (keep_compare(wish->order, f, best) < 0)
 			best = f;
 	for (f = m->files; f < end; f++) {
 		f->goes = f != best && !f->keep && f->nlink <= f->name_count;

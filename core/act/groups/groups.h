@@ -49,15 +49,12 @@ extern const char *const keep_order_names[KEEP_ORDERS];
 /* "oldest", "newest" or "shortest".  False: it is none of them. */
 bool keep_order_parse(const char *name, enum keep_order *out);
 
-struct keep_candidate {
-	const char *path; /* all absolute, or all relative to one directory */
-	int64_t mtime_ns;
-	bool is_protected; /* the user wants it to be kept */
-};
+struct found_file;
 
-/* Negative: a is to be kept rather than b.  0 only for one path. */
-int keep_compare(enum keep_order order, struct keep_candidate a,
-		 struct keep_candidate b);
+/* Negative: a is to be kept rather than b, by its first name.  0 only for one
+ * path.  The names of both are absolute, or relative to one directory. */
+int keep_compare(enum keep_order order, const struct found_file *a,
+		 const struct found_file *b);
 
 static inline int compare_numbers(int64_t a, int64_t b)
 {

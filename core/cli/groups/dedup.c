@@ -60,7 +60,7 @@ static int do_step(const struct dedup_file *f, FILE *j)
 	job.done += done;
 	job.bytes += r.gain;
 	if (!done && !job.table.output.json)
-		tell_skipped(f->paths[0], r.reason);
+		tell_skipped(f->found.names[0], r.reason);
 	else
 		job.left += !done;
 	if (!job.table.output.json && (j || !done))
@@ -72,9 +72,9 @@ static int do_step(const struct dedup_file *f, FILE *j)
 					   (int64_t)r.shared :
 					   -1),
 			"reason", done ? NULL : r.reason);
-	row = json_with_names(row, f->paths, f->path_count);
+	row = json_with_names(row, f->found.names, f->found.name_count);
 	return table_row(&job.table,
-			 json_with_path(row, "kept", f->keep->paths[0]));
+			 json_with_path(row, "kept", f->keep->found.names[0]));
 }
 
 /* By default DIRECTORY/dedup/DATE-PID.journal. */

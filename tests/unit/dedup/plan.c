@@ -9,7 +9,8 @@ static void expect_kept(const struct dedup_rules *rules, const char *keep)
 	plan_names(&p, rules, all, 3);
 	assert_int_equal(step_count(&p), 2);
 	for (i = 0; i < 2; i++)
-		assert_string_equal(step_of(&p, i)->keep->paths[0], at(keep));
+		assert_string_equal(step_of(&p, i)->keep->found.names[0],
+				    at(keep));
 	leave_plan(&p);
 }
 
@@ -50,7 +51,7 @@ IN_TREE(test_hard_links_and_other_sizes_are_left_alone)
 	write_file("longer", "another size, and so another content", 1);
 	plan_names(&p, &rules, names, 6);
 	assert_int_equal(step_count(&p), 1);
-	assert_string_equal(step_of(&p, 0)->paths[0], at("bb"));
+	assert_string_equal(step_of(&p, 0)->found.names[0], at("bb"));
 	assert_non_null(strstr(skipped, "another size"));
 	assert_non_null(strstr(skipped, "not a regular file"));
 	assert_non_null(strstr(skipped, "No such file"));
@@ -66,8 +67,8 @@ IN_TREE(test_all_names_of_a_copy_are_one_step)
 	assert_int_equal(link(at("bb"), at("link")), 0);
 	plan_names(&p, &rules, names, 3);
 	assert_int_equal(step_count(&p), 1);
-	assert_int_equal(step_of(&p, 0)->path_count, 2);
-	assert_string_equal(step_of(&p, 0)->paths[0], at("link"));
+	assert_int_equal(step_of(&p, 0)->found.name_count, 2);
+	assert_string_equal(step_of(&p, 0)->found.names[0], at("link"));
 	leave_plan(&p);
 }
 
