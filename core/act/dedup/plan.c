@@ -52,16 +52,6 @@ static struct dedup_file *find_file(struct dedup_plan *p, const struct stat *st)
 	return found ? *found : NULL;
 }
 
-/* By their text. */
-static bool is_below(const char *path, const char *directory)
-{
-	size_t len = strlen(directory);
-
-	while (len && directory[len - 1] == '/')
-		len--;
-	return !strncmp(path, directory, len) && path[len] == '/';
-}
-
 /* The path of the file below the mount that it is in, to be freed; NULL: it is
  * in none, or not to be reached there. */
 static char *path_below_mount(struct dedup_plan *p, const char *path)
@@ -120,6 +110,7 @@ static int add_path(struct dedup_plan *p, const struct found_member *m,
 {
 	const struct dedup_rules *rules = &p->rules;
 	struct dedup_file *f = find_file(p, st);
+	const char *below;
 	size_t i;
 	int err;
 
@@ -138,30 +129,31 @@ static int add_path(struct dedup_plan *p, const struct found_member *m,
 		memcpy(f->xxh128, m->xxh128, sizeof(f->xxh128));
 	}
 	err = array_add_string(&f->found.names, &f->found.name_count, path);
-	for (i = 0; i < rules->directories.count && !err; i++)
-		if (is_below(path, rules->directories.names[i]))
+	for (i = 0; i < rules->directories.count && !err; i++) {
+		below = path_below(path, rules->directories.names[i]);
+		if (below && *below)
 			f->found.keep = rules->used[i] = true;
+	}
 	return err;
 }
 
 /* Adds a name as a group has it, if the file may be used.  base: what it is
- * relative to; root: what it must not lead out of, or NULL. */
+ * relative to, and if is_root must not lead out of. */
 static int add_listed(struct dedup_plan *p, const struct found_member *m,
-		      size_t first, const char *base, const char *root,
+		      size_t first, const char *base, bool is_root,
 		      const char *name)
 {
+	const bool is_absolute = *name == '/';
 	const char *reason = NULL;
 	struct stat st;
 	char *path;
 	int fd, err;
 
-	if (*name == '/')
-		base = "";
-	if (asprintf(&path, "%s%s%s", strcmp(base, "/") ? base : "",
-		     *name == '/' ? "" : "/", name) < 0)
+	if (asprintf(&path, "%s%s%s", is_absolute ? "" : base,
+		     is_absolute ? "" : "/", name) < 0)
 		return -ENOMEM;
 	if (!dedup_is_plain_path(path) ||
-	    (root && *name == '/' && !is_below(name, root))) {
+	    (is_root && !path_below(path, base))) {
 		p->refused = name;
 		free(path);
 		return -EXDEV;
@@ -245,13 +237,15 @@ int dedup_plan_add(struct dedup_plan *p, const char *root,
 		   const struct found_group *group)
 {
 	char *base = root ? strdup(root) : getcwd(NULL, 0);
+	size_t len = base ? strlen(base) : 0, first, i, k;
 	struct dedup_rules *rules = &p->rules;
 	const struct found_member *m = group->members;
 	struct dedup_file *head = NULL;
 	const struct found_file *f;
-	size_t first, i, k;
-	int err = base ? 0 : -ENOMEM;
+	int err = base ? 0 : -errno;
 
+	while (len && base[len - 1] == '/')
+		base[--len] = '\0';
 	for (; m < group->members + group->count && !err; m++) {
 		if (rules->method != DEDUP_BLOCKS && m->file_count == 1 &&
 		    m->files->name_count == 1)
