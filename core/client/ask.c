@@ -115,17 +115,12 @@ int lines_next(struct lines *l, json_t **out)
 	char rest[1024];
 	json_error_t error = { 0 };
 	json_t *line;
-	int first;
 
 	errno = 0;
-	first = getc_unlocked(l->in);
-	if (first == EOF)
-		return !ferror(l->in) ? 0 : errno ? -errno : -EIO;
-	(void)ungetc(first, l->in);
-	l->number++;
 	l->len = 0;
 	l->ended = false;
 	line = json_load_callback(read_line, l, 0, &error);
+	l->number += l->len > 0;
 	if (line && l->ended && !ferror(l->in)) {
 		*out = line;
 		return 1;
@@ -135,6 +130,8 @@ int lines_next(struct lines *l, json_t **out)
 		;
 	if (ferror(l->in))
 		return errno ? -errno : -EIO;
+	if (!l->len)
+		return 0;
 	if (json_error_code(&error) == json_error_out_of_memory)
 		return -ENOMEM;
 	return l->ended ? -EINVAL : -EFBIG;
