@@ -121,11 +121,11 @@ static int take_content(struct export_reader *r)
 	struct digests d = { 0 };
 	int err;
 
-	if (group->count != 1 || !m->has_size || strlen(m->xxh128) != 32)
+	if (group->count != 1 || !m->has_size)
 		return -EINVAL;
 	d.size = m->size;
 	err = digests_from_json(m->digests, &d);
-	if (!err && (hex_decode(m->xxh128, 32, d.xxh128, 16) ||
+	if (!err && (hex_decode(m->xxh128, strlen(m->xxh128), d.xxh128, 16) ||
 		     (r->contents && export_order(&r->digests, &d) >= 0)))
 		err = -EINVAL;
 	d.set |= DIGEST_BIT(DIGEST_XXH128);
@@ -149,14 +149,12 @@ struct found_member export_take(struct export_reader *r)
 bool export_next(struct export_reader *r)
 {
 	const struct groups *g = &r->content;
-	int event;
+	int event = GROUPS_PROGRESS;
 
-	if (r->err || r->ended)
+	if (r->err)
 		return false;
-	do
+	while (event == GROUPS_PROGRESS)
 		event = groups_next(&r->content);
-	while (event == GROUPS_PROGRESS);
-	r->ended = event == GROUPS_END;
 	if (event == GROUPS_GROUP)
 		r->err = g->has_totals ? -EINVAL : take_content(r);
 	else if (event < 0)
@@ -165,6 +163,7 @@ bool export_next(struct export_reader *r)
 		r->err = -ENODATA;
 	else if (g->totals.groups != r->contents || g->totals.files != r->files)
 		r->err = -EINVAL;
-	r->is_complete = r->ended && !r->err && !g->totals.incomplete;
-	return !r->err && !r->ended;
+	r->is_complete =
+		event == GROUPS_END && !r->err && !g->totals.incomplete;
+	return event == GROUPS_GROUP && !r->err;
 }

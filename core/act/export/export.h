@@ -63,9 +63,8 @@ struct export_reader {
 	FILE *file, *text;  /* owned, or NULL; text: decompressed */
 	const char *within;
 	struct groups_wish wish; /* of a mount */
-	int err; /* why it ended early; 0: it did not; see below */
-	bool ended;
-	bool is_complete;         /* once the end was read */
+	int err;          /* why it ended early; 0: it did not; see below */
+	bool is_complete; /* once the end was read */
 	uint64_t contents, files; /* read so far */
 	struct groups content;    /* a group of the content at hand; the root */
 	struct digests digests;   /* of it, with size and XXH128 */

@@ -89,12 +89,11 @@ static void stream_free(struct stream *s)
 static int stream_close(void *cookie)
 {
 	struct stream *s = cookie;
-	int failed = s->compressor &&
-		     (compress(s, NULL, 0, ZSTD_e_end) || fflush(s->file));
-	int err = errno;
+	const bool failed =
+		s->compressor &&
+		(compress(s, NULL, 0, ZSTD_e_end) || fflush(s->file));
 
 	stream_free(s);
-	errno = err;
 	return failed ? EOF : 0;
 }
 

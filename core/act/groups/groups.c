@@ -131,7 +131,7 @@ static int take_content(struct found_member *m, const json_t *object)
 	m->score = (int)score;
 	if (err || !hash)
 		return err;
-	if (!text || strlen(text) != 32 || hex_decode(text, 32, bytes, 16))
+	if (!text || hex_decode(text, strlen(text), bytes, 16))
 		return -EINVAL;
 	memcpy(m->xxh128, text, sizeof(m->xxh128));
 	return 0;
