@@ -85,8 +85,7 @@ static int open_mount(struct export_reader *r)
 		return -EOPNOTSUPP;
 	r->within = r->mount.rel;
 	r->wish.within = (struct name_list){ &r->within, *r->within != '\0' };
-	return groups_ask(&r->content, &r->wish, r->mount.root,
-			  r->mount.listings);
+	return groups_ask(&r->content, &r->wish, &r->mount);
 }
 
 void export_open(struct export_reader *r, const char *path)

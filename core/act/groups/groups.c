@@ -29,12 +29,12 @@ static json_t *make_query(const struct groups_wish *wish)
 }
 
 int groups_ask(struct groups *g, const struct groups_wish *wish,
-	       const char *root, const char *listings)
+	       const struct mount *mount)
 {
-	*g = (struct groups){ .wish = wish, .root = strdup(root) };
+	*g = (struct groups){ .wish = wish, .root = strdup(mount->root) };
 	if (!g->root)
 		return -ENOMEM;
-	return client_ask(&g->client, listings, make_query(wish));
+	return client_ask(&g->client, mount->listings, make_query(wish));
 }
 
 void groups_read(struct groups *g, FILE *in)

@@ -155,10 +155,10 @@ struct groups {
 			    * they were not asked for */
 };
 
-/* Asks for what the wish says in a directory of near-duplicates, of the mount
- * at root.  To be closed in any case. */
+/* Asks a mount that has listings for what the wish says.  To be closed in any
+ * case. */
 int groups_ask(struct groups *g, const struct groups_wish *wish,
-	       const char *root, const char *listings);
+	       const struct mount *mount);
 
 /* Reads what kin groups --json printed, or kin export behind its first line; in
  * stays open. */

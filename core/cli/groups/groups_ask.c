@@ -79,9 +79,8 @@ int groups_asking_begin(struct groups_asking *a)
 	if (!mount_listings_or_complain(&a->mount))
 		return EXIT_FAILED;
 	a->wish.threshold = a->best.threshold;
-	return groups_asking_explain(a, groups_ask(&a->groups, &a->wish,
-						   a->mount.root,
-						   a->mount.listings));
+	return groups_asking_explain(
+		a, groups_ask(&a->groups, &a->wish, &a->mount));
 }
 
 int groups_asking_explain(const struct groups_asking *a, int code)

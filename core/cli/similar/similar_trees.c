@@ -157,7 +157,7 @@ static int read_trees(struct trees *t)
 		return err;
 	if (t->count)
 		qsort(t->files, t->count, sizeof(*t->files), by_name);
-	err = groups_ask(&g, &wish, mount->root, mount->listings);
+	err = groups_ask(&g, &wish, mount);
 	while (!err && (event = progress_groups_next(&g, "reading digests",
 						     false)) != GROUPS_END)
 		err = event < 0 ? event : take_content(t, &g.group.members[0]);
