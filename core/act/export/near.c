@@ -25,11 +25,10 @@ static bool is_of_text(uint32_t row)
 
 static int read_sketch(const struct digests *d, bool text, struct sketch *out)
 {
-	int err = text ? digests_text_sketch(d, out) : digests_sketch(d, out);
-
-	return err == -ENODATA ? -ENOENT : err;
+	return text ? digests_text_sketch(d, out) : digests_sketch(d, out);
 }
 
+/* For the index, too: no row of it is without one. */
 static int fetch_sketch(void *arg, uint32_t row, struct sketch *out)
 {
 	const struct near_index *n = arg;
@@ -64,10 +63,10 @@ int near_begin(struct near_index *n)
 	err = index_load_begin(n->index);
 	for (row = 1; row <= 2 * n->count && !err; row++) {
 		d = &n->all[content_of(row)].digests;
-		err = d->size ? fetch_sketch(n, row, &n->sketch) : -ENOENT;
+		err = d->size ? fetch_sketch(n, row, &n->sketch) : -ENODATA;
 		if (!err)
 			err = index_add(n->index, row, d, &n->sketch);
-		if (err == -ENOENT)
+		if (err == -ENODATA)
 			err = 0;
 	}
 	return err ? err : index_load_end(n->index);
@@ -101,7 +100,7 @@ int near_search(struct near_index *n, const struct digests *d, int least)
 			if (by_text || !d->text.bytes || !c->digests.text.bytes)
 				n->matches[count++] = m[i];
 		}
-		if (err == -ENOENT)
+		if (err == -ENODATA)
 			err = 0;
 	}
 	/* Each content once, best first. */
