@@ -43,14 +43,14 @@ int dedup_journal_write(FILE *journal, json_t *line, bool sync)
 int dedup_journal_create(const char *path, FILE **out)
 {
 	enum { FLAGS = O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC };
-	const char *slash = strrchr(path, '/');
-	char *parent =
-		slash ? strndup(path, (size_t)(slash - path + 1)) : strdup(".");
+	const char *slash = strrchr(path, '/'),
+		   *name = slash ? slash + 1 : path;
 	int directory, fd = -1, err = 0;
 	FILE *journal = NULL;
 	struct stat st;
+	char *parent;
 
-	if (!parent)
+	if (asprintf(&parent, "%.*s.", (int)(name - path), path) < 0)
 		return -ENOMEM;
 	directory = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	free(parent);
@@ -62,7 +62,7 @@ int dedup_journal_create(const char *path, FILE **out)
 		   (st.st_mode & S_IWGRP && st.st_gid != getegid()))))
 		err = -EPERM;
 	if (!err) {
-		fd = openat(directory, slash ? slash + 1 : path, FLAGS, 0600);
+		fd = openat(directory, name, FLAGS, 0600);
 		journal = fd < 0 ? NULL : fdopen(fd, "a");
 		err = journal ? 0 : -errno;
 	}
@@ -114,7 +114,6 @@ static int parse_record(json_t *o, struct record *r)
 {
 	const char *method, *t;
 	json_t *names, *name;
-	bool is_plain = true;
 	size_t i;
 
 	*r = (struct record){ .path_count = 0 };
@@ -129,23 +128,19 @@ static int parse_record(json_t *o, struct record *r)
 	r->done = json_is_true(json_object_get(o, "done"));
 	r->temporary = t;
 	r->keep = json_get_path(o, "keep");
+	if ((!r->links && strcmp(method, dedup_method_names[DEDUP_REMOVE])) ||
+	    strncmp(t, DEDUP_TEMPORARY, strlen(DEDUP_TEMPORARY)) ||
+	    strchr(t, '/') || strlen(r->sha256) != 64 ||
+	    !json_is_object(r->attributes) || !r->keep ||
+	    !dedup_is_plain_path(r->keep))
+		return -EINVAL;
 	json_array_foreach(names, i, name) {
-		is_plain &= !array_add_string(&r->paths, &r->path_count,
-					      json_get_path(name, "path")) &&
-			    dedup_is_plain_path(r->paths[r->path_count - 1]);
+		if (array_add_string(&r->paths, &r->path_count,
+				     json_get_path(name, "path")) ||
+		    !dedup_is_plain_path(r->paths[i]))
+			return -EINVAL;
 	}
-	return is_plain && r->path_count && r->keep &&
-			       dedup_is_plain_path(r->keep) &&
-			       json_is_object(r->attributes) &&
-			       strlen(r->sha256) == 64 &&
-			       !strncmp(t, DEDUP_TEMPORARY,
-					strlen(DEDUP_TEMPORARY)) &&
-			       !strchr(t, '/') &&
-			       (r->links ||
-				!strcmp(method,
-					dedup_method_names[DEDUP_REMOVE])) ?
-		       0 :
-		       -EINVAL;
+	return r->path_count ? 0 : -EINVAL;
 }
 
 /* Root must not do what another user wrote. */
