@@ -209,6 +209,7 @@ static int fill_table(struct matcher *m)
 	const uint64_t blocks = m->keep.size / BLOCK_BYTES;
 	struct layout keep = m->keep;
 	uint64_t fingerprint, *slot, at = 0;
+	size_t used = 0;
 	char block[BLOCK_BYTES];
 	int64_t n;
 	int err;
@@ -228,9 +229,13 @@ static int fill_table(struct matcher *m)
 			if (n != BLOCK_BYTES)
 				return n < 0 ? (int)n : -ESTALE;
 			slot = find_slot(m, block, &fingerprint);
-			if (slot && !*slot && at / BLOCK_BYTES < UINT32_MAX)
-				*slot = (fingerprint & ~(uint64_t)UINT32_MAX) |
-					(at / BLOCK_BYTES + 1);
+			/* Blocks that were made for it could fill it. */
+			if (!slot || *slot || used == m->slot_count / 2 ||
+			    at / BLOCK_BYTES >= UINT32_MAX)
+				continue;
+			*slot = (fingerprint & ~(uint64_t)UINT32_MAX) |
+				(at / BLOCK_BYTES + 1);
+			used++;
 		}
 	return err;
 }
