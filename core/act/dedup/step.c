@@ -302,8 +302,7 @@ static int check_sharing(const struct step *s)
 	if (is_nocow(keep) != is_nocow(replace))
 		return stop(s->result, "one of the two is not copied on write "
 				       "(chattr +C)");
-	return dedup_explain(s->result, "blocks cannot be shared",
-			     dedup_share_probe(keep, replace));
+	return dedup_share_probe(keep, replace);
 }
 
 /* The file gives rights to those that execute it. */
@@ -364,7 +363,6 @@ static int inspect(struct step *s)
 		err = check_names(s);
 		if (!err && method == DEDUP_HARDLINK)
 			err = check_link(s);
-		err = dedup_explain(s->result, "cannot be replaced", err);
 		/* A file of an overlay may be the other file, of a layer. */
 		if (!err && a->st.st_dev != b->st.st_dev &&
 		    (is_overlay(a->fd) || is_overlay(b->fd)))
@@ -493,16 +491,14 @@ int dedup_apply(const struct dedup_rules *rules, const struct dedup_file *f,
 	struct step s = {
 		.rules = rules,
 		.file = { f->keep, f },
+		.view = { [0 ... VIEWS - 1] = { .fd = -1 } },
 		.hashes.wants_sha256 = journal && !sharing,
 		.result = out,
 	};
 	struct dedup_view *v;
 	uint64_t random = 0;
-	int err;
+	int err = getrandom(&random, sizeof(random), 0) < 0 ? -errno : 0;
 
-	for (v = s.view; v < s.view + VIEWS; v++)
-		v->fd = -1;
-	err = getrandom(&random, sizeof(random), 0) < 0 ? -errno : 0;
 	(void)snprintf(s.temporary, sizeof(s.temporary),
 		       DEDUP_TEMPORARY "%016llx", (unsigned long long)random);
 	*out = (struct dedup_result){ .reason = "" };
