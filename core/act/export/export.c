@@ -17,26 +17,27 @@ int export_write(FILE *out, struct groups *g, bool seeds)
 {
 	json_t *head = json_pack("{s:i, s:I}", "kinfs_export", EXPORT_VERSION,
 				 "made", (json_int_t)time(NULL));
-	int event, err = json_write_line(out,
-					 json_with_path(head, "root", g->root));
+	int event = 0,
+	    err = json_write_line(out, json_with_path(head, "root", g->root));
 
-	while (!err && (event = groups_next(g)) != GROUPS_END) {
-		err = event < 0 ? event : 0;
-		if (event == GROUPS_GROUP && seeds)
+	while (!err && (event = groups_next(g)) > 0) {
+		if (event == GROUPS_PROGRESS)
+			continue;
+		if (seeds)
 			err = seed_keep(&g->group.members[0]);
-		if (event == GROUPS_GROUP && !err)
+		if (!err)
 			err = json_write_line(
 				out,
 				json_pack("{s:o}", "members",
 					  found_members_json(&g->group, true)));
 	}
-	return err ? err :
-		     json_write_line(
-			     out,
-			     json_pack("{s:{s:I, s:I, s:b}}", "totals",
-				       "groups", (json_int_t)g->totals.groups,
-				       "files", (json_int_t)g->totals.files,
-				       "complete", !g->totals.incomplete));
+	if (err || event)
+		return err ? err : event;
+	return json_write_line(out,
+			       json_pack("{s:{s:I, s:I, s:b}}", "totals",
+					 "groups", (json_int_t)g->totals.groups,
+					 "files", (json_int_t)g->totals.files,
+					 "complete", !g->totals.incomplete));
 }
 
 /* ---- reading: the first line ---- */
