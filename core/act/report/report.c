@@ -41,10 +41,9 @@ static int add_saved(struct report *r, const char *path, uint64_t bytes)
 		*(end ? end : directory) = '\0';
 		sum = json_integer_value(json_object_get(r->saved, directory));
 		/* Of lines that somebody made up the sum has no end. */
-		if (bytes > (uint64_t)(INT64_MAX - sum))
-			sum = INT64_MAX;
-		else
-			sum += (json_int_t)bytes;
+		sum = bytes < (uint64_t)(INT64_MAX - sum) ?
+			      sum + (json_int_t)bytes :
+			      INT64_MAX;
 		if (json_object_set_new_nocheck(r->saved, directory,
 						json_integer(sum)))
 			err = -ENOMEM;
