@@ -79,10 +79,8 @@ void found_member_release(struct found_member *m)
 
 void found_group_release(struct found_group *group)
 {
-	size_t i;
-
-	for (i = 0; i < group->count; i++)
-		found_member_release(&group->members[i]);
+	while (group->count)
+		found_member_release(&group->members[--group->count]);
 	free(group->members);
 	*group = (struct found_group){ 0 };
 }

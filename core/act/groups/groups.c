@@ -150,19 +150,10 @@ static int take_member(struct found_member *m, const json_t *object,
 	return err;
 }
 
-/* The last member becomes the first. */
-static void head_first(struct found_group *group)
-{
-	struct found_member head = group->members[--group->count];
-
-	memmove(group->members + 1, group->members,
-		group->count++ * sizeof(head));
-	group->members[0] = head;
-}
-
 static int take_group(struct groups *g, const json_t *object)
 {
 	const json_t *members = json_object_get(object, "members");
+	struct found_group *group = &g->group;
 	size_t i;
 	int err = 0;
 
@@ -173,18 +164,23 @@ static int take_group(struct groups *g, const json_t *object)
 		err = g->root && *g->root == '/' ? 0 : -EINVAL;
 	}
 	err = err ?:
-		      json_get_number(object, "saved_exact", INT64_MAX, &g->group.saved_exact) ?:
+		      json_get_number(object, "saved_exact", INT64_MAX, &group->saved_exact) ?:
 		      json_get_number(object, "saved_near", INT64_MAX,
-				      &g->group.saved_near);
+				      &group->saved_near);
 	for (i = 0; !err && i < json_array_size(members); i++) {
 		const json_t *member = json_array_get(members, i);
 		struct found_member m = { 0 };
 
 		err = take_member(&m, member, NULL);
-		g->group.files += m.file_count;
-		err = found_group_add(&g->group, &m) ?: err;
-		if (!err && json_is_true(json_object_get(member, "head")))
-			head_first(&g->group);
+		group->files += m.file_count;
+		err = found_group_add(group, &m) ?: err;
+		if (err || !json_is_true(json_object_get(member, "head")))
+			continue;
+		/* It becomes the first. */
+		m = group->members[group->count - 1];
+		memmove(group->members + 1, group->members,
+			(group->count - 1) * sizeof(m));
+		group->members[0] = m;
 	}
 	return err ? err : GROUPS_GROUP;
 }
@@ -389,13 +385,15 @@ static int next_of_mount(struct groups *g)
 	return GROUPS_END;
 }
 
-/* ---- a group of a file ---- */
+/* ---- a group ---- */
 
-static int next_of_file(struct groups *g)
+int groups_next(struct groups *g)
 {
 	json_t *object;
 	int event;
 
+	if (g->wish)
+		return next_of_mount(g);
 	found_group_release(&g->group);
 	while ((event = lines_next(&g->file, &object)) > 0) {
 		event = groups_take_line(g, object);
@@ -404,9 +402,4 @@ static int next_of_file(struct groups *g)
 			break;
 	}
 	return event;
-}
-
-int groups_next(struct groups *g)
-{
-	return g->wish ? next_of_mount(g) : next_of_file(g);
 }

@@ -286,12 +286,6 @@ static int64_t first_change(const struct found_member *m)
 	return first;
 }
 
-static bool are_versions(const struct version *a, const struct version *b)
-{
-	return !strcmp(a->stem, b->stem) && !a->date == !b->date &&
-	       !a->is_long && !b->is_long;
-}
-
 /* The newest version among all names of a member.  False: not all are names of
  * versions of one thing, that of like.  whole: together with the directories. */
 static bool read_names(const struct found_member *m, bool whole,
@@ -308,7 +302,9 @@ static bool read_names(const struct found_member *m, bool whole,
 			version_read(base && !whole ? base + 1 : name, &v);
 			if (!i && !k)
 				*newest = v;
-			if (!are_versions(like, &v))
+			if (strcmp(like->stem, v.stem) ||
+			    !like->date != !v.date || like->is_long ||
+			    v.is_long)
 				return false;
 			if (version_compare(newest, &v) < 0)
 				*newest = v;
