@@ -110,7 +110,7 @@ static int show_change(struct watch_job *job, json_t *line)
 static int watch(struct watch_job *job, json_t *within)
 {
 	const char *root = job->mount.root;
-	struct client_query c;
+	struct lines c;
 	pthread_t thread;
 	int more = 1, err = client_ask(&c, job->mount.listings,
 				       json_pack("{s:s, s:o}", "relation",
@@ -127,7 +127,7 @@ static int watch(struct watch_job *job, json_t *within)
 		else
 			err = show_change(job, c.line);
 	}
-	client_close(&c);
+	lines_close(&c);
 	err = err ? err : more;
 	if (err == -EBUSY)
 		cli_complain(root, "you watch it already; a user can do that "

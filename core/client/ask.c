@@ -48,24 +48,24 @@ static int open_query(const char *listings)
 	return -EBADMSG;
 }
 
-int client_answer(struct client_query *c, FILE *in)
+int client_answer(struct lines *l, FILE *in)
 {
-	*c = (struct client_query){ .lines.in = in };
+	*l = (struct lines){ .in = in };
 	return in && !setvbuf(in, NULL, _IOFBF, 1 << 16) ? 0 : -ENOMEM;
 }
 
-int client_ask(struct client_query *c, const char *listings, json_t *query)
+int client_ask(struct lines *l, const char *listings, json_t *query)
 {
 	struct buf text = { 0 };
 	int err = json_append_line(&text, query), fd;
 
-	*c = (struct client_query){ 0 };
+	*l = (struct lines){ 0 };
 	fd = err ? err : open_query(listings);
 	if (fd >= 0) {
 		err = put_query(fd, &text);
 		if (!err)
-			err = client_answer(c, fdopen(fd, "re"));
-		if (err && !c->lines.in)
+			err = client_answer(l, fdopen(fd, "re"));
+		if (err && !l->in)
 			close(fd);
 	}
 	buf_release(&text);
@@ -100,9 +100,9 @@ static size_t read_line(void *to, size_t room, void *arg)
 	size_t len = 0;
 	int c;
 
-	while (len < room && !l->ended && l->len < CLIENT_LINE_MAX) {
+	while (len < room && !l->is_whole && l->len < CLIENT_LINE_MAX) {
 		c = getc_unlocked(l->in);
-		l->ended = c == EOF || c == '\n';
+		l->is_whole = c == EOF || c == '\n';
 		if (c != EOF)
 			text[len++] = (char)c;
 		l->len += c != EOF;
@@ -110,22 +110,21 @@ static size_t read_line(void *to, size_t room, void *arg)
 	return len;
 }
 
-int lines_next(struct lines *l, json_t **out)
+int lines_next(struct lines *l)
 {
 	char rest[1024];
 	json_error_t error = { 0 };
-	json_t *line;
 
+	json_decref(l->line);
 	errno = 0;
 	l->len = 0;
-	l->ended = false;
-	line = json_load_callback(read_line, l, 0, &error);
+	l->is_whole = false;
+	l->line = json_load_callback(read_line, l, 0, &error);
 	l->number += l->len > 0;
-	if (line && l->ended && !ferror(l->in)) {
-		*out = line;
+	if (l->line && l->is_whole && !ferror(l->in))
 		return 1;
-	}
-	json_decref(line);
+	json_decref(l->line);
+	l->line = NULL;
 	while (read_line(rest, sizeof(rest), l))
 		;
 	if (ferror(l->in))
@@ -134,32 +133,26 @@ int lines_next(struct lines *l, json_t **out)
 		return 0;
 	if (json_error_code(&error) == json_error_out_of_memory)
 		return -ENOMEM;
-	return l->ended ? -EINVAL : -EFBIG;
+	return l->is_whole ? -EINVAL : -EFBIG;
+}
+
+void lines_close(struct lines *l)
+{
+	json_decref(l->line);
+	if (l->in)
+		(void)fclose(l->in);
+	*l = (struct lines){ 0 };
 }
 
 /* ---- the answer ---- */
 
-int client_next(struct client_query *c)
+int client_next(struct lines *l)
 {
-	int more;
+	int more = l->ended ? 0 : lines_next(l);
 
-	json_decref(c->line);
-	c->line = NULL;
-	more = c->ended ? 0 : lines_next(&c->lines, &c->line);
 	if (more <= 0)
-		return more && (more != -EINVAL || ferror(c->lines.in)) ?
-			       more :
-			       -EBADMSG;
-	c->ended = json_object_get(c->line, "end") != NULL;
-	return !json_is_object(c->line) ? -EBADMSG : !c->ended;
-}
-
-void client_close(struct client_query *c)
-{
-	FILE *in = c->lines.in;
-
-	json_decref(c->line);
-	if (in)
-		(void)fclose(in);
-	*c = (struct client_query){ 0 };
+		return more && (more != -EINVAL || ferror(l->in)) ? more :
+								    -EBADMSG;
+	l->ended = json_object_get(l->line, "end") != NULL;
+	return !json_is_object(l->line) ? -EBADMSG : !l->ended;
 }

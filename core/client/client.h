@@ -85,29 +85,27 @@ int client_list(const struct mount *m, const char *rel, const char *view,
 
 #define CLIENT_LINE_MAX ((size_t)64 << 20)
 
-/* JSON values, a line each.  Zeroed but for in, which is borrowed. */
+/* JSON values, a line each: of a file, or of the answer to a query.  Zeroed but
+ * for in. */
 struct lines {
-	FILE *in;
-	size_t number; /* of the last line, from 1 */
+	FILE *in;      /* owned */
+	json_t *line;  /* the last one */
+	size_t number; /* of it, from 1 */
 	size_t len;    /* what was read of it */
-	bool ended;
+	bool is_whole; /* all of it was read */
+	bool ended;    /* the answer, as it has told */
 };
 
-/* 1 and the value, which is the caller's; 0 at the end; -EINVAL: the line is not
- * one array or object; -EFBIG: it is too long; an error of reading. */
-int lines_next(struct lines *l, json_t **out);
+/* 1: a value, in l->line; 0: the end; -EINVAL: the line is not one array or
+ * object; -EFBIG: it is too long; an error of reading. */
+int lines_next(struct lines *l);
+void lines_close(struct lines *l);
 
 /* ---- a query (ask.c) ---- */
 
-struct client_query {
-	struct lines lines; /* of a stream that is owned */
-	json_t *line;       /* the last one */
-	bool ended;
-};
-
 /* Asks in a directory of near-duplicates.  Takes query, also on failure; NULL:
  * -ENOMEM.  To be closed in any case. */
-int client_ask(struct client_query *c, const char *listings, json_t *query);
+int client_ask(struct lines *l, const char *listings, json_t *query);
 
 /* Asks the kin-share of a catalog, whose directory the descriptor is: the query
  * goes there in a datagram, with the end of a connection to which the answer is
@@ -117,12 +115,11 @@ int client_ask_share(int catalog, json_t *query);
 
 /* As client_ask(), for a query that was sent: reads the answer from in, which it
  * takes, also on failure; NULL: -ENOMEM. */
-int client_answer(struct client_query *c, FILE *in);
+int client_answer(struct lines *l, FILE *in);
 
-/* 1: a line, in c->line; 0: the last one, which has "end"; -EBADMSG: it is no
+/* 1: a line, in l->line; 0: the last one, which has "end"; -EBADMSG: it is no
  * JSON object, or the answer ended without it; -EINVAL: the query is not known
  * there; or another error of reading. */
-int client_next(struct client_query *c);
-void client_close(struct client_query *c);
+int client_next(struct lines *l);
 
 #endif

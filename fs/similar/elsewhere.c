@@ -110,7 +110,7 @@ static int ask_share(struct elsewhere_query *q)
 			  (json_int_t)d->size, "digests",
 			  digests_to_json(d, ~DIGEST_BIT(DIGEST_SDHASH)),
 			  "threshold", fs->options.threshold));
-	struct client_query c = { 0 };
+	struct lines c = { 0 };
 	struct buf answer = { 0 };
 	const char *reason;
 	int err = fd < 0 ? fd : read_all(fd, &answer);
@@ -129,7 +129,7 @@ static int ask_share(struct elsewhere_query *q)
 		q->is_complete =
 			json_is_true(json_object_get(c.line, "complete"));
 	}
-	client_close(&c);
+	lines_close(&c);
 	buf_release(&answer);
 	return err == -ENOMEM ? err : 0;
 }

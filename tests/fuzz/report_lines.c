@@ -45,7 +45,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		while (groups_next(&g) > 0 && !report_add_group(&r, &g.group))
 			;
 		groups_close(&g);
-		fclose(in);
 	}
 	assert_int_equal(write_page(&r), write_page(&empty));
 	report_release(&empty);

@@ -53,15 +53,12 @@ static FILE *open_source(struct source *s)
 static int count_lines(struct source s, size_t *count_out)
 {
 	struct lines l = { .in = open_source(&s) };
-	json_t *line;
 	int more;
 
 	*count_out = 0;
-	while ((more = lines_next(&l, &line)) > 0) {
+	while ((more = lines_next(&l)) > 0)
 		++*count_out;
-		json_decref(line);
-	}
-	fclose(l.in);
+	lines_close(&l);
 	return more;
 }
 
@@ -120,29 +117,29 @@ TEST(test_a_query_that_is_not_known_is_told_from_a_wrong_answer)
 {
 	struct source refused = { .text = "", .error = EINVAL },
 		      wrong = { .text = "{\n" };
-	struct client_query c;
+	struct lines c;
 
 	assert_int_equal(client_answer(&c, open_source(&refused)), 0);
 	assert_int_equal(client_next(&c), -EINVAL);
-	client_close(&c);
+	lines_close(&c);
 	assert_int_equal(client_answer(&c, open_source(&wrong)), 0);
 	assert_int_equal(client_next(&c), -EBADMSG);
-	client_close(&c);
+	lines_close(&c);
 }
 
 TEST(test_an_answer_has_an_end)
 {
 	struct source whole = { .text = "{}\n{\"end\":true}\n" },
 		      cut = { .text = "{}\n" };
-	struct client_query c;
+	struct lines c;
 
 	assert_int_equal(client_answer(&c, open_source(&whole)), 0);
 	assert_int_equal(client_next(&c), 1);
 	assert_int_equal(client_next(&c), 0);
 	assert_int_equal(client_next(&c), -EBADMSG);
-	client_close(&c);
+	lines_close(&c);
 	assert_int_equal(client_answer(&c, open_source(&cut)), 0);
 	assert_int_equal(client_next(&c), 1);
 	assert_int_equal(client_next(&c), -EBADMSG);
-	client_close(&c);
+	lines_close(&c);
 }

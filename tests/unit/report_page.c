@@ -36,7 +36,6 @@ static struct report make(const char *lines, struct groups *g)
 		assert_int_equal(report_add_group(&r, &g->group), 0);
 	}
 	assert_int_equal(event, GROUPS_END);
-	fclose(in);
 	return r;
 }
 

@@ -185,24 +185,19 @@ static int take_line(json_t *steps, json_t *o)
 static int read_journal(const char *path, json_t **out)
 {
 	struct lines lines = { 0 };
-	json_t *steps = *out = json_array(), *o;
+	json_t *steps = *out = json_array();
 	int err = steps ? open_journal(path, &lines.in) : -ENOMEM, more = 0;
 
-	while (!err && (more = lines_next(&lines, &o)) > 0) {
+	while (!err && (more = lines_next(&lines)) > 0) {
 		if (lines.number > 1)
-			err = take_line(steps, o);
-		else if (json_integer_value(json_object_get(o, FORMAT_KEY)) !=
-			 FORMAT)
+			err = take_line(steps, lines.line);
+		else if (json_integer_value(json_object_get(
+				 lines.line, FORMAT_KEY)) != FORMAT)
 			err = -EINVAL;
-		json_decref(o);
 	}
-	if (!err && !more && !lines.number)
-		err = -EINVAL;
-	else if (!err &&
-		 !(more == -EINVAL && lines.number > 1 && feof(lines.in)))
-		err = more;
-	if (lines.in)
-		fclose(lines.in);
+	if (!err && !(more == -EINVAL && lines.number > 1 && feof(lines.in)))
+		err = more || lines.number ? more : -EINVAL;
+	lines_close(&lines);
 	return err;
 }
 

@@ -44,35 +44,35 @@ int export_write(FILE *out, struct groups *g, bool seeds)
 
 static int read_head(struct export_reader *r)
 {
-	const json_t *version;
-	json_t *object = NULL;
-	int err = lines_next(&r->content.file, &object);
+	const json_t *head, *version;
+	int err = lines_next(&r->content.lines);
 
 	if (err < 0 && err != -EINVAL)
 		return err == -EFBIG ? -EMEDIUMTYPE : err;
-	version = json_object_get(object, "kinfs_export");
-	r->content.root = json_get_path(object, "root");
-	err = !json_is_integer(version)                     ? -EMEDIUMTYPE :
-	      json_integer_value(version) != EXPORT_VERSION ? -EPROTONOSUPPORT :
-							      0;
-	json_decref(object);
-	return err;
+	head = r->content.lines.line;
+	version = json_object_get(head, "kinfs_export");
+	r->content.root = json_get_path(head, "root");
+	return !json_is_integer(version) ? -EMEDIUMTYPE :
+	       json_integer_value(version) != EXPORT_VERSION ?
+					   -EPROTONOSUPPORT :
+					   0;
 }
 
 static int open_file(struct export_reader *r)
 {
+	FILE *in = fopen(r->path, "re");
 	int first;
 
-	r->file = fopen(r->path, "re");
-	if (!r->file)
+	if (!in)
 		return -errno;
-	groups_read(&r->content, r->file);
-	first = ungetc(getc(r->file), r->file);
+	first = ungetc(getc(in), in);
 	if (first != '{' && first != EOF) {
-		r->text = r->content.file.in = export_stream(r->file, "r");
-		if (!r->text)
+		r->compressed = in;
+		in = export_stream(in, "r");
+		if (!in)
 			return -errno;
 	}
+	groups_read(&r->content, in);
 	return read_head(r);
 }
 
@@ -105,10 +105,8 @@ void export_close(struct export_reader *r)
 	groups_close(&r->content);
 	digests_release(&r->digests);
 	mount_release(&r->mount);
-	if (r->text)
-		(void)fclose(r->text);
-	if (r->file)
-		(void)fclose(r->file);
+	if (r->compressed)
+		(void)fclose(r->compressed);
 	*r = (struct export_reader){ 0 };
 }
 

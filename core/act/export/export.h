@@ -60,7 +60,7 @@ int export_write(FILE *out, struct groups *g, bool seeds);
 struct export_reader {
 	const char *path;   /* borrowed: what export_open() was given */
 	struct mount mount; /* owned; root NULL: path is a file */
-	FILE *file, *text;  /* owned, or NULL; text: decompressed */
+	FILE *compressed;   /* owned; NULL: the file is not, or a mount */
 	const char *within;
 	struct groups_wish wish; /* of a mount */
 	int err;          /* why it ended early; 0: it did not; see below */

@@ -34,19 +34,19 @@ int groups_ask(struct groups *g, const struct groups_wish *wish,
 	*g = (struct groups){ .wish = wish, .root = strdup(mount->root) };
 	if (!g->root)
 		return -ENOMEM;
-	return client_ask(&g->client, mount->listings, make_query(wish));
+	return client_ask(&g->lines, mount->listings, make_query(wish));
 }
 
 void groups_read(struct groups *g, FILE *in)
 {
-	*g = (struct groups){ .file = { .in = in } };
+	*g = (struct groups){ .lines.in = in };
 }
 
 void groups_close(struct groups *g)
 {
 	found_group_release(&g->group);
 	found_member_release(&g->next);
-	client_close(&g->client);
+	lines_close(&g->lines);
 	free(g->root);
 	*g = (struct groups){ 0 };
 }
@@ -348,14 +348,14 @@ static int read_lines(struct groups *g)
 {
 	int event = 0, more;
 
-	while (!event && !g->next.file_count && !g->client.ended) {
-		more = client_next(&g->client);
+	while (!event && !g->next.file_count && !g->lines.ended) {
+		more = client_next(&g->lines);
 		if (more < 0)
 			return more;
 		if (more)
-			event = take_line(g, g->client.line);
+			event = take_line(g, g->lines.line);
 		else if (!json_is_true(
-				 json_object_get(g->client.line, "complete")))
+				 json_object_get(g->lines.line, "complete")))
 			g->totals.incomplete = true;
 	}
 	return event == -EINVAL ? -EBADMSG : event;
@@ -381,7 +381,7 @@ static int next_of_mount(struct groups *g)
 			t->near_bytes += g->group.saved_near;
 			return GROUPS_GROUP;
 		}
-	} while (!g->client.ended);
+	} while (!g->lines.ended);
 	return GROUPS_END;
 }
 
@@ -389,15 +389,13 @@ static int next_of_mount(struct groups *g)
 
 int groups_next(struct groups *g)
 {
-	json_t *object;
 	int event;
 
 	if (g->wish)
 		return next_of_mount(g);
 	found_group_release(&g->group);
-	while ((event = lines_next(&g->file, &object)) > 0) {
-		event = groups_take_line(g, object);
-		json_decref(object);
+	while ((event = lines_next(&g->lines)) > 0) {
+		event = groups_take_line(g, g->lines.line);
 		if (event)
 			break;
 	}

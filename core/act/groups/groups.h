@@ -144,11 +144,12 @@ struct groups {
 	struct found_group group;
 	struct groups_totals totals; /* up to here; of a file: of its end */
 	bool is_listing;             /* all were found, and are handed over */
-	double done;       /* of 1: of the search, or of the listing */
-	struct lines file; /* what kin groups --json printed, or kin export */
-	bool has_totals;   /* of that file */
-	/* Of a mount, and what was read of its answer. */
-	struct client_query client;
+	double done; /* of 1: of the search, or of the listing */
+	/* The answer of a mount; or what kin groups --json printed, or kin
+	 * export. */
+	struct lines lines;
+	bool has_totals; /* of a file */
+	/* Of a mount: */
 	struct found_member next; /* of another group; without files: none */
 	uint64_t number, all;     /* of the group at hand; of all */
 	uint64_t left_out; /* number + 1 of the last group that lacks files, as
@@ -160,8 +161,8 @@ struct groups {
 int groups_ask(struct groups *g, const struct groups_wish *wish,
 	       const struct mount *mount);
 
-/* Reads what kin groups --json printed, or kin export behind its first line; in
- * stays open. */
+/* Reads what kin groups --json printed, or kin export behind its first line;
+ * takes in. */
 void groups_read(struct groups *g, FILE *in);
 
 /* An event, or a negative errno.  -EBADMSG: the answer of a mount is not

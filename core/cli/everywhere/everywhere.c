@@ -21,13 +21,12 @@ static int open_catalog(const struct mount *mount)
 	return fd;
 }
 
-int everywhere_ask(struct client_query *c, const struct mount *mount,
-		   json_t *request)
+int everywhere_ask(struct lines *c, const struct mount *mount, json_t *request)
 {
 	const int dir = open_catalog(mount);
 	const int fd = client_ask_share(dir, request);
 
-	*c = (struct client_query){ 0 };
+	*c = (struct lines){ 0 };
 	if (dir >= 0)
 		close(dir);
 	if (fd >= 0)
@@ -35,14 +34,14 @@ int everywhere_ask(struct client_query *c, const struct mount *mount,
 	return fd == -ENOMEM ? fd : 0;
 }
 
-json_t *everywhere_next(struct client_query *c)
+json_t *everywhere_next(struct lines *c)
 {
-	return c->lines.in && client_next(c) > 0 ? c->line : NULL;
+	return c->in && client_next(c) > 0 ? c->line : NULL;
 }
 
-const char *everywhere_doubt(const struct client_query *c)
+const char *everywhere_doubt(const struct lines *c)
 {
-	if (!c->lines.in)
+	if (!c->in)
 		return "no kin-share publishes this mount";
 	if (!c->ended)
 		return "kin-share ended before its answer did";
@@ -70,7 +69,7 @@ char *everywhere_name(const json_t *file)
 
 json_t *everywhere_status(const struct mount *mount)
 {
-	struct client_query c;
+	struct lines c;
 	int catalog = open_catalog(mount);
 	json_t *share = NULL;
 	bool published = catalog >= 0 && !faccessat(catalog, "share", F_OK, 0);
@@ -81,7 +80,7 @@ json_t *everywhere_status(const struct mount *mount)
 		return NULL;
 	if (!everywhere_ask(&c, mount, json_pack("{s:b}", "status", 1)))
 		share = json_incref(everywhere_next(&c));
-	client_close(&c);
+	lines_close(&c);
 	return share ? share :
 		       json_pack("{s:b, s:b, s:s}", "connected", 0, "current",
 				 0, "error", "kin-share does not run");
@@ -124,7 +123,7 @@ static int print_text(struct groups_printer *p, json_t *line)
 int everywhere_groups(const struct mount *mount, uint64_t min_size,
 		      struct groups_printer *p)
 {
-	static struct client_query c;
+	static struct lines c;
 	const char *doubt;
 	json_t *line;
 	int code = everywhere_ask(&c, mount,

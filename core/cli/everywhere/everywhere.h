@@ -17,14 +17,13 @@ struct groups_printer;
 
 /* Takes the request.  -ENOMEM; whatever else goes wrong is a doubt, also when
  * there is no kin-share.  To be closed in any case. */
-int everywhere_ask(struct client_query *c, const struct mount *mount,
-		   json_t *request);
+int everywhere_ask(struct lines *c, const struct mount *mount, json_t *request);
 
 /* The next line of the answer, borrowed; NULL: there are no more. */
-json_t *everywhere_next(struct client_query *c);
+json_t *everywhere_next(struct lines *c);
 
 /* Behind the last line, why the answer is not complete; NULL: it is. */
-const char *everywhere_doubt(const struct client_query *c);
+const char *everywhere_doubt(const struct lines *c);
 
 /* "host:path" of a file in an answer, to be freed. */
 char *everywhere_name(const json_t *file);

@@ -244,7 +244,7 @@ static int add_groups(const char *source)
 				     "of %s; nothing was changed" :
 				     "line %zu of %s: not a plain path; "
 				     "nothing was changed",
-			from->file.number, source, from->root);
+			from->lines.number, source, from->root);
 	/* Files that are not hashed yet are no error here. */
 	if (!code && !job.asking.file && from->totals.incomplete)
 		cli_complain(from->root, "not all files are hashed: there may "

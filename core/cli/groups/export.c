@@ -6,7 +6,7 @@
 
 int export_complain(const struct export_reader *r)
 {
-	const size_t line = r->content.file.number;
+	const size_t line = r->content.lines.number;
 	const char *path = r->path;
 
 	if (!r->err)
@@ -14,7 +14,7 @@ int export_complain(const struct export_reader *r)
 	if (r->mount.root && r->err == -EOPNOTSUPP &&
 	    !mount_listings_or_complain(&r->mount))
 		return EXIT_FAILED;
-	if (!r->file)
+	if (r->content.wish || !r->content.lines.in) /* it is no file */
 		return cli_complain_errno(path, r->err == -EINVAL ? -EBADMSG :
 								    r->err);
 	switch (-r->err) {

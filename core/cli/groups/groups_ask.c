@@ -90,7 +90,7 @@ int groups_asking_explain(const struct groups_asking *a, int code)
 			a->file,
 			"line %zu is not a group as kin groups --json prints "
 			"it; nothing was changed",
-			a->groups.file.number);
+			a->groups.lines.number);
 	if (code == -EINVAL)
 		return cli_complain(
 			a->mount.root,

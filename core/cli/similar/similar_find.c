@@ -51,7 +51,7 @@ static int ask(struct similar_job *job, enum index_relation relation,
 				 f->min_size || job->within;
 	/* One more may be the file itself. */
 	uint64_t limit = job->best.limit ? job->best.limit + 1 : 0;
-	struct client_query c;
+	struct lines c;
 	int more = 1, err;
 
 	if (near || is_filtered || limit > MOST)
@@ -74,7 +74,7 @@ static int ask(struct similar_job *job, enum index_relation relation,
 		(void)snprintf(job->reason, sizeof(job->reason), "incomplete");
 	else if (!err && !near && json_is_true(json_object_get(c.line, "cut")))
 		job->cut = true;
-	client_close(&c);
+	lines_close(&c);
 	if (err != -ENOENT && err != -EISDIR && err != -EINVAL)
 		return err;
 	return cli_complain(job->mount.root,
@@ -121,7 +121,7 @@ static int add_copies(const struct similar_job *job, const json_t *line)
 static int ask_everywhere(struct similar_job *job)
 {
 	const uint32_t sent = ~DIGEST_BIT(DIGEST_SDHASH);
-	struct client_query c;
+	struct lines c;
 	const char *doubt;
 	json_t *line;
 	int err;
@@ -140,7 +140,7 @@ static int ask_everywhere(struct similar_job *job)
 	if (!err && doubt && !*job->reason)
 		(void)snprintf(job->reason, sizeof(job->reason),
 			       "elsewhere: %s", doubt);
-	client_close(&c);
+	lines_close(&c);
 	return err;
 }
 
