@@ -125,7 +125,7 @@ static int check_entry(struct check *c, FTS *fts, FTSENT *e)
 	if (e->fts_info == FTS_D && c->mount.listings &&
 	    !strcmp(e->fts_path, c->mount.listings))
 		(void)fts_set(fts, e, FTS_SKIP);
-	if (e->fts_info == FTS_DNR || e->fts_info == FTS_ERR)
+	if (cli_walk_failed(e))
 		c->unread += e->fts_errno != ENOENT;
 	if (e->fts_info != FTS_F)
 		return 0;

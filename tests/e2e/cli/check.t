@@ -6,6 +6,8 @@
 # mounted; a damaged catalog is found by the mount.
 # shellcheck source=tests/e2e/lib.sh disable=SC1091
 . tests/e2e/lib.sh
+private_namespace
+open_fuse_to_all
 
 src=$T/src mnt=$T/mnt
 db=$(catalog_of "$mnt")
@@ -167,6 +169,24 @@ catalog_is_open() {
 	status_json "$mnt" | grep -q '"open": true'
 }
 
+# Names can be listed in a directory, but nothing in it can be looked at.
+test_unread() {
+	local home=$T/home mnt=$T/home/mnt
+	mkdir -p "$home/docs/listed" "$mnt"
+	echo seen >"$home/docs/seen"
+	echo unseen >"$home/docs/listed/unseen"
+	chmod 644 "$home/docs/listed"
+	chown -R 65534:65534 "$home"
+	as_nobody env -u XDG_RUNTIME_DIR HOME="$home" \
+		"$KINFS" "$home/docs" "$mnt" -o "db=$home/db" || bail "mount"
+	as_nobody timeout 600 "$KIN" wait "$mnt" >"$T/out" 2>&1
+	as_nobody timeout 600 "$KIN" check --read --json "$mnt" >"$T/out"
+	is "$(json totals.read)" 1 "a user's files are read"
+	is "$(json totals.unread)" 1 "... and those counted that cannot be looked at"
+	isnt "$(json totals.complete)" 1 "... so not all is known to be in order"
+	poll 10 as_nobody fusermount3 -u "$mnt"
+}
+
 # What a kill leaves is never wrong, whenever it comes.
 test_killed() {
 	local round bad=0 before
@@ -284,5 +304,6 @@ test_churn
 cp "$(helper meddle)" "$T/meddle" || bail "meddle compiles" ""
 test_changed_meanwhile open
 test_changed_meanwhile read
+test_unread
 test_killed
 finish
