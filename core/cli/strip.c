@@ -44,7 +44,7 @@ static void strip_file(struct strip *s, const char *path)
 			continue;
 		err = mount_get_attribute(path, name, &value);
 		if (!err && !digest_parse(id, value.data, value.len, &d)) {
-			if (!s->dry_run && lremovexattr(path, name))
+			if (!s->dry_run && removexattr(path, name))
 				err = -errno;
 			s->attributes += !err;
 		}

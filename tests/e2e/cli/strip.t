@@ -41,6 +41,10 @@ user.xxh128="no digest"' "the others are kept"
 is "$("$KIN" strip --json "$copy")" \
 	'{"totals": {"dry_run": false, "files": 0, "attributes": 0, "failed": 0, "complete": true}}' \
 	"again: none, and --json says so"
+cp -a --preserve=xattr "$mnt/a" "$T/named"
+ln -s named "$T/symlink"
+is "$("$KIN" strip "$T/symlink" 2>&1)" "$each attributes of 1 file removed" \
+	"a symbolic link that is named stands for its file"
 ok "the contents are kept" cmp "$src/a" "$copy/a"
 
 refused "a mount is refused" 'in a kinfs mount' "$KIN" strip "$mnt/below"
