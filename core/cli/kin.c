@@ -159,24 +159,25 @@ static int choose_kernel(void)
 static int run(int argc, char **argv)
 {
 	const struct command *command;
-	bool help;
+	bool help = false;
 
-	if (argc < 2) {
+	for (; argc > 1 && !strcmp(argv[1], "help"); argc--, argv++)
+		help = true;
+	if (argc < 2 && !help) {
 		print_overview(stderr);
 		return EXIT_USAGE;
+	}
+	if (argc < 2 || find_help(argc, argv) == 1) {
+		print_overview(stdout);
+		return EXIT_OK;
 	}
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
 		puts("kin " KINFS_VERSION);
 		return EXIT_OK;
 	}
-	help = !strcmp(argv[1], "help");
-	if (find_help(argc, argv) == 1 || (help && argc < 3)) {
-		print_overview(stdout);
-		return EXIT_OK;
-	}
-	command = command_find(argv[1 + help]);
+	command = command_find(argv[1]);
 	if (!command)
-		return unknown_command(argv[1 + help]);
+		return unknown_command(argv[1]);
 	if (!help && !find_help(argc, argv))
 		return run_command(command, argc - 1, argv + 1);
 	print_help(command);

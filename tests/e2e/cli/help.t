@@ -21,6 +21,13 @@ for command in $commands; do
 		"$KIN" "$command" -- --help
 done
 
+for arguments in "" "--help" "-h" "help"; do
+	# shellcheck disable=SC2086 # none is no word
+	"$KIN" help $arguments >"$T/said" 2>&1
+	is "$?:$(cat "$T/said")" "0:$("$KIN" --help)" \
+		"kin help $arguments says what kin --help says"
+done
+
 # A help text is read on a terminal of the oldest size.
 fits() { # COMMAND...
 	"$@" | awk 'length > 80 { print; bad = 1 }
