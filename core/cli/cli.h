@@ -192,13 +192,11 @@ struct state_walk {
 
 	const struct mount *mount; /* borrowed */
 	FTS *fts;
-	char *top;
 };
 
-/* 1: there is one more; 0: no more; a negative errno.  To be ended in any case. */
-int state_walk_begin(struct state_walk *s, const struct mount *mount,
-		     const char *rel);
-int state_walk_next(struct state_walk *s);
-void state_walk_end(struct state_walk *s);
+/* To be ended by cli_walk_end(s->fts). */
+void state_walk_begin(struct state_walk *s, const struct mount *mount,
+		      const char *rel);
+bool state_walk_next(struct state_walk *s);
 
 #endif

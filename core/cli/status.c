@@ -256,29 +256,24 @@ static int take_entry(struct state_walk *s, FTSENT *entry)
 	       (s->skipped && !strncmp(s->state, "skipped:", 8));
 }
 
-int state_walk_begin(struct state_walk *s, const struct mount *mount,
-		     const char *rel)
+void state_walk_begin(struct state_walk *s, const struct mount *mount,
+		      const char *rel)
 {
+	char *top = path_shown(mount->root, rel, false);
+
 	s->mount = mount;
-	s->top = path_shown(mount->root, rel, false);
-	s->fts = s->top ? cli_walk_begin(s->top, FTS_XDEV) : NULL;
-	return !s->top ? -ENOMEM : s->fts ? 0 : -errno;
+	s->fts = top ? cli_walk_begin(top, FTS_XDEV) : NULL;
+	free(top);
 }
 
-int state_walk_next(struct state_walk *s)
+bool state_walk_next(struct state_walk *s)
 {
 	FTSENT *entry;
 
 	while ((entry = cli_walk_next(s->fts)))
 		if (take_entry(s, entry))
-			return 1;
-	return -errno;
-}
-
-void state_walk_end(struct state_walk *s)
-{
-	(void)cli_walk_end(s->fts);
-	free(s->top);
+			return true;
+	return false;
 }
 
 static int show_files(struct status_job *job)
@@ -286,21 +281,20 @@ static int show_files(struct status_job *job)
 	const char *root = job->mount.root;
 	struct state_walk *s = &job->walk;
 	json_t *row;
-	int err = state_walk_begin(s, &job->mount, job->mount.rel), more = 0,
-	    code;
+	int err = 0, end, code;
 
 	job->table.columns = file_columns;
-	while (!err && (more = state_walk_next(s)) > 0) {
+	state_walk_begin(s, &job->mount, job->mount.rel);
+	while (!err && state_walk_next(s)) {
 		row = json_with_path(json_pack("{s:s}", "reason", s->state),
 				     "root", root);
 		err = table_row(
 			&job->table,
 			json_with_path(row, "path", path_below(s->path, root)));
 	}
-	state_walk_end(s);
-	err = err ? err : more;
-	if (err)
-		return err;
+	end = cli_walk_end(s->fts);
+	if (err || end)
+		return err ? err : end;
 	code = s->is_damaged ? EXIT_FAILED : EXIT_OK;
 	if (job->table.output.json)
 		code |= table_totals(json_pack("{s:I}", "files",

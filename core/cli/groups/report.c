@@ -121,15 +121,16 @@ static int ask_pairs(struct report *report, const struct mount *mount)
 static int ask_unread(struct report *report, const struct mount *mount)
 {
 	struct state_walk s = { .failed = true, .skipped = true };
-	int err = state_walk_begin(&s, mount, ""), more = 0;
+	int err = 0, end;
 
 	progress_show("looking for files without digests", 1);
-	while (!err && (more = state_walk_next(&s)) > 0)
+	state_walk_begin(&s, mount, "");
+	while (!err && state_walk_next(&s))
 		err = report_add_unread(report, path_below(s.path, mount->root),
 					s.state);
-	state_walk_end(&s);
+	end = cli_walk_end(s.fts);
 	progress_clear();
-	return err ? err : more;
+	return err ? err : end;
 }
 
 /* ---- groups ---- */
