@@ -173,8 +173,10 @@ int measures_take(const struct digests *a, const struct digests *b,
 /* mount_find() and a message that says what to do.  EXIT_OK, EXIT_FAILED. */
 int mount_find_or_complain(const char *path, struct mount *out);
 
-/* Likewise the path below the root of a mount, owned, of what must be in it. */
-int mount_path_or_complain(const char *path, const char *root, char **rel_out);
+/* Likewise the path below the root of the mount, owned, of what must be in it; a
+ * zeroed mount is found by it, and has no rel. */
+int mount_path_or_complain(const char *path, struct mount *mount,
+			   char **rel_out);
 
 /* The place of its listings; NULL after a message that there is none. */
 const char *mount_listings_or_complain(const struct mount *m);

@@ -40,24 +40,16 @@ int cli_complain(const char *path, const char *format, ...)
 	return EXIT_FAILED;
 }
 
-static const char *advice(int err)
-{
-	switch (-err) {
-	case ENOTCONN:
-		return "; the daemon is gone: fusermount3 -u the mount point "
-		       "and mount it again";
-	case ENODEV:
-		return "; mount one with: kinfs SOURCE MOUNTPOINT";
-	default:
-		return "";
-	}
-}
-
 static const char *meaning(int err)
 {
 	switch (-err) {
 	case ENODEV:
-		return "not in a kinfs mount";
+		return "not in a kinfs mount; mount one with: "
+		       "kinfs SOURCE MOUNTPOINT";
+	case ENOTCONN:
+		return "Transport endpoint is not connected; the daemon is "
+		       "gone: fusermount3 -u the mount point and mount it "
+		       "again";
 	case ENOTSUP:
 		return "not a regular file, not opened";
 	case EXDEV:
@@ -77,7 +69,7 @@ static const char *meaning(int err)
 
 int cli_complain_errno(const char *path, int err)
 {
-	return cli_complain(path, "%s%s", meaning(err), advice(err));
+	return cli_complain(path, "%s", meaning(err));
 }
 
 int cli_complain_incomplete(const char *path)
@@ -126,18 +118,22 @@ int mount_find_or_complain(const char *path, struct mount *out)
 	return err ? cli_complain_errno(path, err) : EXIT_OK;
 }
 
-int mount_path_or_complain(const char *path, const char *root, char **rel_out)
+int mount_path_or_complain(const char *path, struct mount *mount,
+			   char **rel_out)
 {
-	struct mount mount = { 0 };
-	int code = mount_find_or_complain(path, &mount);
+	struct mount found = { 0 };
+	int code = mount_find_or_complain(path, &found);
 
-	if (!code && strcmp(mount.root, root) != 0)
-		code = cli_complain(path, "not in the mount %s", root);
+	if (!code && mount->root && strcmp(found.root, mount->root) != 0)
+		code = cli_complain(path, "not in the mount %s", mount->root);
 	if (!code) {
-		*rel_out = mount.rel;
-		mount.rel = NULL;
+		*rel_out = found.rel;
+		found.rel = NULL;
 	}
-	mount_release(&mount);
+	if (mount->root)
+		mount_release(&found);
+	else
+		*mount = found;
 	return code;
 }
 

@@ -10,14 +10,10 @@
 /* Adds the path below the root of the mount, which is found by the first one. */
 static int find_path(struct name_list *l, struct mount *mount, const char *path)
 {
-	char *rel = NULL;
-	int code;
+	char *rel;
 
-	if (mount->root)
-		code = mount_path_or_complain(path, mount->root, &rel);
-	else if (!(code = mount_find_or_complain(path, mount)))
-		rel = strdup(mount->rel);
-	return code ? code : array_add_string(&l->names, &l->count, rel);
+	return mount_path_or_complain(path, mount, &rel) ?:
+		       array_add_string(&l->names, &l->count, rel);
 }
 
 int name_list_find(struct name_list *l, struct mount *mount, char **operands)

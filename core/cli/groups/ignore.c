@@ -92,7 +92,7 @@ static int ask_files(struct ignore_job *job, char **paths)
 {
 	struct ignore_content a = { 0 }, b = { 0 };
 	char *rel = NULL;
-	int code = mount_path_or_complain(paths[1], job->mount.root, &rel);
+	int code = mount_path_or_complain(paths[1], &job->mount, &rel);
 
 	free(rel);
 	return code                             ?:

@@ -140,8 +140,7 @@ static int check_kind(struct similar_job *job)
 		return cli_complain(job->path, "%s", wrong);
 	if (!job->other)
 		return 0;
-	if (mount_path_or_complain(job->other, job->mount.root,
-				   &job->other_rel))
+	if (mount_path_or_complain(job->other, &job->mount, &job->other_rel))
 		return EXIT_FAILED;
 	other = job->other_rel;
 	if (stat(job->other, &st) || (st.st_mode ^ job->self.st_mode) & S_IFMT)
