@@ -243,8 +243,6 @@ static int check(struct check *c)
 
 /* ---- the command ---- */
 
-static struct check check_job = { .table.columns = columns };
-
 static int run(const struct command *self, char **paths)
 {
 	struct check *c = self->job;
@@ -272,6 +270,6 @@ const struct command command_check = {
 		"remove its data.mdb, and the next mount hashes all files again.\n",
 	.options = options,
 	.notes = "Exit status: 0 in order; 1 there are findings; 2 usage.\n",
-	.job = &check_job,
+	.job = &(struct check){ .table.columns = columns },
 	.run = run,
 };

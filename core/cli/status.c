@@ -353,7 +353,6 @@ static int show_mounts(struct table *table)
 	const struct mntent *m;
 	int code = EXIT_OK;
 
-	table->columns = columns;
 	while (mounts && !code && (m = getmntent(mounts)))
 		if (!strcmp(m->mnt_type, "fuse.kinfs"))
 			code = show_mount(table, m);
@@ -370,8 +369,6 @@ static int show_mounts(struct table *table)
 }
 
 /* ---- the command ---- */
-
-static struct status_job status_job;
 
 static int run(const struct command *self, char **paths)
 {
@@ -422,7 +419,7 @@ const struct command command_status = {
 	.notes = "Exit status: 0 ok; 1 failed; 2 usage; 3 the list may grow, "
 		 "because files are\n"
 		 "still to be hashed.\n",
-	.job = &status_job,
+	.job = &(struct status_job){ .table.columns = columns },
 	.run = run,
 };
 

@@ -106,8 +106,6 @@ static int print_result(const struct strip *s)
 	return EXIT_OK;
 }
 
-static struct strip strip_job;
-
 static int run(const struct command *self, char **paths)
 {
 	struct strip *s = self->job;
@@ -141,6 +139,6 @@ const struct command command_strip = {
 		"they are not kept current.  DIR is a directory that is not in a kinfs mount;\n"
 		"other filesystems below it are not entered.\n",
 	.options = options,
-	.job = &strip_job,
+	.job = &(struct strip){ 0 },
 	.run = run,
 };

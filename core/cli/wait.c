@@ -177,8 +177,6 @@ static int take_timeout(void *arg, const char *text)
 	return EXIT_OK;
 }
 
-static struct wait_job wait_job = { .timeout = -1, .shown = -1 };
-
 static int run(const struct command *self, char **paths)
 {
 	struct wait_job *job = self->job;
@@ -210,6 +208,6 @@ const struct command command_wait = {
 	.notes =
 		"Exit status: 0 everything is hashed; 1 failed; 2 usage; 3 some files could not\n"
 		"be hashed (kin status --failed lists them) or change all the time.\n",
-	.job = &wait_job,
+	.job = &(struct wait_job){ .timeout = -1, .shown = -1 },
 	.run = run,
 };

@@ -142,8 +142,6 @@ static int watch(struct watch_job *job, json_t *within)
 	return err == -ENOBUFS ? EXIT_INCOMPLETE : err ? EXIT_FAILED : EXIT_OK;
 }
 
-static struct watch_job watch_job;
-
 static int run(const struct command *self, char **paths)
 {
 	static struct name_list within;
@@ -174,6 +172,6 @@ const struct command command_watch = {
 	.options = options,
 	.notes =
 		"Exit status: 0 the mount has ended; 1 failed; 2 usage; 3 too much was not read.\n",
-	.job = &watch_job,
+	.job = &(struct watch_job){ 0 },
 	.run = run,
 };

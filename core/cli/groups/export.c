@@ -44,8 +44,6 @@ struct export_job {
 	bool plain, seeds;
 };
 
-static struct export_job export_job = { .asking.wish.every = true };
-
 static int run(const struct command *self, char **paths)
 {
 	struct export_job *job = self->job;
@@ -103,6 +101,6 @@ const struct command command_export = {
 	.options = options,
 	.notes = "Exit status: 0 ok; 1 failed; 2 usage; 3 not all files are "
 		 "hashed.\n",
-	.job = &export_job,
+	.job = &(struct export_job){ .asking.wish.every = true },
 	.run = run,
 };

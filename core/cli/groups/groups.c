@@ -199,8 +199,6 @@ static int list(struct groups_job *job)
 				      EXIT_OK;
 }
 
-static struct groups_job groups_job = { .printer.table.columns = columns };
-
 static int run(const struct command *self, char **paths)
 {
 	struct groups_job *job = self->job;
@@ -240,6 +238,6 @@ const struct command command_groups = {
 	.options = options,
 	.notes =
 		"Exit status: 0 ok; 1 failed; 2 usage; 3 the groups are not complete.\n",
-	.job = &groups_job,
+	.job = &(struct groups_job){ .printer.table.columns = columns },
 	.run = run,
 };

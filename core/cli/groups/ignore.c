@@ -219,9 +219,6 @@ static int change(struct ignore_job *job, const char *path)
 
 /* ---- the command ---- */
 
-static struct ignore_job ignore_job = { .directory = -1,
-					.table.columns = columns };
-
 static int run(const struct command *self, char **paths)
 {
 	struct ignore_job *job = self->job;
@@ -274,6 +271,7 @@ const struct command command_ignore = {
 	.help = "The contents of the files A and B of one mount are known to be alike: listings\n"
 		"leave the pair out, and groups in which each member is known with the head.\n",
 	.options = options,
-	.job = &ignore_job,
+	.job = &(struct ignore_job){ .directory = -1,
+				     .table.columns = columns },
 	.run = run,
 };

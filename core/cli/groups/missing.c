@@ -288,11 +288,6 @@ static int print_all(struct missing_command *c)
 
 /* ---- all of it ---- */
 
-static struct missing_command missing_job = {
-	.best.threshold = DEFAULT_THRESHOLD,
-	.table.columns = columns,
-};
-
 static int run(const struct command *self, char **paths)
 {
 	struct missing_command *c = self->job;
@@ -335,6 +330,10 @@ const struct command command_missing = {
 	.notes = "Exit status: 0 ok, whether something is missing or not; 1 "
 		 "failed; 2 usage; 3 one\n"
 		 "of the trees was not hashed completely.\n",
-	.job = &missing_job,
+	.job =
+		&(struct missing_command){
+			.best.threshold = DEFAULT_THRESHOLD,
+			.table.columns = columns,
+		},
 	.run = run,
 };

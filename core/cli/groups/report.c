@@ -172,8 +172,6 @@ static int write_page(struct report_job *job)
 	return err;
 }
 
-static struct report_job report_job;
-
 static int run(const struct command *self, char **paths)
 {
 	struct report_job *job = self->job;
@@ -223,6 +221,6 @@ const struct command command_report = {
 	.notes = "Exit status: 0 ok; 1 failed; 2 usage; 3 the report is not "
 		 "complete, because not\n"
 		 "all files are hashed.\n",
-	.job = &report_job,
+	.job = &(struct report_job){ .out = NULL },
 	.run = run,
 };
