@@ -216,11 +216,17 @@ static int print_json(const struct check *c, const char *directory)
 			    !c->unread && !c->unknown, NULL);
 }
 
-static int check(struct check *c)
-{
-	const char *root = c->mount.root, *directory;
-	int code = EXIT_OK;
+/* ---- the command ---- */
 
+static int run(const struct command *self, char **paths)
+{
+	struct check *c = self->job;
+	const char *root, *directory;
+	int code = mount_find(*paths, &c->mount);
+
+	if (code)
+		return code;
+	root = c->mount.root;
 	progress_read(c->mount.status, &c->progress);
 	directory = json_string_value(json_object_get(
 		json_object_get(c->mount.status, "catalog"), "path"));
@@ -239,16 +245,6 @@ static int check(struct check *c)
 	else if (!code)
 		print_text(c, directory);
 	return code >= 0 && c->table.rows ? EXIT_FAILED : code;
-}
-
-/* ---- the command ---- */
-
-static int run(const struct command *self, char **paths)
-{
-	struct check *c = self->job;
-	int err = mount_find(*paths, &c->mount);
-
-	return err ? err : check(c);
 }
 
 static const struct option_row options[] = {

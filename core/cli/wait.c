@@ -20,7 +20,7 @@
 
 struct wait_job {
 	double timeout; /* seconds; negative: none */
-	bool terminal, json;
+	bool json;
 	int shown;          /* percentage on the last line, -1: none */
 	int64_t behind_end; /* ms, see is_behind(); 0: not yet */
 	struct mount mount;
@@ -31,6 +31,7 @@ struct wait_job {
  * caller is told. */
 static void show(struct wait_job *job, const struct progress *p)
 {
+	const bool on_terminal = isatty(STDERR_FILENO) && isatty(STDOUT_FILENO);
 	struct buf text = { 0 }, files = { 0 };
 
 	if (p->counted && !p->files && !p->idle && !p->reading)
@@ -53,7 +54,7 @@ static void show(struct wait_job *job, const struct progress *p)
 			"{s:i, s:o*, s:o*}", "percent", p->percent, "files",
 			row_number(p->counted ? p->files : -1), "pending",
 			row_number(p->counted ? p->left : -1)));
-	else if (!job->json && job->terminal && !p->idle)
+	else if (!job->json && on_terminal && !p->idle)
 		progress_show(text.data ? text.data : "", p->percent / 100.0);
 	else if (!job->json && p->percent != job->shown)
 		printf("%d %%%s%s%s\n", p->percent, text.len ? " (" : "",
@@ -182,7 +183,6 @@ static int run(const struct command *self, char **paths)
 	struct wait_job *job = self->job;
 	int err = mount_find(*paths, &job->mount);
 
-	job->terminal = isatty(STDERR_FILENO) && isatty(STDOUT_FILENO);
 	return err ? err : wait_until_idle(job);
 }
 
