@@ -109,7 +109,7 @@ static int show_change(struct watch_job *job, json_t *line)
 
 static int watch(struct watch_job *job, json_t *within)
 {
-	const char *root = job->mount.root;
+	const char *root = job->mount.root, *why;
 	struct lines c;
 	pthread_t thread;
 	int more = 1, err = client_ask(&c, job->mount.listings,
@@ -129,17 +129,15 @@ static int watch(struct watch_job *job, json_t *within)
 	}
 	lines_close(&c);
 	err = err ? err : more;
-	if (err == -EBUSY)
-		cli_complain(root, "you watch it already; a user can do that "
-				   "once at a time");
-	else if (err == -ENOBUFS)
-		cli_complain(root, "too many changes were not read; what "
-				   "changed since is not known");
-	else if (err == -EINVAL)
-		cli_complain(root, "its kinfs is too old to be watched");
-	else if (err)
-		cli_complain_errno(root, err);
-	return err == -ENOBUFS ? EXIT_INCOMPLETE : err ? EXIT_FAILED : EXIT_OK;
+	why = err == -EBUSY   ? "you watch it already; a user can do that once "
+				"at a time" :
+	      err == -ENOBUFS ? "too many changes were not read; what changed "
+				"since is not known" :
+	      err == -EINVAL  ? "its kinfs is too old to be watched" :
+				NULL;
+	if (why)
+		cli_complain(root, "%s", why);
+	return err == -ENOBUFS ? EXIT_INCOMPLETE : why ? EXIT_FAILED : err;
 }
 
 static int run(const struct command *self, char **paths)
