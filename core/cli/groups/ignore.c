@@ -15,7 +15,6 @@
 struct ignore_job {
 	bool list, forget, group;
 	struct groups_asking asking; /* on standard input */
-	struct mount mount;
 	struct table table;
 	char *file;    /* owned; beside the catalog */
 	int directory; /* of that */
@@ -26,29 +25,27 @@ struct ignore_job {
 
 static int find_mount(struct ignore_job *job, const char *path)
 {
-	struct mount *mount = &job->mount;
+	struct mount *mount = &job->asking.mount;
 	char *directory;
-	int code = mount_find_or_complain(path, mount);
+	int code = mount_find(path, mount);
 
 	if (code)
 		return code;
 	directory = mount_get_place(mount, "catalog", "path");
-	if (directory &&
-	    asprintf(&job->file, "%s/" IGNORE_FILE, directory) >= 0)
-		job->directory =
-			open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (!directory)
+		return cli_complain(
+			mount->root,
+			mount->is_trusted ?
+				"only root and the owner of the mount may "
+				"ignore pairs of it" :
+				"another user mounted it: only that user may "
+				"ignore pairs of it");
+	job->file = path_shown(directory, IGNORE_FILE, false);
+	job->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (job->directory < 0)
+		code = cli_complain_errno(job->file, -errno);
 	free(directory);
-	if (job->directory >= 0)
-		return EXIT_OK;
-	if (job->file)
-		return cli_complain_errno(job->file, -errno);
-	return cli_complain(
-		mount->root,
-		mount->is_trusted ?
-			"only root and the owner of the mount may ignore "
-			"pairs of it" :
-			"another user mounted it: only that user may "
-			"ignore pairs of it");
+	return code;
 }
 
 /* ---- contents ---- */
@@ -92,7 +89,7 @@ static int ask_files(struct ignore_job *job, char **paths)
 {
 	struct ignore_content a = { 0 }, b = { 0 };
 	char *rel = NULL;
-	int code = mount_path_or_complain(paths[1], &job->mount, &rel);
+	int code = mount_path_or_complain(paths[1], &job->asking.mount, &rel);
 
 	free(rel);
 	return code                             ?:
@@ -271,7 +268,6 @@ const struct command command_ignore = {
 	.help = "The contents of the files A and B of one mount are known to be alike: listings\n"
 		"leave the pair out, and groups in which each member is known with the head.\n",
 	.options = options,
-	.job = &(struct ignore_job){ .directory = -1,
-				     .table.columns = columns },
+	.job = &(struct ignore_job){ .table.columns = columns },
 	.run = run,
 };
