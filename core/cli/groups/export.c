@@ -59,7 +59,7 @@ static int run(const struct command *self, char **paths)
 	if (!code)
 		code = groups_asking_begin(a);
 	if (code)
-		return code;
+		return groups_asking_explain(a, code);
 	out = job->plain ? stdout : export_stream(stdout, "w");
 	if (!out)
 		return -ENOMEM;

@@ -68,15 +68,14 @@ int groups_asking_begin(struct groups_asking *a)
 	if (a->file) {
 		in = strcmp(a->file, "-") ? fopen(a->file, "re") : stdin;
 		if (!in)
-			return cli_complain_errno(a->file, -errno);
+			return -errno;
 		groups_read(&a->groups, in);
 		return EXIT_OK;
 	}
 	if (!mount_listings_or_complain(&a->mount))
 		return EXIT_FAILED;
 	a->wish.threshold = a->best.threshold;
-	return groups_asking_explain(
-		a, groups_ask(&a->groups, &a->wish, &a->mount));
+	return groups_ask(&a->groups, &a->wish, &a->mount);
 }
 
 int groups_asking_explain(const struct groups_asking *a, int code)

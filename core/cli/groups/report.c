@@ -142,15 +142,10 @@ static int read_groups(struct report_job *job)
 	int code = groups_asking_begin(a), event = 0;
 
 	while (!code && (event = progress_groups_next(g, "searching for groups",
-						      false)) > 0) {
-		if (a->best.limit && g->totals.groups > a->best.limit)
-			continue;
-		event = report_add_group(&job->report, &g->group);
-		if (event)
-			break;
-	}
-	if (event)
-		return groups_asking_explain(a, event);
+						      false)) > 0)
+		if (!a->best.limit || g->totals.groups <= a->best.limit)
+			code = report_add_group(&job->report, &g->group);
+	code = groups_asking_explain(a, code ?: event);
 	if (!code && g->totals.incomplete)
 		cli_complain_incomplete(a->mount.root);
 	return code;
