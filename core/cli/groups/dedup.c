@@ -80,8 +80,6 @@ static int do_step(const struct dedup_file *f, FILE *j)
 /* By default DIRECTORY/dedup/DATE-PID.journal. */
 static int create_journal(FILE **out)
 {
-	const char *text = "no place for the journal: %s; name one with "
-			   "--journal";
 	const time_t now = time(NULL);
 	struct buf path = { 0 };
 	char date[32];
@@ -89,28 +87,32 @@ static int create_journal(FILE **out)
 	int err = 0;
 
 	if (!job.journal) {
-		err = catalog_state_directory(&path);
-		if (!err)
-			err = buf_append_text(&path, "/dedup");
-		if (!err)
-			err = catalog_make_directories(path.data);
+		err = catalog_state_directory(&path)           ?:
+			      buf_append_text(&path, "/dedup") ?:
+			      catalog_make_directories(path.data);
 		if (!err && localtime_r(&now, &tm) &&
 		    strftime(date, sizeof(date), "%Y-%m-%d-%H%M%S", &tm))
 			err = buf_append_format(&path, "/%s-%d.journal", date,
 						(int)getpid());
 		job.journal = path.data;
+		if (err)
+			return cli_complain(job.journal,
+					    "no place for the journal: %s; "
+					    "name one with --journal",
+					    err_text(err));
 	}
-	if (!err) {
-		err = dedup_journal_create(job.journal, out);
-		text = err == -EPERM ?
-			       "the directory of the journal belongs to "
-			       "another user, or others may write to the "
-			       "directory, and so replace it; nothing was "
-			       "changed" :
-			       "the journal cannot be written: %s; nothing was "
-			       "changed";
-	}
-	return err ? cli_complain(job.journal, text, err_text(err)) : EXIT_OK;
+	err = dedup_journal_create(job.journal, out);
+	if (err == -EPERM)
+		return cli_complain(job.journal,
+				    "the directory of the journal belongs to "
+				    "another user, or others may write to the "
+				    "directory, and so replace it; nothing was "
+				    "changed");
+	return err ? cli_complain(job.journal,
+				  "the journal cannot be written: %s; nothing "
+				  "was changed",
+				  err_text(err)) :
+		     EXIT_OK;
 }
 
 static int print_end(void)
@@ -234,9 +236,7 @@ static int add_groups(const char *source)
 	while (!code && (event = progress_groups_next(
 				 from, "searching for copies", false)) > 0)
 		code = dedup_plan_add(&job.plan, from->root, &from->group);
-	if (!code)
-		code = event;
-	progress_clear();
+	code = code ?: event;
 	if (code == -EXDEV)
 		return cli_complain(
 			job.plan.refused,
