@@ -15,41 +15,12 @@
 
 /* ---- paths ---- */
 
-/* How many bytes two absolute paths have in common, in whole components; it
- * ends before a slash, or at the end of both. */
-static size_t common_length(const char *a, const char *b)
-{
-	size_t i, end = 0;
-
-	for (i = 0; a[i] && a[i] == b[i]; i++)
-		if (a[i] == '/')
-			end = i;
-	if ((!a[i] || a[i] == '/') && (!b[i] || b[i] == '/'))
-		end = i;
-	return end;
-}
-
-/* Out of the rest of the base and into the rest of the path. */
-static int append_relative(struct buf *out, const char *path, const char *base)
-{
-	size_t same = strcmp(base, "/") ? common_length(path, base) : 0;
-	const char *up = strcmp(base, "/") ? base + same : "";
-	const char *rest = path + same + (path[same] == '/');
-	int err = 0;
-
-	for (; (up = strchr(up, '/')) && !err; up++)
-		err = buf_append_text(
-			out, *rest || strchr(up + 1, '/') ? "../" : "..");
-	if (!err)
-		err = buf_append_text(out, *rest || out->len ? rest : ".");
-	return err;
-}
-
 char *path_shown(const char *root, const char *path, bool relative)
 {
-	const char *slash = *path && *path != '/' ? "/" : "";
+	const char *slash = *path && *path != '/' ? "/" : "", *rest = NULL;
 	char *absolute = NULL, *base;
 	struct buf out = { 0 };
+	int err = 0;
 
 	if (!root && *path != '/')
 		return strdup(path);
@@ -60,8 +31,17 @@ char *path_shown(const char *root, const char *path, bool relative)
 	base = relative ? getcwd(NULL, 0) : NULL;
 	if (!base)
 		return absolute;
-	if (append_relative(&out, absolute, base))
+	/* Out of the directory as far as needed, then into the rest. */
+	while (!err && !(rest = path_below(absolute, base))) {
+		err = buf_append_text(&out, "../");
+		*strrchr(base, '/') = '\0';
+	}
+	if (!err)
+		err = buf_append_text(&out, *rest || out.len ? rest : ".");
+	if (err)
 		buf_release(&out);
+	else if (!*rest && out.data[out.len - 1] == '/')
+		out.data[--out.len] = '\0';
 	free(absolute);
 	free(base);
 	return buf_take(&out);
