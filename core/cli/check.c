@@ -41,20 +41,19 @@ static const struct column columns[] = {
 /* ---- one file ---- */
 
 /* The kernel may know older attributes of a file in the mount. */
-static int look(int fd, struct stat *out)
+static int look(int fd, struct statx *out)
 {
-	struct statx fresh;
-
-	(void)statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC,
-		    STATX_BASIC_STATS, &fresh);
-	return fstat(fd, out) ? -errno : 0;
+	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC,
+		     STATX_BASIC_STATS, out) ?
+		       -errno :
+		       0;
 }
 
-static bool is_same(const struct stat *a, const struct stat *b)
+static bool is_same(const struct statx *a, const struct statx *b)
 {
-	return a->st_size == b->st_size &&
-	       !memcmp(&a->st_mtim, &b->st_mtim, sizeof(a->st_mtim)) &&
-	       !memcmp(&a->st_ctim, &b->st_ctim, sizeof(a->st_ctim));
+	return a->stx_size == b->stx_size &&
+	       !memcmp(&a->stx_mtime, &b->stx_mtime, sizeof(a->stx_mtime)) &&
+	       !memcmp(&a->stx_ctime, &b->stx_ctime, sizeof(a->stx_ctime));
 }
 
 static int compare(struct check *c, const char *path,
@@ -88,7 +87,7 @@ static int check_open_file(struct check *c, int fd, const char *path)
 {
 	struct digests told = { 0 }, made = { 0 };
 	char name[48], state[32];
-	struct stat before, after;
+	struct statx before, after;
 	int err = look(fd, &before);
 
 	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
