@@ -69,12 +69,10 @@ static int unknown_command(const char *name)
 				 strlen(commands[i]->name));
 	text_guess_offer(&guess, "--help", strlen("--help"));
 	text_guess_offer(&guess, "--version", strlen("--version"));
-	if (guess.best)
-		cli_complain(NULL, "no command '%s'; did you mean '%s'?", name,
-			     guess.best);
-	else
-		cli_complain(NULL, "no command '%s'; kin help lists them",
-			     name);
+	cli_complain(NULL,
+		     guess.best ? "no command '%s'; did you mean '%s'?" :
+				  "no command '%s'; kin help lists them",
+		     name, guess.best);
 	return EXIT_USAGE;
 }
 

@@ -104,9 +104,7 @@ int cli_print_json(json_t *value)
 
 	json_decref(value);
 	putchar('\n');
-	if (failed)
-		cli_complain(NULL, "cannot write JSON: %m");
-	return failed ? EXIT_FAILED : EXIT_OK;
+	return failed ? cli_complain(NULL, "cannot write JSON: %m") : EXIT_OK;
 }
 
 /* ---- mounts ---- */

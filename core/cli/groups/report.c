@@ -80,20 +80,18 @@ static int ask_directory(struct report *report, const struct mount *mount,
 {
 	json_t *rows = json_array(), *row;
 	char reason[CLIENT_REASON], *other;
+	json_int_t score;
 	size_t i;
 	int err = client_list(mount, path, ".dirs", rows, reason);
 
 	if (err == -ENOENT || err == -ENOTDIR || err == -EACCES)
 		err = 0;
 	json_array_foreach(rows, i, row) {
+		score = json_integer_value(json_object_get(row, "score"));
 		other = json_get_path(row, "path");
 		if (!err)
-			err = other ? report_add_pair(
-					      report,
-					      (int)json_integer_value(
-						      json_object_get(row,
-								      "score")),
-					      path, other) :
+			err = other ? report_add_pair(report, (int)score, path,
+						      other) :
 				      -ENOMEM;
 		free(other);
 	}
