@@ -153,7 +153,7 @@ static int read_all(struct check *c)
 	FTSENT *entry;
 	FTS *fts;
 	size_t i;
-	int err = 0, end;
+	int err;
 
 	json_array_foreach(json_object_get(c->mount.status, "digests"), i,
 			   name) {
@@ -166,8 +166,7 @@ static int read_all(struct check *c)
 	fts = cli_walk_begin(c->mount.root, FTS_XDEV);
 	while (!err && (entry = cli_walk_next(fts)))
 		err = check_entry(c, fts, entry);
-	end = cli_walk_end(fts);
-	return err ? err : end;
+	return cli_walk_end(fts, err);
 }
 
 /* ---- the answer ---- */

@@ -125,10 +125,11 @@ int reader_digest_named(struct reader *r, const char *path, bool text,
 			struct digests *out);
 
 /* Every entry of the tree at path in order of names, as fts(3) has them; options
- * beside FTS_PHYSICAL and FTS_NOCHDIR.  The end returns what has ended it. */
+ * beside FTS_PHYSICAL and FTS_NOCHDIR.  The end returns what has ended it: code,
+ * the caller's own, or if that is 0 an error of the walk. */
 FTS *cli_walk_begin(char *path, int options);
 FTSENT *cli_walk_next(FTS *fts);
-int cli_walk_end(FTS *fts);
+int cli_walk_end(FTS *fts, int code);
 
 /* Whether an entry could not be read, for fts_errno. */
 static inline bool cli_walk_failed(const FTSENT *entry)

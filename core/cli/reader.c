@@ -31,12 +31,9 @@ void reader_release(struct reader *r)
 
 ssize_t reader_next(struct reader *r, int fd, uint64_t most)
 {
-	ssize_t got;
+	const size_t len = most < BUFFER_BYTES ? (size_t)most : BUFFER_BYTES;
+	const ssize_t got = TEMP_FAILURE_RETRY(read(fd, r->buffer, len));
 
-	do {
-		got = read(fd, r->buffer,
-			   most < BUFFER_BYTES ? (size_t)most : BUFFER_BYTES);
-	} while (got < 0 && errno == EINTR);
 	return got < 0 ? -errno : got;
 }
 
@@ -132,13 +129,13 @@ FTSENT *cli_walk_next(FTS *fts)
 	return fts_read(fts);
 }
 
-int cli_walk_end(FTS *fts)
+int cli_walk_end(FTS *fts, int code)
 {
-	int err = -errno;
-
+	if (!code)
+		code = -errno;
 	if (fts)
 		(void)fts_close(fts);
-	return err;
+	return code;
 }
 
 static int type_error(const struct stat *st)

@@ -279,20 +279,20 @@ static int show_files(struct status_job *job)
 	const char *root = job->mount.root;
 	struct state_walk *s = &job->walk;
 	json_t *row;
-	int err = 0, end, code;
+	int code = 0;
 
 	job->table.columns = file_columns;
 	state_walk_begin(s, &job->mount, job->mount.rel);
-	while (!err && state_walk_next(s)) {
+	while (!code && state_walk_next(s)) {
 		row = json_with_path(json_pack("{s:s}", "reason", s->state),
 				     "root", root);
-		err = table_row(
+		code = table_row(
 			&job->table,
 			json_with_path(row, "path", path_below(s->path, root)));
 	}
-	end = cli_walk_end(s->fts);
-	if (err || end)
-		return err ? err : end;
+	code = cli_walk_end(s->fts, code);
+	if (code)
+		return code;
 	code = s->is_damaged ? EXIT_FAILED : EXIT_OK;
 	if (job->table.output.json)
 		code |= table_totals(json_pack("{s:I}", "files",

@@ -70,7 +70,7 @@ static void strip_tree(struct strip *s, char *path)
 			strip_file(s, entry->fts_path);
 		else if (cli_walk_failed(entry))
 			strip_fail(s, entry->fts_path, -entry->fts_errno);
-	err = cli_walk_end(fts);
+	err = cli_walk_end(fts, 0);
 	if (err)
 		strip_fail(s, path, err);
 }

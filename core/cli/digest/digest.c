@@ -135,7 +135,7 @@ static bool next_file(struct digest_job *job, struct slot *out)
 			out->path = strdup(entry->fts_path);
 			return true;
 		}
-		err = job->fts ? cli_walk_end(job->fts) : 0;
+		err = job->fts ? cli_walk_end(job->fts, 0) : 0;
 		if (err)
 			fail(job, job->paths[-1], err);
 		job->fts = NULL;

@@ -119,16 +119,16 @@ static int ask_pairs(struct report *report, const struct mount *mount)
 static int ask_unread(struct report *report, const struct mount *mount)
 {
 	struct state_walk s = { .failed = true, .skipped = true };
-	int err = 0, end;
+	int err = 0;
 
 	progress_show("looking for files without digests", 1);
 	state_walk_begin(&s, mount, "");
 	while (!err && state_walk_next(&s))
 		err = report_add_unread(report, path_below(s.path, mount->root),
 					s.state);
-	end = cli_walk_end(s.fts);
+	err = cli_walk_end(s.fts, err);
 	progress_clear();
-	return err ? err : end;
+	return err;
 }
 
 /* ---- groups ---- */
@@ -181,11 +181,9 @@ static int run(const struct command *self, char **paths)
 	err = strcmp(job->out, "-") ? find_place(job) : 0;
 	if (err)
 		return cli_complain_errno(job->out, err);
-	err = read_groups(job);
-	if (!err)
-		err = ask_pairs(&job->report, mount);
-	if (!err)
-		err = ask_unread(&job->report, mount);
+	err = read_groups(job)                       ?:
+		      ask_pairs(&job->report, mount) ?:
+		      ask_unread(&job->report, mount);
 	if (err)
 		return err;
 	err = write_page(job);

@@ -141,7 +141,7 @@ static int read_trees(struct trees *t)
 	struct groups g;
 	const FTSENT *entry;
 	FTS *fts;
-	int side, event, end, err = 0;
+	int side, event, err = 0;
 
 	for (side = 0; side < 2 && !err; side++) {
 		t->paths[side] = path_shown(mount->root, t->roots[side], false);
@@ -150,8 +150,7 @@ static int read_trees(struct trees *t)
 		fts = cli_walk_begin(t->paths[side], FTS_XDEV);
 		while (!err && (entry = cli_walk_next(fts)))
 			err = take_entry(t, side, entry);
-		end = cli_walk_end(fts);
-		err = err ? err : end;
+		err = cli_walk_end(fts, err);
 	}
 	if (err)
 		return err;
