@@ -61,7 +61,6 @@ struct list {
 	char *text;          /* owned: a line */
 	size_t room, line;   /* of text; its number */
 	struct buf segments; /* of the sdhash at hand */
-	size_t prefix;       /* how much of these lines is in common; 0: none */
 };
 
 /* user.sise="..."; other attributes and comments are passed over. */
@@ -108,17 +107,16 @@ static int end_segments(struct list *l)
 /* A large file has a line for each of its segments.  sdbf:03:LENGTH:NAME: */
 static int take_sdhash(struct list *l, const char *line)
 {
-	const char *segment = strstr(line, ".0000M:");
+	const char *first = l->segments.len ? l->segments.data : "";
+	const char *number = strstr(first, ".0000M:");
 	size_t len;
 	int name = 0, err;
 
-	if (l->segments.len && l->prefix &&
-	    !strncmp(line, l->segments.data, l->prefix))
-		return buf_append_format(&l->segments, "\n%s", line);
-	err = end_segments(l);
 	/* What the lines of one file have in common: sdbf:03:, the name's length,
 	 * and the name without the number of its segment. */
-	l->prefix = segment ? (size_t)(segment - line) + 1 : 0;
+	if (number && !strncmp(line, first, (size_t)(number - first) + 1))
+		return buf_append_format(&l->segments, "\n%s", line);
+	err = end_segments(l);
 	if (err)
 		return err;
 	if (sscanf(line, "%*[^:]:%*[^:]:%zu:%n", &len, &name) < 1 || !name ||
