@@ -21,6 +21,7 @@
 struct watch_job {
 	bool alike;
 	struct mount mount;
+	struct name_list within;
 };
 
 /* ---- when to end ---- */
@@ -107,15 +108,21 @@ static int show_change(struct watch_job *job, json_t *line)
 	return err;
 }
 
-static int watch(struct watch_job *job, json_t *within)
+static int run(const struct command *self, char **paths)
 {
-	const char *root = job->mount.root, *why;
+	struct watch_job *job = self->job;
 	struct lines c;
+	const char *root, *why;
 	pthread_t thread;
-	int more = 1, err = client_ask(&c, job->mount.listings,
-				       json_pack("{s:s, s:o}", "relation",
-						 "changes", "within", within));
+	int more = 1, err = name_list_find(&job->within, &job->mount, paths);
 
+	if (err || !mount_listings_or_complain(&job->mount))
+		return err ? err : EXIT_FAILED;
+	root = job->mount.root;
+	err = client_ask(
+		&c, job->mount.listings,
+		json_pack("{s:s, s:o}", "relation", "changes", "within",
+			  json_paths(job->within.names, job->within.count)));
 	if (!err)
 		err = -pthread_create(&thread, NULL, end_when_done,
 				      job->mount.root);
@@ -138,17 +145,6 @@ static int watch(struct watch_job *job, json_t *within)
 	if (why)
 		cli_complain(root, "%s", why);
 	return err == -ENOBUFS ? EXIT_INCOMPLETE : why ? EXIT_FAILED : err;
-}
-
-static int run(const struct command *self, char **paths)
-{
-	static struct name_list within;
-	struct watch_job *job = self->job;
-	int code = name_list_find(&within, &job->mount, paths);
-
-	if (!code && !mount_listings_or_complain(&job->mount))
-		code = EXIT_FAILED;
-	return code ? code : watch(job, json_paths(within.names, within.count));
 }
 
 static const struct option_row options[] = {
