@@ -329,9 +329,7 @@ static int run(const struct command *self, char **operands)
 			      "--undo and a journal alone");
 	job.plan.rules.method =
 		job.blocks ? DEDUP_BLOCKS : (enum dedup_method)how;
-	code = job.undo ? take_back() : make_plan(self, operands);
-	if (!code && !job.undo)
-		code = run_plan();
+	code = job.undo ? take_back() : make_plan(self, operands) ?: run_plan();
 	return !code && job.left ? EXIT_FAILED : code;
 }
 

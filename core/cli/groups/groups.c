@@ -93,22 +93,6 @@ static int print_text(struct groups_printer *p, const struct found_group *group,
 	return code;
 }
 
-/* ---- JSON ---- */
-
-static int print_group_json(const struct groups_printer *p,
-			    const struct found_group *group, int threshold,
-			    enum found_order order)
-{
-	json_t *line = json_pack("{s:I, s:i, s:I, s:I, s:s*, s:o}", "group",
-				 (json_int_t)p->printed, "threshold", threshold,
-				 "saved_exact", (json_int_t)group->saved_exact,
-				 "saved_near", (json_int_t)group->saved_near,
-				 "order", orders[order].key, "members",
-				 found_members_json(group, false));
-
-	return cli_print_json(json_with_path(line, "root", p->root));
-}
-
 /* ---- a group ---- */
 
 int groups_print(struct groups_printer *p, struct found_group *group,
@@ -116,13 +100,20 @@ int groups_print(struct groups_printer *p, struct found_group *group,
 {
 	enum found_order order = FOUND_BY_NOTHING;
 	int err = p->table.output.nul ? 0 : found_group_order(group, &order);
+	json_t *line;
 
 	if (err)
 		return err;
 	p->printed++;
-	return p->table.output.json ?
-		       print_group_json(p, group, threshold, order) :
-		       print_text(p, group, order);
+	if (!p->table.output.json)
+		return print_text(p, group, order);
+	line = json_pack("{s:I, s:i, s:I, s:I, s:s*, s:o}", "group",
+			 (json_int_t)p->printed, "threshold", threshold,
+			 "saved_exact", (json_int_t)group->saved_exact,
+			 "saved_near", (json_int_t)group->saved_near, "order",
+			 orders[order].key, "members",
+			 found_members_json(group, false));
+	return cli_print_json(json_with_path(line, "root", p->root));
 }
 
 int groups_print_totals(struct groups_printer *p, const struct groups_totals *t)

@@ -297,9 +297,7 @@ static int run(const struct command *self, char **paths)
 	export_open(&c->other, paths[1]);
 	c->table.relative = *paths[0] != '/';
 	c->table.note_root = c->other.mount.root;
-	code = compare(c);
-	if (!code)
-		code = print_all(c);
+	code = compare(c) ?: print_all(c);
 	return code || is_complete(c) ? code :
 					cli_complain_incomplete(c->other.path);
 }
