@@ -154,11 +154,11 @@ static int print_end(void)
 		printf("%zu %s of a kept file already.\n", linked,
 		       text_plural(linked, "path is a hard link",
 				   "paths are hard links"));
-	if (!job.apply || !job.done || sharing)
-		return EXIT_OK;
-	fputs("kin dedup --undo ", stdout);
-	utf8_print_safe(stdout, job.journal);
-	puts("   takes it back");
+	if (job.apply && job.done && !sharing) {
+		fputs("kin dedup --undo ", stdout);
+		utf8_print_safe(stdout, job.journal);
+		puts("   takes it back");
+	}
 	return EXIT_OK;
 }
 
