@@ -171,16 +171,13 @@ int measures_take(const struct digests *a, const struct digests *b,
 
 /* ---- mounts ---- */
 
-/* mount_find() and a message that says what to do.  EXIT_OK, EXIT_FAILED. */
-int mount_find_or_complain(const char *path, struct mount *out);
-
-/* Likewise the path below the root of the mount, owned, of what must be in it; a
- * zeroed mount is found by it, and has no rel. */
+/* The path below the root of the mount, owned, of what must be in it; a zeroed
+ * mount is found by it, and has no rel.  EXIT_OK, EXIT_FAILED. */
 int mount_path_or_complain(const char *path, struct mount *mount,
 			   char **rel_out);
 
-/* The place of its listings; NULL after a message that there is none. */
-const char *mount_listings_or_complain(const struct mount *m);
+/* Whether it has listings.  EXIT_OK, EXIT_FAILED. */
+int mount_listings_or_complain(const struct mount *m);
 
 /* The files at and below a path of a mount that have no digests. */
 struct state_walk {

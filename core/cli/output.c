@@ -109,20 +109,15 @@ int cli_print_json(json_t *value)
 
 /* ---- mounts ---- */
 
-int mount_find_or_complain(const char *path, struct mount *out)
-{
-	int err = mount_find(path, out);
-
-	return err ? cli_complain_errno(path, err) : EXIT_OK;
-}
-
 int mount_path_or_complain(const char *path, struct mount *mount,
 			   char **rel_out)
 {
 	struct mount found = { 0 };
-	int code = mount_find_or_complain(path, &found);
+	int code = mount_find(path, &found);
 
-	if (!code && mount->root && strcmp(found.root, mount->root) != 0)
+	if (code)
+		return cli_complain_errno(path, code);
+	if (mount->root && strcmp(found.root, mount->root) != 0)
 		code = cli_complain(path, "not in the mount %s", mount->root);
 	if (!code) {
 		*rel_out = found.rel;
@@ -135,10 +130,10 @@ int mount_path_or_complain(const char *path, struct mount *mount,
 	return code;
 }
 
-const char *mount_listings_or_complain(const struct mount *m)
+int mount_listings_or_complain(const struct mount *m)
 {
-	if (!m->listings)
-		cli_complain(m->root, "mounted without listings; mount it with "
-				      "-o similar=hide");
-	return m->listings;
+	return m->listings ? EXIT_OK :
+			     cli_complain(m->root,
+					  "mounted without listings; mount it "
+					  "with -o similar=hide");
 }

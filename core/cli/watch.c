@@ -114,10 +114,11 @@ static int run(const struct command *self, char **paths)
 	struct lines c;
 	const char *root, *why;
 	pthread_t thread;
-	int more = 1, err = name_list_find(&job->within, &job->mount, paths);
+	int more = 1, err = name_list_find(&job->within, &job->mount, paths) ?:
+				    mount_listings_or_complain(&job->mount);
 
-	if (err || !mount_listings_or_complain(&job->mount))
-		return err ? err : EXIT_FAILED;
+	if (err)
+		return err;
 	root = job->mount.root;
 	err = client_ask(
 		&c, job->mount.listings,

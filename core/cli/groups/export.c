@@ -12,7 +12,7 @@ int export_complain(const struct export_reader *r)
 	if (!r->err)
 		return EXIT_OK;
 	if (r->mount.root && r->err == -EOPNOTSUPP &&
-	    !mount_listings_or_complain(&r->mount))
+	    mount_listings_or_complain(&r->mount))
 		return EXIT_FAILED;
 	if (r->content.wish || !r->content.lines.in) /* it is no file */
 		return cli_complain_errno(path, r->err == -EINVAL ? -EBADMSG :

@@ -72,10 +72,9 @@ int groups_asking_begin(struct groups_asking *a)
 		groups_read(&a->groups, in);
 		return EXIT_OK;
 	}
-	if (!mount_listings_or_complain(&a->mount))
-		return EXIT_FAILED;
 	a->wish.threshold = a->best.threshold;
-	return groups_ask(&a->groups, &a->wish, &a->mount);
+	return mount_listings_or_complain(&a->mount) ?:
+		       groups_ask(&a->groups, &a->wish, &a->mount);
 }
 
 int groups_asking_explain(const struct groups_asking *a, int code)

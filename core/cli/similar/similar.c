@@ -154,11 +154,15 @@ static int check_kind(struct similar_job *job)
 static int answer(struct similar_job *job)
 {
 	json_int_t share_min = INDEX_SHARE_MIN;
+	int code = 0;
 
-	if (!job->in && (mount_find_or_complain(job->path, &job->mount) ||
-			 !mount_listings_or_complain(&job->mount) ||
-			 (!job->of && check_kind(job))))
-		return EXIT_FAILED;
+	if (!job->in)
+		code = mount_find(job->path, &job->mount) ?:
+			       mount_listings_or_complain(&job->mount);
+	if (!code && !job->in && !job->of)
+		code = check_kind(job);
+	if (code)
+		return code;
 	job->rules.threshold = 60;
 	(void)json_unpack(job->mount.status, "{s?i, s?I}", "threshold",
 			  &job->rules.threshold, "share_min", &share_min);
