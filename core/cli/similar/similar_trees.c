@@ -39,7 +39,6 @@ struct trees {
 	size_t count;
 	struct tree_content empty; /* of all files without a byte */
 	struct near_index there;   /* of the files that are there alone */
-	int threshold;             /* of the mount */
 };
 
 /* Whether the other tree has the content. */
@@ -161,7 +160,6 @@ static int read_trees(struct trees *t)
 						     false)) != GROUPS_END)
 		err = event < 0 ? event : take_content(t, &g.group.members[0]);
 	progress_clear();
-	t->threshold = g.totals.threshold;
 	groups_close(&g);
 	return err;
 }
@@ -239,7 +237,8 @@ static int pair_by_likeness(struct trees *t)
 			      (double)(f - t->files) / (double)t->count);
 		if (!can_be_paired(f, 0))
 			continue;
-		err = near_search(near, &f->content->digests, t->threshold);
+		err = near_search(near, &f->content->digests,
+				  t->job->rules.threshold);
 		for (i = 0; i < near->match_count && !err; i++) {
 			const struct index_match *m = &near->matches[i];
 

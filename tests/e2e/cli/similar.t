@@ -224,6 +224,10 @@ test_paths() {
 		"$mnt/tree/old" "$mnt/tree/new")" \
 		"moved:moved-and-changed rewritten:rewritten filled:filled kept:kept :less-like-it :like-rewritten" \
 		"--json says the same"
+	is "$(json 'print join " ", map "$_->{here}:$_->{there}", @i[1 .. $#i]' \
+		--threshold 99 "$mnt/tree/old" "$mnt/tree/new")" \
+		"rewritten:rewritten filled:filled kept:kept moved: :less-like-it :like-rewritten :moved-and-changed" \
+		"--threshold: the least score of a pair that has two paths"
 }
 
 test_errors() {
