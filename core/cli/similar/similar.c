@@ -129,8 +129,9 @@ static int check_kind(struct similar_job *job)
 		!stat(job->path, &job->self) && S_ISDIR(job->self.st_mode);
 	struct stat st;
 
-	if (is_tree && (job->relation || job->why))
-		wrong = "a directory; --relation and --why are about files";
+	if (is_tree && (job->relation || job->why || job->everywhere))
+		wrong = "a directory; --relation, --why and --everywhere are "
+			"about files";
 	else if (is_tree && !*rel)
 		wrong = "the whole mount, which nothing is beside; kin groups "
 			"lists what is alike in it";

@@ -233,6 +233,8 @@ test_paths() {
 test_errors() {
 	refused "a directory has no --relation" "directory" \
 		"$KIN" similar --relation within "$mnt/a"
+	refused "a directory is not sought on other hosts" "everywhere" \
+		"$KIN" similar --everywhere "$mnt/a"
 	refused "a relation that there is not" "shares" \
 		"$KIN" similar --relation like "$mnt/book"
 	refused "--json and -0" "exclude" "$KIN" similar --json -0 "$mnt/book"
