@@ -47,9 +47,11 @@ static void look_state(struct similar_job *job, const char *file)
 
 	if (!*job->reason &&
 	    !mount_get_attribute(file, STATE_ATTRIBUTE, &state) &&
-	    strcmp(state.data, "fresh") != 0)
+	    strcmp(state.data, "fresh") != 0) {
 		(void)snprintf(job->reason, sizeof(job->reason), "%s",
 			       state.data);
+		job->name = file;
+	}
 	buf_release(&state);
 }
 

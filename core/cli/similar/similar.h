@@ -54,8 +54,8 @@ struct similar_job {
 
 	/* Of the operand at hand. */
 	const char *path, *other; /* as given; other: of a pair */
-	const char *name;         /* of, or path */
-	char *other_rel;          /* owned; other below the root of the mount */
+	const char *name; /* of, or path, or that of a pair without an answer */
+	char *other_rel;  /* owned; other below the root of the mount */
 	struct mount mount;
 	const char *within;     /* only below this directory, of the root */
 	struct digests digests; /* of what is asked about; of no byte: none */

@@ -59,6 +59,9 @@ test_known() {
 
 test_unknown() {
 	unknown skipped.o skipped:exclude exclude
+	similar --why "$mnt/alone" "$mnt/skipped.o"
+	is "$code" 3 "--why of a file that is not hashed"
+	like "$(cat "$T/err")" "skipped.o: not known" "names that file"
 	exec {held}>>"$mnt/held"
 	echo more >&"$held"
 	unknown held busy writing
