@@ -81,6 +81,11 @@ static inline bool similar_asks(const struct similar_job *job,
 	return job->relation ? r == job->relation->found_by : r != INDEX_ALL;
 }
 
+static inline void similar_set_incomplete(struct similar_job *job)
+{
+	(void)snprintf(job->reason, sizeof(job->reason), "incomplete");
+}
+
 /* ---- similar_list.c ---- */
 
 /* NULL: there is none of that name. */

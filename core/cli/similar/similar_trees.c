@@ -69,8 +69,10 @@ static int take_entry(struct trees *t, int side, const FTSENT *entry)
 	const char *name = path_below(entry->fts_path, t->paths[side]);
 	struct tree_file *f;
 
-	if (cli_walk_failed(entry) && entry->fts_errno != ENOENT)
+	if (cli_walk_failed(entry) && entry->fts_errno != ENOENT) {
 		cli_complain_errno(entry->fts_path, -entry->fts_errno);
+		similar_set_incomplete(t->job);
+	}
 	if (entry->fts_info != FTS_F ||
 	    !filter_takes(&t->job->filter,
 			  path_below(entry->fts_path, t->job->mount.root),
@@ -411,6 +413,6 @@ int similar_trees(struct similar_job *job)
 		err = print_differences(&t);
 	/* A file without digests counts as one that the other tree lacks. */
 	if (job->unknown)
-		(void)snprintf(job->reason, sizeof(job->reason), "incomplete");
+		similar_set_incomplete(job);
 	return err;
 }

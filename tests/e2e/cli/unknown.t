@@ -77,6 +77,14 @@ test_directories() {
 	is "$code $(field complete) $(field reason)" "3 false incomplete" \
 		"a directory with a file that is not hashed"
 	like "$(cat "$T/err")" '1 file has no digests' "and says so"
+	chmod 700 "$src/many/1"
+	share_programs
+	code=0
+	as_nobody "$KIN" similar --json "$mnt/a" "$mnt/many" >"$T/out" \
+		2>"$T/err" || code=$?
+	is "$code $(field complete) $(field reason)" "3 false incomplete" \
+		"a directory that the caller cannot read"
+	like "$(cat "$T/err")" 'many/1: Permission denied' "is named"
 	similar "$mnt/many/1"
 	unlike "$(cat "$T/err")" 'limit' \
 		"-o limit is not blamed for a list of directories that was cut"
@@ -96,7 +104,7 @@ test_pending() {
 }
 
 make_tree
-mount_kinfs "$src" "$mnt" -o "db=$T/db,exclude=*.o"
+mount_kinfs "$src" "$mnt" -o "db=$T/db,exclude=*.o,allow_other"
 wait_idle "$mnt"
 test_known
 test_unknown
