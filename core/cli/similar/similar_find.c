@@ -40,38 +40,35 @@ static int take_line(const struct similar_job *job,
 }
 
 /* Asks for the files in a relation to a content with job->digests, best first;
- * near, as similar_add() has it: for all of them.  A filter that is applied here
- * must not be starved by the mount's limit. */
+ * near, as similar_add() has it: for all of them.  What is left out here must not
+ * take the room of what is listed: then the limit is applied here, too. */
 static int ask(struct similar_job *job, enum index_relation relation,
 	       const char *near)
 {
 	enum { MOST = 4096 };
 	const struct filter *f = &job->filter;
-	const bool is_filtered = f->include.count || f->exclude.count ||
-				 f->min_size || job->within;
-	/* One more may be the file itself. */
-	uint64_t limit = job->best.limit ? job->best.limit + 1 : 0;
+	const bool all = near || f->include.count || f->exclude.count ||
+			 f->min_size || job->within || job->best.limit > MOST ||
+			 (relation == INDEX_ALL && job->best.limit);
 	struct lines c;
 	int more = 1, err;
 
-	if (near || is_filtered || limit > MOST)
-		limit = MOST;
-	err = client_ask(&c, job->mount.listings,
-			 json_pack("{s:s, s:I, s:o, s:b, s:i, s:I, s:I}",
-				   "relation", index_relation_names[relation],
-				   "size", (json_int_t)job->digests.size,
-				   "digests",
-				   digests_to_json(&job->digests, UINT32_MAX),
-				   "ignore", !near && !job->of, "threshold",
-				   near ? 1 : job->rules.threshold, "share_min",
-				   near ? 1 : (json_int_t)job->rules.share_min,
-				   "limit", (json_int_t)limit));
+	err = client_ask(
+		&c, job->mount.listings,
+		json_pack("{s:s, s:I, s:o, s:b, s:i, s:I, s:I}", "relation",
+			  index_relation_names[relation], "size",
+			  (json_int_t)job->digests.size, "digests",
+			  digests_to_json(&job->digests, UINT32_MAX), "ignore",
+			  !near && !job->of, "threshold",
+			  near ? 1 : job->rules.threshold, "share_min",
+			  near ? 1 : (json_int_t)job->rules.share_min, "limit",
+			  all ? MOST : (json_int_t)job->best.limit));
 	while (!err && (more = client_next(&c)) > 0)
 		err = take_line(job, relation, near, c.line);
 	if (!err)
 		err = more;
 	if (!err && !json_is_true(json_object_get(c.line, "complete")))
-		(void)snprintf(job->reason, sizeof(job->reason), "incomplete");
+		similar_set_incomplete(job);
 	else if (!err && !near && json_is_true(json_object_get(c.line, "cut")))
 		job->cut = true;
 	lines_close(&c);
@@ -223,7 +220,7 @@ int similar_find_in(struct similar_job *job)
 	if (!err)
 		err = export_complain(&r);
 	if (!err && !r.is_complete)
-		(void)snprintf(job->reason, sizeof(job->reason), "incomplete");
+		similar_set_incomplete(job);
 	export_close(&r);
 	return err;
 }

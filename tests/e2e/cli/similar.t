@@ -347,6 +347,9 @@ test_users() {
 	rescan "$mnt"
 	similar --of "$src/a/f7" "$mnt" >/dev/null
 	like "$(cat "$T/err")" limit "a listing that was cut says so"
+	is "$(similar --limit 18446744073709551615 --of "$src/a/f7" "$mnt")" \
+		"$(similar --limit 100 --of "$src/a/f7" "$mnt")" \
+		"no limit is too large"
 	unmount "$mnt"
 	mount_kinfs "$src" "$mnt" -o ro
 	wait_idle "$mnt"

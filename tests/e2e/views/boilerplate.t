@@ -49,6 +49,14 @@ is "$(grep -c '^ *[0-9]* *boilerplate *[0-9] .*others/' "$T/all")" 99 \
 	"they share nearly nothing that is distinctive"
 is "$("$KIN" similar --relation boilerplate --json "$mnt/old.c" 2>"$T/errors" |
 	grep -c '"relation": "boilerplate"')" 99 "--json says so, too"
+for n in 1 2 3; do
+	{ cat "$T/licence" "$T/body" && gen_text 1 "8$n"; } >"$mnt/version$n.c"
+done
+"$KIN" wait "$mnt" 2>"$T/errors"
+is "$("$KIN" similar --relation boilerplate --limit 1 "$mnt/old.c" \
+	2>"$T/errors" | wc -l)" 2 "--limit is of the boilerplate, not of versions"
+rm "$mnt"/version[123].c
+"$KIN" wait "$mnt" 2>"$T/errors"
 like "$("$KIN" similar --of "$src/old.c" "$mnt" 2>"$T/errors" |
 	grep '/old.c')" '^ +100  copy' "--of: an identical file is a copy"
 "$KIN" similar "$mnt/others/7.c" >"$T/all" 2>"$T/errors"
