@@ -182,18 +182,20 @@ static int pair_by_name(struct trees *t)
 	const struct judge_rules rules = { .relation = INDEX_ALIKE };
 	struct tree_file *f;
 	struct verdict v;
-	int err = 0;
+	int score, err = 0;
 
 	for (f = t->files; f + 1 < t->files + t->count && !err; f++) {
 		if (strcmp(f[0].name, f[1].name) ||
 		    (is_same(&f[0]) && is_same(&f[1])))
 			continue;
-		v.score = -1;
-		if (f[0].content && f[1].content && f[0].size && f[1].size)
+		score = -1;
+		if (f[0].content && f[1].content && f[0].size && f[1].size) {
 			err = judge_digests(&f[0].content->digests,
 					    &f[1].content->digests, &rules, &v);
+			score = err ? -1 : v.score;
+		}
 		err = err == -ENODATA ? 0 : err;
-		make_pair(&f[0], &f[1], v.score);
+		make_pair(&f[0], &f[1], score);
 	}
 	return err;
 }

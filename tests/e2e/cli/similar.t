@@ -361,6 +361,11 @@ test_users() {
 		"in pieces of no more than 8 KiB"
 	refused "and is not written to" "Read-only" bash -c ': >>"$1"' - "$query"
 	unmount "$mnt"
+	mount_kinfs "$src" "$mnt" -o "db=$T/no-sketches,digests=simhash"
+	wait_idle "$mnt"
+	like "$(timeout 600 "$KIN" similar "$mnt/tree/old" "$mnt/tree/new")" \
+		'~  - .* rewritten' "files without sketches have no score"
+	unmount "$mnt"
 	mount_kinfs "$src" "$mnt" -o similar=off
 	refused "-o similar=off neither" "without listings" \
 		"$KIN" similar --of "$src/a/f6" "$mnt"
