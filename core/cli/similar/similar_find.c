@@ -168,10 +168,11 @@ static int add_files(const struct similar_job *job, const char *near,
 	int err = 0;
 
 	for (i = 0; i < m->file_count && !err; i++) {
-		json_t *row = json_pack("{s:i, s:o*, s:I, s:o}", "score",
-					v->score, "shared", row_number(shared),
-					"size", (json_int_t)m->size, "mtime",
-					row_time(m->files[i].mtime_ns));
+		json_t *row = json_pack(
+			"{s:i, s:s*, s:o*, s:I, s:o}", "score", v->score, "by",
+			v->by_text ? "text" : NULL, "shared",
+			row_number(shared), "size", (json_int_t)m->size,
+			"mtime", row_time(m->files[i].mtime_ns));
 
 		similar_set_measures(job, &r->digests, row);
 		err = similar_add(job, near, relation, root,

@@ -93,6 +93,8 @@ like "$("$KIN" missing mnt oldmnt)" '8[0-9].*report.odt  ~  oldmnt/later.docx' \
 "$KIN" export oldmnt >exported
 like "$("$KIN" similar --in exported src/report.txt)" '8[0-9] +version.*later.docx' \
 	"... and kin similar --in an export"
+like "$("$KIN" similar -v --in exported src/report.txt)" \
+	'8[0-9] +version +- +text .*later.docx' "... which -v says"
 ok "unmounted" unmount "$T/oldmnt"
 
 # ---- which is the newest ----
