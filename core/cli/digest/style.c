@@ -60,18 +60,14 @@ static int format_attributes(const struct digests *d,
 			     struct buf *out)
 {
 	const struct digest_ops *ops = NULL;
-	int err = buf_append_text(out, "# file: ");
+	int err = buf_append_text(out, "# file: ") ?:
+			  append_getfattr_name(out, relative_name(path));
 
 	(void)only;
-	if (!err)
-		err = append_getfattr_name(out, relative_name(path));
-	while (!err && (ops = next_told(d, ops))) {
-		err = buf_append_format(out, "\n%s=\"", ops->attribute);
-		if (!err)
-			err = digest_format(d, ops->id, out);
-		if (!err)
-			err = buf_append_text(out, "\"");
-	}
+	while (!err && (ops = next_told(d, ops)))
+		err = buf_append_format(out, "\n%s=\"", ops->attribute) ?:
+			      digest_format(d, ops->id, out)            ?:
+			      buf_append_text(out, "\"");
 	return err;
 }
 
@@ -97,13 +93,10 @@ static int append_sum_name(struct buf *out, const char *text)
 static int format_sum(const struct digests *d, const struct digest_ops *only,
 		      const char *path, struct buf *out)
 {
-	int err = strpbrk(path, "\\\n\r") ? buf_append_text(out, "\\") : 0;
-
-	if (!err)
-		err = digest_format(d, only->id, out);
-	if (!err)
-		err = buf_append_text(out, "  ");
-	return err ? err : append_sum_name(out, path);
+	return buf_append_text(out, strpbrk(path, "\\\n\r") ? "\\" : "") ?:
+		       digest_format(d, only->id, out)                   ?:
+		       buf_append_text(out, "  ")                        ?:
+		       append_sum_name(out, path);
 }
 
 const struct digest_style style_sums = { .end = "\n", .format = format_sum };
@@ -113,11 +106,12 @@ const struct digest_style style_sums = { .end = "\n", .format = format_sum };
 static int format_json(const struct digests *d, const struct digest_ops *only,
 		       const char *path, struct buf *out)
 {
-	json_t *all = json_object(), *object = json_object();
+	json_t *all = json_object();
+	json_t *object = json_with_path(json_object(), "path", path);
 	const struct digest_ops *ops = NULL;
 	struct buf text = { 0 };
-	char *line = NULL;
-	int err = json_set_path(object, "path", path);
+	char *line;
+	int err = 0;
 
 	(void)only;
 	while (!err && (ops = next_told(d, ops))) {
@@ -127,11 +121,11 @@ static int format_json(const struct digests *d, const struct digest_ops *only,
 						json_string(text.data)))
 			err = -ENOMEM;
 	}
-	if (json_object_set_new(object, "size",
-				json_integer((json_int_t)d->size)) ||
-	    json_object_set_new(object, "digests", all))
+	if (json_object_update_new(object, json_pack("{s:I, s:o}", "size",
+						     (json_int_t)d->size,
+						     "digests", all)))
 		err = -ENOMEM;
-	line = err ? NULL : json_dumps(object, cli_json_flags());
+	line = json_dumps(object, cli_json_flags());
 	if (!err)
 		err = line ? buf_append_text(out, line) : -ENOMEM;
 	free(line);
@@ -188,16 +182,13 @@ static int format_foreign(const struct digests *d,
 			  const struct digest_ops *only, const char *path,
 			  struct buf *out)
 {
+	const char *escape = only == &digest_ssdeep ? "\\" : "";
 	char *name = NULL;
-	int err = digest_format(d, only->id, out);
+	int err = digest_format(d, only->id, out)   ?:
+			  full_name(path, &name)    ?:
+			  buf_append_text(out, ",") ?:
+			  append_quoted(out, name, escape);
 
-	if (!err)
-		err = full_name(path, &name);
-	if (!err)
-		err = buf_append_text(out, ",");
-	if (!err)
-		err = append_quoted(out, name,
-				    only == &digest_ssdeep ? "\\" : "");
 	free(name);
 	return err;
 }
@@ -218,19 +209,14 @@ static int format_hashdeep(const struct digests *d,
 			   struct buf *out)
 {
 	char *name = NULL;
-	int err = full_name(path, &name);
+	int err = full_name(path, &name)                                  ?:
+			  buf_append_format(out, "%" PRIu64 ",", d->size) ?:
+			  digest_format(d, DIGEST_MD5, out)               ?:
+			  buf_append_text(out, ",")                       ?:
+			  digest_format(d, DIGEST_SHA256, out)            ?:
+			  buf_append_format(out, ",%s", name);
 
 	(void)only;
-	if (!err)
-		err = buf_append_format(out, "%" PRIu64 ",", d->size);
-	if (!err)
-		err = digest_format(d, DIGEST_MD5, out);
-	if (!err)
-		err = buf_append_text(out, ",");
-	if (!err)
-		err = digest_format(d, DIGEST_SHA256, out);
-	if (!err)
-		err = buf_append_format(out, ",%s", name);
 	free(name);
 	return err;
 }
