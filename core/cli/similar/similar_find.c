@@ -94,25 +94,24 @@ static int add_copies(const struct similar_job *job, const json_t *line)
 	size_t i;
 	int err = digests_from_json(json_object_get(line, "digests"), &d);
 
-	if (err)
-		return err == -EINVAL ? 0 : err;
 	d.size = (uint64_t)json_integer_value(json_object_get(line, "size"));
 	json_array_foreach(json_object_get(line, "copies"), i, copy) {
-		char *name = everywhere_name(copy);
-		json_t *row =
-			json_pack("{s:I, s:I, s:O*}", "score",
-				  (json_int_t)similar_number(line, "score"),
-				  "size", (json_int_t)d.size, "host",
-				  json_object_get(copy, "host"));
+		char *name;
+		json_t *row;
 
+		if (err)
+			break;
+		name = everywhere_name(copy);
+		row = json_pack("{s:I, s:I, s:O*}", "score",
+				(json_int_t)similar_number(line, "score"),
+				"size", (json_int_t)d.size, "host",
+				json_object_get(copy, "host"));
 		similar_set_measures(job, &d, row);
 		err = similar_add(job, NULL, INDEX_ALIKE, NULL, name, row);
 		free(name);
-		if (err)
-			break;
 	}
 	digests_release(&d);
-	return err;
+	return err == -EINVAL ? 0 : err;
 }
 
 static int ask_everywhere(struct similar_job *job)
@@ -154,7 +153,7 @@ int similar_find(struct similar_job *job)
 
 /* ---- an export ---- */
 
-/* A row for each name of a content. */
+/* A row for each file of a content. */
 static int add_files(const struct similar_job *job, const char *near,
 		     const struct export_reader *r,
 		     enum index_relation relation, const struct verdict *v)
