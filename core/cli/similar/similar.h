@@ -107,11 +107,6 @@ int similar_add(const struct similar_job *job, const char *near,
 		enum index_relation relation, const char *root,
 		const char *path, json_t *row);
 
-/* Whether the number is larger than that of the row which job->near has under
- * the key. */
-bool similar_is_nearer(const struct similar_job *job, const char *near,
-		       int64_t number);
-
 /* -v: adds what the measures say of the two contents. */
 void similar_set_measures(const struct similar_job *job,
 			  const struct digests *d, json_t *row);

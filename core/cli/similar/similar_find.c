@@ -173,7 +173,8 @@ static int add_files(const struct similar_job *job, const char *near,
 			row_number(shared), "size", (json_int_t)m->size,
 			"mtime", row_time(m->files[i].mtime_ns));
 
-		similar_set_measures(job, &r->digests, row);
+		if (!near)
+			similar_set_measures(job, &r->digests, row);
 		err = similar_add(job, near, relation, root,
 				  m->files[i].names[0], row);
 	}
@@ -183,6 +184,10 @@ static int add_files(const struct similar_job *job, const char *near,
 static int compare_content(const struct similar_job *job,
 			   const struct export_reader *r)
 {
+	static const char *const nearest[INDEX_RELATIONS] = {
+		[INDEX_ALIKE] = "score",
+		[INDEX_SHARES] = "shared",
+	};
 	struct judge_rules rules = job->rules;
 	struct verdict v;
 	int relation, err = 0;
@@ -193,16 +198,11 @@ static int compare_content(const struct similar_job *job,
 		if (relation == INDEX_ALL || !similar_asks(job, relation))
 			continue;
 		err = judge_digests(&job->digests, &r->digests, &rules, &v);
-		if (err)
-			break;
-		if (v.reason == VERDICT_LISTED)
+		if (!err && v.reason == VERDICT_LISTED)
 			err = add_files(job, NULL, r, relation, &v);
-		else if (relation == INDEX_ALIKE &&
-			 similar_is_nearer(job, "score", v.score))
-			err = add_files(job, "score", r, relation, &v);
-		else if (relation == INDEX_SHARES &&
-			 similar_is_nearer(job, "shared", (int64_t)v.bytes))
-			err = add_files(job, "shared", r, relation, &v);
+		else if (!err && nearest[relation] && v.bytes)
+			err = add_files(job, nearest[relation], r, relation,
+					&v);
 	}
 	return err == -ENODATA ? 0 : err;
 }

@@ -110,9 +110,11 @@ static bool look_at(const struct similar_job *job, json_t *row,
 	return true;
 }
 
-bool similar_is_nearer(const struct similar_job *job, const char *near,
-		       int64_t number)
+static bool is_nearer(const struct similar_job *job, const char *near,
+		      const json_t *row)
 {
+	const int64_t number = similar_number(row, near);
+
 	return number > 0 &&
 	       number > similar_number(json_object_get(job->near, near), near);
 }
@@ -145,8 +147,7 @@ int similar_add(const struct similar_job *job, const char *near,
 	else if (job->why && strcmp(path, job->other_rel) != 0)
 		wanted = false;
 	else if (near)
-		wanted = similar_is_nearer(job, near,
-					   similar_number(row, near)) &&
+		wanted = is_nearer(job, near, row) &&
 			 (job->why || look_at(job, row, at));
 	else
 		wanted = !json_object_get(rows, at) &&
