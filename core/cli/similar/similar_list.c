@@ -119,13 +119,12 @@ static bool is_nearer(const struct similar_job *job, const char *near,
 	       number > similar_number(json_object_get(job->near, near), near);
 }
 
-/* Whether the options leave a row in the list.  path: below the root; at: with
+/* Whether the filters leave a row in the list.  path: below the root; at: with
  * it. */
 static bool is_listed(const struct similar_job *job, json_t *row,
 		      const char *path, const char *at)
 {
-	return (!job->relation || relation_of(row) == job->relation) &&
-	       (!job->within || json_object_get(row, "host") ||
+	return (!job->within || json_object_get(row, "host") ||
 		path_below(path, job->within)) &&
 	       look_at(job, row, at) &&
 	       filter_takes(&job->filter, path,
@@ -150,8 +149,10 @@ int similar_add(const struct similar_job *job, const char *near,
 		wanted = is_nearer(job, near, row) &&
 			 (job->why || look_at(job, row, at));
 	else
-		wanted = !json_object_get(rows, at) &&
-			 (job->why || is_listed(job, row, path, at));
+		wanted =
+			!json_object_get(rows, at) &&
+			(!job->relation || relation_of(row) == job->relation) &&
+			(job->why || is_listed(job, row, path, at));
 	if (wanted && json_object_set_nocheck(rows, near ? near : at, row))
 		err = -ENOMEM;
 	json_decref(row);
@@ -290,11 +291,12 @@ void similar_complain_near(const struct similar_job *job)
 static const char *const *reason_of(const struct similar_job *job,
 				    const json_t *alike, const json_t *sharing)
 {
-	enum why_not { SHORT, BELOW, BOILERPLATE, CUT, IGNORED };
+	enum why_not { SHORT, BELOW, BOILERPLATE, RELATION, CUT, IGNORED };
 	static const char *const reasons[][2] = {
 		[SHORT] = { "short", "the passages in common are too short" },
 		[BELOW] = { "below", "the score is below the threshold" },
 		[BOILERPLATE] = { "boilerplate", "mere boilerplate" },
+		[RELATION] = { "relation", "it is in another relation" },
 		[CUT] = { "cut",
 			  "more files are alike than the mount's limit" },
 		[IGNORED] = { "ignored",
@@ -310,6 +312,8 @@ static const char *const *reason_of(const struct similar_job *job,
 		return reasons[BELOW];
 	} else if (is_boilerplate(alike)) {
 		return reasons[BOILERPLATE];
+	} else if (job->relation && relation_of(alike) != job->relation) {
+		return reasons[RELATION];
 	}
 	return reasons[job->cut ? CUT : IGNORED];
 }

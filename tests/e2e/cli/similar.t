@@ -15,6 +15,12 @@ similar() { # ARGUMENTS...: "SCORE PATH" of every hit, below the mount
 		sed -n "s#^ *\([0-9-]*\) .*  $mnt/#\1 #p"
 }
 
+similar_why() { # RELATION FILE FILE
+	"$KIN" similar --json --why --relation "$1" "$mnt/$2" "$mnt/$3" |
+		perl -MJSON::PP -0e 'my $reason = decode_json(<STDIN>)->{reason};
+			print $reason eq "listed" ? "" : "not listed ", $reason'
+}
+
 json() { # PROGRAM ARGUMENTS...: what the program prints of the items @i and
 	# the totals $t
 	local program=$1
@@ -104,6 +110,17 @@ copy
 file
 whole
 version" "several operands; what is asked by a relative path is answered by one"
+	like "$("$KIN" similar --why --relation copy "$mnt/all/file" \
+		"$mnt/all/version")" '^not listed: .*relation; score [6-9]' \
+		"--why --relation copy: a version is none"
+	is "$(similar_why within all/part all/file)" listed \
+		"--why --relation within: the smaller one is"
+	is "$(similar_why within all/file all/part)" "not listed below" \
+		"... and the larger one is not"
+	ok "ignored" "$KIN" ignore "$mnt/all/file" "$mnt/all/part"
+	is "$(similar_why within all/part all/file)" "not listed ignored" \
+		"... nor the smaller one when the pair is ignored"
+	ok "not ignored" "$KIN" ignore --forget "$mnt/all/file" "$mnt/all/part"
 	is "$(json 'print join " ", map "$_->{root}|$_->{path}|$_->{size}",
 		@i[0]' "$mnt/all/file")" \
 		"$mnt|all/copy|$(stat -c %s "$src/all/file")" \
