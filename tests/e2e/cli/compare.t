@@ -137,6 +137,8 @@ is "$("$KIN" compare "$T/empty1" "$T/empty2" | awk '{ print $2 }' | sort -u)" \
 	"-
 100" 'two empty files are identical by every measure'
 is "$(measure score "$T/empty1" "$T/a")" 0 'and like no other'
+"$KIN" digest "$T/empty1" >"$T/empty.sums"
+is "$(measure score "$T/empty1" "$T/empty.sums")" 100 'and like its digests'
 
 # ---- directories ----
 
