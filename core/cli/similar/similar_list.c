@@ -70,8 +70,7 @@ void similar_set_measures(const struct similar_job *job,
 	if (!job->table.output.verbose || measures_take(&job->digests, d, &m))
 		return;
 	for (id = 0; id < DIGEST_COUNT; id++)
-		if (m.by_digest[id] >= 0 && id != DIGEST_XXH128 &&
-		    (DIGEST_DEFAULT & DIGEST_BIT(id)))
+		if (m.by_digest[id] >= 0 && id != DIGEST_XXH128)
 			(void)json_object_set_new(
 				row, digest_table[id]->name,
 				json_integer(m.by_digest[id]));

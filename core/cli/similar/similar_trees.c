@@ -28,7 +28,7 @@ struct tree_file {
 	uint64_t size;
 	struct tree_content *content; /* NULL: not known */
 	struct tree_file *other;      /* of that name, or that it resembles */
-	int score;                    /* with other; -1: not known */
+	int score; /* with other; -1: it has none, or it is not known */
 };
 
 struct trees {
@@ -38,7 +38,6 @@ struct trees {
 	struct tree_file *files; /* of both, in byte order of the names */
 	size_t count;
 	struct tree_content empty; /* of all files without a byte */
-	struct near_index there;   /* of the files that are there alone */
 };
 
 /* Whether the other tree has the content. */
@@ -87,6 +86,7 @@ static int take_entry(struct trees *t, int side, const FTSENT *entry)
 		.name = strdup(name),
 		.side = side,
 		.size = (uint64_t)entry->fts_statp->st_size,
+		.score = -1,
 	};
 	if (!f->name)
 		return -ENOMEM;
@@ -224,7 +224,7 @@ static bool can_be_paired(const struct tree_file *f, int side)
 
 static int pair_by_likeness(struct trees *t)
 {
-	struct near_index *near = &t->there;
+	static struct near_index near; /* of the files that are there alone */
 	struct tree_file *f;
 	struct likeness *all = NULL, *l;
 	size_t count = 0, i;
@@ -232,19 +232,19 @@ static int pair_by_likeness(struct trees *t)
 
 	for (f = t->files; f < t->files + t->count && !err; f++)
 		if (can_be_paired(f, 1))
-			err = near_add(near, &f->content->digests,
+			err = near_add(&near, &f->content->digests,
 				       (uint32_t)(f - t->files));
 	if (!err)
-		err = near_begin(near);
+		err = near_begin(&near);
 	for (f = t->files; f < t->files + t->count && !err; f++) {
 		progress_show("comparing",
 			      (double)(f - t->files) / (double)t->count);
 		if (!can_be_paired(f, 0))
 			continue;
-		err = near_search(near, &f->content->digests,
+		err = near_search(&near, &f->content->digests,
 				  t->job->rules.threshold);
-		for (i = 0; i < near->match_count && !err; i++) {
-			const struct index_match *m = &near->matches[i];
+		for (i = 0; i < near.match_count && !err; i++) {
+			const struct index_match *m = &near.matches[i];
 
 			l = array_with_room(all, count, sizeof(*all));
 			if (!l) {
@@ -371,9 +371,7 @@ static int print_difference(struct similar_job *job, const struct tree_file *f)
 		there = NULL;
 	}
 	row = json_pack("{s:I, s:o*}", "size", (json_int_t)f->size, "score",
-			text     ? json_string(score) :
-			f->other ? row_number(f->score) :
-				   NULL);
+			text ? json_string(score) : row_number(f->score));
 	row = json_with_path(row, "here", here);
 	job->table.columns = difference_columns;
 	return table_row(&job->table, json_with_path(row, "there", there));
