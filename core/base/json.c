@@ -83,20 +83,22 @@ char *json_get_path(const json_t *object, const char *key)
 	return path;
 }
 
+json_t *json_with_item(json_t *list, json_t *item)
+{
+	if (!json_array_append_new(list, item))
+		return list;
+	json_decref(list);
+	return NULL;
+}
+
 json_t *json_paths(const char *const *paths, size_t count)
 {
-	json_t *list = json_array(), *item;
+	json_t *list = json_array();
 	size_t i;
 
-	for (i = 0; list && i < count; i++) {
-		item = json_object();
-		if (!item || json_set_path(item, "path", paths[i]) ||
-		    json_array_append(list, item)) {
-			json_decref(list);
-			list = NULL;
-		}
-		json_decref(item);
-	}
+	for (i = 0; i < count; i++)
+		list = json_with_item(
+			list, json_with_path(json_object(), "path", paths[i]));
 	return list;
 }
 

@@ -22,6 +22,9 @@ struct json_t *json_with_path(struct json_t *object, const char *key,
  * damaged, or there is no memory. */
 char *json_get_path(const struct json_t *object, const char *key);
 
+/* The list with one more item, both taken; NULL without memory. */
+struct json_t *json_with_item(struct json_t *list, struct json_t *item);
+
 /* A list of objects that have a path each.  NULL without memory. */
 struct json_t *json_paths(const char *const *paths, size_t count);
 /* As json_with_path(), the names of a file: the first one as "path", and the

@@ -224,22 +224,13 @@ static json_t *file_json(const struct found_file *f, bool brief)
 	return json_with_names(file, f->names, brief ? 1 : f->name_count);
 }
 
-/* The list with one more item, both taken; NULL without memory. */
-static json_t *with_item(json_t *list, json_t *item)
-{
-	if (!json_array_append_new(list, item))
-		return list;
-	json_decref(list);
-	return NULL;
-}
-
 static json_t *member_json(const struct found_member *m, bool brief)
 {
 	json_t *files = json_array();
 	size_t i;
 
 	for (i = 0; i < m->file_count; i++)
-		files = with_item(files, file_json(&m->files[i], brief));
+		files = json_with_item(files, file_json(&m->files[i], brief));
 	return json_pack(
 		"{s:i, s:o*, s:I, s:s, s:o*, s:o, s:O*}", "score", m->score,
 		"head", m->score == 100 && !brief ? json_true() : NULL, "size",
@@ -255,8 +246,8 @@ json_t *found_members_json(const struct found_group *group, bool brief)
 	size_t i;
 
 	for (i = 0; i < group->count; i++)
-		members = with_item(members,
-				    member_json(&group->members[i], brief));
+		members = json_with_item(
+			members, member_json(&group->members[i], brief));
 	return members;
 }
 
