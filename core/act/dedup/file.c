@@ -149,14 +149,14 @@ int dedup_pass(const struct dedup_view *views, size_t count, int other,
 		if (n > 0 && copy &&
 		    pwrite(other, a, (size_t)n, (off_t)at) != n)
 			err = -errno;
-		m = dedup_read(other, b, PIECE, at);
-		if (!err && (n < 0 || m < 0))
+		m = err ? err : dedup_read(other, b, PIECE, at);
+		if (n < 0 || m < 0)
 			err = (int)(n < 0 ? n : m);
-		else if (!err && dedup_is_broken(views, count))
+		else if (dedup_is_broken(views, count))
 			err = -ETXTBSY;
-		else if (!err && (n != m || memcmp(a, b, (size_t)n) != 0))
+		else if (n != m || memcmp(a, b, (size_t)n) != 0)
 			err = -EILSEQ;
-		if (!err)
+		else
 			err = fingerprint_update(fp, a, (size_t)n);
 	}
 	if (!err)
