@@ -62,14 +62,12 @@ static void say_activity(const json_t *status, const struct progress *p)
 		say("state",
 		    "idle, but %lld %s could not be hashed: "
 		    "kin status --failed",
-		    p->failed,
-		    text_plural((uint64_t)p->failed, "file", "files"));
+		    p->failed, text_plural(p->failed, "file", "files"));
 	else if (p->idle && p->left)
 		say("state",
 		    "idle, but %lld %s open for writing or changing all the "
 		    "time",
-		    p->left,
-		    text_plural((uint64_t)p->left, "file is", "files are"));
+		    p->left, text_plural(p->left, "file is", "files are"));
 	else
 		say("state", "%s",
 		    p->idle     ? "idle, all digests are up to date" :
@@ -111,8 +109,7 @@ static void say_work(const json_t *status)
 	if (hashed) {
 		say("hashed", "%lld %s, %s since it was mounted %lld s ago",
 		    number(hashed, "files"),
-		    text_plural((uint64_t)number(hashed, "files"), "file",
-				"files"),
+		    text_plural(number(hashed, "files"), "file", "files"),
 		    text_format_size((double)number(hashed, "bytes"),
 				     TEXT_UNITS_BRIEF, size),
 		    number(hashed, "since"));

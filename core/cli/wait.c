@@ -75,14 +75,14 @@ static int finish(const struct wait_job *job, const struct progress *p)
 			     "%lld %s could not be hashed: "
 			     "kin status --failed",
 			     p->failed,
-			     text_plural((uint64_t)p->failed, "file", "files"));
+			     text_plural(p->failed, "file", "files"));
 	if (p->unsteady)
 		cli_complain(job->mount.root,
 			     "%lld %s all the time and %s not hashed",
 			     p->unsteady,
-			     text_plural((uint64_t)p->unsteady, "file changes",
+			     text_plural(p->unsteady, "file changes",
 					 "files change"),
-			     text_plural((uint64_t)p->unsteady, "is", "are"));
+			     text_plural(p->unsteady, "is", "are"));
 	if (job->json &&
 	    table_totals(json_pack("{s:o*, s:o*, s:o*}", "files",
 				   row_number(p->counted ? p->files : -1),
