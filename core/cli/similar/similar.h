@@ -126,7 +126,7 @@ int similar_print_why(const struct similar_job *job);
 int similar_find(struct similar_job *job);
 
 /* Sets job->near, of all files that are alike or share a passage, however
- * little; --why: that are in the relation, if it is that of a part. */
+ * little; --why: first of those in the relation, if it is that of a part. */
 int similar_find_near(struct similar_job *job);
 
 /* Of an export sets job->rows, and job->near, of files that are not in rows. */

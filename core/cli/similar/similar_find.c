@@ -80,14 +80,14 @@ static int ask(struct similar_job *job, enum index_relation relation,
 
 int similar_find_near(struct similar_job *job)
 {
-	enum index_relation relation = INDEX_ALL;
-	int err;
+	int err = 0;
 
 	if (job->why && job->relation &&
 	    (similar_asks(job, INDEX_WITHIN) ||
 	     similar_asks(job, INDEX_CONTAINS)))
-		relation = job->relation->found_by;
-	err = ask(job, relation, "score");
+		err = ask(job, job->relation->found_by, "score");
+	if (!err && !json_object_get(job->near, "score"))
+		err = ask(job, INDEX_ALL, "score");
 	return err ? err : ask(job, INDEX_SHARES, "shared");
 }
 

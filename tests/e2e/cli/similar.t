@@ -117,6 +117,9 @@ version" "several operands; what is asked by a relative path is answered by one"
 		"--why --relation within: the smaller one is"
 	is "$(similar_why within all/file all/part)" "not listed below" \
 		"... and the larger one is not"
+	like "$(similar_why within all/file all/version
+		similar_why within all/version all/file)" "not listed relation" \
+		"... though both may be alike"
 	ok "ignored" "$KIN" ignore "$mnt/all/file" "$mnt/all/part"
 	is "$(similar_why within all/part all/file)" "not listed ignored" \
 		"... nor the smaller one when the pair is ignored"
