@@ -30,8 +30,11 @@ static void strip_fail(struct strip *s, const char *path, int err)
 	s->failed++;
 }
 
-static void strip_file(struct strip *s, const char *path)
+/* A link is followed where the user has named it. */
+static void strip_file(struct strip *s, const char *path, bool is_named)
 {
+	int (*remove)(const char *path, const char *name) =
+		is_named ? removexattr : lremovexattr;
 	const size_t before = s->attributes;
 	struct buf value = { 0 };
 	int id, err = 0;
@@ -44,7 +47,7 @@ static void strip_file(struct strip *s, const char *path)
 			continue;
 		err = mount_get_attribute(path, name, &value);
 		if (!err && !digest_parse(id, value.data, value.len, &d)) {
-			if (!s->dry_run && removexattr(path, name))
+			if (!s->dry_run && remove(path, name))
 				err = -errno;
 			s->attributes += !err;
 		}
@@ -67,7 +70,8 @@ static void strip_tree(struct strip *s, char *path)
 
 	while ((entry = cli_walk_next(fts)))
 		if (entry->fts_info == FTS_F)
-			strip_file(s, entry->fts_path);
+			strip_file(s, entry->fts_path,
+				   entry->fts_level == FTS_ROOTLEVEL);
 		else if (cli_walk_failed(entry))
 			strip_fail(s, entry->fts_path, -entry->fts_errno);
 	err = cli_walk_end(fts, 0);

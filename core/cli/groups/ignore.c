@@ -14,7 +14,7 @@
 
 struct ignore_job {
 	bool list, forget, group;
-	struct groups_asking asking; /* on standard input */
+	struct groups_asking asking; /* its mount; groups on standard input */
 	struct table table;
 	char *file;    /* owned; beside the catalog */
 	int directory; /* of that */

@@ -39,9 +39,13 @@ static int take_line(const struct similar_job *job,
 	return err;
 }
 
-/* Asks for the files in a relation to a content with job->digests, best first;
- * near, as similar_add() has it: for all of them.  What is left out here must not
- * take the room of what is listed: then the limit is applied here, too. */
+/*
+ * Asks for the files in a relation to a content with job->digests, best first;
+ * near, as similar_add() has it: for all of them, whatever they have in common.
+ * A part is certain or not by the threshold, which is asked for then, too.
+ * What is left out here must not take the room of what is listed: then the limit
+ * is applied here, too.
+ */
 static int ask(struct similar_job *job, enum index_relation relation,
 	       const char *near)
 {
@@ -50,6 +54,8 @@ static int ask(struct similar_job *job, enum index_relation relation,
 	const bool all = near || f->include.count || f->exclude.count ||
 			 f->min_size || job->within || job->best.limit > MOST ||
 			 (relation == INDEX_ALL && job->best.limit);
+	const bool any =
+		near && (relation == INDEX_ALL || relation == INDEX_SHARES);
 	struct lines c;
 	int more = 1, err;
 
@@ -60,7 +66,7 @@ static int ask(struct similar_job *job, enum index_relation relation,
 			  (json_int_t)job->digests.size, "digests",
 			  digests_to_json(&job->digests, UINT32_MAX), "ignore",
 			  !near && !job->of, "threshold",
-			  near ? 1 : job->rules.threshold, "share_min",
+			  any ? 1 : job->rules.threshold, "share_min",
 			  near ? 1 : (json_int_t)job->rules.share_min, "limit",
 			  all ? MOST : (json_int_t)job->best.limit));
 	while (!err && (more = client_next(&c)) > 0)

@@ -309,10 +309,11 @@ static const char *const *reason_of(const struct similar_job *job,
 	} else if (!alike ||
 		   similar_number(alike, "score") < job->rules.threshold) {
 		return reasons[BELOW];
-	} else if (is_boilerplate(alike)) {
-		return reasons[BOILERPLATE];
-	} else if (job->relation && relation_of(alike) != job->relation) {
-		return reasons[RELATION];
+	} else if (!job->relation || relation_of(alike) != job->relation) {
+		if (is_boilerplate(alike))
+			return reasons[BOILERPLATE];
+		if (job->relation)
+			return reasons[RELATION];
 	}
 	return reasons[job->cut ? CUT : IGNORED];
 }

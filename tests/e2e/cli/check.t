@@ -8,6 +8,7 @@
 . tests/e2e/lib.sh
 private_namespace
 open_fuse_to_all
+share_programs
 
 src=$T/src mnt=$T/mnt
 db=$(catalog_of "$mnt")
