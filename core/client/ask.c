@@ -16,18 +16,31 @@
 
 /* ---- the query ---- */
 
+/* A mount that is read-only, where .query is open for reading, takes a query by
+ * ioctl(). */
+static int put_piece(int fd, char *data, size_t len)
+{
+	ssize_t done = write(fd, data, len);
+
+	if (done < 0 && errno == EBADF && !ioctl(fd, QUERY_IOCTL(len), data))
+		return 0;
+	if (done < 0)
+		return -errno;
+	return (size_t)done == len ? 0 : -EIO;
+}
+
 static int put_query(int fd, const struct buf *query)
 {
 	size_t at, len;
+	int err = 0;
 
-	for (at = 0; at < query->len; at += len) {
+	for (at = 0; at < query->len && !err; at += len) {
 		len = query->len - at;
 		if (len > QUERY_PIECE_MAX)
 			len = QUERY_PIECE_MAX;
-		if (ioctl(fd, QUERY_IOCTL(len), query->data + at) < 0)
-			return -errno;
+		err = put_piece(fd, query->data + at, len);
 	}
-	return 0;
+	return err;
 }
 
 /* Another user's mount could lead to any file by symbolic links. */
@@ -39,7 +52,9 @@ static int open_query(const char *listings)
 
 	if (directory < 0)
 		return -errno;
-	fd = openat(directory, ".query", O_RDONLY | flags);
+	fd = openat(directory, ".query", O_RDWR | flags);
+	if (fd < 0 && errno == EROFS)
+		fd = openat(directory, ".query", O_RDONLY | flags);
 	err = fd < 0 ? -errno : 0;
 	close(directory);
 	if (err || (!fstat(fd, &st) && S_ISREG(st.st_mode)))

@@ -5,9 +5,9 @@
 #include <sys/ioctl.h>
 
 /*
- * On a read-only mount the kernel refuses to open .query for writing.  So kin
- * opens it for reading and sends its query by ioctl() instead of write(), in
- * pieces of at most QUERY_PIECE_MAX bytes.
+ * On a read-only mount the kernel refuses to open .query for writing.  There a
+ * program opens it for reading and sends its query by ioctl() instead of
+ * write(), in pieces of at most QUERY_PIECE_MAX bytes.
  */
 #define QUERY_PIECE_MAX 8192
 #define QUERY_IOCTL(size) _IOC(_IOC_WRITE, 'k', 1, (size))

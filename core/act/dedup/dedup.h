@@ -118,7 +118,7 @@ struct dedup_plan {
  *
  * Paths are relative to root and must not lead out of it; without it (NULL)
  * they are relative to the current directory, and absolute ones may be anywhere.
- * -EXDEV, -ENOMEM.
+ * -EXDEV, -ENOMEM, or why there is no current directory.
  */
 int dedup_plan_add(struct dedup_plan *p, const char *root,
 		   const struct found_group *group);

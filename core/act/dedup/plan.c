@@ -144,7 +144,7 @@ static int add_listed(struct dedup_plan *p, const struct found_member *m,
 		      const char *name)
 {
 	const bool is_absolute = *name == '/';
-	const char *reason = NULL;
+	const char *reason = NULL, *below;
 	struct stat st;
 	char *path;
 	int fd, err;
@@ -152,8 +152,8 @@ static int add_listed(struct dedup_plan *p, const struct found_member *m,
 	if (asprintf(&path, "%s%s%s", is_absolute ? "" : base,
 		     is_absolute ? "" : "/", name) < 0)
 		return -ENOMEM;
-	if (!dedup_is_plain_path(path) ||
-	    (is_root && !path_below(path, base))) {
+	below = is_root ? path_below(path, base) : path;
+	if (!dedup_is_plain_path(path) || !below || !*below) {
 		p->refused = name;
 		free(path);
 		return -EXDEV;
