@@ -51,7 +51,7 @@ has_hashed() { # COUNT
 }
 
 test_kept() {
-	local way before
+	local way before after
 	before=$(($(hashed) + ${#ways[@]}))
 	for way in "${ways[@]}"; do
 		gen_text 40 1 >"$mnt/$way"
@@ -64,8 +64,9 @@ test_kept() {
 	for way in "${ways[@]}"; do
 		ok "$way keeps the digests" digests_match "$mnt/$way"
 	done
+	after=$(hashed) # has_fine_times makes a file, which is hashed, too
 	if has_fine_times; then
-		is "$(($(hashed) - before))" 0 "and no file was read again"
+		is "$((after - before))" 0 "and no file was read again"
 	else
 		skip "and no file was read again" "timestamps are coarse"
 	fi
