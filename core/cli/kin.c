@@ -69,10 +69,12 @@ static int unknown_command(const char *name)
 				 strlen(commands[i]->name));
 	text_guess_offer(&guess, "--help", strlen("--help"));
 	text_guess_offer(&guess, "--version", strlen("--version"));
-	cli_complain(NULL,
-		     guess.best ? "no command '%s'; did you mean '%s'?" :
-				  "no command '%s'; kin help lists them",
-		     name, guess.best);
+	if (guess.best)
+		cli_complain(NULL, "no command '%s'; did you mean '%s'?", name,
+			     guess.best);
+	else
+		cli_complain(NULL, "no command '%s'; kin help lists them",
+			     name);
 	return EXIT_USAGE;
 }
 

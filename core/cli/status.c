@@ -37,8 +37,10 @@ static const char *text(const json_t *object, const char *key)
 }
 
 /* A line; what a mount tells has no power over a terminal. */
-__attribute__((format(printf, 2, 3))) static void say(const char *label,
-						      const char *format, ...)
+static void say(const char *label, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void say(const char *label, const char *format, ...)
 {
 	char *line = NULL;
 	va_list args;

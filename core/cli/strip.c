@@ -33,7 +33,7 @@ static void strip_fail(struct strip *s, const char *path, int err)
 /* A link is followed where the user has named it. */
 static void strip_file(struct strip *s, const char *path, bool is_named)
 {
-	int (*remove)(const char *path, const char *name) =
+	int (*remove_attribute)(const char *path, const char *name) =
 		is_named ? removexattr : lremovexattr;
 	const size_t before = s->attributes;
 	struct buf value = { 0 };
@@ -47,7 +47,7 @@ static void strip_file(struct strip *s, const char *path, bool is_named)
 			continue;
 		err = mount_get_attribute(path, name, &value);
 		if (!err && !digest_parse(id, value.data, value.len, &d)) {
-			if (!s->dry_run && remove(path, name))
+			if (!s->dry_run && remove_attribute(path, name))
 				err = -errno;
 			s->attributes += !err;
 		}

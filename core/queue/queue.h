@@ -36,10 +36,11 @@
  *
  * Levels.  Files that a request waits for come first, then files that were
  * closed, then files that the scan found.  If the file of a running job
- * changes, the job is queued again at its end, and so is one of the pending list
- * that has no result: the worker may have read an older record.  If the file of a job that is
- * done changes, the job is queued again at once; the result that is still to be
- * committed is one of a past state.
+ * changes, the job is queued again at its end.  So is the job of a file that the
+ * pending list gave meanwhile, if it ends without a result: the worker may have
+ * read an older record.  If the file of a job that is done changes, the job is
+ * queued again at once; the result that is still to be committed is one of a past
+ * state.
  *
  * Life of a parked request.  queue_park() makes or raises the job of its file,
  * and a worker takes the job.  The worker hashes the file and calls
@@ -210,7 +211,7 @@ struct job {
 	uint64_t order;       /* the key that its list is sorted by */
 	enum job_level level; /* without requests */
 	bool again;           /* running only: run again at the end */
-	bool fed;             /* running only: ... unless it has a result */
+	bool fed;             /* running only: again if it has no result */
 	bool changed;         /* hash the file even if its identity is known */
 	bool scanned;         /* running only: found by the scan */
 	bool suspended;       /* running only: in queue_sit_out_pause() */

@@ -43,8 +43,8 @@ static int take_line(const struct similar_job *job,
  * Asks for the files in a relation to a content with job->digests, best first;
  * near, as similar_add() has it: for all of them, whatever they have in common.
  * A part is certain or not by the threshold, which is asked for then, too.
- * What is left out here must not take the room of what is listed: then the limit
- * is applied here, too.
+ * Files that are left out here must not take the room of those that are listed:
+ * then the limit is applied here, too.
  */
 static int ask(struct similar_job *job, enum index_relation relation,
 	       const char *near)
@@ -107,20 +107,20 @@ static int add_copies(const struct similar_job *job, const json_t *line)
 	int err = digests_from_json(json_object_get(line, "digests"), &d);
 
 	d.size = (uint64_t)json_integer_value(json_object_get(line, "size"));
-	json_array_foreach(json_object_get(line, "copies"), i, copy) {
-		char *name;
-		json_t *row;
+	json_array_foreach(err ? NULL : json_object_get(line, "copies"), i,
+			   copy) {
+		char *name = everywhere_name(copy);
+		json_t *row =
+			json_pack("{s:I, s:I, s:O*}", "score",
+				  (json_int_t)similar_number(line, "score"),
+				  "size", (json_int_t)d.size, "host",
+				  json_object_get(copy, "host"));
 
-		if (err)
-			break;
-		name = everywhere_name(copy);
-		row = json_pack("{s:I, s:I, s:O*}", "score",
-				(json_int_t)similar_number(line, "score"),
-				"size", (json_int_t)d.size, "host",
-				json_object_get(copy, "host"));
 		similar_set_measures(job, &d, row);
 		err = similar_add(job, NULL, INDEX_ALIKE, NULL, name, row);
 		free(name);
+		if (err)
+			break;
 	}
 	digests_release(&d);
 	return err == -EINVAL ? 0 : err;

@@ -59,7 +59,7 @@ static void *feed(void *arg)
 	return r;
 }
 
-/* What is pending again by a later event of the same batch is not queued while
+/* A file that a later event of its batch makes pending again is not queued while
  * it has a job, so it would wait until the next scan. */
 WITH_FIXTURE(test_jobs_are_gone_before_the_queue_is_fed)
 {
