@@ -124,25 +124,6 @@ static int set_similar_name(struct options *o, const struct option *option,
 	return replace_text(&o->similar_name, value);
 }
 
-static int set_measure(struct options *o, const struct option *option,
-		       const char *value)
-{
-	static const uint32_t measures =
-		DIGEST_BIT(DIGEST_SISE) | DIGEST_BIT(DIGEST_SIMHASH) |
-		DIGEST_BIT(DIGEST_RDC) | DIGEST_BIT(DIGEST_SIF) |
-		DIGEST_BIT(DIGEST_SSDEEP);
-	const struct digest_ops *info = digest_find(value);
-
-	(void)option;
-	if (strcmp(value, "best") == 0)
-		o->measure = DIGEST_COUNT;
-	else if (info && (measures & DIGEST_BIT(info->id)))
-		o->measure = info->id;
-	else
-		return -EINVAL;
-	return 0;
-}
-
 static int set_exclude(struct options *o, const struct option *option,
 		       const char *value)
 {
@@ -204,10 +185,6 @@ static const struct option ours[] = {
 	  "hide, show or off", false, set_choice, FIELD(similar), 0, 2 },
 	{ "similar_name=", "NAME", "instead of .similar", "a file name", false,
 	  set_similar_name, 0, 0, 0, 0 },
-	{ "measure=", "best|sise|simhash|rdc|sif|ssdeep",
-	  "what scores a listing (best)",
-	  "best, sise, simhash, rdc, sif or ssdeep", false, set_measure, 0, 0,
-	  0, 0 },
 	{ "threshold=", "N", "least score that is listed, 1 to 100 (60)",
 	  "a number from 1 to 100", true, set_number, FIELD(threshold), 1,
 	  100 },
@@ -455,30 +432,6 @@ static int take_argument(void *data, const char *arg, int key,
 									    0;
 }
 
-/* Checked at the end, as options may come in any order.  SimHash and traits find
- * candidates by themselves; what the others compare is found by the sketch. */
-static int check_measure(const struct options *o)
-{
-	const bool finds =
-		o->measure == DIGEST_SIMHASH || o->measure == DIGEST_RDC;
-
-	if (o->measure == DIGEST_COUNT)
-		return 0;
-	if (!(o->digest_set & DIGEST_BIT(o->measure))) {
-		log_line("option 'measure=%s': not among the digests of "
-			 "'digests='",
-			 digest_table[o->measure]->name);
-		return -EINVAL;
-	}
-	if (!finds && !(o->digest_set & DIGEST_BIT(DIGEST_SIF))) {
-		log_line("option 'measure=%s': finds nothing unless 'digests=' "
-			 "has sif",
-			 digest_table[o->measure]->name);
-		return -EINVAL;
-	}
-	return 0;
-}
-
 int options_parse(int argc, char **argv, struct options *out)
 {
 	static const struct fuse_opt none[] = { FUSE_OPT_END };
@@ -488,7 +441,6 @@ int options_parse(int argc, char **argv, struct options *out)
 	memset(out, 0, sizeof(*out));
 	out->digest_set = DIGEST_ALL;
 	out->kept_digests = DIGEST_DEFAULT;
-	out->measure = DIGEST_COUNT;
 	out->threshold = 60;
 	out->share_min = INDEX_SHARE_MIN;
 	out->limit = 256;
@@ -510,7 +462,7 @@ int options_parse(int argc, char **argv, struct options *out)
 		return -EINVAL;
 	if (out->debug)
 		out->foreground = true;
-	return check_measure(out);
+	return 0;
 }
 
 void options_release(struct options *options)

@@ -30,9 +30,8 @@ struct options {
 	enum xattrs_mode xattrs;
 	enum similar_mode similar;
 	char *similar_name;
-	enum digest_id measure; /* DIGEST_COUNT: the best */
-	int threshold;          /* 1..100 */
-	uint64_t share_min;     /* of .shares */
+	int threshold;      /* 1..100 */
+	uint64_t share_min; /* of .shares */
 	size_t limit;
 	uint64_t min_size;
 	uint64_t max_size; /* 0: no limit */

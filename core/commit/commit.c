@@ -49,27 +49,18 @@ static int write_batch(struct committer *c, const struct event *ev,
 	return catalog_commit(txn, changes);
 }
 
-/* id: of a content, or of the sketch of a text, whose size does not matter. */
+/* id: of a content, or of a text. */
 static int index_add_content(struct committer *c, struct catalog_txn *txn,
 			     uint32_t id)
 {
-	struct digests text = { .size = 1 }, d;
 	struct sketch sketch;
-	bool has_sketch, is_content;
-	int err = catalog_content_get(txn, id, 0, &d);
+	int err = catalog_sketch_get(txn, id, &sketch);
 
-	is_content = !err;
-	if ((err && err != -ENOENT) || (is_content && !d.size))
-		return err;
-	err = catalog_sketch_get(txn, id, &sketch);
-	has_sketch = !err;
-	if (err && err != -ENOENT)
-		return err;
-	/* It was removed again, or the catalog replaced after the commit. */
-	if (!is_content && !has_sketch)
+	/* It has none, was removed again, or the catalog was replaced after the
+	 * commit. */
+	if (err == -ENOENT)
 		return 0;
-	return index_add(c->context.index, id, is_content ? &d : &text,
-			 has_sketch ? &sketch : NULL);
+	return err ? err : index_add(c->context.index, id, &sketch);
 }
 
 static int index_added(struct committer *c, struct catalog_txn *txn,

@@ -104,7 +104,6 @@ static int init_parts(struct engine *e)
 		.threshold = o->threshold,
 		.share_min = o->share_min ? o->share_min : INDEX_SHARE_MIN,
 		.limit = o->limit,
-		.measure = o->measure,
 		.texts = o->texts != NULL,
 	};
 

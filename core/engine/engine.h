@@ -99,9 +99,6 @@ struct engine_options {
 	bool cross;         /* include filesystems mounted below SOURCE */
 	int threshold;      /* least score of a near-duplicate, 1..100 */
 	uint64_t share_min; /* see INDEX_SHARES; 0: INDEX_SHARE_MIN */
-	/* The digest whose score ranks a listing, one of digest_set; or
-	 * DIGEST_COUNT: the weighted score of the sketches. */
-	enum digest_id measure;
 	size_t limit; /* near-duplicates per file; exact ones not counted */
 	/* Makes the texts of documents.  NULL: there are none, or with
 	 * texts_missing there is no program that makes them. */

@@ -33,11 +33,9 @@ enum { SMALL_CATALOG_MS = 200 };
  */
 enum { BATCH = 32, BATCHES = 4 };
 
-/* A content, or the sketch of a text, whose size does not matter. */
+/* Of a content, or of a text. */
 struct load_item {
 	uint32_t id;
-	bool has_sketch;
-	struct digests digests;
 	struct sketch sketch;
 };
 
@@ -47,89 +45,55 @@ struct load_reader {
 	sem_t filled, free;  /* batches */
 	atomic_bool stopped; /* what is read is not wanted any more */
 	int result;          /* valid after a batch that is not full */
-	size_t batch;        /* the rest is the reader's own */
 	size_t counts[BATCHES];
 	struct load_item items[BATCHES][BATCH];
-	/* The next content and the next sketch; UINT32_MAX: there is none. */
-	struct catalog_walk *contents, *sketches;
-	uint32_t content, sketch;
-	struct digests digests;
-	const uint8_t *packed;
-	size_t len;
 };
 
-static int next_content(struct load_reader *r)
+/* 1; 0: there is none. */
+static int read_item(struct catalog_walk *sketches, struct load_item *out)
 {
-	int found =
-		catalog_contents_next(r->contents, &r->content, &r->digests);
+	const uint8_t *packed;
+	size_t len;
+	int found = catalog_sketches_next(sketches, &out->id, &packed, &len);
 
-	if (found != 1)
-		r->content = UINT32_MAX;
-	return found < 0 ? found : 0;
+	if (found == 1 && sketch_unpack(packed, len, &out->sketch))
+		return -EUCLEAN;
+	return found;
 }
 
-static int next_sketch(struct load_reader *r)
+static int read_items(struct load_reader *r, struct catalog_walk *sketches)
 {
-	int found = catalog_sketches_next(r->sketches, &r->sketch, &r->packed,
-					  &r->len);
+	size_t batch = 0;
+	int found;
 
-	if (found != 1)
-		r->sketch = UINT32_MAX;
-	return found < 0 ? found : 0;
-}
-
-/* Takes the lowest id.  Without a content it is that of a text. */
-static int read_item(struct load_reader *r, struct load_item *out)
-{
-	const bool is_text = r->sketch < r->content;
-	int err = 0;
-
-	out->id = is_text ? r->sketch : r->content;
-	out->digests = is_text ? (struct digests){ .size = 1 } : r->digests;
-	out->has_sketch = r->sketch == out->id;
-	if (out->has_sketch)
-		err = sketch_unpack(r->packed, r->len, &out->sketch) ?
-			      -EUCLEAN :
-			      next_sketch(r);
-	return err || is_text ? err : next_content(r);
-}
-
-static void end_batch(struct load_reader *r)
-{
-	(void)sem_post(&r->filled);
-	while (sem_wait(&r->free))
-		;
-	r->batch = (r->batch + 1) % BATCHES;
-	r->counts[r->batch] = 0;
-}
-
-static int read_items(struct load_reader *r)
-{
-	int err = next_content(r) ?: next_sketch(r);
-
-	while (!err && !atomic_load(&r->stopped) &&
-	       (r->content & r->sketch) != UINT32_MAX) {
-		err = atomic_load(r->stop) ?
-			      -ECANCELED :
-			      read_item(
-				      r,
-				      &r->items[r->batch][r->counts[r->batch]]);
-		if (!err && ++r->counts[r->batch] == BATCH)
-			end_batch(r);
+	while (!atomic_load(&r->stopped)) {
+		if (atomic_load(r->stop))
+			return -ECANCELED;
+		found = read_item(sketches, &r->items[batch][r->counts[batch]]);
+		if (found != 1)
+			return found;
+		if (++r->counts[batch] < BATCH)
+			continue;
+		(void)sem_post(&r->filled);
+		while (sem_wait(&r->free))
+			;
+		batch = (batch + 1) % BATCHES;
+		r->counts[batch] = 0;
 	}
-	return err;
+	return 0;
 }
 
 static void *reader_run(void *arg)
 {
 	struct load_reader *r = arg;
+	struct catalog_walk *sketches;
 
 	thread_set_name("kinfs-read");
-	r->result = catalog_contents_begin(r->txn, &r->contents)         ?:
-			    catalog_sketches_begin(r->txn, &r->sketches) ?:
-			    read_items(r);
-	catalog_walk_end(r->contents);
-	catalog_walk_end(r->sketches);
+	r->result = catalog_sketches_begin(r->txn, &sketches);
+	if (!r->result) {
+		r->result = read_items(r, sketches);
+		catalog_walk_end(sketches);
+	}
 	(void)sem_post(&r->filled);
 	return NULL;
 }
@@ -143,15 +107,9 @@ static int add_items(struct load_reader *r, struct index *ix)
 		while (sem_wait(&r->filled))
 			;
 		count = r->counts[batch];
-		for (i = 0; i < count && !err; i++) {
-			struct load_item *item = &r->items[batch][i];
-
-			if (item->digests.size) /* else it is empty */
-				err = index_add(ix, item->id, &item->digests,
-						item->has_sketch ?
-							&item->sketch :
-							NULL);
-		}
+		for (i = 0; i < count && !err; i++)
+			err = index_add(ix, r->items[batch][i].id,
+					&r->items[batch][i].sketch);
 		atomic_store(&r->stopped, err != 0);
 		(void)sem_post(&r->free);
 	}

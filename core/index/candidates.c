@@ -1,12 +1,290 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/index/index_impl.h"
 
+#include <errno.h>
+#include <math.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* Which contents are worth a comparison of sketches. */
+#include "core/index/judge_rules.h"
+#include "core/index/judge_impl.h"
+#include "core/index/weight.h"
+
+/*
+ * How many values each content shares with the sketch of a query, and how many
+ * windows of the query's content these stand for: a value counts as often as
+ * its window occurs there, except where passages are looked for.
+ *
+ * The posting lists of all values of the sketch are read, the shortest first,
+ * and each content that occurs in them is counted in a hash table.  All values
+ * are needed: the values of a part of a file may be anywhere among the sorted
+ * values of the whole file.
+ *
+ * The number of entries that are read is limited, for each list (LIST_MOST) and
+ * in total (READ_LISTS times as many); a query for more matches reads more.  A
+ * list that is longer than WEIGHT_FULL adds less
+ * to a content the longer it is, as in a score.  Otherwise a content that
+ * happens to be in the part of a long list that is read would rank above one
+ * that shares rare values.
+ */
+#define LIST_MOST INDEX_VISIBLE_MAX
+#define READ_LISTS 16
+/* A passage may be in the longer lists alone: all versions of a file have
+ * it. */
+#define READ_LISTS_SHARES 128
+#define FULL_COUNT (UINT32_C(1) << 16) /* of an entry of a short list */
+
+struct value_list {
+	uint32_t key;
+	uint32_t length;
+	uint16_t place; /* of the value in the sketch */
+	size_t start;   /* of its contents in overlap_query.visible */
+};
+
+#define TIMES_MOST (UINT32_C(1) << 20) /* sums of times fit 32 bits */
+
+struct posting_overlap {
+	uint32_t content;
+	uint32_t sum;     /* 0: the slot is free */
+	uint32_t windows; /* of the lists that were read completely */
+};
+
+/* Sums over places in the sketch, of the values that the postings hold for all
+ * contents. */
+struct list_sums {
+	uint32_t listed;  /* values */
+	uint32_t windows; /* their windows */
+	double squares;   /* of the times that each window occurs */
+	uint32_t passed;  /* windows of lists that were not read completely */
+};
+
+struct overlap_query {
+	struct value_list lists[SKETCH_MOST];
+	size_t count;
+	struct posting_overlap *table; /* by a hash, at most half full */
+	size_t mask;
+	size_t list_most;   /* entries that are read of one list, */
+	size_t read_most;   /* and of all */
+	uint32_t *contents; /* owned: of one list, and one more */
+	/* Owned: the visible contents of all lists.  NULL: all contents are
+	 * visible, and lists are read from the postings. */
+	uint32_t *visible;
+	size_t visible_count;
+	/* For each place in the sketch: whether the postings hold its value for
+	 * all contents, and whether its list was not read completely. */
+	bool is_listed[SKETCH_MOST], is_passed[SKETCH_MOST];
+	struct list_sums before[SKETCH_MOST + 1]; /* of lower places */
+};
+
+static int by_length(const void *a, const void *b)
+{
+	const struct value_list *x = a, *y = b;
+
+	if (x->length != y->length)
+		return x->length < y->length ? -1 : 1;
+	return x->key < y->key ? -1 : x->key > y->key;
+}
+
+static uint32_t times_of(const struct index_query *q, size_t place)
+{
+	uint32_t times = q->sketch->times[place];
+
+	if (!q->sketch->windows || q->rules.relation == INDEX_SHARES)
+		return 1;
+	return times < TIMES_MOST ? times : TIMES_MOST;
+}
+
+/*
+ * Drops the longest lists, one in five: they are most of the work, and a
+ * content that shares enough is in other lists, too.  A content with a sketch
+ * of few values can share only the first places of the query's sketch, so the
+ * lists that are dropped stand for at most one in five windows of any first
+ * part of the sketch as well.
+ */
+#define PASSED 5
+
+static void pass_longest(const struct index_query *q, struct overlap_query *s)
+{
+	size_t count = s->count, kept = count - count / PASSED, i;
+	uint64_t windows = 0, passed = 0, times;
+
+	/* One less because scores are rounded. */
+	if (PASSED * (q->rules.threshold - 1) <= 100)
+		return;
+	for (i = kept; i < count; i++)
+		s->is_passed[s->lists[i].place] =
+			s->lists[i].length > WEIGHT_FULL;
+	for (i = 0; i < q->sketch->count; i++) {
+		times = times_of(q, i);
+		windows += times;
+		s->is_passed[i] &= PASSED * (passed + times) <= windows;
+		passed += s->is_passed[i] ? times : 0;
+	}
+	for (i = kept; i < count; i++)
+		if (!s->is_passed[s->lists[i].place])
+			s->lists[kept++] = s->lists[i];
+	s->count = kept;
+}
+
+static void add_list(struct overlap_query *s, size_t place, uint32_t key,
+		     size_t length, uint32_t limit)
+{
+	if (length)
+		s->lists[s->count++] = (struct value_list){
+			key, (uint32_t)length, (uint16_t)place, s->visible_count
+		};
+	s->is_listed[place] = key < limit;
+	s->is_passed[place] = false;
+}
+
+static void find_lists(const struct index *ix, const struct sketch *sketch,
+		       struct overlap_query *s)
+{
+	uint32_t limit = postings_limit(ix->postings), key;
+	size_t i;
+
+	for (i = 0; i < sketch->count; i++) {
+		key = posting_key(sketch->values[i]);
+		add_list(s, i, key, postings_find(ix->postings, key, NULL, 0),
+			 limit);
+	}
+}
+
+static int append_visible(struct overlap_query *s, size_t count)
+{
+	size_t bytes = (s->visible_count + count) * sizeof(*s->visible);
+	uint32_t *room = count ? realloc(s->visible, bytes) : s->visible;
+
+	if (count && !room)
+		return -ENOMEM;
+	s->visible = room;
+	if (count)
+		memcpy(room + s->visible_count, s->contents,
+		       count * sizeof(*room));
+	s->visible_count += count;
+	return 0;
+}
+
+static int find_visible_lists(struct index *ix, const struct index_query *q,
+			      struct overlap_query *s)
+{
+	uint32_t limit = visible_limit(ix), key;
+	size_t count, i;
+	int err = 0;
+
+	for (i = 0; i < q->sketch->count && !err; i++) {
+		key = posting_key(q->sketch->values[i]);
+		err = visible_find(ix, q->visibility, key, s->list_most,
+				   s->contents, &count);
+		if (err)
+			break;
+		add_list(s, i, key, count, limit);
+		err = append_visible(s, count);
+	}
+	return err;
+}
+
+/* How many entries of a list are read after so many of other lists. */
+static size_t list_part(const struct overlap_query *s,
+			const struct value_list *list, size_t done)
+{
+	size_t room = s->read_most - done;
+
+	if (room > s->list_most)
+		room = s->list_most;
+	return list->length < room ? list->length : room;
+}
+
+static int make_table(struct overlap_query *s)
+{
+	size_t slots = 16, done = 0, i;
+
+	for (i = 0; i < s->count; i++)
+		done += list_part(s, &s->lists[i], done);
+	while (slots < 2 * done)
+		slots *= 2;
+	s->mask = slots - 1;
+	s->table = calloc(slots, sizeof(*s->table));
+	return s->table ? 0 : -ENOMEM;
+}
+
+static void count_content(struct overlap_query *s, uint32_t content,
+			  uint32_t counts, uint32_t windows)
+{
+	size_t at = content * UINT32_C(2654435761) & s->mask;
+
+	while (s->table[at].sum && s->table[at].content != content)
+		at = (at + 1) & s->mask;
+	s->table[at].content = content;
+	s->table[at].sum += counts;
+	s->table[at].windows += windows;
+}
+
+static void read_list(const struct index *ix, const struct index_query *q,
+		      const struct value_list *list, size_t part,
+		      struct overlap_query *s)
+{
+	bool whole = part == list->length;
+	uint32_t counts = FULL_COUNT, windows = 0;
+	size_t i;
+
+	if (list->length > WEIGHT_FULL)
+		counts = FULL_COUNT * WEIGHT_FULL / list->length;
+	if (!counts)
+		counts = 1;
+	if (whole && s->is_listed[list->place])
+		windows = times_of(q, list->place);
+	if (s->visible)
+		memcpy(s->contents, s->visible + list->start,
+		       part * sizeof(*s->contents));
+	else
+		(void)postings_find(ix->postings, list->key, s->contents, part);
+	for (i = 0; i < part; i++)
+		count_content(s, s->contents[i], counts, windows);
+	s->is_passed[list->place] = !whole;
+}
+
+static void sum_places(const struct index_query *q, struct overlap_query *s)
+{
+	struct list_sums sums = { 0 };
+	uint32_t times;
+	size_t i;
+
+	s->before[0] = sums;
+	for (i = 0; i < q->sketch->count; i++) {
+		if (s->is_listed[i]) {
+			times = times_of(q, i);
+			sums.listed++;
+			sums.windows += times;
+			sums.squares += (double)times * times;
+			sums.passed += s->is_passed[i] ? times : 0;
+		}
+		s->before[i + 1] = sums;
+	}
+}
+
+static void read_lists(const struct index *ix, const struct index_query *q,
+		       struct overlap_query *s)
+{
+	size_t done = 0, part, i;
+
+	for (i = 0; i < s->count; i++) {
+		part = list_part(s, &s->lists[i], done);
+		read_list(ix, q, &s->lists[i], part, s);
+		done += part;
+	}
+	sum_places(q, s);
+}
 
 /* ---- the best ---- */
+
+/* The best of many candidates, best rank first, then by content. */
+struct best_candidates {
+	struct index_candidate *out;
+	size_t count, capacity;
+	int least; /* lower ranks are not kept */
+};
 
 /* Whether a comes before b in the result. */
 static bool is_better(const struct index_candidate *a,
@@ -17,8 +295,8 @@ static bool is_better(const struct index_candidate *a,
 	return a->content < b->content;
 }
 
-bool best_wants(const struct best_candidates *best,
-		const struct index_candidate *c)
+static bool best_wants(const struct best_candidates *best,
+		       const struct index_candidate *c)
 {
 	if (c->rank < best->least)
 		return false;
@@ -26,7 +304,8 @@ bool best_wants(const struct best_candidates *best,
 	       is_better(c, &best->out[best->count - 1]);
 }
 
-void best_add(struct best_candidates *best, const struct index_candidate *c)
+static void best_add(struct best_candidates *best,
+		     const struct index_candidate *c)
 {
 	size_t low = 0, high = best->count, middle;
 
@@ -47,124 +326,195 @@ void best_add(struct best_candidates *best, const struct index_candidate *c)
 		best->least = best->out[best->count - 1].rank;
 }
 
-/* ---- by SimHash or traits ---- */
+/* ---- the search ---- */
 
-/* Rows that are looked at before the lock is released for a callback. */
-#define SCAN_ROWS 512
-
-struct scan_query {
-	const struct index_query *q;
-	enum digest_id id;       /* SimHash or traits */
-	struct digest_value own; /* of the query */
-};
-
-static bool is_none(struct digest_value v)
+static uint16_t rank_of(uint32_t sum)
 {
-	static const uint8_t none[sizeof(((struct row *)0)->traits)];
+	uint32_t rank = sum / (FULL_COUNT / VALUE_RANK);
 
-	return !v.bytes || memcmp(v.bytes, none, v.len) == 0;
+	return (uint16_t)(rank ? rank : 1);
 }
 
-/* What digest_compare() says; 0 without that digest. */
-static int row_rank(const struct scan_query *c, const struct row *row)
+/* Whether a content with so many windows may be what the relation asks for. */
+static bool is_related(const struct index_query *q, uint64_t windows)
 {
-	const struct digest_value other = {
-		c->id == DIGEST_SIMHASH ? row->simhash : row->traits,
-		c->own.len,
-	};
-	int rank = 0;
-
-	if (!is_none(other))
-		(void)digest_table[c->id]->compare(c->own, other, &rank);
-	return rank;
+	switch (q->rules.relation) {
+	case INDEX_ALIKE:
+	case INDEX_ALL:
+		return true;
+	case INDEX_WITHIN:
+		return windows >= q->sketch->windows;
+	case INDEX_CONTAINS:
+		return windows <= q->sketch->windows;
+	case INDEX_SHARES:
+		return windows >= q->rules.share_min;
+	}
+	return false;
 }
 
-static bool wants_row(const struct scan_query *c, const struct row *row,
-		      const struct best_candidates *best,
-		      struct index_candidate *out)
+/* The values that a sketch of that level covers, too. */
+static size_t count_known(const struct sketch *sketch, uint8_t level)
 {
-	*out = (struct index_candidate){ .content = row->content };
-	if (row->level == LEVEL_DEAD || out->content == c->q->self)
+	return level <= sketch->level ? sketch->count :
+					sketch_count_at_level(sketch, level);
+}
+
+/*
+ * The least share of the windows of the query's content that a match with so
+ * many windows has; more than 1: it is no match.  A match shares a part of the
+ * windows of the one that has more; if that is the content, the part of the
+ * query's windows is larger in proportion.
+ */
+static double least_share(const struct index_query *q, const struct row *row)
+{
+	/* One less because scores are rounded. */
+	double share = (q->rules.threshold - 1) / 100.0;
+	double windows = (double)q->sketch->windows;
+	double others = (double)row->windows;
+
+	if (!index_is_alike(q->rules.relation))
+		return share;
+	if (windows <= 0 || others <= 0)
+		return share;
+	return others < share * windows ? 2 : share * fmax(1, others / windows);
+}
+
+/*
+ * Whether a content may share q->rules.threshold percent.
+ *
+ * So many windows were found in the posting lists.  The values of the query's
+ * sketch below its level are those that the sketch of the content covers as well.
+ * If the content shares a part of the query's windows, it shares that part of
+ * those of these values.  The listed ones among them are a sample; the content
+ * may have any of those that were passed over.  DEVIATIONS standard deviations
+ * allow for the error of the sample, and for a larger content that by chance
+ * has fewer values in this range.
+ *
+ * Which part of a smaller content is shared (INDEX_CONTAINS) cannot be told
+ * from the values of the query.
+ */
+#define DEVIATIONS 4
+
+static bool is_likely(const struct index_query *q,
+		      const struct overlap_query *s, uint32_t windows,
+		      const struct row *row)
+{
+	size_t low = count_known(q->sketch, row->level);
+	const struct list_sums *sums = &s->before[low];
+	double share = least_share(q, row), found, least, variance;
+
+	if (q->rules.relation == INDEX_CONTAINS || share <= 0 ||
+	    !q->sketch->count)
+		return true;
+	if (share > 1)
 		return false;
-	out->rank = (uint16_t)row_rank(c, row);
-	return best_wants(best, out);
+	found = (double)windows + sums->passed;
+	least = share * sums->windows;
+	if (found >= least)
+		return true;
+	variance = share * (1 - share) * sums->squares *
+		   (1 - sums->listed / (double)low + 2 * share);
+	return found >= least - DEVIATIONS * sqrt(variance);
 }
 
-/* Adds the visible ones; releases the lock meanwhile. */
-static void add_visible(struct index *ix, const struct index_visibility *v,
-			const struct index_candidate *found, size_t count,
-			struct best_candidates *best)
+/* Whether a content of so many shared windows may be what is asked for. */
+static bool may_match(const struct index_query *q,
+		      const struct overlap_query *s, uint32_t windows,
+		      const struct row *row)
 {
+	size_t values = count_known(q->sketch, row->level);
+	const struct list_sums *sums = &s->before[values];
+
+	return q->rules.relation == INDEX_SHARES ?
+		       passage_is_likely(q->sketch, q->rules.share_min, values,
+					 sums->listed, windows + sums->passed) :
+		       is_likely(q, s, windows, row);
+}
+
+static void add_overlaps(const struct index *ix, const struct index_query *q,
+			 const struct overlap_query *s, bool likely,
+			 struct best_candidates *best)
+{
+	const struct row *row;
+	struct index_candidate found;
 	size_t i;
 
-	(void)pthread_rwlock_unlock(&ix->rows_lock);
-	for (i = 0; i < count; i++)
-		if (best_wants(best, &found[i]) &&
-		    v->is_visible(v->arg, found[i].content))
-			best_add(best, &found[i]);
-	(void)pthread_rwlock_rdlock(&ix->rows_lock);
-}
-
-/* Scans up to SCAN_ROWS rows; returns the row to go on with. */
-static size_t scan_rows(struct index *ix, const struct scan_query *c,
-			size_t row, struct best_candidates *best)
-{
-	const size_t end =
-		ix->count - row < SCAN_ROWS ? ix->count : row + SCAN_ROWS;
-	const uint32_t last = ix->rows[end - 1].content;
-	struct index_candidate found[SCAN_ROWS];
-	size_t kept = 0;
-
-	for (; row < end; row++) {
-		if (!wants_row(c, &ix->rows[row], best, &found[kept]))
+	for (i = 0; i <= s->mask; i++) {
+		found.content = s->table[i].content;
+		found.rank = rank_of(s->table[i].sum);
+		if (!s->table[i].sum || found.content == q->self ||
+		    found.content < q->first_content ||
+		    !best_wants(best, &found))
 			continue;
-		if (c->q->visibility)
-			kept++;
-		else
-			best_add(best, &found[kept]);
+		row = index_row(ix, found.content);
+		if (row && is_related(q, row->windows) &&
+		    (!likely || may_match(q, s, s->table[i].windows, row)))
+			best_add(best, &found);
 	}
-	if (!kept)
-		return end;
-	add_visible(ix, c->q->visibility, found, kept, best);
-	return last < UINT32_MAX ? index_find_row(ix, last + 1) : ix->count;
 }
 
-static void scan_all(struct index *ix, const struct index_query *q,
-		     enum digest_id id, struct best_candidates *best)
+/* With rows_lock held. */
+static int find_overlaps(const struct index *ix, const struct index_query *q,
+			 struct overlap_query *s, bool likely,
+			 struct best_candidates *best)
 {
-	const struct scan_query c = { q, id, digest_value_of(q->digests, id) };
-	size_t row = index_find_row(ix, q->first_content);
+	int err;
 
-	while (!is_none(c.own) && row < ix->count)
-		row = scan_rows(ix, &c, row, best);
+	if (!q->visibility)
+		find_lists(ix, q->sketch, s);
+	qsort(s->lists, s->count, sizeof(s->lists[0]), by_length);
+	if (likely && index_is_alike(q->rules.relation))
+		pass_longest(q, s);
+	err = make_table(s);
+	if (err)
+		return err;
+	read_lists(ix, q, s);
+	add_overlaps(ix, q, s, likely, best);
+	return 0;
 }
 
-/* ---- all ---- */
-
-int index_candidates(struct index *ix, const struct index_query *q,
-		     enum index_source source, struct index_candidate *out,
-		     size_t capacity, size_t *count_out)
+int index_candidates(struct index *ix, const struct index_query *q, bool likely,
+		     struct index_candidate *out, size_t capacity,
+		     size_t *count_out)
 {
 	struct best_candidates best = { .out = out,
 					.capacity = capacity,
 					.least = 1 };
-	bool by_share = source == INDEX_BY_SHARE;
+	struct overlap_query *s;
 	int err = 0;
 
-	if (capacity && (source == INDEX_BY_SKETCH || by_share)) {
-		if (q->sketch)
-			err = posting_overlap_find(ix, q, by_share, &best);
-	} else if (capacity) {
-		best.least = q->rules.threshold > 1 ? q->rules.threshold : 1;
+	if (!capacity || !q->sketch) {
+		*count_out = 0;
+		return 0;
+	}
+	s = malloc(sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	/* One more, as the query's own content is in its lists. */
+	s->list_most = index_most(q) + 1;
+	if (s->list_most < LIST_MOST)
+		s->list_most = LIST_MOST;
+	s->read_most = s->list_most * (q->rules.relation == INDEX_SHARES ?
+					       READ_LISTS_SHARES :
+					       READ_LISTS);
+	s->contents = calloc(s->list_most + 1, sizeof(*s->contents));
+	if (!s->contents)
+		err = -ENOMEM;
+	s->count = s->visible_count = 0;
+	s->visible = NULL;
+	s->table = NULL;
+	if (!err && q->visibility)
+		err = find_visible_lists(ix, q, s);
+	if (!err) {
 		(void)pthread_rwlock_rdlock(&ix->rows_lock);
-		scan_all(ix, q,
-			 source == INDEX_BY_SIMHASH ? DIGEST_SIMHASH :
-						      DIGEST_RDC,
-			 &best);
+		err = find_overlaps(ix, q, s, likely, &best);
 		(void)pthread_rwlock_unlock(&ix->rows_lock);
 	}
-	if (err)
-		return err;
-	*count_out = best.count;
-	return 0;
+	free(s->contents);
+	free(s->visible);
+	free(s->table);
+	free(s);
+	if (!err)
+		*count_out = best.count;
+	return err;
 }

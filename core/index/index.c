@@ -99,28 +99,6 @@ static int index_rebuild(struct index *ix, size_t room)
 	return 0;
 }
 
-static void copy_digest(const struct digests *d, enum digest_id id, uint8_t *to,
-			size_t len)
-{
-	const struct digest_value v = digest_value_of(d, id);
-
-	if (v.bytes)
-		memcpy(to, v.bytes, len);
-}
-
-/* sketch: NULL if there is none. */
-static void row_store(struct row *row, uint32_t content,
-		      const struct digests *d, const struct sketch *sketch)
-{
-	*row = (struct row){
-		.content = content,
-		.level = sketch ? (uint8_t)sketch->level : LEVEL_NONE,
-		.windows = sketch ? sketch->windows : 0,
-	};
-	copy_digest(d, DIGEST_SIMHASH, row->simhash, sizeof(row->simhash));
-	copy_digest(d, DIGEST_RDC, row->traits, sizeof(row->traits));
-}
-
 struct row *index_row(const struct index *ix, uint32_t content)
 {
 	size_t i = index_find_row(ix, content);
@@ -185,9 +163,9 @@ int index_load_end(struct index *ix)
 }
 
 static int add_locked(struct index *ix, uint32_t content,
-		      const struct digests *d, const struct sketch *sketch)
+		      const struct sketch *sketch)
 {
-	int err = 0;
+	int err;
 
 	if (ix->count && content <= ix->rows[ix->count - 1].content)
 		return -EINVAL;
@@ -196,26 +174,26 @@ static int add_locked(struct index *ix, uint32_t content,
 		if (err)
 			return err;
 	}
-	if (sketch)
-		err = add_sketch_locked(ix, content, sketch);
+	err = add_sketch_locked(ix, content, sketch);
 	if (err)
 		return err;
-	row_store(&ix->rows[ix->count], content, d, sketch);
+	ix->rows[ix->count] = (struct row){ .content = content,
+					    .level = (uint8_t)sketch->level,
+					    .windows = sketch->windows };
 	(void)pthread_rwlock_wrlock(&ix->rows_lock);
 	ix->count++;
 	(void)pthread_rwlock_unlock(&ix->rows_lock);
 	return 0;
 }
 
-int index_add(struct index *ix, uint32_t content, const struct digests *d,
-	      const struct sketch *sketch)
+int index_add(struct index *ix, uint32_t content, const struct sketch *sketch)
 {
 	int err;
 
-	if (!content || !d->size)
+	if (!content)
 		return -EINVAL;
 	(void)pthread_mutex_lock(&ix->change_lock);
-	err = add_locked(ix, content, d, sketch);
+	err = add_locked(ix, content, sketch);
 	if (!err)
 		ix->end = content + 1;
 	ix->changes++;

@@ -23,10 +23,8 @@
  *             (core/digest/sketch/sketch.h).  Two sketches tell which share
  *             of a content the other one contains.  Sketches are not kept here:
  *             a search reads them from a struct index_store.
- *   rows      one of 40 bytes for each content: id, SimHash, RDC traits, how
- *             many windows it has and how far its sketch reaches
- *             (index_impl.h).  A query by another measure scans them
- *             (candidates.c).
+ *   rows      one of 16 bytes for each content: id, how many windows it has
+ *             and how far its sketch reaches (index_impl.h).
  *   postings  an inverted index: for each value, the contents that have it
  *             (postings.h).
  *   weights   how much a value counts.  A value that very many contents have
@@ -35,9 +33,8 @@
  * The life of a query
  *
  *  1. index_candidates() collects contents that may be alike: those that share
- *     values with the sketch of the query (posting_overlap.c), or without a
- *     sketch those with a similar SimHash or equal traits.  The best few
- *     hundred are kept.
+ *     values with the sketch of the query (candidates.c).  The best few hundred
+ *     are kept.
  *  2. index_search() reads the sketch of each candidate and compares it with
  *     the sketch of the query (judge.h).  The result is a score, and whether
  *     the two are alike in more than boilerplate (judge_impl.h).
@@ -69,10 +66,9 @@ struct index;
 int index_new(struct index **out);
 void index_free(struct index *ix);
 
-/* Adds a content.  -EINVAL: the id is not above all earlier ones, or the size
- * is 0 (an empty content resembles nothing).  sketch may be NULL.  -ENOMEM. */
-int index_add(struct index *ix, uint32_t content, const struct digests *d,
-	      const struct sketch *sketch);
+/* Adds a content.  One without a sketch is not added: it resembles nothing.
+ * -EINVAL: the id is not above all earlier ones.  -ENOMEM. */
+int index_add(struct index *ix, uint32_t content, const struct sketch *sketch);
 
 /* Around a large number of additions: several times as fast.  What was added is
  * not found by its sketch until index_load_end(), and nothing is removed
@@ -124,8 +120,7 @@ struct index_visibility {
 };
 
 struct index_query {
-	const struct digests *digests; /* SimHash, traits */
-	const struct sketch *sketch;   /* NULL: it has none */
+	const struct sketch *sketch; /* NULL: nothing is found */
 	struct judge_rules rules;
 	uint32_t self;          /* this content is never a match; 0: none */
 	uint32_t first_content; /* ids below are not considered; 1: all */
@@ -134,30 +129,18 @@ struct index_query {
 	struct index_visibility *visibility; /* NULL: all are visible */
 };
 
-/* How candidates are found, and what their rank says. */
-enum index_source {
-	/* Shared values; rank: their number, rare ones counting more. */
-	INDEX_BY_SKETCH,
-	/* Shared values, without contents that can hardly be a match. */
-	INDEX_BY_SHARE,
-	/* digest_compare() of the SimHashes, at least the threshold. */
-	INDEX_BY_SIMHASH,
-	/* digest_compare() of the RDC traits, at least the threshold. */
-	INDEX_BY_TRAITS,
-};
-
 struct index_candidate {
 	uint32_t content;
-	uint16_t rank; /* greater is better */
+	uint16_t rank; /* shared values, rare ones counting more */
 };
 
-/* Finds the best candidates, at most capacity, best rank first.  Of rows
- * (SimHash, traits) they are the best of all contents.  By sketch
- * only parts of the longest posting lists are read, so contents that share
- * nothing but values of very many contents may be missing.  -ENOMEM. */
-int index_candidates(struct index *ix, const struct index_query *q,
-		     enum index_source source, struct index_candidate *out,
-		     size_t capacity, size_t *count_out);
+/* Finds the contents that share most values with q->sketch, at most capacity,
+ * best rank first; likely: without those that can hardly be a match.  Only parts
+ * of the longest posting lists are read, so contents that share nothing but
+ * values of very many contents may be missing.  -ENOMEM. */
+int index_candidates(struct index *ix, const struct index_query *q, bool likely,
+		     struct index_candidate *out, size_t capacity,
+		     size_t *count_out);
 
 struct index_match {
 	uint32_t content;

@@ -26,10 +26,9 @@
  * A row is dead when its level is LEVEL_DEAD.
  */
 struct row {
-	uint64_t windows; /* of the sketch; 0: not known */
+	uint64_t windows; /* of the sketch */
 	uint32_t content; /* ascending */
-	uint8_t level;    /* of the sketch; LEVEL_NONE: it has none */
-	uint8_t simhash[8], traits[16]; /* all zero: none */
+	uint8_t level;    /* of the sketch */
 };
 
 struct index {
@@ -51,34 +50,13 @@ struct index {
  * WEIGHT_FULL contents have it. */
 #define VALUE_RANK 32
 
-#define LEVEL_NONE UINT8_MAX
-#define LEVEL_DEAD (LEVEL_NONE - 1)
+#define LEVEL_DEAD UINT8_MAX
 
 /* The number of the first row whose content id is not below the given one. */
 size_t index_find_row(const struct index *ix, uint32_t content);
 
 /* The row of a live content, or NULL. */
 struct row *index_row(const struct index *ix, uint32_t content);
-
-/* The best of many candidates, best rank first, then by content. */
-struct best_candidates {
-	struct index_candidate *out;
-	size_t count, capacity;
-	int least; /* lower ranks are not kept */
-};
-
-/* Whether best_add() would keep it. */
-bool best_wants(const struct best_candidates *best,
-		const struct index_candidate *c);
-void best_add(struct best_candidates *best, const struct index_candidate *c);
-
-/*
- * Finds the contents that share values with q->sketch and adds them to best;
- * by_share: without those that can hardly share what the query asks for.
- * Called without a lock.  -ENOMEM.
- */
-int posting_overlap_find(struct index *ix, const struct index_query *q,
-			 bool by_share, struct best_candidates *best);
 
 /*
  * Posting lists and numbers of contents for a caller to whom not every content is

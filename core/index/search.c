@@ -226,8 +226,8 @@ int index_search(struct index *ix, const struct index_query *q,
 	if (!s)
 		return -ENOMEM;
 	view_init(&s->view, ix, q->visibility);
-	err = index_candidates(ix, q, INDEX_BY_SHARE, s->candidates,
-			       index_most(q), &count);
+	err = index_candidates(ix, q, true, s->candidates, index_most(q),
+			       &count);
 	if (!err)
 		err = view_weigh(&s->view, q->sketch, &s->own);
 	for (i = 0; !err && i < count && !(q->any && kept); i++) {

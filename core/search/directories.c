@@ -267,9 +267,7 @@ static int add_places(struct search_query *q, struct places *p,
 static int places_find(struct search_query *q,
 		       const struct directory_tree *tree, struct places *p)
 {
-	struct digests digests = { .size = 1 };
-	const struct index_query query = { .digests = &digests,
-					   .sketch = &tree->sketch,
+	const struct index_query query = { .sketch = &tree->sketch,
 					   .first_content = 1,
 					   .visibility = q->index_visibility };
 	struct index_candidate *found = calloc(CONTENTS, sizeof(*found));
@@ -277,8 +275,10 @@ static int places_find(struct search_query *q,
 	int err = -ENOMEM;
 
 	if (found)
-		err = index_candidates(q->context->index, &query, INDEX_BY_SKETCH, found, CONTENTS, &count) ?:
-			      q->err;
+		err = index_candidates(q->context->index, &query, false, found,
+				       CONTENTS, &count);
+	if (!err)
+		err = q->err;
 	for (i = 0; i < count && !err; i++) {
 		const uint32_t id = found[i].content;
 		bool is_text = false;

@@ -268,7 +268,6 @@ static int groups_answer(struct groups_query *g, struct file_groups *groups)
 	int err;
 
 	g->rules = g->asked->rules;
-	g->rules.all = q->context->measure == DIGEST_SIF;
 	if (!g->rules.threshold)
 		g->rules.threshold = q->context->threshold;
 	err = grouping_new(&g->rules, &g->grouping);

@@ -312,8 +312,9 @@ static uint8_t *state_of(struct search_query *q, uint32_t content)
 
 	if (content < q->content_count)
 		return &q->contents[content];
+	/* Contents without a sketch are not in the index. */
 	if (count <= content)
-		count = (size_t)content + 1;
+		count = 2 * (size_t)content;
 	more = calloc(count, 1);
 	if (!more)
 		return NULL;

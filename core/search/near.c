@@ -9,8 +9,7 @@
 
 /*
  * Finds the near-duplicates of a file, or of digests: first the contents that
- * are alike, by the mount's measure, then the files with these contents
- * (hits.c).
+ * are alike, then the files with these contents (hits.c).
  */
 
 /* ---- contents that are alike by the texts of documents ---- */
@@ -82,75 +81,6 @@ int query_fetch_sketch(void *query, uint32_t content, struct sketch *out)
 	return q->err ? q->err : catalog_sketch_get(q->txn, content, out);
 }
 
-/* DIGEST_BIT()s: the digests in text form that the mount's measure needs.
- * Sketches are read from the catalog instead. */
-static uint32_t near_texts(const struct search_query *q)
-{
-	enum digest_id measure = q->context->measure;
-
-	return measure < DIGEST_COUNT ? DIGEST_BIT(measure) : 0;
-}
-
-/* Compares by a digest in text form.  -ENOENT: the content has none. */
-static int score_texts(struct search_query *q, const struct digests *own,
-		       uint32_t content, int *score_out)
-{
-	enum digest_id measure = q->context->measure;
-	struct digests other;
-	int err = catalog_content_get(q->txn, content, DIGEST_BIT(measure),
-				      &other);
-
-	if (err)
-		return err;
-	err = digest_compare(measure, own, &other, score_out);
-	digests_release(&other);
-	return err == -ENODATA ? -ENOENT : err;
-}
-
-/* By SiSe and ssdeep, which are compared, or by SimHash and traits, whose rank
- * is the score. */
-static int match_by_measure(struct search_query *q,
-			    const struct index_query *query,
-			    struct index_match *out, size_t *count_out)
-{
-	enum digest_id measure = q->context->measure;
-	bool by_text = measure == DIGEST_SISE || measure == DIGEST_SSDEEP;
-	enum index_source source = by_text ? INDEX_BY_SKETCH :
-				   measure == DIGEST_SIMHASH ?
-					     INDEX_BY_SIMHASH :
-					     INDEX_BY_TRAITS;
-	struct index_candidate *candidates =
-		calloc(query->most, sizeof(*candidates));
-	size_t count = 0, kept = 0, i;
-	int err = -ENOMEM;
-
-	if (candidates)
-		err = index_candidates(q->context->index, query, source, candidates, query->most, &count) ?:
-			      q->err;
-	for (i = 0; i < count && !err; i++) {
-		int score = candidates[i].rank;
-
-		if (by_text)
-			err = score_texts(q, query->digests,
-					  candidates[i].content, &score);
-		if (!err && (!by_text || score >= query->rules.threshold)) {
-			score = score < 99 ? score : 99;
-			out[kept++] = (struct index_match){
-				.content = candidates[i].content,
-				.verdict = { .score = score,
-					     .distinctive = score },
-			};
-		}
-		if (err == -ENOENT)
-			err = 0;
-	}
-	free(candidates);
-	if (by_text)
-		qsort(out, kept, sizeof(*out), index_match_order);
-	*count_out = kept;
-	return err;
-}
-
 /* How many matches are searched for.  More than the limit of hits, because some
  * may have no visible file. */
 static size_t matches_most(const struct search_query *q)
@@ -160,19 +90,13 @@ static size_t matches_most(const struct search_query *q)
 	return most > INDEX_MATCHES ? most : INDEX_MATCHES;
 }
 
-/* Searches by the sketch of the query, and appends what is found.  The measure is
- * the mount's for bytes alone. */
+/* Searches by the sketch of the query, and appends what is found. */
 static int add_matches(struct search_query *q, const struct index_query *query,
 		       bool by_text, struct index_match **matches,
 		       size_t *count)
 {
 	const struct index_store store = { .sketch = query_fetch_sketch,
 					   .arg = q };
-	const enum digest_id measure = q->context->measure;
-	const bool by_measure =
-		!by_text && index_is_alike(query->rules.relation) &&
-		(measure == DIGEST_SISE || measure == DIGEST_SSDEEP ||
-		 measure == DIGEST_SIMHASH || measure == DIGEST_RDC);
 	struct index_match *all =
 		realloc(*matches, (*count + query->most) * sizeof(*all));
 	size_t found = 0, i;
@@ -182,9 +106,7 @@ static int add_matches(struct search_query *q, const struct index_query *query,
 		return -ENOMEM;
 	*matches = all;
 	all += *count;
-	err = by_measure ? match_by_measure(q, query, all, &found) :
-			   index_search(q->context->index, query, &store, all,
-					&found);
+	err = index_search(q->context->index, query, &store, all, &found);
 	if (!err)
 		err = q->err;
 	for (i = 0; !err && i < found; i++)
@@ -209,7 +131,6 @@ static int search_digests(struct search_query *q, const struct digests *digests,
 			  bool any, struct index_match **out, size_t *count_out)
 {
 	struct index_query query = {
-		.digests = digests,
 		.rules = q->rules,
 		.self = q->self_content,
 		.first_content = 1,
@@ -222,10 +143,6 @@ static int search_digests(struct search_query *q, const struct digests *digests,
 	bool has_text = false;
 	int err = -ENOMEM;
 
-	/* With the measure sif, boilerplate counts like other content. */
-	if (q->context->measure == DIGEST_SIF &&
-	    query.rules.relation == INDEX_ALIKE)
-		query.rules.relation = INDEX_ALL;
 	if (own)
 		err = text_of_content(q, q->self_content, &text);
 	if (!err) {
@@ -267,19 +184,12 @@ int near_contents(struct search_query *q, const struct digests *own, bool any,
 	bool cached = q->caller->trusted && q->self_content && !q->digests &&
 		      q->rules.threshold == q->context->threshold &&
 		      q->rules.relation == INDEX_ALIKE && !any;
-	struct digests stored = { 0 };
-	int err = 0;
+	int err;
 
 	if (cached &&
 	    match_cache_get(cache, q->self_content, changes, out, count_out))
 		return 0;
-	if (q->self_content)
-		err = catalog_content_get(q->txn, q->self_content,
-					  near_texts(q), &stored);
-	if (!err)
-		err = search_digests(q, q->self_content ? &stored : own, any,
-				     out, count_out);
-	digests_release(&stored);
+	err = search_digests(q, own, any, out, count_out);
 	if (cached && !err)
 		match_cache_put(cache, q->self_content, changes, *out,
 				*count_out);
@@ -304,7 +214,7 @@ static int find_self(struct search_query *q)
 	if (hash_answer_holds(context->hasher, q->fd, &q->hits.file))
 		return 0;
 	file_digests_release(&q->hits.file);
-	return hash_ask(context->hasher, q->fd, near_texts(q), &q->hits.file);
+	return hash_ask(context->hasher, q->fd, 0, &q->hits.file);
 }
 
 /*
@@ -510,7 +420,6 @@ static void close_nothing(void *query)
 static int wait_for_digests(struct search_query *q)
 {
 	struct digests_wait wait = { .uid = q->job->uid,
-				     .wanted = near_texts(q),
 				     .deadline_ms = q->deadline_ms,
 				     .ticket = q->ticket,
 				     .open = open_file,

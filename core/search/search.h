@@ -215,7 +215,6 @@ struct search_context {
 	int threshold;               /* least score of a near-duplicate */
 	uint64_t share_min;          /* of INDEX_SHARES */
 	size_t limit;                /* of hits; identical files not counted */
-	enum digest_id measure;      /* see struct engine_options */
 	bool texts; /* contents are alike by the texts of documents, too */
 };
 
@@ -260,8 +259,7 @@ int search_start_job(struct searcher *s, const struct search_caller *caller,
 
 /* ---- queries: to be called by a job ---- */
 
-/* The files in a relation to a file.  INDEX_ALIKE: its near-duplicates, ranked
- * by context.measure. */
+/* The files in a relation to a file. */
 int search_file(struct search_job *job, const struct search_file_query *query,
 		struct search_hits *out);
 

@@ -203,8 +203,7 @@ static void make_index(struct share_bench *b)
 		fail(b, "memory", -ENOMEM);
 	for (n = 0; n < b->count; n++) {
 		make(n, m);
-		if (index_add(b->index, (uint32_t)n + 1, &m->digests,
-			      &m->sketch))
+		if (index_add(b->index, (uint32_t)n + 1, &m->sketch))
 			fail(b, "memory", -ENOMEM);
 	}
 	if (index_load_end(b->index))
@@ -276,8 +275,7 @@ static void count_recall(struct share_bench *b, uint64_t n,
 	static struct made room;
 	const struct index_store store = { .sketch = fetch_sketch,
 					   .arg = &room };
-	const struct index_query q = { .digests = &m->digests,
-				       .sketch = &m->sketch,
+	const struct index_query q = { .sketch = &m->sketch,
 				       .rules = { .threshold = THRESHOLD },
 				       .self = (uint32_t)n + 1,
 				       .first_content = 1 };

@@ -71,7 +71,7 @@ static void add_content(struct passage_corpus *c, struct bytes *b)
 	fail_errno("digest", fingerprint_final(c->fingerprint, d));
 	fail_errno("sketch", digests_sketch(d, sketch));
 	c->contents[c->count++] = *b;
-	fail_errno("index", index_add(c->ix, (uint32_t)c->count, d, sketch));
+	fail_errno("index", index_add(c->ix, (uint32_t)c->count, sketch));
 }
 
 /* Cuts a content and puts the passage in its place at random. */
@@ -240,8 +240,7 @@ static void ask(struct passage_corpus *c, size_t i, struct passage_table *t)
 {
 	const struct index_store store = { .sketch = fetch_sketch, .arg = c };
 	struct passage_result *result = &t->by_shape[i / (2 * c->pairs)];
-	struct index_query q = { .digests = &c->digests[i],
-				 .sketch = &c->sketches[i],
+	struct index_query q = { .sketch = &c->sketches[i],
 				 .rules = { .relation = INDEX_SHARES,
 					    .share_min = SHARE_MIN },
 				 .self = (uint32_t)i + 1,

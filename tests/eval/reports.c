@@ -74,8 +74,7 @@ static void reports_init(struct reports *r)
 			   fingerprint_update(fingerprint, b.data, b.len));
 		fail_errno("digest", fingerprint_final(fingerprint, d));
 		fail_errno("sketch", digests_sketch(d, &sketch));
-		fail_errno("index",
-			   index_add(r->ix, (uint32_t)i + 1, d, &sketch));
+		fail_errno("index", index_add(r->ix, (uint32_t)i + 1, &sketch));
 	}
 	fingerprint_free(fingerprint);
 	material_release(&m);

@@ -42,7 +42,7 @@ static struct index *make_index(void)
 	for (i = 1; i <= CONTENTS; i++) {
 		digest_piece(i, &d);
 		assert_int_equal(digests_sketch(&d, &sketches[i]), 0);
-		assert_int_equal(index_add(ix, i, &d, &sketches[i]), 0);
+		assert_int_equal(index_add(ix, i, &sketches[i]), 0);
 		digests_release(&d);
 	}
 	return ix;
@@ -75,26 +75,11 @@ static void ask(struct index *ix, const struct index_query *query)
 	}
 }
 
-static void ask_columns(struct index *ix, const struct index_query *query)
-{
-	static struct index_candidate found[INDEX_MATCHES];
-	enum index_source source;
-	size_t count;
-
-	for (source = INDEX_BY_SKETCH; source <= INDEX_BY_TRAITS; source++) {
-		assert_int_equal(index_candidates(ix, query, source, found,
-						  INDEX_MATCHES, &count),
-				 0);
-		assert_in_range(count, 0, CONTENTS);
-	}
-}
-
 static void search(const struct query_text *q)
 {
 	static struct index *ix;
 	static struct sketch sketch;
-	struct index_query query = { .digests = &q->digests,
-				     .rules = { .relation = q->rules.relation,
+	struct index_query query = { .rules = { .relation = q->rules.relation,
 						.threshold = 1 },
 				     .first_content = 1 };
 
@@ -103,7 +88,6 @@ static void search(const struct query_text *q)
 	if (!digests_sketch(&q->digests, &sketch))
 		query.sketch = &sketch;
 	ask(ix, &query);
-	ask_columns(ix, &query);
 }
 
 /* ---- the text ---- */

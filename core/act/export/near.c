@@ -65,7 +65,7 @@ int near_begin(struct near_index *n)
 		d = &n->all[content_of(row)].digests;
 		err = d->size ? fetch_sketch(n, row, &n->sketch) : -ENODATA;
 		if (!err)
-			err = index_add(n->index, row, d, &n->sketch);
+			err = index_add(n->index, row, &n->sketch);
 		if (err == -ENODATA)
 			err = 0;
 	}
@@ -76,7 +76,6 @@ int near_search(struct near_index *n, const struct digests *d, int least)
 {
 	const struct index_store store = { .sketch = fetch_sketch, .arg = n };
 	const struct index_query query = {
-		.digests = d,
 		.sketch = &n->sketch,
 		.rules = { .relation = INDEX_ALIKE, .threshold = least },
 		.first_content = 1,

@@ -49,7 +49,6 @@
 struct group_rules {
 	int threshold; /* 1..100 */
 	bool exact;    /* identical files only; sketches are not read */
-	bool all;      /* also what shares mere boilerplate */
 	/* Nothing is compared: each content is a group, also an empty one, in
 	 * the order of XXH128 and size. */
 	bool every;

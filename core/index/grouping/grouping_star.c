@@ -25,7 +25,7 @@ static int try_member(struct grouping *g, uint32_t head, uint32_t rank)
 	const bool texts = g->contents[head].text && g->contents[rank].text;
 	const struct weigher w = { .frequency = g->frequency };
 	const struct judge_rules rules = {
-		.relation = g->rules.all ? INDEX_ALL : INDEX_ALIKE,
+		.relation = INDEX_ALIKE,
 		.threshold = g->rules.threshold,
 	};
 	struct star *s = &g->stars[rank];

@@ -91,10 +91,4 @@ mount_kinfs "$src" "$mnt" -o threshold=1,limit=100
 wait_idle "$mnt"
 is "$(names others/7.c)" "" "nor are unrelated files listed at threshold 1"
 
-# ---- a measure by itself takes no notice ----
-
-unmount "$mnt"
-mount_kinfs "$src" "$mnt" -o threshold=40,limit=100,measure=sif
-wait_idle "$mnt"
-is "$(names others/7.c | wc -w)" 100 "measure=sif: those with the licence are"
 finish

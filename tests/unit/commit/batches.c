@@ -130,14 +130,13 @@ static void assert_indexed(struct recorder *r, uint32_t content, uint64_t made)
 	char text[64];
 	struct digests d = digests_of(made, text, sizeof(text));
 	static struct sketch sketch;
-	struct index_query q = { .digests = &d, .sketch = &sketch };
+	struct index_query q = { .sketch = &sketch };
 	struct index_candidate found[8];
 	size_t count, i;
 
 	assert_int_equal(digests_sketch(&d, &sketch), 0);
-	assert_int_equal(index_candidates(r->index, &q, INDEX_BY_SKETCH, found,
-					  8, &count),
-			 0);
+	assert_int_equal(
+		index_candidates(r->index, &q, false, found, 8, &count), 0);
 	for (i = 0; i < count && found[i].content != content; i++)
 		;
 	assert_true(i < count);

@@ -95,7 +95,6 @@ static inline void fixture_make(struct fixture *f)
 	f->options = (struct engine_options){
 		.digest_set = DIGEST_DEFAULT,
 		.workers = 2,
-		.measure = DIGEST_COUNT,
 		.threshold = 60,
 		.limit = 256,
 	};

@@ -17,7 +17,7 @@ enum {
 /* The contents that the index should hold, kept the simple way. */
 struct model {
 	struct sketch sketches[CONTENTS + 1]; /* by id */
-	struct digests digests[CONTENTS + 1]; /* size 0: none */
+	bool is_there[CONTENTS + 1];
 	uint32_t last;
 	struct random random;
 };
@@ -32,46 +32,21 @@ static size_t count_common(const struct sketch *a, const struct sketch *b)
 	return common;
 }
 
-static int model_compare(enum digest_id id, const struct digests *a,
-			 const struct digests *b)
-{
-	int score;
-
-	if (id == DIGEST_SIMHASH &&
-	    (!digests_simhash(a) || !digests_simhash(b)))
-		return 0;
-	return digest_compare(id, a, b, &score) ? 0 : score;
-}
-
-static int model_rank(const struct model *m, const struct index_query *q,
-		      enum index_source source, uint32_t id)
-{
-	if (source == INDEX_BY_SKETCH)
-		return (int)(VALUE_RANK *
-			     count_common(q->sketch, &m->sketches[id]));
-	return model_compare(source == INDEX_BY_TRAITS ? DIGEST_RDC :
-							 DIGEST_SIMHASH,
-			     q->digests, &m->digests[id]);
-}
-
 static size_t model_candidates(const struct model *m,
 			       const struct index_query *q,
-			       enum index_source source,
 			       struct index_candidate *out)
 {
-	int least = 1, rank;
-	size_t count = 0;
+	size_t count = 0, common;
 	uint32_t id;
 
-	if (source != INDEX_BY_SKETCH && q->rules.threshold > 1)
-		least = q->rules.threshold;
 	for (id = q->first_content; id <= m->last; id++) {
-		if (!m->digests[id].size || id == q->self)
+		if (!m->is_there[id] || id == q->self)
 			continue;
-		rank = model_rank(m, q, source, id);
-		if (rank >= least)
+		common = count_common(q->sketch, &m->sketches[id]);
+		if (common)
 			out[count++] = (struct index_candidate){
-				.content = id, .rank = (uint16_t)rank
+				.content = id,
+				.rank = (uint16_t)(VALUE_RANK * common)
 			};
 	}
 	qsort(out, count, sizeof(*out), candidate_order);
@@ -95,53 +70,16 @@ static void random_sketch(struct random *r, struct sketch *out)
 		sketch_add(out, value_of(random_next(r)));
 }
 
-static struct digests random_digests(struct random *r)
-{
-	struct digests d = { .set = DIGEST_DEFAULT };
-	int i;
-
-	d.size = 1 + random_below(r, 100000);
-	store_be64(d.simhash, random_next(r));
-	for (i = 0; i < 16; i++)
-		d.traits[i] = random_next(r) & 63;
-	if (random_below(r, 16) == 0)
-		d.set &= ~DIGEST_BIT(DIGEST_SIMHASH);
-	if (random_below(r, 16) == 0)
-		memset(d.traits, 0, 16);
-	if (random_below(r, 64) == 0)
-		store_be64(d.simhash, 0);
-	return d;
-}
-
-/* A relative of an earlier content, so that queries find something. */
-static struct digests relative_of(struct random *r, const struct digests *from)
-{
-	struct digests d = *from;
-	uint64_t i, flips = random_below(r, 14);
-
-	for (i = 0; i < flips; i++) {
-		d.simhash[random_below(r, 8)] ^=
-			(uint8_t)(1 << random_below(r, 8));
-		d.traits[random_below(r, 16)] = random_next(r) & 63;
-	}
-	d.size += random_below(r, 1000);
-	return d;
-}
-
 /* Some ids are left out. */
 static void model_add(struct model *m, struct index *ix)
 {
 	struct random *r = &m->random;
-	const struct digests *old =
-		&m->digests[1 + random_below(r, m->last + 1)];
 	uint32_t id = m->last + 1 + (uint32_t)random_below(r, 3);
 
-	m->digests[id] = old->size && random_below(r, 2) ? relative_of(r, old) :
-							   random_digests(r);
 	random_sketch(r, &m->sketches[id]);
+	m->is_there[id] = true;
 	m->last = id;
-	assert_int_equal(index_add(ix, id, &m->digests[id], &m->sketches[id]),
-			 0);
+	assert_int_equal(index_add(ix, id, &m->sketches[id]), 0);
 }
 
 static void model_remove(struct model *m, struct index *ix)
@@ -149,22 +87,28 @@ static void model_remove(struct model *m, struct index *ix)
 	uint32_t id = 1 + (uint32_t)random_below(&m->random, m->last);
 
 	index_remove(ix, id);
-	m->digests[id].size = 0;
+	m->is_there[id] = false;
 }
 
-static void compare_source(const struct model *m, struct index *ix,
-			   const struct index_query *q,
-			   enum index_source source, size_t capacity)
+static void compare_query(struct model *m, struct index *ix)
 {
 	static struct index_candidate want[CONTENTS];
 	struct index_candidate have[CAPACITY_MAX];
-	size_t want_count = model_candidates(m, q, source, want);
-	size_t have_count, i;
+	uint32_t self = 1 + (uint32_t)random_below(&m->random, m->last);
+	struct index_query q = { .sketch = &m->sketches[self],
+				 .self = self,
+				 .first_content = 1 };
+	size_t capacity = random_below(&m->random, CAPACITY_MAX + 1);
+	size_t want_count, have_count, i;
 
+	if (random_below(&m->random, 4) == 0)
+		q.first_content =
+			1 + (uint32_t)random_below(&m->random, m->last);
+	want_count = model_candidates(m, &q, want);
 	if (want_count > capacity)
 		want_count = capacity;
 	assert_int_equal(
-		index_candidates(ix, q, source, have, capacity, &have_count),
+		index_candidates(ix, &q, false, have, capacity, &have_count),
 		0);
 	assert_int_equal(have_count, want_count);
 	for (i = 0; i < want_count; i++) {
@@ -173,34 +117,13 @@ static void compare_source(const struct model *m, struct index *ix,
 	}
 }
 
-static void compare_query(struct model *m, struct index *ix)
-{
-	uint32_t self = 1 + (uint32_t)random_below(&m->random, m->last);
-	struct digests d = m->digests[self];
-	struct index_query q = { .digests = &d,
-				 .sketch = &m->sketches[self],
-				 .self = self,
-				 .first_content = 1 };
-	size_t capacity = random_below(&m->random, CAPACITY_MAX + 1);
-
-	q.rules.threshold = (int)random_below(&m->random, 101);
-	if (!d.size)
-		d.size = 5000;
-	if (random_below(&m->random, 4) == 0)
-		q.first_content =
-			1 + (uint32_t)random_below(&m->random, m->last);
-	compare_source(m, ix, &q, INDEX_BY_SKETCH, capacity);
-	compare_source(m, ix, &q, INDEX_BY_SIMHASH, capacity);
-	compare_source(m, ix, &q, INDEX_BY_TRAITS, capacity);
-}
-
 static size_t model_count(const struct model *m)
 {
 	size_t count = 0;
 	uint32_t id;
 
 	for (id = 1; id <= m->last; id++)
-		count += m->digests[id].size != 0;
+		count += m->is_there[id];
 	return count;
 }
 
@@ -242,15 +165,12 @@ static void query_sketch(struct index *ix, const struct sketch *sketch,
 			 uint32_t self, struct index_candidate *out,
 			 size_t capacity, size_t *count_out)
 {
-	struct digests d = { .size = 1000 };
-	struct index_query q = { .digests = &d,
-				 .sketch = sketch,
+	struct index_query q = { .sketch = sketch,
 				 .self = self,
 				 .first_content = 1 };
 
-	assert_int_equal(index_candidates(ix, &q, INDEX_BY_SKETCH, out,
-					  capacity, count_out),
-			 0);
+	assert_int_equal(
+		index_candidates(ix, &q, false, out, capacity, count_out), 0);
 }
 
 /* The same values in all, and one that only two neighbours have. */
@@ -275,7 +195,7 @@ TEST(test_a_rare_value_is_found_among_many_common_ones)
 	assert_int_equal(index_new(&ix), 0);
 	for (id = 1; id <= MANY; id++) {
 		make_with_header(id, &sketch);
-		add_sketch(ix, id, 1000, &sketch);
+		add_sketch(ix, id, &sketch);
 	}
 	for (id = 3; id < MANY; id += 997) {
 		make_with_header(id, &sketch);
@@ -302,7 +222,7 @@ TEST(test_only_common_values_still_give_candidates)
 	sketch_add(&sketch, value_of(1));
 	assert_int_equal(index_new(&ix), 0);
 	for (id = 1; id <= MANY; id++)
-		add_sketch(ix, id, 1000, &sketch);
+		add_sketch(ix, id, &sketch);
 	query_sketch(ix, &sketch, 0, found, INDEX_MATCHES, &count);
 	assert_int_equal(count, INDEX_MATCHES);
 	index_free(ix);
@@ -326,17 +246,15 @@ static size_t count_by_share(struct index *ix, const struct sketch *sketch,
 			     enum index_relation relation)
 {
 	struct index_candidate found[INDEX_MATCHES];
-	struct digests d = { .size = 1000 };
-	struct index_query q = { .digests = &d,
-				 .sketch = sketch,
+	struct index_query q = { .sketch = sketch,
 				 .rules = { .relation = relation,
 					    .threshold = 60 },
 				 .first_content = 1 };
 	size_t count;
 
-	assert_int_equal(index_candidates(ix, &q, INDEX_BY_SHARE, found,
-					  INDEX_MATCHES, &count),
-			 0);
+	assert_int_equal(
+		index_candidates(ix, &q, true, found, INDEX_MATCHES, &count),
+		0);
 	return count;
 }
 
@@ -350,7 +268,7 @@ TEST(test_what_shares_little_is_no_candidate_by_share)
 	assert_int_equal(index_new(&ix), 0);
 	for (id = 1; id <= 20; id++) {
 		sample(10 * (id - 1), 200, 200, &other);
-		add_sketch(ix, id, 900, &other);
+		add_sketch(ix, id, &other);
 	}
 	/* 200, 190, ... 120 of 200 are in common, and a few less may be by
 	 * chance. */
@@ -376,7 +294,7 @@ TEST(test_what_is_too_large_or_too_small_is_no_candidate)
 	for (id = 1; id <= 6; id++) {
 		sample(0, counts[id - 1], counts[id - 1], &other);
 		other.windows = 10 * counts[id - 1];
-		add_sketch(ix, id, 5000, &other);
+		add_sketch(ix, id, &other);
 	}
 	/* 130 to 300 */
 	assert_int_equal(count_by_share(ix, &asked, INDEX_ALIKE), 3);
@@ -395,8 +313,8 @@ TEST(test_a_thin_sketch_shares_all_that_it_could)
 	sample(0, 1000, 900, &fine);
 	sample(0, 900, 100, &thin);
 	assert_int_equal(index_new(&ix), 0);
-	add_sketch(ix, 1, 900, &thin);
-	add_sketch(ix, 2, 900, &thin);
+	add_sketch(ix, 1, &thin);
+	add_sketch(ix, 2, &thin);
 	assert_int_equal(count_by_share(ix, &fine, INDEX_ALIKE), 2);
 	index_free(ix);
 }
@@ -412,9 +330,8 @@ TEST(test_nothing_is_no_candidate_of_nothing)
 
 	sketch_add(&one, value_of(1));
 	assert_int_equal(index_new(&ix), 0);
-	add_sketch(ix, 1, 10, &empty);
-	add_sketch(ix, 2, 10, &one);
-	add_sketch(ix, 3, 10, NULL);
+	add_sketch(ix, 1, &empty);
+	add_sketch(ix, 2, &one);
 	query_sketch(ix, &empty, 0, found, 4, &count);
 	assert_int_equal(count, 0);
 	query_sketch(ix, NULL, 0, found, 4, &count);
@@ -438,7 +355,7 @@ TEST(test_postings_of_removed_contents_are_reclaimed)
 		sketch.count = 0;
 		sketch_add(&sketch, value_of(id));
 		sketch_add(&sketch, value_of(id / 2));
-		add_sketch(ix, id, 1000, &sketch);
+		add_sketch(ix, id, &sketch);
 	}
 	for (id = 1; id <= 19000; id++)
 		index_remove(ix, id);

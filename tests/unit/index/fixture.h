@@ -96,12 +96,10 @@ static inline void sketch_text(const char *text, size_t len, struct sketch *out)
 	sketch_final(&s, out, &simhash);
 }
 
-static inline void add_sketch(struct index *ix, uint32_t content, uint64_t size,
+static inline void add_sketch(struct index *ix, uint32_t content,
 			      const struct sketch *sketch)
 {
-	struct digests d = { .size = size };
-
-	assert_int_equal(index_add(ix, content, &d, sketch), 0);
+	assert_int_equal(index_add(ix, content, sketch), 0);
 }
 
 /* All but what pads it. */

@@ -25,7 +25,7 @@ static void add(struct state *s, const char *text, size_t len)
 	static struct sketch sketch;
 
 	sketch_text(text, len, &sketch);
-	add_sketch(s->ix, ++s->next, len, &sketch);
+	add_sketch(s->ix, ++s->next, &sketch);
 }
 
 /* A content with the header that all have and a body of its own. */
@@ -332,7 +332,7 @@ WITH_INDEX(test_others_do_not_make_a_header_common)
 		sketch.count = 0;
 		while (sketch.count < 20)
 			sketch_add(&sketch, value_of(random_next(&r)));
-		add_sketch(s->ix, ++s->next, 1000, &sketch);
+		add_sketch(s->ix, ++s->next, &sketch);
 	}
 	after = judge_with_header(s);
 	assert_same_verdict(&after, &before);

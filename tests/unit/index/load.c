@@ -209,8 +209,7 @@ TEST(test_may_be_given_up)
 TEST(test_index_finds_what_was_loaded)
 {
 	static struct sketch sketch;
-	struct digests d = { .size = 1000 };
-	struct index_query q = { .digests = &d, .sketch = &sketch };
+	struct index_query q = { .sketch = &sketch };
 	struct index_candidate out[2];
 	struct index *ix;
 	size_t count;
@@ -220,13 +219,11 @@ TEST(test_index_finds_what_was_loaded)
 	sketch.windows = sketch.count = 1;
 	assert_int_equal(index_new(&ix), 0);
 	assert_int_equal(index_load_begin(ix), 0);
-	assert_int_equal(index_add(ix, 7, &d, &sketch), 0);
-	assert_int_equal(
-		index_candidates(ix, &q, INDEX_BY_SKETCH, out, 2, &count), 0);
+	assert_int_equal(index_add(ix, 7, &sketch), 0);
+	assert_int_equal(index_candidates(ix, &q, false, out, 2, &count), 0);
 	assert_int_equal(count, 0);
 	assert_int_equal(index_load_end(ix), 0);
-	assert_int_equal(
-		index_candidates(ix, &q, INDEX_BY_SKETCH, out, 2, &count), 0);
+	assert_int_equal(index_candidates(ix, &q, false, out, 2, &count), 0);
 	assert_int_equal(count, 1);
 	assert_int_equal(out[0].content, 7);
 	index_free(ix);

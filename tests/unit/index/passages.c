@@ -12,7 +12,6 @@ enum { CONTENTS = 1500, BYTES = 512 << 10, PASSAGE = 26 << 10 };
 struct passage_shelf {
 	struct index *ix;
 	struct sketch *sketches[CONTENTS + 1]; /* by id */
-	uint64_t sizes[CONTENTS + 1];
 	uint32_t last;
 	struct index_match matches[CONTENTS];
 	size_t count;
@@ -67,17 +66,14 @@ static uint32_t put(struct passage_shelf *s, size_t size, size_t passage,
 			  seed);
 	sketch_text(s->text, size, sketch);
 	s->sketches[id] = sketch;
-	s->sizes[id] = size;
-	add_sketch(s->ix, id, size, sketch);
+	add_sketch(s->ix, id, sketch);
 	return id;
 }
 
 static void search(struct passage_shelf *s, uint32_t self, uint64_t share_min)
 {
 	const struct index_store store = { .sketch = fetch, .arg = s };
-	struct digests d = { .size = s->sizes[self] };
-	struct index_query q = { .digests = &d,
-				 .sketch = s->sketches[self],
+	struct index_query q = { .sketch = s->sketches[self],
 				 .rules = { .relation = INDEX_SHARES,
 					    .share_min = share_min },
 				 .self = self,
@@ -146,8 +142,7 @@ static uint32_t put_padded(struct passage_shelf *s)
 	memset(s->text + (16 << 10), 'x', BYTES - (16 << 10));
 	sketch_text(s->text, BYTES, sketch);
 	s->sketches[id] = sketch;
-	s->sizes[id] = BYTES;
-	add_sketch(s->ix, id, BYTES, sketch);
+	add_sketch(s->ix, id, sketch);
 	return id;
 }
 
@@ -180,8 +175,7 @@ static uint32_t put_phrases(struct passage_shelf *s, size_t count, size_t len,
 	sketch_text(s->text, BYTES, sketch);
 	sketch->is_placed = is_placed;
 	s->sketches[id] = sketch;
-	s->sizes[id] = BYTES;
-	add_sketch(s->ix, id, BYTES, sketch);
+	add_sketch(s->ix, id, sketch);
 	return id;
 }
 
@@ -235,8 +229,7 @@ static uint32_t put_table(struct passage_shelf *s, size_t bytes, size_t length,
 	}
 	sketch_text(s->text, BYTES, sketch);
 	s->sketches[id] = sketch;
-	s->sizes[id] = BYTES;
-	add_sketch(s->ix, id, BYTES, sketch);
+	add_sketch(s->ix, id, sketch);
 	return id;
 }
 
@@ -276,9 +269,8 @@ WITH_FIXTURE(test_versions_do_not_crowd_a_passage_out)
 		s->sketches[id] = calloc(1, sizeof(*first));
 		assert_non_null(s->sketches[id]);
 		*s->sketches[id] = *first;
-		s->sizes[id] = BYTES / 4;
 		s->last = id;
-		add_sketch(s->ix, id, BYTES / 4, first);
+		add_sketch(s->ix, id, first);
 	}
 	search(s, self, INDEX_SHARE_MIN);
 	assert_int_equal(s->count, WEIGHT_FULL - 3);

@@ -11,7 +11,6 @@ enum { CONTENTS = 3000 };
 struct shelf {
 	struct index *ix;
 	struct sketch *sketches[CONTENTS + 1]; /* by id */
-	uint64_t sizes[CONTENTS + 1];
 	uint32_t last;
 	uint32_t missing, broken; /* -ENOENT and -EIO from the store */
 	struct index_match matches[CONTENTS];
@@ -61,14 +60,13 @@ static struct sketch *new_sketch(void)
 }
 
 /* Takes the sketch. */
-static uint32_t put(struct shelf *s, uint64_t size, struct sketch *sketch)
+static uint32_t put(struct shelf *s, struct sketch *sketch)
 {
 	uint32_t id = ++s->last;
 
 	assert_true(id <= CONTENTS);
 	s->sketches[id] = sketch;
-	s->sizes[id] = size;
-	add_sketch(s->ix, id, size, sketch);
+	add_sketch(s->ix, id, sketch);
 	return id;
 }
 
@@ -77,7 +75,7 @@ static uint32_t put_text(struct shelf *s, const char *text, size_t len)
 	struct sketch *sketch = new_sketch();
 
 	sketch_text(text, len, sketch);
-	return put(s, len, sketch);
+	return put(s, sketch);
 }
 
 /* Contents with nothing in common with anything. */
@@ -96,9 +94,7 @@ static int search_least(struct shelf *s, uint32_t self,
 			enum index_relation relation, int least)
 {
 	const struct index_store store = { .sketch = fetch, .arg = s };
-	struct digests d = { .size = s->sizes[self] };
-	struct index_query q = { .digests = &d,
-				 .sketch = s->sketches[self],
+	struct index_query q = { .sketch = s->sketches[self],
 				 .rules = { .relation = relation,
 					    .threshold = least },
 				 .self = self,
@@ -215,8 +211,8 @@ WITH_SHELF(test_nothing_is_within_what_is_no_larger)
 		sketch_add(a, value_of((uint64_t)i));
 		sketch_add(b, value_of((uint64_t)i + 5));
 	}
-	id = put(s, 100, a);
-	(void)put(s, 100, b);
+	id = put(s, a);
+	(void)put(s, b);
 	search(s, id, INDEX_ALIKE);
 	assert_only_match(s, id + 1, 90, 90);
 	search(s, id, INDEX_WITHIN);
@@ -255,7 +251,7 @@ static uint32_t put_random(struct shelf *s, struct random *r)
 	for (i = 0; i < count / 5; i++)
 		sketch_add(sketch, value_of(random_next(r)));
 	repeat_windows(r, sketch);
-	return put(s, 1 + count, sketch);
+	return put(s, sketch);
 }
 
 static int by_score(const void *a, const void *b)
@@ -334,7 +330,7 @@ WITH_SHELF(test_plain_scores_count_what_is_common)
 			sketch_add(sketch, value_of(i));
 		for (i = 0; i < 20; i++)
 			sketch_add(sketch, value_of(1000 * id + i));
-		(void)put(s, 100, sketch);
+		(void)put(s, sketch);
 	}
 	search(s, 7, INDEX_ALIKE);
 	assert_int_equal(s->count, 0);
@@ -356,9 +352,7 @@ WITH_SHELF(test_as_many_matches_as_are_wanted)
 	struct index_visibility *odd = calloc(1, sizeof(*odd));
 	struct shelf *s = *state;
 	const struct index_store store = { .sketch = fetch, .arg = s };
-	struct digests d = { .size = 100 };
-	struct index_query q = { .digests = &d,
-				 .rules = { .threshold = 60 },
+	struct index_query q = { .rules = { .threshold = 60 },
 				 .self = 7,
 				 .first_content = 1,
 				 .most = 2000 };
@@ -374,7 +368,7 @@ WITH_SHELF(test_as_many_matches_as_are_wanted)
 			sketch_add(sketch, value_of(i));
 		for (i = 0; i < 3; i++)
 			sketch_add(sketch, value_of(1000 * id + i));
-		(void)put(s, 100, sketch);
+		(void)put(s, sketch);
 	}
 	search(s, 7, INDEX_ALIKE);
 	assert_int_equal(s->count, INDEX_MATCHES);
@@ -405,7 +399,7 @@ static void put_with_value(struct shelf *s, uint64_t value, unsigned count)
 		sketch = new_sketch();
 		sketch_add(sketch, value);
 		sketch_add(sketch, value_of(1000 + s->last));
-		(void)put(s, 100, sketch);
+		(void)put(s, sketch);
 	}
 }
 
@@ -478,7 +472,7 @@ WITH_SHELF(test_without_windows_nothing_is_found)
 	int relation;
 
 	put_three_alike(s);
-	self = put(s, 5000, new_sketch());
+	self = put(s, new_sketch());
 	s->broken = 2;
 	for (relation = 0; relation < INDEX_RELATIONS; relation++) {
 		assert_int_equal(

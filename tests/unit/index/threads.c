@@ -16,17 +16,6 @@ struct shared {
 	atomic_uint wrong;
 };
 
-static struct digests digests_of(uint32_t id)
-{
-	struct digests d = { .set = DIGEST_DEFAULT, .size = 1000 + id };
-	unsigned i;
-
-	store_be64(d.simhash, id * 0x9e3779b97f4a7c15u);
-	for (i = 0; i < 16; i++)
-		d.traits[i] = (uint8_t)(1 + (id >> i) % 63);
-	return d;
-}
-
 /* Three values: of all, of some neighbours, of its own. */
 static void sketch_of(uint32_t id, struct sketch *out)
 {
@@ -36,13 +25,12 @@ static void sketch_of(uint32_t id, struct sketch *out)
 	sketch_add(out, value_of(1000000 + id));
 }
 
-static bool is_found(struct shared *s, const struct index_query *q,
-		     enum index_source source, uint32_t id)
+static bool is_found(struct shared *s, const struct index_query *q, uint32_t id)
 {
 	struct index_candidate found[8];
 	size_t count, i;
 
-	if (index_candidates(s->ix, q, source, found, 8, &count))
+	if (index_candidates(s->ix, q, false, found, 8, &count))
 		return false;
 	for (i = 0; i < count; i++)
 		if (found[i].content == id)
@@ -53,16 +41,11 @@ static bool is_found(struct shared *s, const struct index_query *q,
 /* A steady content that was added is found. */
 static void look_for(struct shared *s, uint32_t id)
 {
-	struct digests d = digests_of(id);
-	struct index_query query = { .digests = &d,
-				     .first_content = id,
-				     .rules = { .threshold = 90 } };
 	struct sketch sketch;
+	struct index_query query = { .sketch = &sketch, .first_content = id };
 
 	sketch_of(id, &sketch);
-	query.sketch = &sketch;
-	if (!is_found(s, &query, INDEX_BY_SIMHASH, id) ||
-	    !is_found(s, &query, INDEX_BY_SKETCH, id))
+	if (!is_found(s, &query, id))
 		atomic_fetch_add(&s->wrong, 1);
 }
 
@@ -82,14 +65,12 @@ static void *reader(void *arg)
 static void change(struct shared *s)
 {
 	struct sketch sketch;
-	struct digests d;
 	uint32_t id;
 	int err;
 
 	for (id = 1; id <= CONTENTS; id++) {
-		d = digests_of(id);
 		sketch_of(id, &sketch);
-		err = index_add(s->ix, id, &d, &sketch);
+		err = index_add(s->ix, id, &sketch);
 		if (err)
 			atomic_fetch_add(&s->wrong, 1);
 		atomic_store(&s->added, id);

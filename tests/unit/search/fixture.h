@@ -155,11 +155,9 @@ static inline void index_changes(struct world *w,
 	assert_int_equal(catalog_read(w->catalog, &txn), 0);
 	for (id = (uint32_t)made->added_begin; id < made->added_end; id++) {
 		struct sketch sketch;
-		struct digests d;
 
-		assert_int_equal(catalog_content_get(txn, id, 0, &d), 0);
 		assert_int_equal(catalog_sketch_get(txn, id, &sketch), 0);
-		assert_int_equal(index_add(w->index, id, &d, &sketch), 0);
+		assert_int_equal(index_add(w->index, id, &sketch), 0);
 	}
 	catalog_abort(txn);
 }
@@ -238,7 +236,6 @@ static inline int set_up(void **state)
 	struct search_context context = {
 		.threshold = 60,
 		.limit = 256,
-		.measure = DIGEST_COUNT,
 	};
 
 	assert_non_null(w);
