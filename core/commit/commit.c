@@ -54,13 +54,17 @@ static int index_add_content(struct committer *c, struct catalog_txn *txn,
 			     uint32_t id)
 {
 	struct sketch sketch;
+	uint32_t content;
 	int err = catalog_sketch_get(txn, id, &sketch);
 
 	/* It has none, was removed again, or the catalog was replaced after the
 	 * commit. */
-	if (err == -ENOENT)
-		return 0;
-	return err ? err : index_add(c->context.index, id, &sketch);
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	err = catalog_text_owner(txn, id, &content);
+	if (!err)
+		return index_add_text(c->context.index, id, content, &sketch);
+	return err == -ENOENT ? index_add(c->context.index, id, &sketch) : err;
 }
 
 static int index_added(struct committer *c, struct catalog_txn *txn,

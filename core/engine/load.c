@@ -33,9 +33,8 @@ enum { SMALL_CATALOG_MS = 200 };
  */
 enum { BATCH = 32, BATCHES = 4 };
 
-/* Of a content, or of a text. */
 struct load_item {
-	uint32_t id;
+	uint32_t id, content; /* content: whose text it is, or 0 */
 	struct sketch sketch;
 };
 
@@ -50,15 +49,20 @@ struct load_reader {
 };
 
 /* 1; 0: there is none. */
-static int read_item(struct catalog_walk *sketches, struct load_item *out)
+static int read_item(struct load_reader *r, struct catalog_walk *sketches,
+		     struct load_item *out)
 {
 	const uint8_t *packed;
 	size_t len;
 	int found = catalog_sketches_next(sketches, &out->id, &packed, &len);
 
-	if (found == 1 && sketch_unpack(packed, len, &out->sketch))
+	if (found != 1)
+		return found;
+	if (sketch_unpack(packed, len, &out->sketch))
 		return -EUCLEAN;
-	return found;
+	out->content = 0;
+	found = catalog_text_owner(r->txn, out->id, &out->content);
+	return found && found != -ENOENT ? found : 1;
 }
 
 static int read_items(struct load_reader *r, struct catalog_walk *sketches)
@@ -69,7 +73,8 @@ static int read_items(struct load_reader *r, struct catalog_walk *sketches)
 	while (!atomic_load(&r->stopped)) {
 		if (atomic_load(r->stop))
 			return -ECANCELED;
-		found = read_item(sketches, &r->items[batch][r->counts[batch]]);
+		found = read_item(r, sketches,
+				  &r->items[batch][r->counts[batch]]);
 		if (found != 1)
 			return found;
 		if (++r->counts[batch] < BATCH)
@@ -98,7 +103,14 @@ static void *reader_run(void *arg)
 	return NULL;
 }
 
-static int add_items(struct load_reader *r, struct index *ix)
+static int add_item(struct index *ix, const struct load_item *item)
+{
+	return item->content ? index_add_text(ix, item->id, item->content,
+					      &item->sketch) :
+			       index_add(ix, item->id, &item->sketch);
+}
+
+static int add_items(struct load_reader *r, struct engine *e)
 {
 	size_t batch, count = BATCH, i;
 	int err = 0;
@@ -108,8 +120,10 @@ static int add_items(struct load_reader *r, struct index *ix)
 			;
 		count = r->counts[batch];
 		for (i = 0; i < count && !err; i++)
-			err = index_add(ix, r->items[batch][i].id,
-					&r->items[batch][i].sketch);
+			/* Without texts= those of an earlier mount do not
+			 * speak. */
+			if (e->options.texts || !r->items[batch][i].content)
+				err = add_item(e->index, &r->items[batch][i]);
 		atomic_store(&r->stopped, err != 0);
 		(void)sem_post(&r->free);
 	}
@@ -130,7 +144,7 @@ static int load_contents(struct engine *e, struct catalog_txn *txn)
 	(void)sem_init(&r->free, 0, BATCHES - 1);
 	err = -pthread_create(&thread, NULL, reader_run, r);
 	if (!err) {
-		err = add_items(r, e->index);
+		err = add_items(r, e);
 		(void)pthread_join(thread, NULL);
 	}
 	(void)sem_destroy(&r->filled);

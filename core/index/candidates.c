@@ -59,7 +59,11 @@ struct list_sums {
 	uint32_t passed;  /* windows of lists that were not read completely */
 };
 
+/* A search by one sketch of the query. */
 struct overlap_query {
+	const struct index_query *q; /* borrowed */
+	const struct sketch *sketch; /* one of q->subject; borrowed */
+	bool likely;                 /* see index_candidates() */
 	struct value_list lists[SKETCH_MOST];
 	size_t count;
 	struct posting_overlap *table; /* by a hash, at most half full */
@@ -86,11 +90,11 @@ static int by_length(const void *a, const void *b)
 	return x->key < y->key ? -1 : x->key > y->key;
 }
 
-static uint32_t times_of(const struct index_query *q, size_t place)
+static uint32_t times_of(const struct overlap_query *s, size_t place)
 {
-	uint32_t times = q->sketch->times[place];
+	uint32_t times = s->sketch->times[place];
 
-	if (!q->sketch->windows || q->rules.relation == INDEX_SHARES)
+	if (!s->sketch->windows || s->q->rules.relation == INDEX_SHARES)
 		return 1;
 	return times < TIMES_MOST ? times : TIMES_MOST;
 }
@@ -104,19 +108,19 @@ static uint32_t times_of(const struct index_query *q, size_t place)
  */
 #define PASSED 5
 
-static void pass_longest(const struct index_query *q, struct overlap_query *s)
+static void pass_longest(struct overlap_query *s)
 {
 	size_t count = s->count, kept = count - count / PASSED, i;
 	uint64_t windows = 0, passed = 0, times;
 
 	/* One less because scores are rounded. */
-	if (PASSED * (q->rules.threshold - 1) <= 100)
+	if (PASSED * (s->q->rules.threshold - 1) <= 100)
 		return;
 	for (i = kept; i < count; i++)
 		s->is_passed[s->lists[i].place] =
 			s->lists[i].length > WEIGHT_FULL;
-	for (i = 0; i < q->sketch->count; i++) {
-		times = times_of(q, i);
+	for (i = 0; i < s->sketch->count; i++) {
+		times = times_of(s, i);
 		windows += times;
 		s->is_passed[i] &= PASSED * (passed + times) <= windows;
 		passed += s->is_passed[i] ? times : 0;
@@ -138,14 +142,13 @@ static void add_list(struct overlap_query *s, size_t place, uint32_t key,
 	s->is_passed[place] = false;
 }
 
-static void find_lists(const struct index *ix, const struct sketch *sketch,
-		       struct overlap_query *s)
+static void find_lists(const struct index *ix, struct overlap_query *s)
 {
 	uint32_t limit = postings_limit(ix->postings), key;
 	size_t i;
 
-	for (i = 0; i < sketch->count; i++) {
-		key = posting_key(sketch->values[i]);
+	for (i = 0; i < s->sketch->count; i++) {
+		key = posting_key(s->sketch->values[i]);
 		add_list(s, i, key, postings_find(ix->postings, key, NULL, 0),
 			 limit);
 	}
@@ -166,16 +169,15 @@ static int append_visible(struct overlap_query *s, size_t count)
 	return 0;
 }
 
-static int find_visible_lists(struct index *ix, const struct index_query *q,
-			      struct overlap_query *s)
+static int find_visible_lists(struct index *ix, struct overlap_query *s)
 {
 	uint32_t limit = visible_limit(ix), key;
 	size_t count, i;
 	int err = 0;
 
-	for (i = 0; i < q->sketch->count && !err; i++) {
-		key = posting_key(q->sketch->values[i]);
-		err = visible_find(ix, q->visibility, key, s->list_most,
+	for (i = 0; i < s->sketch->count && !err; i++) {
+		key = posting_key(s->sketch->values[i]);
+		err = visible_find(ix, s->q->visibility, key, s->list_most,
 				   s->contents, &count);
 		if (err)
 			break;
@@ -221,9 +223,8 @@ static void count_content(struct overlap_query *s, uint32_t content,
 	s->table[at].windows += windows;
 }
 
-static void read_list(const struct index *ix, const struct index_query *q,
-		      const struct value_list *list, size_t part,
-		      struct overlap_query *s)
+static void read_list(const struct index *ix, const struct value_list *list,
+		      size_t part, struct overlap_query *s)
 {
 	bool whole = part == list->length;
 	uint32_t counts = FULL_COUNT, windows = 0;
@@ -234,7 +235,7 @@ static void read_list(const struct index *ix, const struct index_query *q,
 	if (!counts)
 		counts = 1;
 	if (whole && s->is_listed[list->place])
-		windows = times_of(q, list->place);
+		windows = times_of(s, list->place);
 	if (s->visible)
 		memcpy(s->contents, s->visible + list->start,
 		       part * sizeof(*s->contents));
@@ -245,16 +246,16 @@ static void read_list(const struct index *ix, const struct index_query *q,
 	s->is_passed[list->place] = !whole;
 }
 
-static void sum_places(const struct index_query *q, struct overlap_query *s)
+static void sum_places(struct overlap_query *s)
 {
 	struct list_sums sums = { 0 };
 	uint32_t times;
 	size_t i;
 
 	s->before[0] = sums;
-	for (i = 0; i < q->sketch->count; i++) {
+	for (i = 0; i < s->sketch->count; i++) {
 		if (s->is_listed[i]) {
-			times = times_of(q, i);
+			times = times_of(s, i);
 			sums.listed++;
 			sums.windows += times;
 			sums.squares += (double)times * times;
@@ -264,17 +265,16 @@ static void sum_places(const struct index_query *q, struct overlap_query *s)
 	}
 }
 
-static void read_lists(const struct index *ix, const struct index_query *q,
-		       struct overlap_query *s)
+static void read_lists(const struct index *ix, struct overlap_query *s)
 {
 	size_t done = 0, part, i;
 
 	for (i = 0; i < s->count; i++) {
 		part = list_part(s, &s->lists[i], done);
-		read_list(ix, q, &s->lists[i], part, s);
+		read_list(ix, &s->lists[i], part, s);
 		done += part;
 	}
-	sum_places(q, s);
+	sum_places(s);
 }
 
 /* ---- the best ---- */
@@ -336,18 +336,18 @@ static uint16_t rank_of(uint32_t sum)
 }
 
 /* Whether a content with so many windows may be what the relation asks for. */
-static bool is_related(const struct index_query *q, uint64_t windows)
+static bool is_related(const struct overlap_query *s, uint64_t windows)
 {
-	switch (q->rules.relation) {
+	switch (s->q->rules.relation) {
 	case INDEX_ALIKE:
 	case INDEX_ALL:
 		return true;
 	case INDEX_WITHIN:
-		return windows >= q->sketch->windows;
+		return windows >= s->sketch->windows;
 	case INDEX_CONTAINS:
-		return windows <= q->sketch->windows;
+		return windows <= s->sketch->windows;
 	case INDEX_SHARES:
-		return windows >= q->rules.share_min;
+		return windows >= s->q->rules.share_min;
 	}
 	return false;
 }
@@ -365,14 +365,14 @@ static size_t count_known(const struct sketch *sketch, uint8_t level)
  * windows of the one that has more; if that is the content, the part of the
  * query's windows is larger in proportion.
  */
-static double least_share(const struct index_query *q, const struct row *row)
+static double least_share(const struct overlap_query *s, const struct row *row)
 {
 	/* One less because scores are rounded. */
-	double share = (q->rules.threshold - 1) / 100.0;
-	double windows = (double)q->sketch->windows;
+	double share = (s->q->rules.threshold - 1) / 100.0;
+	double windows = (double)s->sketch->windows;
 	double others = (double)row->windows;
 
-	if (!index_is_alike(q->rules.relation))
+	if (!index_is_alike(s->q->rules.relation))
 		return share;
 	if (windows <= 0 || others <= 0)
 		return share;
@@ -395,16 +395,15 @@ static double least_share(const struct index_query *q, const struct row *row)
  */
 #define DEVIATIONS 4
 
-static bool is_likely(const struct index_query *q,
-		      const struct overlap_query *s, uint32_t windows,
+static bool is_likely(const struct overlap_query *s, uint32_t windows,
 		      const struct row *row)
 {
-	size_t low = count_known(q->sketch, row->level);
+	size_t low = count_known(s->sketch, row->level);
 	const struct list_sums *sums = &s->before[low];
-	double share = least_share(q, row), found, least, variance;
+	double share = least_share(s, row), found, least, variance;
 
-	if (q->rules.relation == INDEX_CONTAINS || share <= 0 ||
-	    !q->sketch->count)
+	if (s->q->rules.relation == INDEX_CONTAINS || share <= 0 ||
+	    !s->sketch->count)
 		return true;
 	if (share > 1)
 		return false;
@@ -418,21 +417,20 @@ static bool is_likely(const struct index_query *q,
 }
 
 /* Whether a content of so many shared windows may be what is asked for. */
-static bool may_match(const struct index_query *q,
-		      const struct overlap_query *s, uint32_t windows,
+static bool may_match(const struct overlap_query *s, uint32_t windows,
 		      const struct row *row)
 {
-	size_t values = count_known(q->sketch, row->level);
+	size_t values = count_known(s->sketch, row->level);
 	const struct list_sums *sums = &s->before[values];
 
-	return q->rules.relation == INDEX_SHARES ?
-		       passage_is_likely(q->sketch, q->rules.share_min, values,
-					 sums->listed, windows + sums->passed) :
-		       is_likely(q, s, windows, row);
+	return s->q->rules.relation == INDEX_SHARES ?
+		       passage_is_likely(s->sketch, s->q->rules.share_min,
+					 values, sums->listed,
+					 windows + sums->passed) :
+		       is_likely(s, windows, row);
 }
 
-static void add_overlaps(const struct index *ix, const struct index_query *q,
-			 const struct overlap_query *s, bool likely,
+static void add_overlaps(const struct index *ix, const struct overlap_query *s,
 			 struct best_candidates *best)
 {
 	const struct row *row;
@@ -440,81 +438,131 @@ static void add_overlaps(const struct index *ix, const struct index_query *q,
 	size_t i;
 
 	for (i = 0; i <= s->mask; i++) {
-		found.content = s->table[i].content;
-		found.rank = rank_of(s->table[i].sum);
-		if (!s->table[i].sum || found.content == q->self ||
-		    found.content < q->first_content ||
-		    !best_wants(best, &found))
+		found = (struct index_candidate){
+			.content = s->table[i].content,
+			.rank = rank_of(s->table[i].sum),
+		};
+		if (!s->table[i].sum || !best_wants(best, &found))
 			continue;
 		row = index_row(ix, found.content);
-		if (row && is_related(q, row->windows) &&
-		    (!likely || may_match(q, s, s->table[i].windows, row)))
-			best_add(best, &found);
+		if (!row || row_content(row) == s->q->self ||
+		    !is_related(s, row->windows) ||
+		    (s->likely && !may_match(s, s->table[i].windows, row)))
+			continue;
+		found.by_text = row->is_text;
+		found.content = row_content(row);
+		found.text = row->is_text ? row->id : row->other;
+		best_add(best, &found);
 	}
 }
 
 /* With rows_lock held. */
-static int find_overlaps(const struct index *ix, const struct index_query *q,
-			 struct overlap_query *s, bool likely,
+static int find_overlaps(const struct index *ix, struct overlap_query *s,
 			 struct best_candidates *best)
 {
 	int err;
 
-	if (!q->visibility)
-		find_lists(ix, q->sketch, s);
+	if (!s->q->visibility)
+		find_lists(ix, s);
 	qsort(s->lists, s->count, sizeof(s->lists[0]), by_length);
-	if (likely && index_is_alike(q->rules.relation))
-		pass_longest(q, s);
+	if (s->likely && index_is_alike(s->q->rules.relation))
+		pass_longest(s);
 	err = make_table(s);
 	if (err)
 		return err;
-	read_lists(ix, q, s);
-	add_overlaps(ix, q, s, likely, best);
+	read_lists(ix, s);
+	add_overlaps(ix, s, best);
 	return 0;
+}
+
+/* By one sketch. */
+static int find_by_sketch(struct index *ix, struct overlap_query *s,
+			  struct best_candidates *best)
+{
+	int err = 0;
+
+	s->count = s->visible_count = 0;
+	if (s->q->visibility)
+		err = find_visible_lists(ix, s);
+	if (!err) {
+		(void)pthread_rwlock_rdlock(&ix->rows_lock);
+		err = find_overlaps(ix, s, best);
+		(void)pthread_rwlock_unlock(&ix->rows_lock);
+	}
+	free(s->visible);
+	free(s->table);
+	s->visible = NULL;
+	s->table = NULL;
+	return err;
+}
+
+static int by_content(const void *a, const void *b)
+{
+	const struct index_candidate *x = a, *y = b;
+
+	if (x->content != y->content)
+		return x->content < y->content ? -1 : 1;
+	return x->rank < y->rank ? 1 : x->rank > y->rank ? -1 : 0;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	return is_better(a, b) ? -1 : is_better(b, a);
+}
+
+/* A subject that was found by several sketches is one candidate. */
+static size_t merge_parts(struct index_candidate *all, size_t count)
+{
+	size_t kept = 0, i;
+
+	if (!count)
+		return 0;
+	qsort(all, count, sizeof(*all), by_content);
+	for (i = 0; i < count; i++) {
+		if (kept && all[i].content == all[kept - 1].content)
+			all[kept - 1].by_text |= all[i].by_text;
+		else
+			all[kept++] = all[i];
+	}
+	qsort(all, kept, sizeof(*all), by_rank);
+	return kept;
 }
 
 int index_candidates(struct index *ix, const struct index_query *q, bool likely,
 		     struct index_candidate *out, size_t capacity,
 		     size_t *count_out)
 {
-	struct best_candidates best = { .out = out,
-					.capacity = capacity,
-					.least = 1 };
-	struct overlap_query *s;
-	int err = 0;
+	struct overlap_query *s = calloc(1, sizeof(*s));
+	size_t count = 0, most;
+	int part, err = 0;
 
-	if (!capacity || !q->sketch) {
-		*count_out = 0;
-		return 0;
-	}
-	s = malloc(sizeof(*s));
 	if (!s)
 		return -ENOMEM;
+	s->q = q;
+	s->likely = likely;
 	/* One more, as the query's own content is in its lists. */
-	s->list_most = index_most(q) + 1;
-	if (s->list_most < LIST_MOST)
-		s->list_most = LIST_MOST;
+	most = index_most(q) + 1;
+	s->list_most = most > LIST_MOST ? most : LIST_MOST;
 	s->read_most = s->list_most * (q->rules.relation == INDEX_SHARES ?
 					       READ_LISTS_SHARES :
 					       READ_LISTS);
 	s->contents = calloc(s->list_most + 1, sizeof(*s->contents));
 	if (!s->contents)
 		err = -ENOMEM;
-	s->count = s->visible_count = 0;
-	s->visible = NULL;
-	s->table = NULL;
-	if (!err && q->visibility)
-		err = find_visible_lists(ix, q, s);
-	if (!err) {
-		(void)pthread_rwlock_rdlock(&ix->rows_lock);
-		err = find_overlaps(ix, q, s, likely, &best);
-		(void)pthread_rwlock_unlock(&ix->rows_lock);
+	for (part = 0; part < SUBJECT_PARTS && !err && capacity; part++) {
+		struct best_candidates best = { .out = out + count,
+						.capacity = capacity,
+						.least = 1 };
+
+		s->sketch = q->subject.sketches[part];
+		if (!s->sketch)
+			continue;
+		err = find_by_sketch(ix, s, &best);
+		count += best.count;
 	}
 	free(s->contents);
-	free(s->visible);
-	free(s->table);
 	free(s);
 	if (!err)
-		*count_out = best.count;
+		*count_out = merge_parts(out, count);
 	return err;
 }

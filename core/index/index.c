@@ -54,20 +54,19 @@ void index_free(struct index *ix)
 
 /* Ids ascend from 1, so the row of an id is at most id - 1, and less only by
  * the number of contents that were removed: the search begins there. */
-size_t index_find_row(const struct index *ix, uint32_t content)
+static size_t find_row(const struct index *ix, uint32_t id)
 {
-	size_t high = content ? content - 1 : 0, low, middle, step = 1;
+	size_t high = id ? id - 1 : 0, low, middle, step = 1;
 
 	if (high > ix->count)
 		high = ix->count;
-	for (low = high; low && ix->rows[low - 1].content >= content;
-	     step *= 2) {
+	for (low = high; low && ix->rows[low - 1].id >= id; step *= 2) {
 		high = low - 1;
 		low -= low < step ? low : step;
 	}
 	while (low < high) {
 		middle = low + (high - low) / 2;
-		if (ix->rows[middle].content < content)
+		if (ix->rows[middle].id < id)
 			low = middle + 1;
 		else
 			high = middle;
@@ -99,22 +98,22 @@ static int index_rebuild(struct index *ix, size_t room)
 	return 0;
 }
 
-struct row *index_row(const struct index *ix, uint32_t content)
+struct row *index_row(const struct index *ix, uint32_t id)
 {
-	size_t i = index_find_row(ix, content);
+	size_t i = find_row(ix, id);
 
-	return i < ix->count && ix->rows[i].content == content &&
+	return i < ix->count && ix->rows[i].id == id &&
 			       ix->rows[i].level != LEVEL_DEAD ?
 		       &ix->rows[i] :
 		       NULL;
 }
 
-static bool is_alive(void *arg, uint32_t content)
+static bool is_alive(void *arg, uint32_t id)
 {
-	return index_row(arg, content);
+	return index_row(arg, id);
 }
 
-static int add_sketch_locked(struct index *ix, uint32_t content,
+static int add_sketch_locked(struct index *ix, uint32_t id,
 			     const struct sketch *sketch)
 {
 	uint32_t keys[SKETCH_MOST];
@@ -124,7 +123,7 @@ static int add_sketch_locked(struct index *ix, uint32_t content,
 	for (i = 0; i < sketch->count; i++)
 		keys[i] = posting_key(sketch->values[i]);
 	(void)pthread_rwlock_wrlock(&ix->rows_lock);
-	err = postings_add(ix->postings, content, keys, sketch->count, ANCHORS);
+	err = postings_add(ix->postings, id, keys, sketch->count, ANCHORS);
 	if (!err)
 		frequency_add(ix->frequency, sketch);
 	(void)pthread_rwlock_unlock(&ix->rows_lock);
@@ -162,43 +161,53 @@ int index_load_end(struct index *ix)
 	return err;
 }
 
-static int add_locked(struct index *ix, uint32_t content,
+/* content: whose text it is; 0: id is that of a content. */
+static int add_locked(struct index *ix, uint32_t id, uint32_t content,
 		      const struct sketch *sketch)
 {
+	struct row *owner;
 	int err;
 
-	if (ix->count && content <= ix->rows[ix->count - 1].content)
+	if (!id || (ix->count && id <= ix->rows[ix->count - 1].id))
 		return -EINVAL;
 	if (ix->count == ix->room) {
 		err = index_rebuild(ix, 2 * ix->room);
 		if (err)
 			return err;
 	}
-	err = add_sketch_locked(ix, content, sketch);
+	err = add_sketch_locked(ix, id, sketch);
 	if (err)
 		return err;
-	ix->rows[ix->count] = (struct row){ .content = content,
+	ix->rows[ix->count] = (struct row){ .id = id,
+					    .other = content,
+					    .is_text = content != 0,
 					    .level = (uint8_t)sketch->level,
 					    .windows = sketch->windows };
 	(void)pthread_rwlock_wrlock(&ix->rows_lock);
 	ix->count++;
+	owner = index_row(ix, content);
+	if (owner)
+		owner->other = id;
 	(void)pthread_rwlock_unlock(&ix->rows_lock);
+	ix->end = id + 1;
 	return 0;
+}
+
+int index_add_text(struct index *ix, uint32_t id, uint32_t content,
+		   const struct sketch *sketch)
+{
+	int err;
+
+	(void)pthread_mutex_lock(&ix->change_lock);
+	err = add_locked(ix, id, content, sketch);
+	ix->changes++;
+	(void)pthread_mutex_unlock(&ix->change_lock);
+	return err;
 }
 
 int index_add(struct index *ix, uint32_t content, const struct sketch *sketch)
 {
-	int err;
-
-	if (!content)
-		return -EINVAL;
-	(void)pthread_mutex_lock(&ix->change_lock);
-	err = add_locked(ix, content, sketch);
-	if (!err)
-		ix->end = content + 1;
-	ix->changes++;
-	(void)pthread_mutex_unlock(&ix->change_lock);
-	return err;
+	return index_add_text(ix, content, 0, sketch);
 }
 
 uint32_t index_end(const struct index *ix)
@@ -223,9 +232,9 @@ static void sweep(struct index *ix)
 	}
 }
 
-static void remove_locked(struct index *ix, uint32_t content)
+static void remove_locked(struct index *ix, uint32_t id)
 {
-	struct row *row = index_row(ix, content);
+	struct row *row = index_row(ix, id), *other;
 	size_t live;
 
 	if (!row)
@@ -233,6 +242,9 @@ static void remove_locked(struct index *ix, uint32_t content)
 	(void)pthread_rwlock_wrlock(&ix->rows_lock);
 	row->level = LEVEL_DEAD;
 	ix->dead++;
+	other = index_row(ix, row->other);
+	if (other && row->is_text)
+		other->other = 0;
 	(void)pthread_rwlock_unlock(&ix->rows_lock);
 	if (ix->dead > ix->count / 4 && ix->dead >= FIRST_ROOM / 4) {
 		sweep(ix);
@@ -242,10 +254,10 @@ static void remove_locked(struct index *ix, uint32_t content)
 	}
 }
 
-void index_remove(struct index *ix, uint32_t content)
+void index_remove(struct index *ix, uint32_t id)
 {
 	(void)pthread_mutex_lock(&ix->change_lock);
-	remove_locked(ix, content);
+	remove_locked(ix, id);
 	ix->changes++;
 	(void)pthread_mutex_unlock(&ix->change_lock);
 }

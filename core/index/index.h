@@ -19,25 +19,29 @@
  *   content   the bytes of one or more identical files, known here by an id
  *             only (ids ascend from 1).  The index knows no files, no paths,
  *             no permissions and no storage.
+ *   subject   a content with all that speaks for it (subject.h): its bytes, and
+ *             its text if it has one.  The sketch of a text has an id of its
+ *             own.
  *   sketch    a sample of the fingerprints ("values") of a content's windows
  *             (core/digest/sketch/sketch.h).  Two sketches tell which share
  *             of a content the other one contains.  Sketches are not kept here:
  *             a search reads them from a struct index_store.
- *   rows      one of 16 bytes for each content: id, how many windows it has
- *             and how far its sketch reaches (index_impl.h).
- *   postings  an inverted index: for each value, the contents that have it
- *             (postings.h).
+ *   rows      one of 24 bytes for each sketch: its id, that of the subject's
+ *             other sketch, how many windows there are and how far the sketch
+ *             reaches (index_impl.h).
+ *   postings  an inverted index: for each value, the ids of the sketches that
+ *             have it (postings.h).
  *   weights   how much a value counts.  A value that very many contents have
  *             is boilerplate and counts little (weight.h).
  *
  * The life of a query
  *
- *  1. index_candidates() collects contents that may be alike: those that share
- *     values with the sketch of the query (candidates.c).  The best few hundred
- *     are kept.
- *  2. index_search() reads the sketch of each candidate and compares it with
- *     the sketch of the query (judge.h).  The result is a score, and whether
- *     the two are alike in more than boilerplate (judge_impl.h).
+ *  1. index_candidates() collects contents that may be alike: those of which a
+ *     sketch shares values with one of the query's (candidates.c).  The best few
+ *     hundred are kept.
+ *  2. index_search() reads the sketches of each candidate and has the two
+ *     subjects judged (judge.h).  The result is a score, and whether the two are
+ *     alike in more than boilerplate (judge_impl.h).
  *  3. Those that are, with a score that is high enough, are returned, best score
  *     first.
  *
@@ -66,9 +70,14 @@ struct index;
 int index_new(struct index **out);
 void index_free(struct index *ix);
 
-/* Adds a content.  One without a sketch is not added: it resembles nothing.
- * -EINVAL: the id is not above all earlier ones.  -ENOMEM. */
+/* Adds the sketch of a content, which has its id.  A content without one is not
+ * added: it resembles nothing.  -EINVAL: the id is not above all earlier ones.
+ * -ENOMEM. */
 int index_add(struct index *ix, uint32_t content, const struct sketch *sketch);
+
+/* Adds the sketch of a content's text. */
+int index_add_text(struct index *ix, uint32_t id, uint32_t content,
+		   const struct sketch *sketch);
 
 /* Around a large number of additions: several times as fast.  What was added is
  * not found by its sketch until index_load_end(), and nothing is removed
@@ -77,9 +86,9 @@ int index_add(struct index *ix, uint32_t content, const struct sketch *sketch);
 int index_load_begin(struct index *ix);
 int index_load_end(struct index *ix);
 
-/* Removes a content, if it is there.  The index compacts itself when a quarter
- * of its rows has been removed. */
-void index_remove(struct index *ix, uint32_t content);
+/* Removes a sketch, if it is there.  The index compacts itself when a quarter of
+ * its rows has been removed. */
+void index_remove(struct index *ix, uint32_t id);
 
 /* One more than the greatest id that was ever added; 1 at first. */
 uint32_t index_end(const struct index *ix);
@@ -120,24 +129,28 @@ struct index_visibility {
 };
 
 struct index_query {
-	const struct sketch *sketch; /* NULL: nothing is found */
+	struct subject subject;
 	struct judge_rules rules;
-	uint32_t self;          /* this content is never a match; 0: none */
-	uint32_t first_content; /* ids below are not considered; 1: all */
-	bool any;               /* stop after the first match */
-	size_t most;            /* candidates and matches; 0: INDEX_MATCHES */
+	uint32_t self; /* this content is never a match; 0: none */
+	bool any;      /* stop after the first match */
+	size_t most;   /* candidates and matches; 0: INDEX_MATCHES */
 	struct index_visibility *visibility; /* NULL: all are visible */
 };
 
 struct index_candidate {
 	uint32_t content;
+	uint32_t text; /* id of the sketch of its text; 0: it has none */
 	uint16_t rank; /* shared values, rare ones counting more */
+	bool by_text;  /* that sketch shares them */
 };
 
-/* Finds the contents that share most values with q->sketch, at most capacity,
- * best rank first; likely: without those that can hardly be a match.  Only parts
- * of the longest posting lists are read, so contents that share nothing but
- * values of very many contents may be missing.  -ENOMEM. */
+/*
+ * Finds the contents of which a sketch shares most values with one of the
+ * query's, best rank first, at most capacity for each of the query's: out has
+ * room for SUBJECT_PARTS * capacity.  likely: without those that can hardly be a
+ * match.  Only parts of the longest posting lists are read, so contents that
+ * share nothing but values of very many contents may be missing.  -ENOMEM.
+ */
 int index_candidates(struct index *ix, const struct index_query *q, bool likely,
 		     struct index_candidate *out, size_t capacity,
 		     size_t *count_out);
@@ -151,15 +164,17 @@ struct index_match {
  * bytes. */
 int index_match_order(const void *a, const void *b);
 
-/* Sorts matches, and keeps of each content the best; returns how many. */
-size_t index_matches_merge(struct index_match *matches, size_t count);
-
-/* Reads the digests of a content.  -ENOENT: it has none or is gone; any other
- * error ends the search. */
+/* Reads a sketch.  -ENOENT: it is gone; any other error ends the search. */
 struct index_store {
-	int (*sketch)(void *arg, uint32_t content, struct sketch *out);
+	int (*sketch)(void *arg, uint32_t id, struct sketch *out);
 	void *arg;
 };
+
+/* Reads the sketches with these ids (0: there is none) into room; out borrows
+ * them. */
+int index_fetch_subject(const struct index_store *store,
+			const uint32_t ids[SUBJECT_PARTS],
+			struct sketch room[SUBJECT_PARTS], struct subject *out);
 
 #define INDEX_MATCHES 512
 
@@ -177,10 +192,10 @@ int index_search(struct index *ix, const struct index_query *q,
 		 const struct index_store *store, struct index_match *out,
 		 size_t *count_out);
 
-/* Judges two sketches as a search would, with the weights that the caller may
+/* Judges two subjects as a search would, with the weights that the caller may
  * know of; visibility may be NULL.  -ENOMEM. */
 int index_judge(struct index *ix, struct index_visibility *visibility,
-		const struct sketch *a, const struct sketch *b,
+		const struct subject *a, const struct subject *b,
 		const struct judge_rules *rules, struct verdict *out);
 
 #endif

@@ -27,9 +27,16 @@
  */
 struct row {
 	uint64_t windows; /* of the sketch */
-	uint32_t content; /* ascending */
+	uint32_t id;      /* ascending */
+	uint32_t other;   /* of the subject's other sketch; 0: it has none */
 	uint8_t level;    /* of the sketch */
+	bool is_text;     /* other is the content then */
 };
+
+static inline uint32_t row_content(const struct row *row)
+{
+	return row->is_text ? row->other : row->id;
+}
 
 struct index {
 	pthread_mutex_t change_lock;
@@ -52,11 +59,8 @@ struct index {
 
 #define LEVEL_DEAD UINT8_MAX
 
-/* The number of the first row whose content id is not below the given one. */
-size_t index_find_row(const struct index *ix, uint32_t content);
-
-/* The row of a live content, or NULL. */
-struct row *index_row(const struct index *ix, uint32_t content);
+/* The row with that id, if it is alive; or NULL. */
+struct row *index_row(const struct index *ix, uint32_t id);
 
 /*
  * Posting lists and numbers of contents for a caller to whom not every content is

@@ -14,6 +14,11 @@ const char *const index_relation_names[INDEX_RELATIONS] = {
 	[INDEX_SHARES] = "shares",
 };
 
+const char *const subject_part_names[SUBJECT_PARTS] = {
+	[SUBJECT_BYTES] = "bytes",
+	[SUBJECT_TEXT] = "text",
+};
+
 const char *const verdict_reason_names[VERDICT_REASONS] = {
 	[VERDICT_LISTED] = "listed",
 	[VERDICT_BELOW] = "below",
@@ -121,9 +126,9 @@ uint64_t judge_least_passage(const struct sketch *sketch)
 	return ((uint64_t)PASSAGE_VALUES << sketch->level) + SKETCH_WINDOW - 1;
 }
 
-void judge_pair(const struct weigher *w, const struct weighed_sketch *a,
-		const struct sketch *b, const struct judge_rules *rules,
-		struct verdict *out)
+static void judge_pair(const struct weigher *w, const struct weighed_sketch *a,
+		       const struct sketch *b, const struct judge_rules *rules,
+		       struct verdict *out)
 {
 	const unsigned level = sketch_joint_level(a->sketch, b);
 	struct sketch_shares s;
@@ -151,18 +156,7 @@ void judge_pair(const struct weigher *w, const struct weighed_sketch *a,
 						      VERDICT_LISTED;
 }
 
-/* ---- two contents by their digests ---- */
-
-struct digest_pair {
-	struct sketch a, b;
-	struct weighed_sketch weighed;
-};
-
-/* By its bytes, or by its text. */
-static int sketch_of(const struct digests *d, bool text, struct sketch *out)
-{
-	return text ? digests_text_sketch(d, out) : digests_sketch(d, out);
-}
+/* ---- two subjects ---- */
 
 static bool is_better(const struct verdict *a, const struct verdict *b)
 {
@@ -173,35 +167,89 @@ static bool is_better(const struct verdict *a, const struct verdict *b)
 	return a->score != b->score ? a->score > b->score : a->bytes > b->bytes;
 }
 
+void weigh_subject(const struct weigher *w, const struct subject *subject,
+		   struct weighed_subject *out)
+{
+	int part;
+
+	for (part = 0; part < SUBJECT_PARTS; part++) {
+		out->sketches[part].sketch = NULL;
+		if (subject->sketches[part])
+			weight_sketch(w, subject->sketches[part],
+				      &out->sketches[part]);
+	}
+}
+
+void judge_subjects(const struct weigher *w, const struct weighed_subject *a,
+		    const struct subject *b, const struct judge_rules *rules,
+		    struct verdict *out)
+{
+	const bool texts =
+		a->sketches[SUBJECT_TEXT].sketch && b->sketches[SUBJECT_TEXT];
+	struct verdict verdict;
+	bool is_first = true;
+	int i, k;
+
+	*out = (struct verdict){ .reason = VERDICT_BELOW };
+	for (i = texts ? SUBJECT_TEXT : 0; i < SUBJECT_PARTS; i++) {
+		for (k = texts ? SUBJECT_TEXT : 0; k < SUBJECT_PARTS; k++) {
+			if (!a->sketches[i].sketch || !b->sketches[k])
+				continue;
+			judge_pair(w, &a->sketches[i], b->sketches[k], rules,
+				   &verdict);
+			verdict.by = i == SUBJECT_TEXT || k == SUBJECT_TEXT ?
+					     SUBJECT_TEXT :
+					     SUBJECT_BYTES;
+			if (is_first || is_better(&verdict, out))
+				*out = verdict;
+			is_first = false;
+		}
+	}
+}
+
+/* ---- two contents by their digests ---- */
+
+int subject_of_digests(const struct digests *d,
+		       struct sketch room[SUBJECT_PARTS], struct subject *out)
+{
+	struct subject subject = { { NULL } };
+	int err = digests_sketch(d, &room[SUBJECT_BYTES]);
+
+	if (!err)
+		subject.sketches[SUBJECT_BYTES] = &room[SUBJECT_BYTES];
+	if (err && err != -ENODATA)
+		return err;
+	err = digests_text_sketch(d, &room[SUBJECT_TEXT]);
+	if (!err)
+		subject.sketches[SUBJECT_TEXT] = &room[SUBJECT_TEXT];
+	if (err && err != -ENODATA)
+		return err;
+	if (!subject.sketches[SUBJECT_BYTES] && !subject.sketches[SUBJECT_TEXT])
+		return -ENODATA;
+	*out = subject;
+	return 0;
+}
+
+struct digest_pair {
+	struct sketch a[SUBJECT_PARTS], b[SUBJECT_PARTS];
+	struct weighed_subject weighed;
+};
+
 static int judge_sketches_of(const struct digests *a, const struct digests *b,
 			     const struct judge_rules *rules,
 			     struct digest_pair *room, struct verdict *out)
 {
 	const struct weigher w = { 0 };
-	struct verdict verdict;
-	int which, err = -ENODATA, one;
+	struct subject first, second;
+	int err = subject_of_digests(a, room->a, &first);
 
-	for (which = 0; which < 4; which++) {
-		const bool text_a = which & 1, text_b = which & 2;
-
-		/* Two documents are as alike as their texts are. */
-		if (a->text.bytes && b->text.bytes && !(text_a && text_b))
-			continue;
-		one = sketch_of(a, text_a, &room->a);
-		if (!one)
-			one = sketch_of(b, text_b, &room->b);
-		if (one && one != -ENODATA)
-			return one;
-		if (one)
-			continue;
-		weight_sketch(&w, &room->a, &room->weighed);
-		judge_pair(&w, &room->weighed, &room->b, rules, &verdict);
-		verdict.by_text = text_a || text_b;
-		if (err || is_better(&verdict, out))
-			*out = verdict;
-		err = 0;
-	}
-	return err;
+	if (!err)
+		err = subject_of_digests(b, room->b, &second);
+	if (err)
+		return err;
+	weigh_subject(&w, &first, &room->weighed);
+	judge_subjects(&w, &room->weighed, &second, rules, out);
+	return 0;
 }
 
 int judge_digests(const struct digests *a, const struct digests *b,

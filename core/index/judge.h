@@ -7,12 +7,18 @@
 
 #include "core/digest/digest.h"
 #include "core/digest/sketch/sketch.h"
+#include "core/index/subject.h"
 #include "core/index/weight.h"
 
 /*
- * Whether two contents are alike.  This is the only place that decides: what a
+ * Whether two subjects are alike.  This is the only place that decides: what a
  * listing, a group, kin compare, kin missing or kin-share says of two contents
  * is a verdict made here.
+ *
+ * Parts.  Two documents are as alike as their texts are, whatever their bytes
+ * say: those of two small .docx of one program are mostly its style sheets.  Of
+ * a document and another file both parts of the document are compared with the
+ * bytes of the other, and the better verdict counts.
  *
  * Score.  The percentage of the windows of one content that the other has, too,
  * each window as often as it occurs (sketch_shares()).  Whose windows they are
@@ -84,8 +90,16 @@ struct verdict {
 	uint64_t bytes; /* of the folded content, in common; INDEX_SHARES:
 			 * in passages */
 	enum verdict_reason reason;
-	bool by_text; /* of the text of a document, which the caller sets */
+	enum subject_part by; /* the part that spoke */
 };
+
+/* A subject that is compared with many others. */
+struct weighed_subject {
+	struct weighed_sketch sketches[SUBJECT_PARTS]; /* .sketch NULL: none */
+};
+
+void weigh_subject(const struct weigher *w, const struct subject *subject,
+		   struct weighed_subject *out);
 
 /*
  * a is compared with many others; b is one of them.  Contents without windows
@@ -93,19 +107,20 @@ struct verdict {
  * content is not within a smaller one) has the score 0.  The verdict of
  * INDEX_ALIKE and INDEX_ALL is the same when a and b change places.
  */
-void judge_pair(const struct weigher *w, const struct weighed_sketch *a,
-		const struct sketch *b, const struct judge_rules *rules,
-		struct verdict *out);
+void judge_subjects(const struct weigher *w, const struct weighed_subject *a,
+		    const struct subject *b, const struct judge_rules *rules,
+		    struct verdict *out);
 
-/*
- * The same by the digests of two contents, without weights: nothing counts as
- * boilerplate.  Of two contents with a text the sketches of these are compared;
- * of one with a text and one without, both of the one, and the better verdict
- * counts.  Equal contents have the score 100.  -ENODATA: a content that is not
- * empty has no sketch, or size and XXH128 are not known.  -ENOMEM.
- */
+/* The same by the digests of two contents, without weights: nothing counts as
+ * boilerplate.  Equal contents have the score 100.  -ENODATA: a content that is
+ * not empty has no sketch, or size and XXH128 are not known.  -ENOMEM. */
 int judge_digests(const struct digests *a, const struct digests *b,
 		  const struct judge_rules *rules, struct verdict *out);
+
+/* Reads the sketches of digests into room; out borrows them.  -ENODATA: there
+ * are none; -EINVAL. */
+int subject_of_digests(const struct digests *d,
+		       struct sketch room[SUBJECT_PARTS], struct subject *out);
 
 /* The shortest passage that the sketch of a content tells on average, in bytes
  * of the folded content: a coarser sketch on the other side tells less. */

@@ -3,24 +3,31 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/index/judge_rules.h"
 
 /* ---- what a caller may learn of ---- */
 
-/* All contents of a key; the caller frees the array. */
+/* The ids of a key, and behind them the contents that these stand for; the
+ * caller frees the array. */
 static int copy_list(struct index *ix, uint32_t key, uint32_t **out,
 		     size_t *count_out)
 {
-	size_t count;
+	const struct row *row;
+	size_t count, i;
 	uint32_t *ids = NULL;
 
 	(void)pthread_rwlock_rdlock(&ix->rows_lock);
 	count = postings_find(ix->postings, key, NULL, 0);
 	if (count)
-		ids = malloc(count * sizeof(*ids));
+		ids = malloc(2 * count * sizeof(*ids));
 	if (ids)
 		(void)postings_find(ix->postings, key, ids, count);
+	for (i = 0; ids && i < count; i++) {
+		row = index_row(ix, ids[i]);
+		ids[count + i] = row ? row_content(row) : ids[i];
+	}
 	(void)pthread_rwlock_unlock(&ix->rows_lock);
 	if (count && !ids)
 		return -ENOMEM;
@@ -39,7 +46,7 @@ int visible_find(struct index *ix, const struct index_visibility *v,
 	if (err)
 		return err;
 	for (i = 0; i < count && kept <= most; i++)
-		if (v->is_visible(v->arg, ids[i]))
+		if (v->is_visible(v->arg, ids[count + i]))
 			out[kept++] = ids[i];
 	free(ids);
 	*count_out = kept;
@@ -128,30 +135,30 @@ static void view_unlock(const struct view *v)
 		(void)pthread_rwlock_unlock(&v->visible.ix->rows_lock);
 }
 
-static int view_weigh(struct view *v, const struct sketch *sketch,
-		      struct weighed_sketch *out)
+static int view_weigh(struct view *v, const struct subject *subject,
+		      struct weighed_subject *out)
 {
 	view_lock(v);
-	weight_sketch(&v->weigher, sketch, out);
+	weigh_subject(&v->weigher, subject, out);
 	view_unlock(v);
 	return v->visible.err;
 }
 
-static int view_judge(struct view *v, const struct weighed_sketch *a,
-		      const struct sketch *b, const struct judge_rules *rules,
+static int view_judge(struct view *v, const struct weighed_subject *a,
+		      const struct subject *b, const struct judge_rules *rules,
 		      struct verdict *out)
 {
 	view_lock(v);
-	judge_pair(&v->weigher, a, b, rules, out);
+	judge_subjects(&v->weigher, a, b, rules, out);
 	view_unlock(v);
 	return v->visible.err;
 }
 
 int index_judge(struct index *ix, struct index_visibility *visibility,
-		const struct sketch *a, const struct sketch *b,
+		const struct subject *a, const struct subject *b,
 		const struct judge_rules *rules, struct verdict *out)
 {
-	struct weighed_sketch *own = malloc(sizeof(*own));
+	struct weighed_subject *own = malloc(sizeof(*own));
 	struct view view;
 	int err;
 
@@ -178,35 +185,31 @@ int index_match_order(const void *a, const void *b)
 	return x->content < y->content ? -1 : x->content > y->content;
 }
 
-static int by_content(const void *a, const void *b)
-{
-	const struct index_match *x = a, *y = b;
-
-	if (x->content != y->content)
-		return x->content < y->content ? -1 : 1;
-	return index_match_order(a, b);
-}
-
-size_t index_matches_merge(struct index_match *matches, size_t count)
-{
-	size_t kept = 0, i;
-
-	if (!count)
-		return 0;
-	qsort(matches, count, sizeof(*matches), by_content);
-	for (i = 0; i < count; i++)
-		if (!kept || matches[i].content != matches[kept - 1].content)
-			matches[kept++] = matches[i];
-	qsort(matches, kept, sizeof(*matches), index_match_order);
-	return kept;
-}
-
 /* ---- searching ---- */
+
+int index_fetch_subject(const struct index_store *store,
+			const uint32_t ids[SUBJECT_PARTS],
+			struct sketch room[SUBJECT_PARTS], struct subject *out)
+{
+	int part, err;
+
+	for (part = 0; part < SUBJECT_PARTS; part++) {
+		out->sketches[part] = NULL;
+		err = ids[part] ? store->sketch(store->arg, ids[part],
+						&room[part]) :
+				  -ENOENT;
+		if (err && err != -ENOENT)
+			return err;
+		if (!err)
+			out->sketches[part] = &room[part];
+	}
+	return 0;
+}
 
 struct index_search {
 	struct view view;
-	struct weighed_sketch own;
-	struct sketch other;
+	struct weighed_subject own;
+	struct sketch room[SUBJECT_PARTS];
 	struct index_candidate candidates[];
 };
 
@@ -214,37 +217,44 @@ int index_search(struct index *ix, const struct index_query *q,
 		 const struct index_store *store, struct index_match *out,
 		 size_t *count_out)
 {
+	const size_t most = index_most(q);
+	struct index_match *matches;
 	struct index_search *s;
+	struct subject other;
 	size_t count, kept = 0, i;
 	int err;
 
-	if (!q->sketch || !q->sketch->count) {
-		*count_out = 0;
-		return 0;
-	}
-	s = malloc(sizeof(*s) + index_most(q) * sizeof(*s->candidates));
-	if (!s)
-		return -ENOMEM;
-	view_init(&s->view, ix, q->visibility);
-	err = index_candidates(ix, q, true, s->candidates, index_most(q),
-			       &count);
+	s = malloc(sizeof(*s) + SUBJECT_PARTS * most * sizeof(*s->candidates));
+	matches = calloc(SUBJECT_PARTS * most, sizeof(*matches));
+	err = s && matches ? 0 : -ENOMEM;
 	if (!err)
-		err = view_weigh(&s->view, q->sketch, &s->own);
-	for (i = 0; !err && i < count && !(q->any && kept); i++) {
-		out[kept].content = s->candidates[i].content;
-		err = store->sketch(store->arg, out[kept].content, &s->other);
-		if (!err)
-			err = view_judge(&s->view, &s->own, &s->other,
-					 &q->rules, &out[kept].verdict);
-		if (!err)
-			kept += judge_lists(&q->rules, &out[kept].verdict);
-		if (err == -ENOENT)
-			err = 0;
+		err = index_candidates(ix, q, true, s->candidates, most,
+				       &count);
+	if (!err) {
+		view_init(&s->view, ix, q->visibility);
+		err = view_weigh(&s->view, &q->subject, &s->own);
 	}
+	for (i = 0; !err && i < count && !(q->any && kept); i++) {
+		const struct index_candidate *c = &s->candidates[i];
+		struct index_match *m = &matches[kept];
+
+		m->content = c->content;
+		err = index_fetch_subject(
+			store, (const uint32_t[]){ c->content, c->text },
+			s->room, &other);
+		if (!err)
+			err = view_judge(&s->view, &s->own, &other, &q->rules,
+					 &m->verdict);
+		kept += !err && judge_lists(&q->rules, &m->verdict);
+	}
+	if (!err && kept) {
+		qsort(matches, kept, sizeof(*matches), index_match_order);
+		kept = kept < most ? kept : most;
+		memcpy(out, matches, kept * sizeof(*out));
+	}
+	if (!err)
+		*count_out = kept;
 	free(s);
-	if (err)
-		return err;
-	qsort(out, kept, sizeof(*out), index_match_order);
-	*count_out = kept;
-	return 0;
+	free(matches);
+	return err;
 }

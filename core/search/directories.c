@@ -212,33 +212,36 @@ static int compare_trees(struct search_query *q, const struct directory_tree *a,
 {
 	const struct judge_rules rules = { .relation = INDEX_ALIKE,
 					   .threshold = q->context->threshold };
+	const struct subject first = subject_of_bytes(&a->sketch);
+	const struct subject second = subject_of_bytes(&b->sketch);
 
 	if (a->files == b->files && a->contents == b->contents) {
 		*out = (struct verdict){ .score = 100, .distinctive = 100 };
 		return 0;
 	}
-	return index_judge(q->context->index, q->index_visibility, &a->sketch,
-			   &b->sketch, &rules, out);
+	return index_judge(q->context->index, q->index_visibility, &first,
+			   &second, &rules, out);
 }
 
-/* Adds the files with the content whose text has that id, if the members of that
- * archive make nearly the same tree. */
+/* Adds the files with a content of which the text shares values, if the members
+ * of that archive make nearly the same tree. */
 static int compare_archive(struct search_query *q,
-			   const struct directory_tree *tree, uint32_t id,
-			   uint32_t content)
+			   const struct directory_tree *tree,
+			   const struct index_candidate *found)
 {
 	struct directory_tree *archive = calloc(1, sizeof(*archive));
 	struct verdict verdict = { .reason = VERDICT_BELOW };
 	struct file_key at = { 0 };
-	int err = archive ? catalog_sketch_get(q->txn, id, &archive->sketch) :
+	int err = archive ? catalog_sketch_get(q->txn, found->text,
+					       &archive->sketch) :
 			    -ENOMEM;
 
 	if (!err)
 		err = compare_trees(q, tree, archive, &verdict) ?: q->err;
 	free(archive);
-	verdict.by_text = true;
+	verdict.by = SUBJECT_TEXT;
 	while (!err && verdict.reason == VERDICT_LISTED &&
-	       (err = copy_next(q, content, &at)) == 1) {
+	       (err = copy_next(q, found->content, &at)) == 1) {
 		err = hits_add_file(q, &at, &verdict, HIT_NAMES_MAX);
 		err = err < 0 ? err : q->err;
 	}
@@ -267,10 +270,12 @@ static int add_places(struct search_query *q, struct places *p,
 static int places_find(struct search_query *q,
 		       const struct directory_tree *tree, struct places *p)
 {
-	const struct index_query query = { .sketch = &tree->sketch,
-					   .first_content = 1,
-					   .visibility = q->index_visibility };
-	struct index_candidate *found = calloc(CONTENTS, sizeof(*found));
+	const struct index_query query = {
+		.subject = subject_of_bytes(&tree->sketch),
+		.visibility = q->index_visibility,
+	};
+	struct index_candidate *found =
+		calloc(SUBJECT_PARTS * CONTENTS, sizeof(*found));
 	size_t count = 0, archives = 0, i;
 	int err = -ENOMEM;
 
@@ -280,12 +285,8 @@ static int places_find(struct search_query *q,
 	if (!err)
 		err = q->err;
 	for (i = 0; i < count && !err; i++) {
-		const uint32_t id = found[i].content;
-		bool is_text = false;
-
-		err = text_get_content(q, id, &found[i].content, &is_text);
-		if (!err && is_text && archives++ < COMPARED)
-			err = compare_archive(q, tree, id, found[i].content);
+		if (found[i].by_text && archives++ < COMPARED)
+			err = compare_archive(q, tree, &found[i]);
 		if (!err)
 			err = add_places(q, p, &found[i]);
 		if (err == -ENOENT)

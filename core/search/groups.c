@@ -355,7 +355,8 @@ static int add_member(struct search_query *q, struct file_groups *groups,
 		      struct search_group_range *range,
 		      const struct group_member *member)
 {
-	const struct verdict verdict = { .score = member->score };
+	const struct verdict verdict = { .score = member->score,
+					 .by = member->by };
 	struct content_text text = { .date = TEXT_NO_DATE };
 	bool begins = !range->copy.inode;
 	size_t first = q->hits.count, most = GROUP_FILES_MAX, i;

@@ -357,21 +357,18 @@ int content_has_copies(struct search_query *q, uint32_t content)
 	return *state == SEVERAL_FILES;
 }
 
-/* Of the text of a content there are no files. */
-bool content_is_visible(void *arg, uint32_t id)
+bool content_is_visible(void *arg, uint32_t content)
 {
 	struct search_query *q = arg;
-	uint8_t *state = q->err ? NULL : state_of(q, id);
-	uint32_t content;
+	uint8_t *state = q->err ? NULL : state_of(q, content);
 	int count = state ? 0 : -ENOMEM;
 
 	if (state && *state == UNKNOWN) {
-		count = text_get_content(q, id, &content, NULL) ?:
-				count_visible(q, content, 1);
-		if (count >= 0 || count == -ENOENT)
+		count = count_visible(q, content, 1);
+		if (count >= 0)
 			*state = count > 0 ? VISIBLE : INVISIBLE;
 	}
-	if (count < 0 && count != -ENOENT && !q->err)
+	if (count < 0 && !q->err)
 		q->err = count;
 	return !q->err && *state != INVISIBLE;
 }

@@ -14,7 +14,7 @@ struct match_slot {
 	struct kept_match {
 		uint32_t content;
 		uint8_t score, distinctive;
-		bool by_text;
+		uint8_t by;
 	} * matches;
 };
 
@@ -62,7 +62,7 @@ bool match_cache_get(struct match_cache *c, uint32_t content, uint64_t changes,
 			slot->matches[i].content,
 			{ .score = slot->matches[i].score,
 			  .distinctive = slot->matches[i].distinctive,
-			  .by_text = slot->matches[i].by_text },
+			  .by = slot->matches[i].by },
 		};
 	*count_out = slot->count;
 	(void)pthread_mutex_unlock(&c->lock);
@@ -93,7 +93,7 @@ void match_cache_put(struct match_cache *c, uint32_t content, uint64_t changes,
 			matches[i].content,
 			(uint8_t)matches[i].verdict.score,
 			(uint8_t)matches[i].verdict.distinctive,
-			matches[i].verdict.by_text,
+			(uint8_t)matches[i].verdict.by,
 		};
 	(void)pthread_mutex_lock(&c->lock);
 	c->bytes -= bytes_of(slot);

@@ -12,7 +12,7 @@
  * are alike, then the files with these contents (hits.c).
  */
 
-/* ---- contents that are alike by the texts of documents ---- */
+/* ---- contents ---- */
 
 int text_of_content(struct search_query *q, uint32_t content, uint32_t *out)
 {
@@ -24,55 +24,6 @@ int text_of_content(struct search_query *q, uint32_t content, uint32_t *out)
 	*out = text.sketch;
 	return err == -ENOENT ? 0 : err;
 }
-
-int text_get_content(struct search_query *q, uint32_t id, uint32_t *out,
-		     bool *is_text_out)
-{
-	int err = catalog_text_owner(q->txn, id, out);
-
-	if (is_text_out)
-		*is_text_out = !err;
-	if (err == -ENOENT) {
-		*out = id;
-		return 0;
-	}
-	return !err && !q->context->texts ? -ENOENT : err;
-}
-
-/* Makes matches of ids to matches of contents, each once, by its best verdict,
- * without q->self_content; best first.  Those with verdict.by_text were found by
- * the text of the content that is searched for, if it has one.  Two documents are
- * as alike as their texts are, whatever their bytes say: those of two small .docx
- * of one program are mostly its style sheets. */
-static int text_merge_matches(struct search_query *q, bool has_text,
-			      struct index_match *matches, size_t *count)
-{
-	size_t kept = 0, i;
-	uint32_t text;
-	bool is_text;
-	int err;
-
-	for (i = 0; i < *count; i++) {
-		struct index_match m = matches[i];
-
-		err = text_get_content(q, m.content, &m.content, &is_text);
-		if (err == -ENOENT || m.content == q->self_content)
-			continue;
-		text = is_text;
-		if (!err && has_text && !is_text)
-			err = text_of_content(q, m.content, &text);
-		if (err)
-			return err;
-		if (has_text && text && !(is_text && m.verdict.by_text))
-			continue;
-		m.verdict.by_text |= is_text;
-		matches[kept++] = m;
-	}
-	*count = index_matches_merge(matches, kept);
-	return 0;
-}
-
-/* ---- contents ---- */
 
 int query_fetch_sketch(void *query, uint32_t content, struct sketch *out)
 {
@@ -90,83 +41,51 @@ static size_t matches_most(const struct search_query *q)
 	return most > INDEX_MATCHES ? most : INDEX_MATCHES;
 }
 
-/* Searches by the sketch of the query, and appends what is found. */
-static int add_matches(struct search_query *q, const struct index_query *query,
-		       bool by_text, struct index_match **matches,
-		       size_t *count)
+/* The subject of the content, or else of digests as they are; out borrows room. */
+static int own_subject(struct search_query *q, const struct digests *digests,
+		       struct sketch room[SUBJECT_PARTS], struct subject *out)
 {
 	const struct index_store store = { .sketch = query_fetch_sketch,
 					   .arg = q };
-	struct index_match *all =
-		realloc(*matches, (*count + query->most) * sizeof(*all));
-	size_t found = 0, i;
+	uint32_t text;
 	int err;
 
-	if (!all)
-		return -ENOMEM;
-	*matches = all;
-	all += *count;
-	err = index_search(q->context->index, query, &store, all, &found);
-	if (!err)
-		err = q->err;
-	for (i = 0; !err && i < found; i++)
-		all[i].verdict.by_text = by_text;
-	*count += err ? 0 : found;
-	return err;
-}
-
-/* The sketch of the content, and that of its text; of digests as they are.
- * -ENOENT. */
-static int own_sketch(struct search_query *q, const struct digests *digests,
-		      uint32_t id, bool text, struct sketch *out)
-{
-	int err = id   ? query_fetch_sketch(q, id, out) :
-		  text ? digests_text_sketch(digests, out) :
-			 digests_sketch(digests, out);
-
-	return err == -ENODATA ? -ENOENT : err;
+	if (!q->self_content) {
+		err = subject_of_digests(digests, room, out);
+		return err == -ENODATA ? 0 : err;
+	}
+	err = text_of_content(q, q->self_content, &text);
+	return err ? err :
+		     index_fetch_subject(
+			     &store,
+			     (const uint32_t[]){ q->self_content, text }, room,
+			     out);
 }
 
 static int search_digests(struct search_query *q, const struct digests *digests,
 			  bool any, struct index_match **out, size_t *count_out)
 {
+	const struct index_store store = { .sketch = query_fetch_sketch,
+					   .arg = q };
 	struct index_query query = {
 		.rules = q->rules,
 		.self = q->self_content,
-		.first_content = 1,
+		.any = any,
 		.visibility = q->index_visibility,
 		.most = matches_most(q),
 	};
-	struct sketch *own = malloc(sizeof(*own));
-	struct index_match *matches = NULL;
-	uint32_t text = 0;
-	bool has_text = false;
+	struct sketch *room = calloc(SUBJECT_PARTS, sizeof(*room));
+	struct index_match *matches = calloc(query.most, sizeof(*matches));
 	int err = -ENOMEM;
 
-	if (own)
-		err = text_of_content(q, q->self_content, &text);
-	if (!err) {
-		has_text = q->self_content ? text : digests->text.bytes != NULL;
-		err = own_sketch(q, digests, q->self_content, false, own);
-	}
+	if (room && matches)
+		err = own_subject(q, digests, room, &query.subject);
 	if (!err)
-		query.sketch = own;
-	/* The first match may be its own text. */
-	query.any = any && !has_text;
-	*count_out = 0;
-	if (!err || err == -ENOENT)
-		err = add_matches(q, &query, false, &matches, count_out);
-	if (!err && has_text)
-		err = own_sketch(q, digests, text, true, own);
-	query.sketch = own;
-	query.self = text;
-	if (!err && has_text)
-		err = add_matches(q, &query, true, &matches, count_out);
-	free(own);
+		err = index_search(q->context->index, &query, &store, matches,
+				   count_out);
 	if (!err)
-		err = text_merge_matches(q, has_text, matches, count_out);
-	if (*count_out > query.most)
-		*count_out = query.most;
+		err = q->err;
+	free(room);
 	if (err)
 		free(matches);
 	else

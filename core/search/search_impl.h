@@ -211,11 +211,6 @@ bool content_is_visible(void *arg, uint32_t content);
 /* The id of the sketch of the content's text; 0: it has none. */
 int text_of_content(struct search_query *q, uint32_t content, uint32_t *out);
 
-/* The content that an id from the index stands for: itself, or the content
- * whose text it is.  is_text_out may be NULL.  -ENOENT: it does not count. */
-int text_get_content(struct search_query *q, uint32_t id, uint32_t *out,
-		     bool *is_text_out);
-
 /* Reads a sketch for the index (index_store.sketch); arg is the query. */
 int query_fetch_sketch(void *query, uint32_t content, struct sketch *out);
 

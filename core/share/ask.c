@@ -56,7 +56,7 @@ struct question_job {
 	size_t limit; /* contents in the answer */
 	bool has_sketch;
 	struct sketch sketch; /* of the question */
-	struct weighed_sketch weighed;
+	struct weighed_subject weighed;
 	struct sketch other; /* of a candidate */
 	uint64_t values[QUESTION_VALUES];
 	bool is_common[QUESTION_VALUES];
@@ -239,6 +239,7 @@ static int find_candidates(struct question_job *j)
 static int score_of(struct question_job *j, const struct digests *d)
 {
 	const struct weigher w = { .contents = contents_of, .arg = j };
+	const struct subject other = subject_of_bytes(&j->other);
 	struct verdict v;
 
 	if (!memcmp(d->xxh128, j->digests.xxh128, DB_UUID_BYTES) &&
@@ -246,7 +247,7 @@ static int score_of(struct question_job *j, const struct digests *d)
 		return 100;
 	if (!(d->set & DIGEST_BIT(DIGEST_SIF)) || !j->has_sketch)
 		return 0;
-	judge_pair(&w, &j->weighed, &j->other, &j->rules, &v);
+	judge_subjects(&w, &j->weighed, &other, &j->rules, &v);
 	return judge_lists(&j->rules, &v) ? v.score : 0;
 }
 
@@ -318,13 +319,14 @@ static int by_score(const void *a, const void *b)
 
 static int find_hits(struct question_job *j)
 {
+	const struct subject own = subject_of_bytes(&j->sketch);
 	const struct weigher w = { .contents = contents_of, .arg = j };
 	struct buf items = { 0 };
 	int err = 0;
 	size_t i;
 
 	if (j->has_sketch)
-		weight_sketch(&w, &j->sketch, &j->weighed);
+		weigh_subject(&w, &own, &j->weighed);
 	for (i = 0; i < j->candidate_count && !err; i++)
 		err = db_array_add_uuid(&items, j->candidates[i].content);
 	if (!err)

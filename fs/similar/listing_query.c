@@ -184,7 +184,7 @@ static int add_base(const struct listing_query *q,
 	const struct search_hit *best = NULL, *hit = hits->hits;
 
 	for (; hit < hits->hits + hits->count; hit++)
-		if (!hit->verdict.by_text &&
+		if (hit->verdict.by == SUBJECT_BYTES &&
 		    (!best ||
 		     is_better_base(hit, best, hits->file.identity.size)))
 			best = hit;

@@ -164,11 +164,11 @@ int query_text_add_hit(const struct search_hit *hit,
 	const bool all = relation == INDEX_ALL,
 		   shares = relation == INDEX_SHARES;
 	json_t *line = json_pack(
-		"{s:i, s:o*, s:s*, s:o*, s:s*}", "score", v->score,
+		"{s:i, s:o*, s:s*, s:o*, s:s}", "score", v->score,
 		"distinctive", all ? json_integer(v->distinctive) : NULL,
 		"reason", all ? verdict_reason_names[v->reason] : NULL, "bytes",
 		shares ? json_integer((json_int_t)v->bytes) : NULL, "by",
-		v->by_text ? "text" : NULL);
+		subject_part_names[v->by]);
 
 	return json_append_line(out, json_with_path(line, "path", hit->path));
 }
@@ -186,9 +186,11 @@ static int add_file(const struct search_hit *hit, json_t *links,
 	hex_encode(hit->xxh128, sizeof(hit->xxh128), hex);
 	return json_append_line(
 		out,
-		json_pack("{s:I, s:i, s:I, s:s, s:O*, s:o*, s:[o]}", "group",
-			  (json_int_t)hit->group, "score", hit->verdict.score,
-			  "size", (json_int_t)hit->identity.size, "xxh128", hex,
+		json_pack("{s:I, s:i, s:s, s:I, s:s, s:O*, s:o*, s:[o]}",
+			  "group", (json_int_t)hit->group, "score",
+			  hit->verdict.score, "by",
+			  subject_part_names[hit->verdict.by], "size",
+			  (json_int_t)hit->identity.size, "xxh128", hex,
 			  "digests", hit->digests, "document_date",
 			  hit->date != TEXT_NO_DATE ? json_integer(hit->date) :
 						      NULL,

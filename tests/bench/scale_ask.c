@@ -107,12 +107,11 @@ static void ask(struct ask *a, uint64_t number, uint64_t i)
 	struct index_candidate candidates[INDEX_MATCHES];
 	struct index_match matches[INDEX_MATCHES];
 	struct index_query q = {
-		.sketch = &a->sketch,
+		.subject = subject_of_bytes(&a->sketch),
 		.rules = { .relation = a->relation,
 			   .threshold = 60,
 			   .share_min = INDEX_SHARE_MIN },
 		.self = (uint32_t)number + 1,
-		.first_content = 1,
 	};
 	double start = 0, middle = 0;
 	size_t count;

@@ -275,10 +275,9 @@ static void count_recall(struct share_bench *b, uint64_t n,
 	static struct made room;
 	const struct index_store store = { .sketch = fetch_sketch,
 					   .arg = &room };
-	const struct index_query q = { .sketch = &m->sketch,
+	const struct index_query q = { .subject = subject_of_bytes(&m->sketch),
 				       .rules = { .threshold = THRESHOLD },
-				       .self = (uint32_t)n + 1,
-				       .first_content = 1 };
+				       .self = (uint32_t)n + 1 };
 	size_t count, i;
 
 	if (index_search(b->index, &q, &store, matches, &count))

@@ -37,14 +37,16 @@ struct verdict listing_verdict(const struct corpus *c, struct index *ix,
 {
 	const struct judge_rules rules = { .relation = INDEX_ALIKE };
 	static struct sketch sketches[2];
+	const struct subject first = subject_of_bytes(&sketches[0]);
+	const struct subject second = subject_of_bytes(&sketches[1]);
 	struct verdict v;
 
 	fail_errno("sketch",
 		   digests_sketch(&c->files[a].digests, &sketches[0]));
 	fail_errno("sketch",
 		   digests_sketch(&c->files[b].digests, &sketches[1]));
-	fail_errno("verdict", index_judge(ix, NULL, &sketches[0], &sketches[1],
-					  &rules, &v));
+	fail_errno("verdict",
+		   index_judge(ix, NULL, &first, &second, &rules, &v));
 	return v;
 }
 
@@ -55,10 +57,9 @@ size_t listing_find_matches(const struct corpus *c, struct index *ix,
 {
 	const struct index_store store = { .sketch = fetch_sketch,
 					   .arg = (void *)c };
-	struct index_query query = { .sketch = sketch,
+	struct index_query query = { .subject = subject_of_bytes(sketch),
 				     .rules = *rules,
-				     .self = (uint32_t)(self + 1),
-				     .first_content = 1 };
+				     .self = (uint32_t)(self + 1) };
 	size_t count;
 
 	fail_errno("search", index_search(ix, &query, &store, out, &count));

@@ -240,11 +240,10 @@ static void ask(struct passage_corpus *c, size_t i, struct passage_table *t)
 {
 	const struct index_store store = { .sketch = fetch_sketch, .arg = c };
 	struct passage_result *result = &t->by_shape[i / (2 * c->pairs)];
-	struct index_query q = { .sketch = &c->sketches[i],
+	struct index_query q = { .subject = subject_of_bytes(&c->sketches[i]),
 				 .rules = { .relation = INDEX_SHARES,
 					    .share_min = SHARE_MIN },
-				 .self = (uint32_t)i + 1,
-				 .first_content = 1 };
+				 .self = (uint32_t)i + 1 };
 	struct index_match matches[INDEX_MATCHES];
 	size_t count, j;
 

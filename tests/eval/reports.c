@@ -105,10 +105,9 @@ static size_t count_listed(struct reports *r)
 	const struct index_store store = { .sketch = fetch_sketch, .arg = r };
 	struct index_match matches[REPORTS];
 	struct sketch sketch;
-	struct index_query q = { .sketch = &sketch,
+	struct index_query q = { .subject = subject_of_bytes(&sketch),
 				 .rules = { .relation = INDEX_ALIKE,
 					    .threshold = THRESHOLD },
-				 .first_content = 1,
 				 .most = REPORTS };
 	size_t listed = 0, count;
 

@@ -80,13 +80,12 @@ static void search(const struct query_text *q)
 	static struct index *ix;
 	static struct sketch sketch;
 	struct index_query query = { .rules = { .relation = q->rules.relation,
-						.threshold = 1 },
-				     .first_content = 1 };
+						.threshold = 1 } };
 
 	if (!ix)
 		ix = make_index();
 	if (!digests_sketch(&q->digests, &sketch))
-		query.sketch = &sketch;
+		query.subject = subject_of_bytes(&sketch);
 	ask(ix, &query);
 }
 

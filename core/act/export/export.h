@@ -114,9 +114,9 @@ struct near_index {
 	struct near_content *all; /* by their numbers */
 	size_t count;
 	struct index *index;
-	struct sketch sketch; /* of the query */
+	struct sketch room[SUBJECT_PARTS]; /* of the query */
 	/* Of the last search; content: the number. */
-	struct index_match matches[2 * INDEX_MATCHES];
+	struct index_match matches[INDEX_MATCHES];
 	size_t match_count;
 };
 

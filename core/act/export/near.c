@@ -11,30 +11,21 @@ struct near_content {
 	uint32_t number;        /* that the caller gave it */
 };
 
-/* A content has two rows of the index, that of its bytes and that of its
- * text. */
-static size_t content_of(uint32_t row)
+/* A content has the ids of two sketches, of its bytes and of its text. */
+static uint32_t id_of(size_t place, enum subject_part part)
 {
-	return (row - 1) / 2;
+	return (uint32_t)(SUBJECT_PARTS * place) + part + 1;
 }
 
-static bool is_of_text(uint32_t row)
-{
-	return row % 2 == 0;
-}
-
-static int read_sketch(const struct digests *d, bool text, struct sketch *out)
-{
-	return text ? digests_text_sketch(d, out) : digests_sketch(d, out);
-}
-
-/* For the index, too: no row of it is without one. */
-static int fetch_sketch(void *arg, uint32_t row, struct sketch *out)
+static int fetch_sketch(void *arg, uint32_t id, struct sketch *out)
 {
 	const struct near_index *n = arg;
+	const struct digests *d = &n->all[(id - 1) / SUBJECT_PARTS].digests;
+	int err = (id - 1) % SUBJECT_PARTS == SUBJECT_TEXT ?
+			  digests_text_sketch(d, out) :
+			  digests_sketch(d, out);
 
-	return read_sketch(&n->all[content_of(row)].digests, is_of_text(row),
-			   out);
+	return err == -ENODATA ? -ENOENT : err;
 }
 
 int near_add(struct near_index *n, const struct digests *d, uint32_t number)
@@ -52,59 +43,60 @@ int near_add(struct near_index *n, const struct digests *d, uint32_t number)
 	return err;
 }
 
+/* An empty content resembles nothing. */
+static int add_subject(struct near_index *n, size_t place)
+{
+	const uint32_t id = id_of(place, SUBJECT_BYTES);
+	const uint32_t text = id_of(place, SUBJECT_TEXT);
+	struct subject s;
+	int err = n->all[place].digests.size ?
+			  subject_of_digests(&n->all[place].digests, n->room,
+					     &s) :
+			  -ENODATA;
+
+	if (err)
+		return err == -ENODATA ? 0 : err;
+	if (s.sketches[SUBJECT_BYTES])
+		err = index_add(n->index, id, s.sketches[SUBJECT_BYTES]);
+	if (!err && s.sketches[SUBJECT_TEXT])
+		err = index_add_text(n->index, text, id,
+				     s.sketches[SUBJECT_TEXT]);
+	return err;
+}
+
 int near_begin(struct near_index *n)
 {
-	const struct digests *d;
-	uint32_t row;
+	size_t place;
 	int err = index_new(&n->index);
 
 	if (err)
 		return err;
 	err = index_load_begin(n->index);
-	for (row = 1; row <= 2 * n->count && !err; row++) {
-		d = &n->all[content_of(row)].digests;
-		err = d->size ? fetch_sketch(n, row, &n->sketch) : -ENODATA;
-		if (!err)
-			err = index_add(n->index, row, &n->sketch);
-		if (err == -ENODATA)
-			err = 0;
-	}
+	for (place = 0; place < n->count && !err; place++)
+		err = add_subject(n, place);
 	return err ? err : index_load_end(n->index);
 }
 
 int near_search(struct near_index *n, const struct digests *d, int least)
 {
 	const struct index_store store = { .sketch = fetch_sketch, .arg = n };
-	const struct index_query query = {
-		.sketch = &n->sketch,
+	struct index_query query = {
 		.rules = { .relation = INDEX_ALIKE, .threshold = least },
-		.first_content = 1,
 	};
-	size_t found, count = 0, i;
-	int text, err = 0;
+	size_t i;
+	int err = d->size ? subject_of_digests(d, n->room, &query.subject) :
+			    -ENODATA;
 
-	for (text = 0; d->size && text < 2 && !err; text++) {
-		struct index_match *m = n->matches + count;
+	n->match_count = 0;
+	if (err)
+		return err == -ENODATA ? 0 : err;
+	err = index_search(n->index, &query, &store, n->matches,
+			   &n->match_count);
+	for (i = 0; i < n->match_count; i++) {
+		struct index_match *m = &n->matches[i];
 
-		err = read_sketch(d, text, &n->sketch);
-		if (!err)
-			err = index_search(n->index, &query, &store, m, &found);
-		for (i = 0; !err && i < found; i++) {
-			const struct near_content *c =
-				&n->all[content_of(m[i].content)];
-			const bool by_text = text && is_of_text(m[i].content);
-
-			m[i].content = c->number;
-			/* Two documents are as alike as their texts are. */
-			if (by_text || !d->text.bytes || !c->digests.text.bytes)
-				n->matches[count++] = m[i];
-		}
-		if (err == -ENODATA)
-			err = 0;
+		m->content = n->all[(m->content - 1) / SUBJECT_PARTS].number;
 	}
-	/* Each content once, best first. */
-	count = index_matches_merge(n->matches, count);
-	n->match_count = count < INDEX_MATCHES ? count : INDEX_MATCHES;
 	return err;
 }
 

@@ -10,6 +10,7 @@
 #include "core/base/hex.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/index/subject.h"
 
 /* ---- the query ---- */
 
@@ -115,6 +116,18 @@ static int take_file(struct found_member *m, const json_t *object,
 	return err;
 }
 
+/* A line that does not tell it is of an earlier version. */
+static const char *by_of(const json_t *name)
+{
+	const char *text = json_string_value(name);
+	size_t part;
+
+	for (part = 0; text && part < SUBJECT_PARTS; part++)
+		if (!strcmp(text, subject_part_names[part]))
+			return subject_part_names[part];
+	return NULL;
+}
+
 static int take_content(struct found_member *m, const json_t *object)
 {
 	const json_t *hash = json_object_get(object, "xxh128");
@@ -129,6 +142,7 @@ static int take_content(struct found_member *m, const json_t *object)
 	if (!err)
 		err = json_get_number(object, "score", 100, &score);
 	m->score = (int)score;
+	m->by = by_of(json_object_get(object, "by"));
 	if (err || !hash)
 		return err;
 	if (!text || hex_decode(text, strlen(text), bytes, 16))
@@ -232,8 +246,9 @@ static json_t *member_json(const struct found_member *m, bool brief)
 	for (i = 0; i < m->file_count; i++)
 		files = json_with_item(files, file_json(&m->files[i], brief));
 	return json_pack(
-		"{s:i, s:o*, s:I, s:s, s:o*, s:o, s:O*}", "score", m->score,
-		"head", m->score == 100 && !brief ? json_true() : NULL, "size",
+		"{s:i, s:s*, s:o*, s:I, s:s, s:o*, s:o, s:O*}", "score",
+		m->score, "by", m->score == 100 || brief ? NULL : m->by, "head",
+		m->score == 100 && !brief ? json_true() : NULL, "size",
 		(json_int_t)m->size, "xxh128", m->xxh128, "document_date",
 		m->document_date && !brief ? json_integer(m->document_date) :
 					     NULL,

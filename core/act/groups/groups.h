@@ -104,7 +104,8 @@ struct found_file {
 
 /* One content.  Files in byte order of the first names. */
 struct found_member {
-	int score; /* with the head; 100: the head */
+	int score;      /* with the head; 100: the head */
+	const char *by; /* which part spoke, of subject_part_names; or NULL */
 	uint64_t size;
 	bool has_size;         /* a mount always tells it, a line may not */
 	char xxh128[33];       /* "": a line did not tell it */

@@ -16,7 +16,7 @@ struct pair {
 	const struct operand *sides[2];
 	struct measures measures;
 	int score; /* -1: nothing to work it out from */
-	bool by_text;
+	enum subject_part by;
 };
 
 struct compare_job {
@@ -152,7 +152,7 @@ static int compute(struct compare_job *job, struct pair *p)
 	err = judge_digests(&a, &b, &rules, &v);
 	if (!err)
 		p->score = v.score;
-	p->by_text = !err && v.by_text;
+	p->by = err ? SUBJECT_BYTES : v.by;
 	if ((!err || err == -ENODATA) && scores[DIGEST_SISE] >= 0)
 		err = compare_by_sise(job, p->sides, &scores[DIGEST_SISE]);
 	return err == -ENODATA ? 0 : err;
@@ -254,9 +254,10 @@ static int print_measures(const struct compare_job *job, const struct pair *p)
 	put_name(job, p, 1, to);
 	put(to, "score", p->score);
 	if (!to)
-		puts(p->by_text ? "  by text" : "");
-	else if (p->by_text)
-		(void)json_object_set_new(to, "by", json_string("text"));
+		puts(p->by == SUBJECT_TEXT ? "  by text" : "");
+	else
+		(void)json_object_set_new(
+			to, "by", json_string(subject_part_names[p->by]));
 	for (id = 0; id < DIGEST_COUNT; id++) {
 		const bool by_tlsh = !to && id == DIGEST_TLSH && m->tlsh >= 0;
 

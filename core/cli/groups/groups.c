@@ -21,6 +21,7 @@ enum { KEEP = 5 };
 
 static struct column columns[] = {
 	{ "score", "SCORE", COLUMN_NUMBER, COLUMN_SHOWN },
+	{ "by", "BY", COLUMN_WORD, COLUMN_VERBOSE },
 	{ "size", "SIZE", COLUMN_SIZE, COLUMN_SHOWN },
 	{ "on_disk", "ON DISK", COLUMN_SIZE, COLUMN_VERBOSE },
 	{ "mtime", "DATE", COLUMN_DATE, COLUMN_SHOWN },
@@ -64,8 +65,9 @@ static int print_file(struct groups_printer *p, const struct found_member *m,
 					m->document_date * 1000000000 :
 					f->mtime_ns;
 	json_t *row =
-		json_pack("{s:o, s:I, s:I, s:o*, s:s, s:s*}", "score",
-			  i ? json_string("=") : json_integer(m->score), "size",
+		json_pack("{s:o, s:s*, s:I, s:I, s:o*, s:s, s:s*}", "score",
+			  i ? json_string("=") : json_integer(m->score), "by",
+			  m->score == 100 ? NULL : m->by, "size",
 			  (json_int_t)m->size, "on_disk", (json_int_t)f->disk,
 			  "mtime", date_ns ? row_time(date_ns) : NULL, "xxh128",
 			  m->xxh128, "keep", f->keep ? "keep" : NULL);

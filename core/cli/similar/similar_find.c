@@ -180,10 +180,10 @@ static int add_files(const struct similar_job *job, const char *near,
 
 	for (i = 0; i < m->file_count && !err; i++) {
 		json_t *row = json_pack(
-			"{s:i, s:s*, s:o*, s:I, s:o}", "score", v->score, "by",
-			v->by_text ? "text" : NULL, "shared",
-			row_number(shared), "size", (json_int_t)m->size,
-			"mtime", row_time(m->files[i].mtime_ns));
+			"{s:i, s:s, s:o*, s:I, s:o}", "score", v->score, "by",
+			subject_part_names[v->by], "shared", row_number(shared),
+			"size", (json_int_t)m->size, "mtime",
+			row_time(m->files[i].mtime_ns));
 
 		if (!near)
 			similar_set_measures(job, &r->digests, row);

@@ -324,6 +324,7 @@ int similar_print_why(const struct similar_job *job)
 	       *alike = json_object_get(job->near, "score"),
 	       *sharing = json_object_get(job->near, "shared"), *row;
 	const char *const *reason = reason_of(job, alike, sharing);
+	const char *by = NULL;
 	int64_t distinctive, shared;
 	char size[TEXT_SIZE_ROOM];
 
@@ -348,10 +349,14 @@ int similar_print_why(const struct similar_job *job)
 		return cli_print_json(row);
 	distinctive = similar_number(row, "distinctive");
 	shared = similar_number(row, "shared");
-	printf("%slisted: %s; score %lld, threshold %d%s", listed ? "" : "not ",
+	by = json_string_value(json_object_get(row, "by"));
+	if (by && !strcmp(by, subject_part_names[SUBJECT_BYTES]))
+		by = NULL;
+	printf("%slisted: %s; score %lld, threshold %d%s%s",
+	       listed ? "" : "not ",
 	       listed ? relation_of(row)->name : reason[1],
 	       (long long)similar_number(row, "score"), job->rules.threshold,
-	       json_object_get(row, "by") ? ", by text" : "");
+	       by ? ", by " : "", by ? by : "");
 	if (distinctive >= 0)
 		printf(", distinctive %lld", (long long)distinctive);
 	if (shared > 0)

@@ -121,14 +121,14 @@ static int rank_contents(struct grouping *g)
 
 /* ---- keys ---- */
 
-int grouping_read(const struct grouping *g, uint32_t rank, int which,
-		  struct sketch *out)
+int grouping_read(const struct grouping *g, uint32_t rank,
+		  struct sketch room[SUBJECT_PARTS], struct subject *out)
 {
-	const struct index_store *store = &g->source->store;
 	const struct group_content *c = &g->contents[rank];
-	const uint32_t id = which ? c->text : c->content;
 
-	return id ? store->sketch(store->arg, id, out) : -ENOENT;
+	return index_fetch_subject(&g->source->store,
+				   (const uint32_t[]){ c->content, c->text },
+				   room, out);
 }
 
 /* Tells that a part is done, which is step number i of count of those from the
@@ -145,18 +145,18 @@ static int spent(const struct grouping *g, size_t work, unsigned from,
 enum pass { COUNT_VALUES, COUNT_KEYS, ADD_KEYS };
 
 static void take_sketch(struct grouping *g, enum pass pass, uint32_t rank,
-			int which)
+			enum subject_part part)
 {
-	const struct sketch_keys *keys = &g->sketch_keys;
+	const struct sketch *sketch = g->subject.sketches[part];
+	struct sketch_keys *keys = &g->keys_of[part];
 	size_t i;
 
 	if (pass == COUNT_VALUES) {
-		frequency_add(g->frequency, &g->sketch);
+		frequency_add(g->frequency, sketch);
 		return;
 	}
-	sketch_keys_of(&g->sketch, g->frequency, g->key_rules.plain,
-		       &g->sketch_keys);
-	if (!which || keys->plain < g->stars[rank].plain)
+	sketch_keys_of(sketch, g->frequency, g->key_rules.plain, keys);
+	if (part == SUBJECT_BYTES || keys->plain < g->stars[rank].plain)
 		g->stars[rank].plain = (uint8_t)keys->plain;
 	for (i = 0; i < keys->plain + keys->bands; i++)
 		if (pass == COUNT_KEYS)
@@ -172,16 +172,13 @@ static int pass_all(struct grouping *g, enum pass pass, unsigned from,
 		    unsigned to)
 {
 	size_t i;
-	int which, err = 0;
+	int part, err = 0;
 
 	for (i = 0; i < g->count && !err; i++) {
-		for (which = 0; which < GROUPING_SKETCHES && !err; which++) {
-			err = grouping_read(g, g->by_id[i], which, &g->sketch);
-			if (!err)
-				take_sketch(g, pass, g->by_id[i], which);
-			if (err == -ENOENT)
-				err = 0;
-		}
+		err = grouping_read(g, g->by_id[i], g->sketches, &g->subject);
+		for (part = 0; part < SUBJECT_PARTS && !err; part++)
+			if (g->subject.sketches[part])
+				take_sketch(g, pass, g->by_id[i], part);
 		if (!err)
 			err = spent(g, i % PASSES_PER_WORK == 0, from, to, i,
 				    g->count);
@@ -290,6 +287,7 @@ static void add_members(struct grouping *g, struct group_set *set)
 				.content = (uint32_t)rank,
 				.score = head == rank ? 100 :
 							g->stars[rank].score,
+				.by = g->stars[rank].by,
 			};
 		group->files += c->files;
 		group->saved_exact += c->size * (c->files - 1);

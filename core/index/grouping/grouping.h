@@ -12,11 +12,10 @@
  * Groups of contents that are alike.
  *
  * A group has a head.  Every other member would be in a listing of the head:
- * its score is at least the threshold, and more than boilerplate is alike (of a
- * content with a text as well as bytes see judge.h).  So
- * no chain of small resemblances ties contents together.  A content is in one
- * group at most.  A content of several files is a group by itself if nothing
- * resembles it.
+ * its score is at least the threshold, and more than boilerplate is alike
+ * (judge.h).  So no chain of small resemblances ties contents together.  A
+ * content is in one group at most.  A content of several files is a group by
+ * itself if nothing resembles it.
  *
  * The algorithm (greedy star clustering)
  *
@@ -71,6 +70,7 @@ struct group_content {
 struct group_member {
 	uint32_t content;
 	uint8_t score; /* with the head; 100: it is the head */
+	uint8_t by;    /* enum subject_part */
 };
 
 struct content_group {

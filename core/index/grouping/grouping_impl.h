@@ -90,6 +90,7 @@ struct star {
 	uint32_t seen;   /* the last mark that met it */
 	uint8_t matches; /* ... and so many equal keys, or more */
 	uint8_t score;   /* with the head */
+	uint8_t by;      /* ... enum subject_part */
 	uint8_t plain;   /* keys that it is entered under */
 };
 
@@ -103,20 +104,20 @@ struct grouping {
 	struct frequency *frequency;
 	struct key_table keys;
 	struct star *stars; /* owned; by rank */
-	uint32_t mark;      /* of the sketch of a head that is at hand */
+	uint32_t mark;      /* of the head that is at hand */
 	uint32_t *met;      /* owned; the candidates of that head */
 	size_t met_count;
-	struct sketch sketch, other;
-	struct weighed_sketch weighed; /* of the head, if is_weighed */
+	/* The one that is at hand, and one that it is compared with. */
+	struct sketch sketches[SUBJECT_PARTS], others[SUBJECT_PARTS];
+	struct subject subject, other;
+	struct sketch_keys keys_of[SUBJECT_PARTS]; /* of its sketches */
+	struct weighed_subject weighed;            /* ..., if is_weighed */
 	bool is_weighed;
-	int which; /* of the head's sketches g->sketch is */
-	struct sketch_keys sketch_keys;
 };
 
-/* One of the sketches of a content, 0 or 1.  -ENOENT: it has none. */
-enum { GROUPING_SKETCHES = 2 };
-int grouping_read(const struct grouping *g, uint32_t rank, int which,
-		  struct sketch *out);
+/* Reads the subject of that rank. */
+int grouping_read(const struct grouping *g, uint32_t rank,
+		  struct sketch room[SUBJECT_PARTS], struct subject *out);
 
 /* Makes the content of that rank a head, if it has none, and finds members for
  * it.  Adds the work. */

@@ -8,21 +8,9 @@
 
 /* ---- comparing ---- */
 
-/* Most heads have no candidate, so it is done for the first one. */
-static void weigh_head(struct grouping *g)
-{
-	const struct weigher w = { .frequency = g->frequency };
-
-	if (g->is_weighed)
-		return;
-	weight_sketch(&w, &g->sketch, &g->weighed);
-	g->is_weighed = true;
-}
-
 /* 1 when they are alike enough. */
 static int try_member(struct grouping *g, uint32_t head, uint32_t rank)
 {
-	const bool texts = g->contents[head].text && g->contents[rank].text;
 	const struct weigher w = { .frequency = g->frequency };
 	const struct judge_rules rules = {
 		.relation = INDEX_ALIKE,
@@ -30,28 +18,23 @@ static int try_member(struct grouping *g, uint32_t head, uint32_t rank)
 	};
 	struct star *s = &g->stars[rank];
 	struct verdict v;
-	int which, err, alike = 0;
+	int err = grouping_read(g, rank, g->others, &g->other);
 
-	for (which = 0; which < GROUPING_SKETCHES; which++) {
-		/* Two documents are as alike as their texts are. */
-		if (texts && !(g->which && which))
-			continue;
-		err = grouping_read(g, rank, which, &g->other);
-		if (err == -ENOENT) /* it is gone, or has none */
-			continue;
-		if (err)
-			return err;
-		weigh_head(g);
-		judge_pair(&w, &g->weighed, &g->other, &rules, &v);
-		if (!judge_lists(&rules, &v))
-			continue;
-		alike = 1;
-		if (s->head == NO_HEAD || v.score > s->score) {
-			s->head = head;
-			s->score = (uint8_t)v.score;
-		}
+	if (err)
+		return err;
+	/* Most heads have no candidate, so it is done for the first one. */
+	if (!g->is_weighed)
+		weigh_subject(&w, &g->subject, &g->weighed);
+	g->is_weighed = true;
+	judge_subjects(&w, &g->weighed, &g->other, &rules, &v);
+	if (!judge_lists(&rules, &v))
+		return 0;
+	if (s->head == NO_HEAD || v.score > s->score) {
+		s->head = head;
+		s->score = (uint8_t)v.score;
+		s->by = (uint8_t)v.by;
 	}
-	return alike;
+	return 1;
 }
 
 /* ---- candidates ---- */
@@ -76,14 +59,13 @@ static int meet(struct grouping *g, uint32_t rank)
 	return 0;
 }
 
-static int meet_by_plain_keys(struct grouping *g)
+static int meet_by_plain_keys(struct grouping *g,
+			      const struct sketch_keys *keys)
 {
-	const struct sketch_keys *keys = &g->sketch_keys;
 	const uint64_t *entries;
 	size_t i, k, count;
 	int err = 0;
 
-	g->met_count = 0;
 	for (i = 0; i < keys->plain; i++) {
 		count = key_table_find(&g->keys, keys->keys[i], &entries);
 		for (k = 0; k < count && !err; k++)
@@ -119,9 +101,9 @@ static int try_met(struct grouping *g, uint32_t head, size_t *work)
  */
 enum { BAND_FAILURES = 64, BAND_PASSED = 4096 };
 
-static int try_bands(struct grouping *g, uint32_t head, size_t *work)
+static int try_bands(struct grouping *g, const struct sketch_keys *keys,
+		     uint32_t head, size_t *work)
 {
-	const struct sketch_keys *keys = &g->sketch_keys;
 	size_t tried = 0, alike = 0, passed = 0, band, k, count;
 	const uint64_t *entries;
 
@@ -152,37 +134,29 @@ static int try_bands(struct grouping *g, uint32_t head, size_t *work)
 	return 0;
 }
 
-/* By one of its sketches. */
-static int find_members(struct grouping *g, uint32_t rank, int which,
-			size_t *work)
-{
-	int err = grouping_read(g, rank, which, &g->sketch);
-
-	if (err)
-		return err == -ENOENT ? 0 : err;
-	g->which = which;
-	g->mark++;
-	sketch_keys_of(&g->sketch, g->frequency, g->key_rules.looked_up,
-		       &g->sketch_keys);
-	g->is_weighed = false;
-	err = meet_by_plain_keys(g);
-	if (!err)
-		err = try_met(g, rank, work);
-	if (!err)
-		err = try_bands(g, rank, work);
-	return err;
-}
-
 int star_add_head(struct grouping *g, uint32_t rank, size_t *work)
 {
-	int which, err = 0;
+	int part, err;
 
 	if (g->stars[rank].head != NO_HEAD)
 		return 0;
 	g->stars[rank].head = rank;
-	for (which = 0; which < GROUPING_SKETCHES && !err; which++) {
-		++*work;
-		err = find_members(g, rank, which, work);
+	++*work;
+	err = grouping_read(g, rank, g->sketches, &g->subject);
+	g->mark++;
+	g->met_count = 0;
+	g->is_weighed = false;
+	for (part = 0; part < SUBJECT_PARTS && !err; part++) {
+		g->keys_of[part] = (struct sketch_keys){ .plain = 0 };
+		if (g->subject.sketches[part])
+			sketch_keys_of(g->subject.sketches[part], g->frequency,
+				       g->key_rules.looked_up,
+				       &g->keys_of[part]);
+		err = meet_by_plain_keys(g, &g->keys_of[part]);
 	}
+	if (!err)
+		err = try_met(g, rank, work);
+	for (part = 0; part < SUBJECT_PARTS && !err; part++)
+		err = try_bands(g, &g->keys_of[part], rank, work);
 	return err;
 }

@@ -38,8 +38,8 @@ struct file {
 	char *path, *family, *set;
 	const char *format; /* what is behind the last dot of the path */
 	size_t text, form;  /* form: SIZE_MAX, there is none */
-	size_t count;       /* of sketches: of the content, of the text */
-	struct weighed_sketch *sketches[2];
+	struct subject subject;
+	struct weighed_subject *weighed;
 };
 
 struct eval {
@@ -87,15 +87,14 @@ static size_t text_at(struct eval *e, const char *path)
 	return e->text_count++;
 }
 
-static void add_sketch(struct file *f, struct sketch_stream *stream)
+static void add_sketch(struct file *f, enum subject_part part,
+		       struct sketch_stream *stream)
 {
-	struct weighed_sketch *w = allocate(sizeof(*w));
 	struct sketch *sketch = allocate(sizeof(*sketch));
 	uint64_t simhash;
 
 	sketch_final(stream, sketch, &simhash);
-	w->sketch = sketch;
-	f->sketches[f->count++] = w;
+	f->subject.sketches[part] = sketch;
 }
 
 /* The sketch of the text, unless the content is its own. */
@@ -121,7 +120,7 @@ static void sketch_text(struct eval *e, struct file *f,
 		       extract_status_name(piece.result.status));
 		e->missing++;
 	} else if (!(piece.result.flags & EXTRACT_PLAIN)) {
-		add_sketch(f, stream);
+		add_sketch(f, SUBJECT_TEXT, stream);
 	}
 }
 
@@ -140,20 +139,21 @@ static void sketch_files(struct eval *e, const char *programs)
 		sketch_begin(stream, len);
 		sketch_update(stream, data, len);
 		free(data);
-		add_sketch(&e->files[i], stream);
+		add_sketch(&e->files[i], SUBJECT_BYTES, stream);
 		sketch_text(e, &e->files[i], client, stream);
-		for (j = 0; j < e->files[i].count; j++)
-			frequency_add(frequency,
-				      e->files[i].sketches[j]->sketch);
+		for (j = 0; j < SUBJECT_PARTS; j++)
+			if (e->files[i].subject.sketches[j])
+				frequency_add(frequency,
+					      e->files[i].subject.sketches[j]);
 	}
 	extract_free(client);
 	free(stream);
 	e->weigher.frequency = frequency;
-	for (i = 0; i < e->file_count; i++)
-		for (j = 0; j < e->files[i].count; j++)
-			weight_sketch(&e->weigher,
-				      e->files[i].sketches[j]->sketch,
-				      e->files[i].sketches[j]);
+	for (i = 0; i < e->file_count; i++) {
+		e->files[i].weighed = allocate(sizeof(*e->files[i].weighed));
+		weigh_subject(&e->weigher, &e->files[i].subject,
+			      e->files[i].weighed);
+	}
 }
 
 static void read_files(struct eval *e)
@@ -221,22 +221,14 @@ static bool is_listed(const struct eval *e, size_t a, size_t b, int *score_out)
 	static const struct judge_rules rules = { .relation = INDEX_ALIKE,
 						  .threshold = THRESHOLD };
 	const struct file *x = &e->files[a], *y = &e->files[b];
-	bool listed = false, has_texts = x->count > 1 && y->count > 1;
 	struct verdict v;
-	size_t i, j;
 
 	*score_out = e->listed ? e->listed[a * e->file_count + b] : 0;
 	if (e->listed)
 		return *score_out >= THRESHOLD;
-	for (i = has_texts; i < x->count; i++)
-		for (j = has_texts; j < y->count; j++) {
-			judge_pair(&e->weigher, x->sketches[i],
-				   y->sketches[j]->sketch, &rules, &v);
-			listed |= judge_lists(&rules, &v);
-			*score_out =
-				v.score > *score_out ? v.score : *score_out;
-		}
-	return listed;
+	judge_subjects(&e->weigher, x->weighed, &y->subject, &rules, &v);
+	*score_out = v.score;
+	return judge_lists(&rules, &v);
 }
 
 /* ---- figures ---- */

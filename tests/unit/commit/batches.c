@@ -130,7 +130,7 @@ static void assert_indexed(struct recorder *r, uint32_t content, uint64_t made)
 	char text[64];
 	struct digests d = digests_of(made, text, sizeof(text));
 	static struct sketch sketch;
-	struct index_query q = { .sketch = &sketch };
+	struct index_query q = { .subject = subject_of_bytes(&sketch) };
 	struct index_candidate found[8];
 	size_t count, i;
 

@@ -39,10 +39,11 @@ static size_t model_candidates(const struct model *m,
 	size_t count = 0, common;
 	uint32_t id;
 
-	for (id = q->first_content; id <= m->last; id++) {
+	for (id = 1; id <= m->last; id++) {
 		if (!m->is_there[id] || id == q->self)
 			continue;
-		common = count_common(q->sketch, &m->sketches[id]);
+		common = count_common(q->subject.sketches[SUBJECT_BYTES],
+				      &m->sketches[id]);
 		if (common)
 			out[count++] = (struct index_candidate){
 				.content = id,
@@ -95,15 +96,12 @@ static void compare_query(struct model *m, struct index *ix)
 	static struct index_candidate want[CONTENTS];
 	struct index_candidate have[CAPACITY_MAX];
 	uint32_t self = 1 + (uint32_t)random_below(&m->random, m->last);
-	struct index_query q = { .sketch = &m->sketches[self],
-				 .self = self,
-				 .first_content = 1 };
+	struct index_query q = { .subject =
+					 subject_of_bytes(&m->sketches[self]),
+				 .self = self };
 	size_t capacity = random_below(&m->random, CAPACITY_MAX + 1);
 	size_t want_count, have_count, i;
 
-	if (random_below(&m->random, 4) == 0)
-		q.first_content =
-			1 + (uint32_t)random_below(&m->random, m->last);
 	want_count = model_candidates(m, &q, want);
 	if (want_count > capacity)
 		want_count = capacity;
@@ -165,9 +163,8 @@ static void query_sketch(struct index *ix, const struct sketch *sketch,
 			 uint32_t self, struct index_candidate *out,
 			 size_t capacity, size_t *count_out)
 {
-	struct index_query q = { .sketch = sketch,
-				 .self = self,
-				 .first_content = 1 };
+	struct index_query q = { .subject = subject_of_bytes(sketch),
+				 .self = self };
 
 	assert_int_equal(
 		index_candidates(ix, &q, false, out, capacity, count_out), 0);
@@ -246,10 +243,9 @@ static size_t count_by_share(struct index *ix, const struct sketch *sketch,
 			     enum index_relation relation)
 {
 	struct index_candidate found[INDEX_MATCHES];
-	struct index_query q = { .sketch = sketch,
+	struct index_query q = { .subject = subject_of_bytes(sketch),
 				 .rules = { .relation = relation,
-					    .threshold = 60 },
-				 .first_content = 1 };
+					    .threshold = 60 } };
 	size_t count;
 
 	assert_int_equal(

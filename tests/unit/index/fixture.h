@@ -102,6 +102,19 @@ static inline void add_sketch(struct index *ix, uint32_t content,
 	assert_int_equal(index_add(ix, content, sketch), 0);
 }
 
+static inline struct verdict judge_bytes(struct index *ix,
+					 const struct sketch *a,
+					 const struct sketch *b,
+					 const struct judge_rules *rules)
+{
+	const struct subject first = subject_of_bytes(a);
+	const struct subject second = subject_of_bytes(b);
+	struct verdict v;
+
+	assert_int_equal(index_judge(ix, NULL, &first, &second, rules, &v), 0);
+	return v;
+}
+
 /* All but what pads it. */
 static inline void assert_same_verdict(const struct verdict *a,
 				       const struct verdict *b)

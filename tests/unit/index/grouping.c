@@ -163,13 +163,15 @@ static int by_rank(const void *a, const void *b)
 
 static bool is_member(size_t a, size_t b, int threshold, int *score_out)
 {
-	static struct weighed_sketch weighed;
+	static struct weighed_subject weighed;
+	const struct subject first = subject_of_bytes(&tree.sketches[a]);
+	const struct subject second = subject_of_bytes(&tree.sketches[b]);
 	const struct weigher w = { .frequency = model.frequency };
 	const struct judge_rules rules = { .threshold = threshold };
 	struct verdict v;
 
-	weight_sketch(&w, &tree.sketches[a], &weighed);
-	judge_pair(&w, &weighed, &tree.sketches[b], &rules, &v);
+	weigh_subject(&w, &first, &weighed);
+	judge_subjects(&w, &weighed, &second, &rules, &v);
 	*score_out = v.score;
 	return judge_lists(&rules, &v);
 }

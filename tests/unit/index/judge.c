@@ -270,12 +270,14 @@ static struct verdict judge_sketches(const struct sketch *a,
 				     const struct judge_rules *rules,
 				     uint64_t common)
 {
-	static struct weighed_sketch weighed;
+	static struct weighed_subject weighed;
 	const struct weigher w = { .contents = common_below, .arg = &common };
+	const struct subject first = subject_of_bytes(a);
+	const struct subject second = subject_of_bytes(b);
 	struct verdict v;
 
-	weight_sketch(&w, a, &weighed);
-	judge_pair(&w, &weighed, b, rules, &v);
+	weigh_subject(&w, &first, &weighed);
+	judge_subjects(&w, &weighed, &second, rules, &v);
 	return v;
 }
 

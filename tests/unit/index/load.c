@@ -209,7 +209,7 @@ TEST(test_may_be_given_up)
 TEST(test_index_finds_what_was_loaded)
 {
 	static struct sketch sketch;
-	struct index_query q = { .sketch = &sketch };
+	struct index_query q = { .subject = subject_of_bytes(&sketch) };
 	struct index_candidate out[2];
 	struct index *ix;
 	size_t count;

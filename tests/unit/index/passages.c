@@ -73,11 +73,10 @@ static uint32_t put(struct passage_shelf *s, size_t size, size_t passage,
 static void search(struct passage_shelf *s, uint32_t self, uint64_t share_min)
 {
 	const struct index_store store = { .sketch = fetch, .arg = s };
-	struct index_query q = { .sketch = s->sketches[self],
+	struct index_query q = { .subject = subject_of_bytes(s->sketches[self]),
 				 .rules = { .relation = INDEX_SHARES,
 					    .share_min = share_min },
 				 .self = self,
-				 .first_content = 1,
 				 .most = CONTENTS,
 				 .visibility = s->visibility };
 

@@ -14,9 +14,8 @@ static int add(struct index *ix, uint32_t id)
 TEST(test_equal_ranks_come_by_id)
 {
 	static struct sketch sketch;
-	struct index_query query = { .sketch = &sketch,
-				     .self = 2,
-				     .first_content = 1 };
+	struct index_query query = { .subject = subject_of_bytes(&sketch),
+				     .self = 2 };
 	struct index_candidate found[4];
 	struct index *ix;
 	size_t count;

@@ -94,11 +94,10 @@ static int search_least(struct shelf *s, uint32_t self,
 			enum index_relation relation, int least)
 {
 	const struct index_store store = { .sketch = fetch, .arg = s };
-	struct index_query q = { .sketch = s->sketches[self],
+	struct index_query q = { .subject = subject_of_bytes(s->sketches[self]),
 				 .rules = { .relation = relation,
 					    .threshold = least },
 				 .self = self,
-				 .first_content = 1,
 				 .most = s->most };
 
 	return index_search(s->ix, &q, &store, s->matches, &s->count);
@@ -157,11 +156,9 @@ WITH_SHELF(test_a_chapter_is_found_in_its_book)
 static void assert_uncertain(struct shelf *s, uint32_t part, uint32_t whole)
 {
 	const struct judge_rules rules = { INDEX_WITHIN, 60, 0 };
-	struct verdict v;
+	const struct verdict v = judge_bytes(s->ix, s->sketches[part],
+					     s->sketches[whole], &rules);
 
-	assert_int_equal(index_judge(s->ix, NULL, s->sketches[part],
-				     s->sketches[whole], &rules, &v),
-			 0);
 	assert_int_equal(v.reason, VERDICT_UNCERTAIN);
 	assert_in_range(v.score, 90, 99);
 }
@@ -277,10 +274,8 @@ static size_t compare_all(struct shelf *s, uint32_t self,
 
 	for (id = 1; id <= s->last; id++) {
 		out[count].content = id;
-		assert_int_equal(index_judge(s->ix, NULL, s->sketches[self],
-					     s->sketches[id], &rules,
-					     &out[count].verdict),
-				 0);
+		out[count].verdict = judge_bytes(s->ix, s->sketches[self],
+						 s->sketches[id], &rules);
 		count += id != self && judge_lists(&rules, &out[count].verdict);
 	}
 	qsort(out, count, sizeof(*out), by_score);
@@ -354,7 +349,6 @@ WITH_SHELF(test_as_many_matches_as_are_wanted)
 	const struct index_store store = { .sketch = fetch, .arg = s };
 	struct index_query q = { .rules = { .threshold = 60 },
 				 .self = 7,
-				 .first_content = 1,
 				 .most = 2000 };
 	struct sketch *sketch;
 	uint32_t id;
@@ -379,7 +373,7 @@ WITH_SHELF(test_as_many_matches_as_are_wanted)
 	search(s, 7, INDEX_ALIKE);
 	assert_int_equal(s->count, 2599);
 	/* A caller who sees every other one. */
-	q.sketch = s->sketches[7];
+	q.subject.sketches[SUBJECT_BYTES] = s->sketches[7];
 	q.visibility = odd;
 	assert_int_equal(index_search(s->ix, &q, &store, s->matches, &s->count),
 			 0);

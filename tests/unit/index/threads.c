@@ -42,7 +42,7 @@ static bool is_found(struct shared *s, const struct index_query *q, uint32_t id)
 static void look_for(struct shared *s, uint32_t id)
 {
 	struct sketch sketch;
-	struct index_query query = { .sketch = &sketch, .first_content = id };
+	struct index_query query = { .subject = subject_of_bytes(&sketch) };
 
 	sketch_of(id, &sketch);
 	if (!is_found(s, &query, id))
