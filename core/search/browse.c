@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/filter.h"
 #include "core/source/file.h"
 
 /*
@@ -47,6 +48,9 @@ static int has_near(struct search_query *q, const struct file_key *key,
 	if (rec->state != FILE_FRESH || !rec->identity.size ||
 	    !file_is_visible(q, key))
 		return 0;
+	err = q->live ? file_is_internal(q, key) : 0;
+	if (err)
+		return err < 0 ? err : 0;
 	q->self = *key;
 	q->self_content = rec->content;
 	if (!contents_are_ignored(q, rec->content, rec->content))
@@ -145,12 +149,23 @@ static int drop_names(struct search_query *q, int fd,
 static int browse_answer(struct search_query *q, struct search_paths *out)
 {
 	int fd = file_open_beneath(q->fd, "", O_RDONLY | O_DIRECTORY), err;
+	struct file_key key;
+	struct stat st;
+	const char *path;
 
 	if (fd < 0)
 		return fd;
-	err = list_names(fd, out)         ?:
-		      query_begin_read(q) ?:
-					    drop_names(q, fd, out);
+	err = list_names(fd, out) ?: query_begin_read(q);
+	if (!err && fstat(fd, &st))
+		err = -errno;
+	if (!err) {
+		source_get_key(q->context->source, fd, &st, &key);
+		err = directory_find(q, &key, false, &path);
+		q->live = err || !path_is_internal(path);
+		err = err == -ENOENT ? 0 : err;
+	}
+	if (!err)
+		err = drop_names(q, fd, out);
 	close(fd);
 	return err;
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/base/array.h"
+#include "core/base/filter.h"
 
 /*
  * Finds the directories that resemble a directory:
@@ -151,6 +152,7 @@ static int add_above(struct search_query *q, struct places *p,
 	while (!err && (err = catalog_paths_next(walk, &path)) == 1) {
 		err = 0;
 		if (search_path_is_above(p->path, path) ||
+		    (path_is_internal(path) && !path_is_internal(p->path)) ||
 		    !copy_is_visible(q, key, path))
 			continue;
 		seen = true;

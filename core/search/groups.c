@@ -40,15 +40,43 @@ static bool sees_all(const struct search_query *q)
 	return q->caller->trusted && !q->within->count;
 }
 
+/* Counts the files of the content again, without those that are internal. */
+static int count_live(struct groups_query *g)
+{
+	struct group_content *c = &g->content;
+	struct catalog_walk *walk;
+	struct file_key key;
+	uint32_t content;
+	int internal, err = catalog_copies_begin(g->q.txn, c->content, &walk);
+
+	if (err)
+		return err;
+	c->files = 0;
+	while ((err = catalog_copies_next(walk, &content, &key)) == 1 &&
+	       content == c->content) {
+		internal = file_is_internal(&g->q, &key);
+		if (internal < 0)
+			err = internal;
+		if (err < 0)
+			break;
+		c->files += !internal;
+	}
+	catalog_walk_end(walk);
+	return err < 0 ? err : 0;
+}
+
 /* Adds the content that was counted. */
 static int add_content(struct groups_query *g)
 {
+	const size_t least = g->rules.exact ? 2 : 1;
 	struct group_content *c = &g->content;
 	struct digests d;
-	int err;
+	int err = 0;
 
-	if (c->files < (g->rules.exact ? 2 : 1))
-		return 0;
+	if (c->files >= least && g->q.live && sees_all(&g->q))
+		err = count_live(g);
+	if (err || c->files < least)
+		return err;
 	err = catalog_content_get(g->q.txn, c->content, 0, &d);
 	if (err)
 		return err == -ENOENT ? 0 : err;
@@ -297,8 +325,10 @@ int search_groups(struct search_job *job, struct file_groups_query *query,
 		return -ENOMEM;
 	query_init(&g.q, job, -1);
 	groups->within = query->within;
+	groups->internal = query->internal;
 	query->within = (struct search_paths){ 0 };
 	g.q.within = &groups->within;
+	g.q.live = !query->internal;
 	job->takes_memory = group_rules_compare(&query->rules);
 	err = query_begin(&g.q) ?: groups_answer(&g, groups);
 	grouping_free(g.grouping);
@@ -434,6 +464,7 @@ int search_group_files(struct search_job *job, struct file_groups *groups,
 
 	query_init(&q, job, -1);
 	q.within = &groups->within;
+	q.live = !groups->internal;
 	err = query_begin(&q) ?: group_files_answer(&q, groups, range);
 	return query_end(&q, err, out);
 }

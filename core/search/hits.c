@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/base/array.h"
+#include "core/base/filter.h"
 #include "core/source/file.h"
 
 /*
@@ -134,6 +135,7 @@ static int next_path(struct search_query *q, struct probe *p,
 		if (!*out)
 			return -ENOMEM;
 		if ((!q->within || search_paths_have(q->within, *out)) &&
+		    !(q->live && path_is_internal(*out)) &&
 		    (by_entry ? entry_is_the_file(q, p, *out) :
 				path_leads_there(q, p, *out)))
 			return 1;
@@ -192,6 +194,36 @@ int hits_add_file(struct search_query *q, const struct file_key *key,
 		(void)queue_push(context->hasher->context.queue, key,
 				 JOB_CLOSED, &p.identity);
 	return err < 0 ? err : (int)p.found;
+}
+
+int file_is_internal(struct search_query *q, const struct file_key *key)
+{
+	struct catalog_walk *walk;
+	struct catalog_name name;
+	struct file_key parent;
+	const char *directory;
+	char *path;
+	bool internal = true, found = false;
+	int err = catalog_links_begin(q->txn, key, &walk);
+
+	if (err)
+		return err;
+	while (internal &&
+	       (err = catalog_links_next(walk, &parent, &name)) == 1) {
+		err = directory_find(q, &parent, false, &directory);
+		if (err == -ENOENT)
+			continue;
+		path = err ? NULL : join_path(directory, name);
+		if (!path) {
+			err = err ? err : -ENOMEM;
+			break;
+		}
+		internal = path_is_internal(path);
+		free(path);
+		found = true;
+	}
+	catalog_walk_end(walk);
+	return err < 0 ? err : found && internal;
 }
 
 bool file_is_visible(struct search_query *q, const struct file_key *key)

@@ -304,7 +304,11 @@ static int file_answer(struct search_query *q)
 	if (err || q->hits.file.state != DIGESTS_FRESH || !d->size)
 		return err;
 	err = settle_text(q);
-	if (!err)
+	if (!err && !q->digests && q->rules.relation != INDEX_ALL) {
+		err = file_is_internal(q, &q->self);
+		q->live = !err;
+	}
+	if (err >= 0)
 		err = add_copies(q, d);
 	if (err >= 0)
 		err = add_near(q, d);

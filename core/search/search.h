@@ -296,6 +296,7 @@ struct file_groups_query {
 	struct group_rules rules;   /* threshold 0: that of the mount */
 	uint64_t min_size;          /* of a content, in bytes */
 	struct search_paths within; /* only files below these; empty: all */
+	bool internal; /* also by names for which path_is_internal() */
 	/* Once true, the search ends soon with -ECANCELED. */
 	const atomic_bool *cancelled;
 	/* Reports progress, 0 to 1000, to a trusted caller; may be NULL. */
@@ -306,6 +307,7 @@ struct file_groups_query {
 struct file_groups {
 	struct group_set *set;
 	struct search_paths within;
+	bool internal;
 	/* Files of the scan were still to be hashed, or have changed since. */
 	atomic_bool incomplete;
 };

@@ -59,6 +59,9 @@ struct search_query {
 	bool told;
 	/* Only paths below these become hits; NULL: all do. */
 	const struct search_paths *within;
+	/* None for which path_is_internal(), unless the query is about what is
+	 * itself there, or about all. */
+	bool live;
 
 	struct search_hits hits; /* the answer */
 
@@ -176,6 +179,9 @@ int hits_append(struct search_hits *hits, const struct search_hit *hit);
 enum { HIT_NAMES_MAX = 65536 };
 int hits_add_file(struct search_query *q, const struct file_key *key,
 		  const struct verdict *verdict, size_t names);
+
+/* 1: all names that the file has in the catalog are internal; else 0. */
+int file_is_internal(struct search_query *q, const struct file_key *key);
 
 /* Whether the caller is trusted or the file could be a hit. */
 bool file_is_visible(struct search_query *q, const struct file_key *key);

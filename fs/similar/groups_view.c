@@ -6,6 +6,7 @@
 
 #include "core/base/array.h"
 #include "core/base/buf.h"
+#include "core/base/filter.h"
 #include "core/base/text.h"
 #include "fs/fs.h"
 #include "fs/similar/similar_impl.h"
@@ -176,6 +177,8 @@ static int find_groups(struct listing_query *q,
 
 	if (!err && path.len)
 		err = search_paths_add(&query.within, path.data, path.len);
+	query.internal =
+		!err && path.len && path_is_internal(query.within.paths[0]);
 	if (!err)
 		err = search_groups(q->job, &query, &groups);
 	if (!err)

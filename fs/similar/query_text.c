@@ -92,19 +92,20 @@ static int take_within(struct search_paths *paths, const json_t *array)
 static int take_groups(struct query_text *q, json_t *object)
 {
 	json_int_t threshold = 1, min_size = 0;
-	int exact = false, every = false;
+	int exact = false, every = false, internal = false;
 	json_t *within = NULL;
 	const char *relation;
 
 	q->kind = QUERY_GROUPS;
-	if (json_unpack(object, "{s:s, s?b, s?b, s?o, s?I, s?I !}", "relation",
-			&relation, "exact", &exact, "every", &every, "within",
-			&within, "min_size", &min_size, "threshold",
-			&threshold) ||
+	if (json_unpack(object, "{s:s, s?b, s?b, s?b, s?o, s?I, s?I !}",
+			"relation", &relation, "exact", &exact, "every", &every,
+			"internal", &internal, "within", &within, "min_size",
+			&min_size, "threshold", &threshold) ||
 	    threshold < 1 || threshold > 100 || min_size < 0)
 		return -EINVAL;
 	q->groups.rules.exact = exact;
 	q->groups.rules.every = every;
+	q->groups.internal = internal;
 	q->groups.min_size = (uint64_t)min_size;
 	if (json_object_get(object, "threshold"))
 		q->groups.rules.threshold = (int)threshold;

@@ -38,10 +38,10 @@
  * A query for the groups of the tree (core/search/search.h) is
  *
  *   {"relation":"groups","exact":true,"threshold":N,"min_size":N,
- *    "within":[{"path":"docs"}, ...]}
+ *    "internal":true,"within":[{"path":"docs"}, ...]}
  *
  * of which only the relation must be there; within: only files below these
- * paths.  With "every":true no contents are compared: each is a group.  The
+ * paths; internal: also what path_is_internal() (core/base/filter.h).  With "every":true no contents are compared: each is a group.  The
  * answer is made while it is read, and has these lines:
  *
  *   {"progress":N}  N thousandths of the search are done; only for the owner

@@ -76,7 +76,7 @@ struct dedup_rules {
 	struct name_list directories;
 	bool *used; /* of each: set where a file of the plan is below */
 	struct filter filter;
-	bool internal;       /* also files for which keep_is_internal() */
+	bool internal;       /* also what is internal, see path_is_internal() */
 	bool force_metadata; /* also if owners or metadata differ */
 };
 

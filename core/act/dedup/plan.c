@@ -104,9 +104,11 @@ static uint64_t find_filesystem(const struct dedup_plan *p, const char *path,
 	return filesystem;
 }
 
-/* Adds the absolute path of a file, which it takes. */
+/* Adds the absolute path of a file, which it takes.  internal: path_is_internal()
+ * says so of the path as the group has it. */
 static int add_path(struct dedup_plan *p, const struct found_member *m,
-		    size_t first, const struct stat *st, char *path)
+		    size_t first, const struct stat *st, bool internal,
+		    char *path)
 {
 	const struct dedup_rules *rules = &p->rules;
 	struct dedup_file *f = find_file(p, st);
@@ -120,6 +122,7 @@ static int add_path(struct dedup_plan *p, const struct found_member *m,
 		return f ? 0 : -ENOMEM;
 	}
 	if (!f->found.name_count) {
+		f->found.internal = true;
 		f->first = first;
 		f->found.mtime_ns = time_in_order(timespec_to_ns(&st->st_mtim));
 		f->below = path_below_mount(p, path);
@@ -127,6 +130,7 @@ static int add_path(struct dedup_plan *p, const struct found_member *m,
 			f->filesystem = find_filesystem(
 				p, f->below ? f->below : path, st);
 		memcpy(f->xxh128, m->xxh128, sizeof(f->xxh128));
+	f->found.internal &= internal;
 	}
 	err = array_add_string(&f->found.names, &f->found.name_count, path);
 	for (i = 0; i < rules->directories.count && !err; i++) {
@@ -175,7 +179,8 @@ static int add_listed(struct dedup_plan *p, const struct found_member *m,
 		reason = "it has another size by now";
 	if (!reason && st.st_size &&
 	    (uint64_t)st.st_size >= p->rules.filter.min_size)
-		return add_path(p, m, first, &st, path);
+		return add_path(p, m, first, &st,
+				path_is_internal(is_root ? below : name), path);
 	if (reason)
 		p->skip(path, reason);
 	free(path);
@@ -241,6 +246,15 @@ int dedup_plan_add(struct dedup_plan *p, const char *root,
 	struct dedup_rules *rules = &p->rules;
 	const struct found_member *m = group->members;
 	struct dedup_file *head = NULL;
+static bool is_internal(const struct found_file *f)
+{
+	size_t i = 0;
+
+	while (i < f->name_count && path_is_internal(f->names[i]))
+		i++;
+	return i == f->name_count;
+}
+
 	const struct found_file *f;
 	int err = base ? 0 : -errno;
 
@@ -253,8 +267,7 @@ int dedup_plan_add(struct dedup_plan *p, const char *root,
 		first = p->file_count;
 		for (i = 0; i < m->file_count && !err; i++) {
 			f = &m->files[i];
-			if ((!rules->internal &&
-			     keep_is_internal(f->names[0])) ||
+			if ((!rules->internal && is_internal(f)) ||
 			    !filter_takes(&rules->filter, f->names[0],
 					  UINT64_MAX))
 				continue;

@@ -17,8 +17,13 @@ int export_write(FILE *out, struct groups *g, bool seeds)
 {
 	json_t *head = json_pack("{s:i, s:I}", "kinfs_export", EXPORT_VERSION,
 				 "made", (json_int_t)time(NULL));
-	int event = 0,
-	    err = json_write_line(out, json_with_path(head, "root", g->root));
+	const struct name_list *within = &g->wish->within;
+	int event = 0, err;
+
+	head = json_with_path(head, "root", g->root);
+	err = json_write_line(
+		out, json_with_path(head, "within",
+				    within->count ? *within->names : NULL));
 
 	while (!err && (event = groups_next(g)) > 0) {
 		if (event == GROUPS_PROGRESS)
@@ -52,6 +57,9 @@ static int read_head(struct export_reader *r)
 	head = r->content.lines.line;
 	version = json_object_get(head, "kinfs_export");
 	r->content.root = json_get_path(head, "root");
+	r->within = json_get_path(head, "within");
+	r->wish.within = (struct name_list){ (const char **)&r->within,
+					     r->within != NULL };
 	return !json_is_integer(version) ? -EMEDIUMTYPE :
 	       json_integer_value(version) != EXPORT_VERSION ?
 					   -EPROTONOSUPPORT :
@@ -84,8 +92,11 @@ static int open_mount(struct export_reader *r)
 		return err;
 	if (!r->mount.listings)
 		return -EOPNOTSUPP;
-	r->within = r->mount.rel;
-	r->wish.within = (struct name_list){ &r->within, *r->within != '\0' };
+	r->within = strdup(r->mount.rel);
+	if (!r->within)
+		return -ENOMEM;
+	r->wish.within = (struct name_list){ (const char **)&r->within,
+					     *r->within != '\0' };
 	return groups_ask(&r->content, &r->wish, &r->mount);
 }
 
@@ -104,6 +115,7 @@ void export_close(struct export_reader *r)
 {
 	groups_close(&r->content);
 	digests_release(&r->digests);
+	free(r->within);
 	mount_release(&r->mount);
 	if (r->compressed)
 		(void)fclose(r->compressed);

@@ -21,14 +21,15 @@
  * The file is JSON lines, compressed by zstd (it may also be given without
  * compression):
  *
- *   {"kinfs_export":3,"root":"/data","made":1790000000}
+ *   {"kinfs_export":3,"root":"/data","made":1790000000,"within":"docs"}
  *   {"members":[{"score":100,"size":N,"xxh128":"...",
  *                "files":[{"path":"a","mtime":S}],
  *                "digests":{"sif":"...","simhash":"..."}}]}
  *   ...
  *   {"totals":{"groups":CONTENTS,"files":FILES,"complete":true}}
  *
- * A line for each content (broken here), in the order of XXH128, then of size,
+ * within: the directory below root that it is of, if it is not of all.  A line for
+ * each content (broken here), in the order of XXH128, then of size,
  * so that two files are compared in one pass.  A file that has no last line, or
  * another number of contents, was cut.
  *
@@ -61,8 +62,8 @@ struct export_reader {
 	const char *path;   /* borrowed: what export_open() was given */
 	struct mount mount; /* owned; root NULL: path is a file */
 	FILE *compressed;   /* owned; NULL: the file is not, or a mount */
-	const char *within;
-	struct groups_wish wish; /* of a mount */
+	char *within;       /* owned: the directory that it is of; NULL: all */
+	struct groups_wish wish; /* of a mount; of a file only within */
 	int err;          /* why it ended early; 0: it did not; see below */
 	bool is_complete; /* once the end was read */
 	uint64_t contents, files; /* read so far */

@@ -30,7 +30,10 @@ int keep_compare(enum keep_order order, const struct found_file *a,
 		 const struct found_file *b)
 {
 	const char *x = a->names[0], *y = b->names[0];
-	int result = b->keep - a->keep;
+	int result = a->internal - b->internal;
+
+	if (!result)
+		result = b->keep - a->keep;
 
 	if (!result && order == KEEP_OLDEST)
 		result = compare_numbers(a->mtime_ns, b->mtime_ns);
@@ -40,23 +43,6 @@ int keep_compare(enum keep_order order, const struct found_file *a,
 		result =
 			compare_numbers((int64_t)strlen(x), (int64_t)strlen(y));
 	return result ? result : strcmp(x, y);
-}
-
-bool keep_is_internal(const char *path)
-{
-	static const char *const names[] = {
-		".git",   ".hg", ".svn",   ".bzr",   "CVS",
-		"_darcs", ".jj", ".pijul", ".cache", "__pycache__",
-	};
-	const char *slash;
-	size_t i;
-
-	for (; (slash = strchr(path, '/')); path = slash + 1)
-		for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-			if (strlen(names[i]) == (size_t)(slash - path) &&
-			    !strncmp(path, names[i], (size_t)(slash - path)))
-				return true;
-	return false;
 }
 
 /* ---- one group ---- */
@@ -139,9 +125,8 @@ static int by_score(const void *a, const void *b)
 
 /* ---- paths ---- */
 
-/* The innermost of the directories that a path is below, or NULL. */
-static const char *innermost(const char *path,
-			     const struct name_list *directories)
+const char *name_list_innermost(const struct name_list *directories,
+				const char *path)
 {
 	const char *best = NULL, *name;
 	size_t i;
@@ -155,6 +140,14 @@ static const char *innermost(const char *path,
 	return best;
 }
 
+bool name_list_is_internal(const struct name_list *asked, const char *path)
+{
+	const char *of = name_list_innermost(asked, path);
+
+	return path_is_internal(of && path_is_internal(of) ? path + strlen(of) :
+							     path);
+}
+
 static bool spans_two(const struct found_group *group,
 		      const struct name_list *directories)
 {
@@ -165,8 +158,8 @@ static bool spans_two(const struct found_group *group,
 	for (m = group->members; m < group->members + group->count; m++)
 		for (i = 0; i < m->file_count; i++)
 			for (k = 0; k < m->files[i].name_count; k++) {
-				at = innermost(m->files[i].names[k],
-					       directories);
+				at = name_list_innermost(directories,
+							 m->files[i].names[k]);
 				if (at && first && at != first)
 					return true;
 				first = at ? at : first;
@@ -186,8 +179,12 @@ static void finish_member(struct found_group *group, struct found_member *m,
 
 	for (f = m->files; f < end; f++) {
 		qsort(f->names, f->name_count, sizeof(*f->names), by_name);
-		for (i = 0; i < f->name_count && !f->keep; i++)
-			f->keep = innermost(f->names[i], &wish->keep);
+		f->internal = true;
+		for (i = 0; i < f->name_count; i++) {
+			f->internal &= path_is_internal(f->names[i]);
+			f->keep |= name_list_innermost(&wish->keep,
+						       f->names[i]) != NULL;
+		}
 	}
 	qsort(m->files, m->file_count, sizeof(*m->files), by_path);
 	for (f = m->files; f < end; f++)

@@ -14,6 +14,19 @@
 
 /* ---- the query ---- */
 
+/* Whether what is internal is asked for, as a whole or by a directory of it. */
+static bool takes_internal(const struct groups_wish *wish)
+{
+	bool asked = wish->internal || wish->every;
+	size_t i;
+
+	for (i = 0; i < wish->within.count && !asked; i++)
+		asked = path_is_internal(wish->within.names[i]);
+	for (i = 0; i < wish->across.count && !asked; i++)
+		asked = path_is_internal(wish->across.names[i]);
+	return asked;
+}
+
 /* NULL without memory.  No file is as large as a number of JSON can be. */
 static json_t *make_query(const struct groups_wish *wish)
 {
@@ -21,12 +34,13 @@ static json_t *make_query(const struct groups_wish *wish)
 				    wish->filter.min_size :
 				    INT64_MAX;
 
-	return json_pack(
-		"{s:s, s:b, s:b, s:I, s:o, s:o*}", "relation", "groups",
-		"exact", wish->exact, "every", wish->every, "min_size",
-		(json_int_t)min_size, "within",
-		json_paths(wish->within.names, wish->within.count), "threshold",
-		wish->threshold ? json_integer(wish->threshold) : NULL);
+	return json_pack("{s:s, s:b, s:b, s:I, s:o, s:o*, s:o*}", "relation",
+			 "groups", "exact", wish->exact, "every", wish->every,
+			 "min_size", (json_int_t)min_size, "within",
+			 json_paths(wish->within.names, wish->within.count),
+			 "threshold",
+			 wish->threshold ? json_integer(wish->threshold) : NULL,
+			 "internal", takes_internal(wish) ? json_true() : NULL);
 }
 
 int groups_ask(struct groups *g, const struct groups_wish *wish,
@@ -77,9 +91,13 @@ static int64_t mtime_of(const json_t *object)
 /* Of a mount, which itself leaves out what is too small; NULL: of a file. */
 static bool is_left_out(const struct groups_wish *wish, const char *path)
 {
-	return wish &&
-	       ((!wish->vcs && !wish->every && keep_is_internal(path)) ||
-		!filter_takes(&wish->filter, path, UINT64_MAX));
+	if (!wish)
+		return false;
+	if (!wish->internal && !wish->every &&
+	    name_list_is_internal(&wish->within, path) &&
+	    name_list_is_internal(&wish->across, path))
+		return true;
+	return !filter_takes(&wish->filter, path, UINT64_MAX);
 }
 
 /* A name that is left out is as if it were not seen. */
@@ -95,7 +113,7 @@ static int take_name(struct found_file *f, const json_t *object,
 	return err;
 }
 
-/* With its first name the whole file is left out. */
+/* Without a name that is taken the file is left out. */
 static int take_file(struct found_member *m, const json_t *object,
 		     const struct groups_wish *wish)
 {
@@ -108,7 +126,7 @@ static int take_file(struct found_member *m, const json_t *object,
 			take_name(&f, object, wish);
 	size_t i;
 
-	for (i = 0; !err && f.name_count && i < json_array_size(links); i++)
+	for (i = 0; !err && i < json_array_size(links); i++)
 		err = take_name(&f, json_array_get(links, i), wish);
 	if (!err && f.name_count)
 		return found_member_add(m, &f);

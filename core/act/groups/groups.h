@@ -51,8 +51,8 @@ bool keep_order_parse(const char *name, enum keep_order *out);
 
 struct found_file;
 
-/* Negative: a is to be kept rather than b, by its first name.  0 only for one
- * path.  The names of both are absolute, or relative to one directory. */
+/* Negative: a is to be kept rather than b, by its first name; what is internal
+ * never rather than what is not.  0 only for one path.  The names of both are absolute, or relative to one directory. */
 int keep_compare(enum keep_order order, const struct found_file *a,
 		 const struct found_file *b);
 
@@ -61,11 +61,6 @@ static inline int compare_numbers(int64_t a, int64_t b)
 	return (a > b) - (a < b);
 }
 
-/* Whether a path is below a directory in which a program keeps files of its
- * own: the store of a version control system, or a cache.  Nothing there is
- * proposed unless the user asks for it. */
-bool keep_is_internal(const char *path);
-
 /* ---- groups ---- */
 
 struct name_list {
@@ -73,11 +68,19 @@ struct name_list {
 	size_t count;
 };
 
+/* The innermost of the directories that a path is below, or NULL. */
+const char *name_list_innermost(const struct name_list *directories,
+				const char *path);
+
+/* path_is_internal(), but not by the directory of these that it is below: that
+ * was asked for. */
+bool name_list_is_internal(const struct name_list *asked, const char *path);
+
 struct groups_wish {
-	bool exact;           /* identical files only */
-	bool every;           /* each content is a group, also of one file */
-	bool vcs;             /* also files for which keep_is_internal() */
-	int threshold;        /* 0: that of the mount */
+	bool exact;    /* identical files only */
+	bool every;    /* each content is a group, also of one file */
+	bool internal; /* also what is internal, see path_is_internal() */
+	int threshold; /* 0: that of the mount */
 	struct filter filter; /* of the files, by path and size */
 	/* Paths relative to the root of the mount: */
 	struct name_list within; /* only files below these; none: all */
@@ -97,6 +100,7 @@ struct found_file {
 	uint64_t nlink; /* names that it has, seen or not; 0: not told */
 	int64_t mtime_ns;
 	uint64_t disk; /* bytes on disk; fewer than the length with holes */
+	bool internal; /* all of its names are: path_is_internal() */
 	/* Of a mount: */
 	bool keep; /* it has a name below a directory of wish.keep */
 	bool goes; /* a copy of one that stays, of which all names are seen */

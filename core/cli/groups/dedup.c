@@ -262,7 +262,7 @@ static int make_plan(const struct command *self, char **operands)
 	int code = EXIT_OK;
 
 	p->skip = tell_skipped;
-	p->rules.internal = job.asking.wish.vcs;
+	p->rules.internal = job.asking.wish.internal;
 	p->rules.used = calloc(keep->count + 1, 1);
 	if (!p->rules.used)
 		return -ENOMEM;
@@ -343,8 +343,8 @@ static const struct option_row options[] = {
 	{ "keep", 0, "oldest|newest|shortest|DIR",
 	  "which one stays (oldest); all below a DIR stay",
 	  OPTION_TAKE(take_keep) },
-	{ "vcs", 0, NULL, "also below .git and the like, and in caches",
-	  OPTION_FLAG(struct dedup_job, asking.wish.vcs) },
+	{ "vcs", 0, NULL, "also what lies in trashes, snapshots, .git, caches",
+	  OPTION_FLAG(struct dedup_job, asking.wish.internal) },
 	{ "threshold", 0, "N",
 	  "with --blocks, least score with the head of a group",
 	  OPTION_THRESHOLD(struct dedup_job, asking.best.threshold) },

@@ -31,21 +31,21 @@ struct groups_asking {
 	struct groups groups;
 };
 
-#define GROUPS_ASKING_OPTIONS                                                \
-	{ "exact", 0, NULL, "only identical files",                          \
-	  OPTION_FLAG(struct groups_asking, wish.exact) },                   \
-		BEST_OPTIONS(struct groups_asking, best),                    \
-		FILTER_OPTIONS(struct groups_asking, wish.filter),           \
-		{ "across", 0, "DIR",                                        \
-		  "only groups with files below two of these; repeat it",    \
-		  OPTION_TAKE(groups_asking_across) },                       \
-		{ "keep", 0, "oldest|newest|shortest|DIR",                   \
-		  "which exact copy stays (oldest); all below a DIR stay",   \
-		  OPTION_TAKE(groups_asking_keep) },                         \
-	{                                                                    \
-		"vcs", 0, NULL,                                              \
-			"also files below .git and the like, and in caches", \
-			OPTION_FLAG(struct groups_asking, wish.vcs)          \
+#define GROUPS_ASKING_OPTIONS                                                 \
+	{ "exact", 0, NULL, "only identical files",                           \
+	  OPTION_FLAG(struct groups_asking, wish.exact) },                    \
+		BEST_OPTIONS(struct groups_asking, best),                     \
+		FILTER_OPTIONS(struct groups_asking, wish.filter),            \
+		{ "across", 0, "DIR",                                         \
+		  "only groups with files below two of these; repeat it",     \
+		  OPTION_TAKE(groups_asking_across) },                        \
+		{ "keep", 0, "oldest|newest|shortest|DIR",                    \
+		  "which exact copy stays (oldest); all below a DIR stay",    \
+		  OPTION_TAKE(groups_asking_keep) },                          \
+	{                                                                     \
+		"vcs", 0, NULL,                                               \
+			"also what lies in trashes, snapshots, .git, caches", \
+			OPTION_FLAG(struct groups_asking, wish.internal)      \
 	}
 
 int groups_asking_across(void *asking, const char *directory);

@@ -16,8 +16,10 @@ enum { DEFAULT_THRESHOLD = 60, BATCH = 50000 };
 struct missing_content {
 	struct found_member member; /* owned */
 	bool is_there;              /* the other has it, under whatever name */
-	char *near; /* owned; the best near-duplicate there, or NULL */
-	int score;  /* of that */
+	/* Owned; the best near-duplicate there, or with a score of 100 a copy
+	 * that is internal, as all copies there are; or NULL. */
+	char *near;
+	int score;
 };
 
 struct missing_file {
@@ -47,13 +49,32 @@ struct missing_command {
 	int64_t bytes;
 };
 
+/* ---- what is no copy to rely on ---- */
+
+static bool is_internal(const struct export_reader *r, const char *path)
+{
+	return name_list_is_internal(&r->wish.within, path);
+}
+
+/* The first file with the content at hand, but for one that is internal the
+ * first that is not. */
+static const char *best_path(const struct export_reader *r)
+{
+	const struct found_member *m = export_member(r);
+	size_t i = 0;
+
+	while (i < m->file_count && is_internal(r, m->files[i].names[0]))
+		i++;
+	return m->files[i < m->file_count ? i : 0].names[0];
+}
+
 /* ---- near-duplicates ---- */
 
 /* Searches for the content at hand of the other tree in the batch. */
 static int search_content(struct missing_command *c,
 			  const struct export_reader *r)
 {
-	const char *path = export_member(r)->files[0].names[0];
+	const char *path = best_path(r);
 	struct near_index *near = &c->near;
 	size_t i;
 	int err = near_search(near, &r->digests, c->best.threshold);
@@ -96,21 +117,28 @@ static int finish_batch(struct missing_command *c)
 
 /* ---- equal contents ---- */
 
-/* Takes the content at hand of the one tree. */
-static int add_content(struct missing_command *c, bool is_there)
+/* Takes the content at hand of the one tree.  path: of the other one's best copy;
+ * NULL: it has none. */
+static int add_content(struct missing_command *c, const char *path)
 {
 	struct missing_content *all =
 		array_with_room(c->contents, c->count, sizeof(*all));
+	struct missing_content new = { .is_there = path != NULL };
 	int code = 0;
 
 	if (!all)
 		return -ENOMEM;
+	if (path && is_internal(&c->other, path)) {
+		new = (struct missing_content){ .near = strdup(path),
+						.score = 100 };
+		if (!new.near)
+			return -ENOMEM;
+	}
+	new.member = export_take(&c->one);
 	c->contents = all;
-	all[c->count] =
-		(struct missing_content){ .is_there = is_there,
-					  .member = export_take(&c->one) };
-	c->file_count += all[c->count].member.file_count;
-	if (!is_there && !c->exact)
+	all[c->count] = new;
+	c->file_count += new.member.file_count;
+	if (!path && !c->exact)
 		code = near_add(&c->near, &c->one.digests, (uint32_t)c->count);
 	c->count++;
 	return code || c->near.count < BATCH ? code : finish_batch(c);
@@ -125,7 +153,8 @@ static int compare(struct missing_command *c)
 	while (!code && !c->other.err && export_next(&c->one)) {
 		while (more && (order = export_order(at, &c->one.digests)) < 0)
 			more = export_next(&c->other);
-		code = add_content(c, more && !order);
+		code = add_content(c, more && !order ? best_path(&c->other) :
+						       NULL);
 	}
 	if (!code)
 		code = export_complain(&c->one);
@@ -156,6 +185,15 @@ static int by_path(const void *a, const void *b)
 	return strcmp(x->file->names[0], y->file->names[0]);
 }
 
+/* For what is internal itself, a copy that is will do. */
+static bool is_missing(struct missing_command *c,
+		       const struct missing_content *m, const char *path)
+{
+	return !m->is_there &&
+	       !(m->score == 100 && is_internal(&c->one, path)) &&
+	       filter_takes(&c->filter, path, m->member.size);
+}
+
 static int sort_files(struct missing_command *c)
 {
 	struct missing_file *f = calloc(c->file_count + 1, sizeof(*f));
@@ -168,11 +206,7 @@ static int sort_files(struct missing_command *c)
 	for (m = c->contents; m < c->contents + c->count; m++)
 		for (i = 0; i < m->member.file_count; i++, f++) {
 			f->file = &m->member.files[i];
-			f->of = !m->is_there && filter_takes(&c->filter,
-							     f->file->names[0],
-							     m->member.size) ?
-					m :
-					NULL;
+			f->of = is_missing(c, m, f->file->names[0]) ? m : NULL;
 		}
 	qsort(c->files, c->file_count, sizeof(*f), by_path);
 	return 0;
@@ -218,9 +252,11 @@ static int print_row(struct missing_command *c, const struct missing_file *f,
 		return -ENOMEM;
 	row = json_pack("{s:o*, s:s*, s:o*, s:I, s:o*}", "score",
 			of->near ? json_integer(of->score) : NULL, "relation",
-			of->near ? "version" : NULL, "files",
-			files ? json_integer((json_int_t)files) : NULL, "size",
-			(json_int_t)size, "mtime",
+			!of->near        ? NULL :
+			of->score == 100 ? "copy" :
+					   "version",
+			"files", files ? json_integer((json_int_t)files) : NULL,
+			"size", (json_int_t)size, "mtime",
 			files ? NULL : row_time(f->file->mtime_ns));
 	/* Paths of an export lead nowhere here. */
 	if (c->one.mount.root || c->table.output.json)
