@@ -415,6 +415,7 @@ static int add_member(struct search_query *q, struct file_groups *groups,
 		struct search_hit *hit = &q->hits.hits[i];
 
 		hit->group = range->group;
+		hit->member = range->member;
 		hit->date = text.date;
 		memcpy(hit->xxh128, d.xxh128, sizeof(hit->xxh128));
 	}

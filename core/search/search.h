@@ -149,7 +149,7 @@ struct search_hit {
 	uint64_t nlink; /* names that the file has, listed or not */
 	bool link;      /* another name of the file of the hit before */
 	/* Of search_group_files(): */
-	uint32_t group;
+	uint32_t group, member;
 	int64_t date; /* that the document has, in seconds; TEXT_NO_DATE */
 	uint8_t xxh128[16];
 	/* The digests of the content (digests_to_json()); a reference.  Only with

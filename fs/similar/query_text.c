@@ -187,10 +187,10 @@ static int add_file(const struct search_hit *hit, json_t *links,
 	hex_encode(hit->xxh128, sizeof(hit->xxh128), hex);
 	return json_append_line(
 		out,
-		json_pack("{s:I, s:i, s:s, s:I, s:s, s:O*, s:o*, s:[o]}",
-			  "group", (json_int_t)hit->group, "score",
-			  hit->verdict.score, "by",
-			  subject_part_names[hit->verdict.by], "size",
+		json_pack("{s:I, s:I, s:i, s:s, s:I, s:s, s:O*, s:o*, s:[o]}",
+			  "group", (json_int_t)hit->group, "member",
+			  (json_int_t)hit->member, "score", hit->verdict.score,
+			  "by", subject_part_names[hit->verdict.by], "size",
 			  (json_int_t)hit->identity.size, "xxh128", hex,
 			  "digests", hit->digests, "document_date",
 			  hit->date != TEXT_NO_DATE ? json_integer(hit->date) :

@@ -48,11 +48,12 @@
  *                   of the mount and root, as others' files count in it
  *   {"threshold":N,"groups":N}
  *                   the threshold of the search, and what it found
- *   {"group":0,"score":100,"size":N,"xxh128":"...","files":[
+ *   {"group":0,"member":0,"score":100,"size":N,"xxh128":"...","files":[
  *    {"path":"docs/a","on_disk":N,"mtime_ns":N,"nlink":2,
  *     "links":[{"path":"docs/b"}]}]}
  *                   a file, with its content as kin groups --json prints a
- *                   member; groups count from 0; the score is that with the
+ *                   member; groups count from 0, and so do the contents of
+ *                   one, of which two may have one XXH128; the score is that with the
  *                   head of the group, 100 for the head itself; on_disk: the
  *                   bytes that it takes on disk; nlink: names that it has;
  *                   links: the other names, but for those that the caller does

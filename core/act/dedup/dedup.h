@@ -150,6 +150,16 @@ int dedup_apply(const struct dedup_rules *rules,
 		const struct dedup_file *replace, FILE *journal,
 		struct dedup_result *out);
 
+/* ---- plan.c: two files by themselves ---- */
+
+/* Compares two files of a group of a mount: 0 if they are two, of the same bytes;
+ * else -ECANCELED, and out has the reason.  Of a file of a mount below this one,
+ * mount becomes that. */
+int dedup_verify(struct mount *mount, const struct found_file *keep,
+		 const struct found_file *copy, struct dedup_result *out);
+
+/* ---- journal.c ---- */
+
 struct dedup_undo {
 	bool force_metadata; /* also where the file that was kept belongs to
 			      * another user */

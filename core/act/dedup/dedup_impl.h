@@ -83,6 +83,10 @@ int dedup_write_attributes(int fd, json_t *attributes);
  * been explained.  action: "cannot be opened", ... */
 int dedup_explain(struct dedup_result *r, const char *action, int err);
 
+/* Whether a file and its keep are two, and have the same bytes.  As
+ * dedup_apply(); no rights are needed but to read. */
+int dedup_compare(const struct dedup_file *replace, struct dedup_result *out);
+
 /* ---- journal.c ---- */
 
 /* A step that begins, for json_pack() and json_unpack(): method, temporary,

@@ -54,10 +54,9 @@ static struct dedup_file *find_file(struct dedup_plan *p, const struct stat *st)
 
 /* The path of the file below the mount that it is in, to be freed; NULL: it is
  * in none, or not to be reached there. */
-static char *path_below_mount(struct dedup_plan *p, const char *path)
+static char *path_below_mount(struct mount *mount, const char *path)
 {
-	const char *rel =
-		p->mount.root ? path_below(path, p->mount.root) : NULL;
+	const char *rel = mount->root ? path_below(path, mount->root) : NULL;
 	struct mount found = { 0 };
 	char *source, *real = NULL;
 
@@ -65,11 +64,11 @@ static char *path_below_mount(struct dedup_plan *p, const char *path)
 	if (!rel) {
 		if (mount_find(path, &found))
 			return NULL;
-		mount_release(&p->mount);
-		p->mount = found;
+		mount_release(mount);
+		*mount = found;
 		rel = found.rel;
 	}
-	source = mount_get_place(&p->mount, NULL, "source");
+	source = mount_get_place(mount, NULL, "source");
 	if (source && asprintf(&real, "%s/%s", source, rel) < 0)
 		real = NULL;
 	free(source);
@@ -122,22 +121,34 @@ static int add_path(struct dedup_plan *p, const struct found_member *m,
 		return f ? 0 : -ENOMEM;
 	}
 	if (!f->found.name_count) {
-		f->found.internal = true;
 		f->first = first;
+		f->found.internal = true;
 		f->found.mtime_ns = time_in_order(timespec_to_ns(&st->st_mtim));
-		f->below = path_below_mount(p, path);
+		f->below = path_below_mount(&p->mount, path);
 		if (rules->method != DEDUP_REMOVE)
 			f->filesystem = find_filesystem(
 				p, f->below ? f->below : path, st);
 		memcpy(f->xxh128, m->xxh128, sizeof(f->xxh128));
-	f->found.internal &= internal;
 	}
+	f->found.internal &= internal;
 	err = array_add_string(&f->found.names, &f->found.name_count, path);
 	for (i = 0; i < rules->directories.count && !err; i++) {
 		below = path_below(path, rules->directories.names[i]);
 		if (below && *below)
 			f->found.keep = rules->used[i] = true;
 	}
+	return err;
+}
+
+/* Looks at what is there, if no directory of the path is a symbolic link. */
+static int look_at(const char *path, struct stat *out)
+{
+	int fd = dedup_open(path, O_PATH), err;
+
+	if (fd < 0)
+		return fd;
+	err = fstat(fd, out) ? -errno : 0;
+	close(fd);
 	return err;
 }
 
@@ -151,7 +162,7 @@ static int add_listed(struct dedup_plan *p, const struct found_member *m,
 	const char *reason = NULL, *below;
 	struct stat st;
 	char *path;
-	int fd, err;
+	int err;
 
 	if (asprintf(&path, "%s%s%s", is_absolute ? "" : base,
 		     is_absolute ? "" : "/", name) < 0)
@@ -162,10 +173,7 @@ static int add_listed(struct dedup_plan *p, const struct found_member *m,
 		free(path);
 		return -EXDEV;
 	}
-	fd = dedup_open(path, O_PATH);
-	err = fd < 0 ? fd : fstat(fd, &st) ? -errno : 0;
-	if (fd >= 0)
-		close(fd);
+	err = look_at(path, &st);
 	if (err)
 		reason = err == -ELOOP ? "a directory of its path is a "
 					 "symbolic link" :
@@ -238,14 +246,6 @@ static void choose(struct dedup_plan *p, size_t first,
 	}
 }
 
-int dedup_plan_add(struct dedup_plan *p, const char *root,
-		   const struct found_group *group)
-{
-	char *base = root ? strdup(root) : getcwd(NULL, 0);
-	size_t len = base ? strlen(base) : 0, first, i, k;
-	struct dedup_rules *rules = &p->rules;
-	const struct found_member *m = group->members;
-	struct dedup_file *head = NULL;
 static bool is_internal(const struct found_file *f)
 {
 	size_t i = 0;
@@ -255,6 +255,14 @@ static bool is_internal(const struct found_file *f)
 	return i == f->name_count;
 }
 
+int dedup_plan_add(struct dedup_plan *p, const char *root,
+		   const struct found_group *group)
+{
+	char *base = root ? strdup(root) : getcwd(NULL, 0);
+	size_t len = base ? strlen(base) : 0, first, i, k;
+	struct dedup_rules *rules = &p->rules;
+	const struct found_member *m = group->members;
+	struct dedup_file *head = NULL;
 	const struct found_file *f;
 	int err = base ? 0 : -errno;
 
@@ -282,5 +290,37 @@ static bool is_internal(const struct found_file *f)
 		choose(p, first, &head);
 	}
 	free(base);
+	return err;
+}
+
+/* ---- two files by themselves ---- */
+
+static int find_one(struct mount *mount, const struct found_file *found,
+		    struct dedup_file *out)
+{
+	char *path;
+	int err;
+
+	if (asprintf(&path, "%s/%s", mount->root, found->names[0]) < 0)
+		return -ENOMEM;
+	err = look_at(path, &out->st);
+	out->below = err ? NULL : path_below_mount(mount, path);
+	return array_add_string(&out->found.names, &out->found.name_count, path) ?:
+		       err;
+}
+
+int dedup_verify(struct mount *mount, const struct found_file *keep,
+		 const struct found_file *copy, struct dedup_result *out)
+{
+	struct dedup_file kept = { 0 }, other = { .keep = &kept };
+	int err = find_one(mount, keep, &kept) ?: find_one(mount, copy, &other);
+
+	*out = (struct dedup_result){ .reason = "" };
+	err = err ? dedup_explain(out, "cannot be opened", err) :
+		    dedup_compare(&other, out);
+	found_file_release(&kept.found);
+	found_file_release(&other.found);
+	free(kept.below);
+	free(other.below);
 	return err;
 }

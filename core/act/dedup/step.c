@@ -23,6 +23,7 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/source/file.h"
+#include "core/source/times.h"
 #include "core/act/dedup/dedup_impl.h"
 
 /*
@@ -118,34 +119,63 @@ static int open_view(const char *path, struct dedup_view *v)
 	return v->fd < 0 ? v->fd : fstat(v->fd, &v->st) ? -errno : 0;
 }
 
+/* In SOURCE, where that can be reached. */
+static int open_below(const struct dedup_file *f, struct dedup_view *v)
+{
+	return !f->below || open_view(f->below, v) ?
+		       open_view(f->found.names[0], v) :
+		       0;
+}
+
 /* side: KEEP or REPLACE. */
 static int open_side(struct step *s, int side)
 {
 	const struct dedup_file *f = s->file[side];
 	struct dedup_view *shown = &s->view[side + KEEP_SHOWN],
 			  *below = &s->view[side];
-	const char *path = f->found.names[0];
-	int err = open_view(path, shown);
+	int err = open_view(f->found.names[0], shown);
 
 	if (!err &&
 	    (!is_same(&f->st, &shown->st) || shown->st.st_dev != f->st.st_dev))
 		err = -ESTALE;
-	if (!err && (!f->below || open_view(f->below, below)))
-		err = open_view(path, below);
+	if (!err)
+		err = open_below(f, below);
 	if (!err && !is_same(&below->st, &shown->st))
 		err = -ESTALE;
 	return err;
+}
+
+/* Whether a filesystem has a disk, or memory, of its own; else it may show the
+ * files of another one: overlayfs, FUSE, the network.  FAT has no ctime. */
+static bool is_own_disk(int fd)
+{
+	struct statfs fs;
+
+	return !fstatfs(fd, &fs) && fs.f_type != OVERLAYFS_SUPER_MAGIC &&
+	       (times_of_type((uint64_t)fs.f_type) == TIMES_OWN ||
+		fs.f_type == MSDOS_SUPER_MAGIC ||
+		fs.f_type == EXFAT_SUPER_MAGIC);
+}
+
+/* Whether one disk, or the image of one, is mounted twice. */
+static bool is_one_disk(int a, int b)
+{
+	const fsid_t none = { 0 };
+	struct statfs x, y;
+
+	return !fstatfs(a, &x) && !fstatfs(b, &y) &&
+	       !memcmp(&x.f_fsid, &y.f_fsid, sizeof(none)) &&
+	       memcmp(&x.f_fsid, &none, sizeof(none)) != 0;
 }
 
 static bool is_one_file(const struct step *s)
 {
 	const struct stat *a = &s->view[KEEP].st, *b = &s->view[REPLACE].st;
 
-	if (a->st_dev == b->st_dev)
+	if (a->st_dev == b->st_dev ||
+	    is_one_disk(s->view[KEEP].fd, s->view[REPLACE].fd))
 		return a->st_ino == b->st_ino;
-	/* Another filesystem may show a file of this one: overlayfs, bindfs, a
-	 * network mount of this machine.  Two files hardly ever change in one
-	 * nanosecond. */
+	/* Two files hardly ever change in one nanosecond. */
 	return timespec_to_ns(&a->st_ctim) == timespec_to_ns(&b->st_ctim) &&
 	       timespec_to_ns(&a->st_mtim) == timespec_to_ns(&b->st_mtim);
 }
@@ -281,11 +311,18 @@ static int check_link(const struct step *s)
 	return check_flags(s->view[KEEP].fd);
 }
 
-static bool is_overlay(int fd)
+/* What is kept and what goes must be two files. */
+static int check_disks(const struct step *s)
 {
-	struct statfs fs;
+	const struct dedup_view *a = &s->view[KEEP], *b = &s->view[REPLACE];
 
-	return !fstatfs(fd, &fs) && fs.f_type == OVERLAYFS_SUPER_MAGIC;
+	return a->st.st_dev == b->st.st_dev ||
+			       (is_own_disk(a->fd) && is_own_disk(b->fd)) ?
+		       0 :
+		       stop(s->result,
+			    "the two are on different filesystems, of which "
+			    "one has no disk of its own and may show the other "
+			    "file");
 }
 
 static bool is_nocow(int fd)
@@ -348,13 +385,25 @@ static int check_metadata(const struct step *s)
 		    rights ? ", and one has set-ID bits or capabilities" : "");
 }
 
+static int compare_bytes(struct step *s)
+{
+	const char *xxh128 = s->file[REPLACE]->xxh128;
+	int err = dedup_pass(s->view, VIEWS, s->view[REPLACE].fd, false,
+			     &s->hashes);
+
+	if (!err)
+		err = check_unchanged(s, false);
+	if (!err && *xxh128 && strcmp(xxh128, s->hashes.xxh128) != 0)
+		return stop(s->result, "its content is not that of the groups "
+				       "any more");
+	return dedup_explain(s->result, "cannot be compared", err);
+}
+
 /* Opens both files and says why the step must not be done; compares them byte by
  * byte. */
 static int inspect(struct step *s)
 {
 	const enum dedup_method method = s->rules->method;
-	const struct dedup_view *a = &s->view[KEEP], *b = &s->view[REPLACE];
-	const char *xxh128 = s->file[REPLACE]->xxh128;
 	int err = open_both(s);
 
 	if (!err && dedup_is_sharing(method)) {
@@ -363,24 +412,12 @@ static int inspect(struct step *s)
 		err = check_names(s);
 		if (!err && method == DEDUP_HARDLINK)
 			err = check_link(s);
-		/* A file of an overlay may be the other file, of a layer. */
-		if (!err && a->st.st_dev != b->st.st_dev &&
-		    (is_overlay(a->fd) || is_overlay(b->fd)))
-			err = stop(s->result,
-				   "one of the two is on an overlay "
-				   "filesystem, which may show the other one");
+		if (!err)
+			err = check_disks(s);
 		if (!err)
 			err = check_metadata(s);
 	}
-	if (err || method == DEDUP_BLOCKS)
-		return err;
-	err = dedup_pass(s->view, VIEWS, b->fd, false, &s->hashes);
-	if (!err)
-		err = check_unchanged(s, false);
-	if (!err && *xxh128 && strcmp(xxh128, s->hashes.xxh128) != 0)
-		return stop(s->result, "its content is not that of the groups "
-				       "any more");
-	return dedup_explain(s->result, "cannot be compared", err);
+	return err || method == DEDUP_BLOCKS ? err : compare_bytes(s);
 }
 
 /* ---- the deed ---- */
@@ -391,10 +428,37 @@ static int inspect(struct step *s)
  *   1. A link to the kept file is made beside each name (hard links only).
  *   2. Each name is exchanged with the one beside it, or renamed to it.  Then
  *      it is looked at: the old file, unchanged, must be what is beside.
- *   3. The names beside are removed, and the old file with the last of them.
+ *   3. Where the names are to go, the kept file must still be found by its own:
+ *      else it was the old file, by another path.
+ *   4. The names beside are removed, and the old file with the last of them.
  *
- * A failure in 1 or 2 takes all of it back.
+ * A failure in 1 to 3 takes all of it back.
  */
+
+/* -EEXIST.  A filesystem without a disk may answer from what it remembers, so
+ * the bytes are read again there. */
+static int check_kept(const struct step *s)
+{
+	const struct dedup_file *f = s->file[KEEP];
+	struct dedup_view now[2] = { { .fd = -1 }, { .fd = -1 } };
+	struct dedup_hashes hashes = { 0 };
+	int err =
+		open_below(f, &now[0]) ?: open_view(f->found.names[0], &now[1]);
+
+	if (!err && (!is_same(&s->view[KEEP].st, &now[0].st) ||
+		     !is_same(&s->view[KEEP_SHOWN].st, &now[1].st)))
+		err = -ESTALE;
+	if (!err && !is_own_disk(now[0].fd)) {
+		(void)posix_fadvise(now[0].fd, 0, 0, POSIX_FADV_DONTNEED);
+		err = dedup_pass(now, 1, s->view[REPLACE].fd, false, &hashes);
+	}
+	if (now[0].fd >= 0)
+		close(now[0].fd);
+	if (now[1].fd >= 0)
+		close(now[1].fd);
+	return err == -ENOENT || err == -ESTALE || err == -EILSEQ ? -EEXIST :
+								    err;
+}
 
 static int replace_names(const struct step *s)
 {
@@ -424,6 +488,8 @@ static int replace_names(const struct step *s)
 		if (!err)
 			err = check_unchanged(s, true);
 	}
+	if (!err && !links)
+		err = check_kept(s);
 	/* The last one first: two paths may be one name. */
 	while (err && swapped) {
 		at = &spots[--swapped];
@@ -484,24 +550,52 @@ static int replace_file(const struct step *s, FILE *journal)
 	return err;
 }
 
+static void step_init(struct step *s, const struct dedup_rules *rules,
+		      const struct dedup_file *f, struct dedup_result *out)
+{
+	*out = (struct dedup_result){ .reason = "" };
+	*s = (struct step){
+		.rules = rules,
+		.file = { f->keep, f },
+		.view = { [0 ... VIEWS - 1] = { .fd = -1 } },
+		.result = out,
+	};
+}
+
+static void step_release(struct step *s)
+{
+	struct dedup_view *v;
+
+	for (v = s->view; v < s->view + VIEWS; v++)
+		if (v->fd >= 0)
+			close(v->fd);
+	dedup_spots_close(s->spots, s->file[REPLACE]->found.name_count);
+}
+
+int dedup_compare(const struct dedup_file *f, struct dedup_result *out)
+{
+	const struct dedup_rules rules = { .method = DEDUP_REMOVE };
+	struct step s;
+	int err;
+
+	step_init(&s, &rules, f, out);
+	err = open_both(&s) ?: check_disks(&s) ?: compare_bytes(&s);
+	step_release(&s);
+	return err;
+}
+
 int dedup_apply(const struct dedup_rules *rules, const struct dedup_file *f,
 		FILE *journal, struct dedup_result *out)
 {
 	const bool sharing = dedup_is_sharing(rules->method);
-	struct step s = {
-		.rules = rules,
-		.file = { f->keep, f },
-		.view = { [0 ... VIEWS - 1] = { .fd = -1 } },
-		.hashes.wants_sha256 = journal && !sharing,
-		.result = out,
-	};
-	struct dedup_view *v;
 	uint64_t random = 0;
+	struct step s;
 	int err = getrandom(&random, sizeof(random), 0) < 0 ? -errno : 0;
 
+	step_init(&s, rules, f, out);
+	s.hashes.wants_sha256 = journal && !sharing;
 	(void)snprintf(s.temporary, sizeof(s.temporary),
 		       DEDUP_TEMPORARY "%016llx", (unsigned long long)random);
-	*out = (struct dedup_result){ .reason = "" };
 	if (!err)
 		err = inspect(&s);
 	if (!err && sharing) {
@@ -516,9 +610,6 @@ int dedup_apply(const struct dedup_rules *rules, const struct dedup_file *f,
 	err = dedup_explain(
 		out, sharing ? "blocks cannot be shared" : "cannot be replaced",
 		err);
-	for (v = s.view; v < s.view + VIEWS; v++)
-		if (v->fd >= 0)
-			close(v->fd);
-	dedup_spots_close(s.spots, f->found.name_count);
+	step_release(&s);
 	return err;
 }

@@ -190,6 +190,7 @@ static void finish_member(struct found_group *group, struct found_member *m,
 	for (f = m->files; f < end; f++)
 		if (keep_compare(wish->order, f, best) < 0)
 			best = f;
+	m->stays = (size_t)(best - m->files);
 	for (f = m->files; f < end; f++) {
 		f->goes = f != best && !f->keep && f->nlink <= f->name_count;
 		group->saved_exact += f->goes ? f->disk : 0;

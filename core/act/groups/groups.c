@@ -298,6 +298,15 @@ static int merge_next(struct groups *g, struct found_member *same)
 	return err;
 }
 
+/* The number is what tells: anybody can make two contents of one XXH128.  An older
+ * daemon does not say it. */
+static bool is_one_content(const struct found_member *a,
+			   const struct found_member *b)
+{
+	return a->group == b->group && a->number == b->number &&
+	       a->size == b->size && !strcmp(a->xxh128, b->xxh128);
+}
+
 /*
  * Reads a member into the group at hand.  If it begins another group, it stays
  * in next.  The head comes first; without it, nothing says that the members are
@@ -308,17 +317,18 @@ static int take_listed(struct groups *g, const json_t *line)
 {
 	struct found_group *group = &g->group;
 	struct found_member *next = &g->next, *last, m = { 0 };
-	uint64_t number = 0;
-	int err = json_get_number(line, "group", INT64_MAX, &number) ?:
-			  take_member(&m, line, g->wish);
+	int err =
+		json_get_number(line, "group", INT64_MAX, &m.group)           ?:
+			json_get_number(line, "member", INT64_MAX, &m.number) ?:
+			take_member(&m, line, g->wish);
+	const uint64_t number = m.group;
 
 	if (err || !*m.xxh128) {
 		found_member_release(&m);
 		return err ? err : -EINVAL;
 	}
 	/* The digests come with the first file, which may be left out. */
-	if (!m.digests && next->size == m.size &&
-	    !strcmp(next->xxh128, m.xxh128)) {
+	if (!m.digests && is_one_content(next, &m)) {
 		m.digests = next->digests;
 		next->digests = NULL;
 	}
@@ -330,8 +340,7 @@ static int take_listed(struct groups *g, const json_t *line)
 		return 0;
 	if (group->count && number == g->number) {
 		last = &group->members[group->count - 1];
-		if (last->size == next->size &&
-		    !strcmp(last->xxh128, next->xxh128))
+		if (is_one_content(last, next))
 			return merge_next(g, last);
 		if (group->members[0].score == 100)
 			return found_group_add(group, next);

@@ -117,6 +117,9 @@ struct found_member {
 	json_t *digests;       /* with every: names and texts; else NULL */
 	struct found_file *files;
 	size_t file_count;
+	/* Of a mount: */
+	uint64_t group, number; /* which content of which group */
+	size_t stays;           /* the file that is kept before all others */
 };
 
 /* Members: head first, then best score first, then by path; those of a file as

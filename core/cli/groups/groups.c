@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "core/act/dedup/dedup.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/cli/everywhere/everywhere.h"
@@ -76,6 +77,21 @@ static int print_file(struct groups_printer *p, const struct found_member *m,
 	return table_row(&p->table, json_with_path(row, "root", p->root));
 }
 
+/* A list that files are removed by is not made on the word of a hash: anybody can
+ * make two contents of one XXH128. */
+static bool is_copy(struct groups_printer *p, const struct found_member *m,
+		    size_t i)
+{
+	const struct found_file *f = &m->files[i];
+	struct dedup_result result;
+
+	if (!dedup_verify(p->mount, &m->files[m->stays], f, &result))
+		return true;
+	cli_complain(f->names[0], "not named: %s", result.reason);
+	p->refused++;
+	return false;
+}
+
 /* With -0 all names of the exact copies that could go. */
 static int print_text(struct groups_printer *p, const struct found_group *group,
 		      enum found_order order)
@@ -87,11 +103,13 @@ static int print_text(struct groups_printer *p, const struct found_group *group,
 	table_titles(&p->table);
 	if (!nul)
 		print_title(p, group, order);
-	for (i = 0; i < group->count; i++)
-		for (k = 0; k < group->members[i].file_count && !code; k++)
-			if (!nul || group->members[i].files[k].goes)
-				code = print_file(p, &group->members[i], k,
-						  order);
+	for (i = 0; i < group->count; i++) {
+		const struct found_member *m = &group->members[i];
+
+		for (k = 0; k < m->file_count && !code; k++)
+			if (!nul || (m->files[k].goes && is_copy(p, m, k)))
+				code = print_file(p, m, k, order);
+	}
 	return code;
 }
 
@@ -174,6 +192,7 @@ static int list(struct groups_job *job)
 	const uint64_t limit = job->asking.best.limit;
 	int code = groups_asking_begin(&job->asking), event = 0;
 
+	p->mount = &job->asking.mount;
 	p->root = job->asking.mount.root;
 	/* Groups on a terminal show themselves how far it is. */
 	while (!code &&
@@ -188,8 +207,9 @@ static int list(struct groups_job *job)
 		code = groups_print_totals(p, &g->totals);
 	if (code || event)
 		return groups_asking_explain(&job->asking, code ?: event);
-	return g->totals.incomplete ? cli_complain_incomplete(p->root) :
-				      EXIT_OK;
+	if (g->totals.incomplete)
+		return cli_complain_incomplete(p->root);
+	return p->refused ? EXIT_INCOMPLETE : EXIT_OK;
 }
 
 static int run(const struct command *self, char **paths)

@@ -67,8 +67,10 @@ int groups_asking_explain(const struct groups_asking *a, int code);
 
 struct groups_printer {
 	struct table table;
-	const char *root; /* of the mount */
-	size_t printed;   /* groups */
+	struct mount *mount; /* of the files, to compare them; or NULL */
+	const char *root;    /* of the mount */
+	size_t printed;      /* groups */
+	size_t refused;      /* with -0: files that are no copies */
 };
 
 /* Puts the members in order from new to old. */
