@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/clock.h"
+
 /*
  * The one printer of lists.  A row is a JSON object; what is printed is that
  * object on a line, or text in columns with a line of titles, or the paths
@@ -70,10 +72,13 @@ static inline json_t *row_number(int64_t number)
 	return number < 0 ? NULL : json_integer(number);
 }
 
-/* Nanoseconds as a row has them. */
+/* Nanoseconds as a row has them, for "s:o*"; a time that they cannot tell is
+ * none. */
 static inline json_t *row_time(int64_t ns)
 {
-	return json_real((double)ns / 1e9);
+	const int64_t told = time_in_order(ns);
+
+	return told == INT64_MAX ? NULL : json_real((double)told / 1e9);
 }
 
 /* The last line of JSON, {"totals":{...}}, to which "complete" is added, and the

@@ -213,7 +213,7 @@ int ignore_load(int directory, struct ignore_set *out, struct stat *st_out)
 	if (fd >= 0 && fstat(fd, &st))
 		err = -errno;
 	else if (fd >= 0 && !S_ISREG(st.st_mode))
-		err = -EINVAL;
+		err = S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
 	while (!err && fd >= 0 && got) {
 		err = data.len > IGNORE_MAX_BYTES ? -EFBIG :
 						    buf_reserve(&data, 1 << 16);

@@ -78,6 +78,7 @@ struct dedup_rules {
 	struct filter filter;
 	bool internal;       /* also what is internal, see path_is_internal() */
 	bool force_metadata; /* also if owners or metadata differ */
+	bool apply;          /* else nothing is changed */
 };
 
 /* ---- plan.c ---- */
@@ -144,8 +145,9 @@ struct dedup_result {
 
 /* The step of a file that is to be made of another one: replaces it, unless
  * there is a reason not to, which is -ECANCELED.  The steps are taken in the
- * order of the files.  Without a journal nothing is changed: the reasons are the
- * same, and out has what would be. */
+ * order of the files.  Without rules.apply nothing is changed: the reasons are the
+ * same, and out has what would be.  journal: NULL where blocks are shared, which
+ * changes no content. */
 int dedup_apply(const struct dedup_rules *rules,
 		const struct dedup_file *replace, FILE *journal,
 		struct dedup_result *out);

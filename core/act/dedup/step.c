@@ -593,7 +593,7 @@ int dedup_apply(const struct dedup_rules *rules, const struct dedup_file *f,
 	int err = getrandom(&random, sizeof(random), 0) < 0 ? -errno : 0;
 
 	step_init(&s, rules, f, out);
-	s.hashes.wants_sha256 = journal && !sharing;
+	s.hashes.wants_sha256 = rules->apply && !sharing;
 	(void)snprintf(s.temporary, sizeof(s.temporary),
 		       DEDUP_TEMPORARY "%016llx", (unsigned long long)random);
 	if (!err)
@@ -601,9 +601,10 @@ int dedup_apply(const struct dedup_rules *rules, const struct dedup_file *f,
 	if (!err && sharing) {
 		err = dedup_share(s.view[KEEP].fd, s.view[REPLACE].fd,
 				  f->below ? f->below : f->found.names[0],
-				  rules->method == DEDUP_REFLINK, journal, out);
+				  rules->method == DEDUP_REFLINK, rules->apply,
+				  out);
 	} else {
-		if (!err && journal)
+		if (!err && rules->apply)
 			err = replace_file(&s, journal);
 		out->gain = err ? 0 : (uint64_t)f->st.st_blocks * 512;
 	}

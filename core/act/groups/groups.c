@@ -76,16 +76,17 @@ static int64_t date_of(const json_t *value)
 	return seconds > -9200000000 && seconds < 9200000000 ? seconds : 0;
 }
 
-/* Nanoseconds, as timespec_to_ns(). */
+/* Nanoseconds; INT64_MAX: they cannot tell it, or it is not told. */
 static int64_t mtime_of(const json_t *object)
 {
-	const json_t *exact = json_object_get(object, "mtime_ns");
-	double seconds = json_number_value(json_object_get(object, "mtime"));
+	const json_t *exact = json_object_get(object, "mtime_ns"),
+		     *told = json_object_get(object, "mtime");
+	double seconds = json_number_value(told);
 
-	return json_is_integer(exact) ? json_integer_value(exact) :
-	       seconds >= 9.2e9       ? INT64_MAX :
-	       seconds <= -9.2e9      ? INT64_MIN :
-					(int64_t)(seconds * 1e9);
+	return json_is_integer(exact)    ? json_integer_value(exact) :
+	       !told || seconds >= 9.2e9 ? INT64_MAX :
+	       seconds <= -9.2e9         ? INT64_MIN :
+					   (int64_t)(seconds * 1e9);
 }
 
 /* Of a mount, which itself leaves out what is too small; NULL: of a file. */
@@ -242,10 +243,12 @@ int groups_take_line(struct groups *g, const json_t *object)
 
 static json_t *file_json(const struct found_file *f, bool brief)
 {
-	const double mtime = (double)f->mtime_ns / 1e9;
+	json_t *mtime = f->mtime_ns == INT64_MAX ?
+				NULL :
+				json_real((double)f->mtime_ns / 1e9);
 	json_t *file =
-		brief ? json_pack("{s:f}", "mtime", mtime) :
-			json_pack("{s:f, s:I, s:o*, s:o*, s:o*}", "mtime",
+		brief ? json_pack("{s:o*}", "mtime", mtime) :
+			json_pack("{s:o*, s:I, s:o*, s:o*, s:o*}", "mtime",
 				  mtime, "on_disk", (json_int_t)f->disk,
 				  "removable", f->goes ? json_true() : NULL,
 				  "keep", f->keep ? json_true() : NULL, "nlink",

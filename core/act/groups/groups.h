@@ -97,10 +97,10 @@ struct found_file {
 	const char **names; /* one or more, owned and in order; relative to the
 			     * root of the mount */
 	size_t name_count;
-	uint64_t nlink; /* names that it has, seen or not; 0: not told */
-	int64_t mtime_ns;
-	uint64_t disk; /* bytes on disk; fewer than the length with holes */
-	bool internal; /* all of its names are: path_is_internal() */
+	uint64_t nlink;   /* names that it has, seen or not; 0: not told */
+	int64_t mtime_ns; /* INT64_MAX: after 2262, or not told */
+	uint64_t disk;    /* bytes on disk; fewer than the length with holes */
+	bool internal;    /* all of its names are: path_is_internal() */
 	/* Of a mount: */
 	bool keep; /* it has a name below a directory of wish.keep */
 	bool goes; /* a copy of one that stays, of which all names are seen */

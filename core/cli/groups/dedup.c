@@ -23,7 +23,7 @@ static struct dedup_job {
 	const char *journal;         /* the one that is written */
 	struct table table;
 	const char *how; /* NULL: not said */
-	bool apply, blocks;
+	bool blocks;
 	bool stopped; /* the journal cannot be written any more */
 	struct dedup_plan plan;
 	size_t done, left;
@@ -63,15 +63,15 @@ static int do_step(const struct dedup_file *f, FILE *j)
 		tell_skipped(f->found.names[0], r.reason);
 	else
 		job.left += !done;
-	if (!job.table.output.json && (j || !done))
+	if (!job.table.output.json && (rules->apply || !done))
 		return EXIT_OK;
-	row = json_pack("{s:s, s:b, s:I, s:o*, s:s*}", "method",
-			dedup_method_names[rules->method], "done", j && done,
-			"bytes", (json_int_t)r.gain, "shared_before",
-			row_number(dedup_is_sharing(rules->method) ?
-					   (int64_t)r.shared :
-					   -1),
-			"reason", done ? NULL : r.reason);
+	row = json_pack(
+		"{s:s, s:b, s:I, s:o*, s:s*}", "method",
+		dedup_method_names[rules->method], "done", rules->apply && done,
+		"bytes", (json_int_t)r.gain, "shared_before",
+		row_number(dedup_is_sharing(rules->method) ? (int64_t)r.shared :
+							     -1),
+		"reason", done ? NULL : r.reason);
 	row = json_with_names(row, f->found.names, f->found.name_count);
 	return table_row(&job.table,
 			 json_with_path(row, "kept", f->keep->found.names[0]));
@@ -128,15 +128,17 @@ static int print_end(void)
 			json_with_path(
 				json_pack("{s:s, s:b, s:I, s:I, s:I, s:I}",
 					  "method", dedup_method_names[method],
-					  "applied", job.apply, "files",
-					  (json_int_t)job.done, "bytes",
-					  (json_int_t)job.bytes, "left_alone",
-					  (json_int_t)job.left, "linked_before",
-					  (json_int_t)linked),
-				"journal", job.apply ? job.journal : NULL),
+					  "applied", job.plan.rules.apply,
+					  "files", (json_int_t)job.done,
+					  "bytes", (json_int_t)job.bytes,
+					  "left_alone", (json_int_t)job.left,
+					  "linked_before", (json_int_t)linked),
+				"journal",
+				job.plan.rules.apply && !sharing ? job.journal :
+								   NULL),
 			!job.left, NULL);
 	(void)text_format_size((double)job.bytes, TEXT_UNITS_BRIEF, size);
-	if (job.apply)
+	if (job.plan.rules.apply)
 		printf("%zu %s %s, %s freed, %zu left alone.\n", job.done,
 		       files,
 		       !sharing ? "replaced" :
@@ -154,7 +156,7 @@ static int print_end(void)
 		printf("%zu %s of a kept file already.\n", linked,
 		       text_plural(linked, "path is a hard link",
 				   "paths are hard links"));
-	if (job.apply && job.done && !sharing) {
+	if (job.plan.rules.apply && job.done && !sharing) {
 		fputs("kin dedup --undo ", stdout);
 		utf8_print_safe(stdout, job.journal);
 		puts("   takes it back");
@@ -167,8 +169,9 @@ static int run_plan(void)
 	const bool sharing = dedup_is_sharing(job.plan.rules.method);
 	struct dedup_file **f = job.plan.files;
 	FILE *j = NULL;
-	bool told = sharing;
-	int code = job.apply ? create_journal(&j) : EXIT_OK;
+	bool told = false;
+	const bool apply = job.plan.rules.apply;
+	int code = apply && !sharing ? create_journal(&j) : EXIT_OK;
 
 	job.table.columns = columns;
 	job.table.output.verbose = sharing;
@@ -352,7 +355,7 @@ static const struct option_row options[] = {
 	{ "force-metadata", 0, NULL, "even if owner, mode or attributes differ",
 	  OPTION_FLAG(struct dedup_job, plan.rules.force_metadata) },
 	{ "apply", 0, NULL, "do it; exit status 1 if something was left alone",
-	  OPTION_FLAG(struct dedup_job, apply) },
+	  OPTION_FLAG(struct dedup_job, plan.rules.apply) },
 	{ "journal", 0, "FILE",
 	  "where to note what is done (in the state directory)",
 	  OPTION_TEXT(struct dedup_job, journal) },

@@ -180,7 +180,7 @@ static int add_files(const struct similar_job *job, const char *near,
 
 	for (i = 0; i < m->file_count && !err; i++) {
 		json_t *row = json_pack(
-			"{s:i, s:s, s:o*, s:I, s:o}", "score", v->score, "by",
+			"{s:i, s:s, s:o*, s:I, s:o*}", "score", v->score, "by",
 			subject_part_names[v->by], "shared", row_number(shared),
 			"size", (json_int_t)m->size, "mtime",
 			row_time(m->files[i].mtime_ns));

@@ -97,7 +97,7 @@ static bool look_at(const struct similar_job *job, json_t *row,
 		return false;
 	is_file = S_ISREG(st.st_mode);
 	(void)json_object_update_new(
-		row, json_pack("{s:o*, s:o*, s:o}", "size",
+		row, json_pack("{s:o*, s:o*, s:o*}", "size",
 			       row_number(is_file ? st.st_size : -1), "on_disk",
 			       row_number(is_file ? st.st_blocks * 512 : -1),
 			       "mtime", row_time(timespec_to_ns(&st.st_mtim))));

@@ -37,6 +37,10 @@ paths() { # OPTION... [OPERAND...]: that could go
 	"$KIN" groups --exact -0 "$@" | tr '\0' '\n' | sed "s,$mnt/,," | sort
 }
 
+names() {
+	ls -A "$@"
+}
+
 planned() {
 	"$KIN" dedup --how remove --json "$@" | perl -MJSON::PP -ne '
 		my $o = decode_json($_);
@@ -59,7 +63,7 @@ test_groups() {
 	is "$("$KIN" groups --exact --json "$mnt" | tail -n 1 |
 		perl -MJSON::PP -ne 'print decode_json($_)->{totals}{groups}')" \
 		$((${#live[@]} + 1)) "nothing else is in a group"
-	is "$(ls "$mnt/.similar/.groups" | wc -l)" $((${#live[@]} + 1)) \
+	is "$(names "$mnt/.similar/.groups" | wc -l)" $((${#live[@]} + 1)) \
 		"nor in the view of the mount"
 	is "$(find "$mnt/.similar/.groups/" -type l | wc -l)" \
 		$((2 * ${#live[@]} + 2)) "which has no link to it"
@@ -89,7 +93,7 @@ test_asked_for() {
 	is "$(paths --across "$mnt/.stversions" --across "$mnt/kept" "$mnt" |
 		tr '\n' ' ')" ".stversions/again .stversions/f10 " \
 		"across directories, too"
-	is "$(ls "$mnt/.similar/.stversions/.groups" | wc -l)" 1 \
+	is "$(names "$mnt/.similar/.stversions/.groups" | wc -l)" 1 \
 		"its view has its groups"
 }
 
@@ -98,9 +102,9 @@ test_listings() {
 	is "$(ls "$mnt/.similar/kept/f1/.all")" 100_f1 "but of all it does not"
 	is "$(ls "$mnt/.similar/.Trash-1000/files/f1")" 100_f1 \
 		"and one of what is in a trash has the live file"
-	like "$(ls "$mnt/.similar/kept" | tr '\n' ' ')" "^f2 f$((${#internal[@]} + 1))" \
+	like "$(names "$mnt/.similar/kept" | tr '\n' ' ')" "^f2 f$((${#internal[@]} + 1))" \
 		"files that are alike to nothing live are not shown"
-	is "$(ls -A "$mnt/.similar" | grep '^\.T' | tr '\n' ' ')" \
+	is "$(names "$mnt/.similar" | grep '^\.T' | tr '\n' ' ')" \
 		".Trash .Trash-can .Trashy " \
 		"nor directories of them, but for one with a file of another name"
 	mkdir -p "$mnt/.Trash-0/files"

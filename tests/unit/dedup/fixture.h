@@ -274,6 +274,7 @@ static inline size_t step_count(const struct dedup_plan *p)
 static inline int take_step(struct dedup_plan *p, size_t number, FILE *j,
 			    struct dedup_result *out)
 {
+	p->rules.apply = j;
 	return dedup_apply(&p->rules, step_of(p, number), j, out);
 }
 

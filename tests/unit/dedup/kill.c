@@ -235,7 +235,8 @@ static enum dedup_method method;
 static void apply(void)
 {
 	struct dedup_plan p = { .rules = { .method = method,
-					   .force_metadata = true } };
+					   .force_metadata = true,
+					   .apply = true } };
 	FILE *j = NULL;
 	struct dedup_result r;
 	struct found_file files[COPIES + LINKS] = { 0 };
