@@ -166,8 +166,25 @@ static int take_text(struct list *l, char *text)
 	return format_by_title(text) ? 0 : take_line(l, text);
 }
 
+/* Whether a text of UTF-16, as PowerShell redirects it to a file, begins like a
+ * list: in ASCII, with a NUL beside each letter. */
+static bool is_utf16_list(const char *head, size_t len)
+{
+	char begin[64] = "";
+	size_t i, used = 0;
+
+	if (len < 2 ||
+	    (memcmp(head, "\xff\xfe", 2) && memcmp(head, "\xfe\xff", 2)))
+		return false;
+	for (i = 2; i < len && used < sizeof(begin) - 1; i++)
+		if (head[i])
+			begin[used++] = head[i];
+	return format_by_title(begin) ||
+	       !strncmp(begin, HEADER, strlen(HEADER));
+}
+
 /* -ENODATA: the file does not begin like a list, or has attributes that are no
- * digests. */
+ * digests.  -EILSEQ: it is one in UTF-16. */
 static int read_list(const char *path, struct list *l)
 {
 	char head[64 << 10]; /* more than the longest line but of sdhash */
@@ -182,7 +199,10 @@ static int read_list(const char *path, struct list *l)
 	l->in = fopen(path, "re");
 	if (!l->in)
 		return -errno;
-	head[fread(head, 1, sizeof(head) - 1, l->in)] = '\0';
+	begin = fread(head, 1, sizeof(head) - 1, l->in);
+	head[begin] = '\0';
+	if (is_utf16_list(head, begin))
+		return -EILSEQ;
 	begin = strncmp(head, "\xef\xbb\xbf", 3) ? 0 : 3;
 	l->format = format_by_title(head + begin);
 	if (!l->format)
@@ -224,6 +244,10 @@ int operands_look(const char *arg, struct operands *out)
 		else if (!err)
 			out->all[0].is_content = true;
 	}
+	if (err == -EILSEQ)
+		return cli_complain(arg, "a list in UTF-16, which is not read; "
+					 "iconv -f utf16 -t utf8 makes it "
+					 "UTF-8");
 	if (err != -EINVAL)
 		return err ? cli_complain_errno(arg, err) : EXIT_OK;
 	return line ? cli_complain(arg, "line %zu: malformed digest", line) :

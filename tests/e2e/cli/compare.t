@@ -109,6 +109,9 @@ for format in ssdeep sdbf sise; do
 	head -c -1 "$T/list" >"$T/unended"
 	{ cat "$T/list" && echo && cat "$T/list"; } >"$T/twice"
 	grep -v '^SiSe\|^ssdeep,' "$T/list" >"$T/untitled"
+	{ printf '\xff\xfe' && sed 's/./&\x0/g; s/$/\x0/' "$T/list"; } >"$T/wide"
+	refused "$format: UTF-16" "UTF-16" \
+		"$KIN" compare "$T/wide" "$T/like"
 	for file in crlf mark unended twice untitled; do
 		is "$(measure "$name" "$T/$file" "$T/like")" "$want" \
 			"$format: a list that is $file"
