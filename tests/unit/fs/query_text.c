@@ -299,7 +299,8 @@ TEST(a_file_of_a_group_is_a_line_with_its_names)
 	assert_int_equal(add_hits(names, 3, &out), 0);
 	assert_string_equal(
 		out.data,
-		"{\"group\":0,\"member\":0,\"score\":0,\"size\":0,"
+		"{\"group\":0,\"member\":0,\"score\":0,\"by\":\"bytes\","
+		"\"size\":0,"
 		"\"xxh128\":\"00000000000000000000000000000000\",\"files\":[{"
 		"\"on_disk\":0,\"mtime_ns\":0,\"nlink\":3,\"links\":["
 		"{\"path_hex\":\"62ff\",\"path\":\"b\xef\xbf\xbd\"},"
