@@ -43,6 +43,14 @@ bool text_number(const char **at, const char *end, uint64_t *out)
 	return true;
 }
 
+bool text_path_is_above(const char *above, const char *path)
+{
+	size_t len = strlen(above);
+
+	return strncmp(above, path, len) == 0 &&
+	       (path[len] == '/' || path[len] == '\0' || len == 0);
+}
+
 bool text_is_plain_path(const char *path)
 {
 	size_t len;

@@ -27,6 +27,9 @@ bool text_number(const char **at, const char *end, uint64_t *out);
  * "..", so it leads nowhere but below. */
 bool text_is_plain_path(const char *path);
 
+/* Whether path is the path of above, or below it; "" is above all. */
+bool text_path_is_above(const char *above, const char *path);
+
 /* A number of bytes as an option has it, with K, M, G or T (or k, m, g, t) for
  * powers of 1024.  -EINVAL when it is none, or more than UINT64_MAX. */
 int text_parse_size(const char *text, uint64_t *out);

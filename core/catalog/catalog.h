@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "core/base/buf.h"
 #include "core/digest/digest.h"
 #include "core/digest/sketch/sketch.h"
 
@@ -220,7 +221,8 @@ struct catalog_changes {
 	uint32_t *removed; /* owned; of earlier transactions */
 	size_t removed_count;
 	struct catalog_event *events; /* in the order of the changes */
-	size_t event_count;
+	size_t event_count, event_bytes;
+	bool events_lost; /* there were too many */
 };
 
 void catalog_changes_release(struct catalog_changes *changes);
@@ -234,10 +236,7 @@ void catalog_changes_release(struct catalog_changes *changes);
  */
 int catalog_commit(struct catalog_txn *txn, struct catalog_changes *out);
 
-/*
- * The changes that a watched transaction made to contents, for those who follow
- * the changes of the tree.
- */
+/* How the content of a file was last changed. */
 struct catalog_change {
 	int64_t when_ns; /* the ctime of the file when it was hashed */
 	int32_t kept;    /* per cent of the earlier content; -1: not known */
@@ -245,27 +244,59 @@ struct catalog_change {
 	int32_t replaced;
 };
 
+/*
+ * What a watched transaction did to the tree, for those who follow it.
+ *
+ * The tree is the set of the paths of all files whose content is known, or was
+ * known before they became pending.  Every change of the set has an event, in
+ * the order of the changes, whatever made it: a name, a digest, a directory that
+ * went away.  So the tree before the transaction and its events give the tree
+ * after it.
+ *
+ * A directory that gets another path is one event.  Two that are exchanged are
+ * three: one of them has a path that does not exist meanwhile.
+ */
 enum catalog_event_kind {
-	CONTENT_NEW,
-	CONTENT_CHANGED, /* of change */
-	CONTENT_MOVED,   /* path: the earlier one */
-	CONTENT_REMOVED, /* path, and no key */
+	TREE_NAMED,           /* path is that of a file */
+	TREE_UNNAMED,         /* path is no longer that of the file */
+	TREE_CHANGED,         /* the file has another content */
+	TREE_DIRECTORY_MOVED, /* from is path now, with all that is below it */
 };
+
+/* Of a file with more names, so many paths are told of a change. */
+#define EVENT_PATHS 64
+
+/* Bytes of the events of a transaction, about 500,000 of them.  Beyond that they
+ * are lost: the removal of a large tree must not take all memory. */
+#define EVENT_BYTES_MAX ((size_t)64 << 20)
 
 struct catalog_event {
 	enum catalog_event_kind kind;
 	struct file_key key;
-	char *path;     /* owned; relative to SOURCE; or NULL */
-	bool directory; /* of CONTENT_MOVED: all below it moved, too */
-	struct catalog_change change;
+	/* Owned; relative to SOURCE.  Of TREE_CHANGED there may be several,
+	 * each behind the NUL of the one before; the last one is empty. */
+	char *path;
+	char *from; /* owned; NULL but for TREE_DIRECTORY_MOVED */
+	uint64_t size;
+	/* TREE_NAMED, TREE_UNNAMED: told by the TREE_DIRECTORY_MOVED before it
+	 * already, and repeated for those who see one side of that move. */
+	bool moved;
+	/* TREE_NAMED: the file goes on with what the file before it had under
+	 * this name: a TREE_CHANGED tells if it is another content. */
+	bool inherits;
+	bool pending; /* TREE_NAMED: the content is still to be hashed */
+	bool same;    /* TREE_CHANGED: replaced by a file of equal content */
+	struct catalog_change change; /* TREE_CHANGED */
 };
 
-/* Has a transaction keep its events.  They are in its changes. */
-void catalog_watch(struct catalog_txn *txn);
-bool catalog_is_watched(const struct catalog_txn *txn);
-
-/* Adds an event of the caller's, and takes its path on success. */
-int catalog_event_add(struct catalog_txn *txn, const struct catalog_event *ev);
+/*
+ * Has a transaction keep its events, which are in its changes then.  within: of
+ * those who follow only what is below some paths, all of these, each with its
+ * NUL; taken.  A directory that moves from or to such a place has events for the
+ * files below it, too.
+ */
+void catalog_watch(struct catalog_txn *txn, const struct file_key *root,
+		   struct buf *within);
 void catalog_events_free(struct catalog_event *events, size_t count);
 
 /* The path of SOURCE, appended. */
@@ -308,7 +339,8 @@ int catalog_file_set(struct catalog_txn *txn, const struct file_key *key,
 int catalog_change_get(struct catalog_txn *txn, const struct file_key *key,
 		       struct catalog_change *out);
 
-/* 1: the file has a content, or had one and is pending now; 0: neither. */
+/* 1: the file has a content, or had one and is pending now; 0: neither.  The
+ * paths of such files are the tree that is told to those who follow it. */
 int catalog_content_was_known(struct catalog_txn *txn,
 			      const struct file_key *key);
 

@@ -132,6 +132,7 @@ enum { LOST_NAMES = 32 };
 struct lost_name {
 	struct file_key parent, key;
 	int64_t lost_ms;
+	uint64_t lost_in; /* catalog_snapshot() */
 	struct buf left; /* owned; empty: there is no such name */
 	size_t len;
 	char name[NAME_BYTES_MAX];
@@ -193,8 +194,12 @@ struct catalog_txn {
 	int failed;  /* first error of a write; the commit fails with it */
 	bool shared; /* changes are recorded (dirty.c) */
 	struct dirty_mark mark; /* of this transaction; 0: none yet */
-	bool is_watched;
 	struct catalog_changes changes;
+	/* Of a watched transaction; see event.c. */
+	bool is_watched;
+	bool told; /* what is done now has its events already */
+	struct file_key root;
+	struct buf within;
 };
 
 /* ---- record.c: bytes ---- */
@@ -406,20 +411,29 @@ int remove_if_nameless(struct catalog_txn *txn, const struct file_key *key);
 
 /* ---- change.c ---- */
 
+/* A name that a file gets in the place of another one. */
+struct name_taken {
+	const struct file_key *parent;
+	struct catalog_name name;
+};
+
 /* Before the record of a file is replaced by new, which has another content or
  * none. */
 int change_of_record(struct catalog_txn *txn, const struct file_key *key,
 		     const struct file_record *new);
 int change_forget(struct catalog_txn *txn, const struct file_key *key);
 
+/* 1: the file is pending, has no content yet but an earlier one, and the tree
+ * has it; else 0. */
+int change_is_told(struct catalog_txn *txn, const struct file_key *key);
+
 /* Before the file loses the name, and after it has got it. */
 int change_name_lost(struct catalog_txn *txn, const struct file_key *parent,
 		     struct catalog_name name, const struct file_key *key);
-int change_name_taken(struct catalog_txn *txn, const struct file_key *parent,
-		      struct catalog_name name, const struct file_key *key);
+/* 1: the file goes on with what the one before it left; else 0. */
+int change_name_taken(struct catalog_txn *txn, const struct file_key *key,
+		      const struct name_taken *name);
 void lost_names_release(struct catalog *c);
-
-/* ---- name.c ---- */
 
 /* One name of a file, copied. */
 struct link {
@@ -428,6 +442,41 @@ struct link {
 	struct catalog_name name; /* points to bytes */
 	char bytes[NAME_BYTES_MAX];
 };
+
+/* ---- event.c; each does nothing in a transaction that is not watched ---- */
+
+/* A file has got the name; inherits: see struct catalog_event. */
+int event_named(struct catalog_txn *txn, const struct file_key *parent,
+		struct catalog_name name, const struct file_key *key,
+		bool inherits);
+
+/* A file or directory is about to lose the name. */
+int event_unnamed(struct catalog_txn *txn, const struct file_key *parent,
+		  struct catalog_name name, const struct file_key *key);
+
+/* The content of the file is known now, or is about to be forgotten. */
+int event_known(struct catalog_txn *txn, const struct file_key *key,
+		uint64_t size);
+int event_unknown(struct catalog_txn *txn, const struct file_key *key);
+
+/* The file has another content (NULL: an equal one, in the place of the file
+ * that had its name), under that name only, or under all (NULL). */
+int event_changed(struct catalog_txn *txn, const struct file_key *key,
+		  const struct catalog_change *change, uint64_t size,
+		  const struct name_taken *by);
+
+/* 1: the directory is about to get the name, and its old path leads to the new
+ * one; the names are changed with txn->told set.  0: it has no path yet. */
+int event_directory_moves(struct catalog_txn *txn, const struct file_key *key,
+			  const struct file_key *parent,
+			  struct catalog_name name);
+
+/* 1: the names are about to be exchanged, one of which is a directory's; as
+ * above. */
+int event_exchange(struct catalog_txn *txn, const struct link *a,
+		   const struct link *b);
+
+/* ---- name.c ---- */
 
 int link_first(struct catalog_txn *txn, const struct file_key *key,
 	       struct link *out);

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/array.h"
 #include "core/base/clock.h"
 #include "core/catalog/catalog_impl.h"
 
@@ -27,7 +26,16 @@
 struct left {
 	uint8_t xxh128[16];
 	uint64_t size;
-	uint64_t replaced; /* 0 or 1 */
+	uint64_t replaced;
+};
+
+enum {
+	LEFT_BY_ITSELF,
+	LEFT_BY_ANOTHER,
+	/* The same, in an earlier transaction: whoever follows the tree was
+	 * told that the name is gone, and is told of it again when the new
+	 * content is known. */
+	LEFT_AND_GONE,
 };
 
 /* Between the removal of a name and its return. */
@@ -105,16 +113,18 @@ static int left_get(struct catalog_txn *txn, const struct file_key *key,
 	return err == -ENOENT ? 0 : err;
 }
 
-int catalog_content_was_known(struct catalog_txn *txn,
-			      const struct file_key *key)
+int change_is_told(struct catalog_txn *txn, const struct file_key *key)
 {
-	struct file_record r;
+	struct left head;
 	MDB_val v;
-	int err = catalog_file_get(txn, key, &r);
+	int err = txn_get(txn, DB_LEFT, key_of_file(key), &v);
 
-	if (!err && r.state != FILE_FRESH)
-		err = txn_get(txn, DB_LEFT, key_of_file(key), &v);
-	return err == -ENOENT ? 0 : err ? err : 1;
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	if (v.mv_size < sizeof(head))
+		return -EUCLEAN;
+	memcpy(&head, v.mv_data, sizeof(head));
+	return head.replaced != LEFT_AND_GONE;
 }
 
 /* ---- comparing ---- */
@@ -165,24 +175,31 @@ static int compare_left(struct catalog_txn *txn, const struct buf *left,
 	return out->kept == -ENOMEM ? -ENOMEM : 1;
 }
 
-/* The file has that content now, and left is what was before; empty: nothing. */
+/* The file has that content now, and left is what was before; empty: nothing.
+ * by: the name by which it took the place of another file; or NULL. */
 static int record_change(struct catalog_txn *txn, const struct file_key *key,
-			 const struct file_record *r, const struct buf *left)
+			 const struct file_record *r, const struct buf *left,
+			 const struct name_taken *by)
 {
-	struct catalog_event event = { .kind = CONTENT_NEW, .key = *key };
 	struct catalog_change change = { .when_ns = r->identity.ctime_ns };
+	const uint64_t size = r->identity.size;
+	struct left was;
 	int err, differs;
 
 	if (!left->len)
-		return catalog_event_add(txn, &event);
+		return event_known(txn, key, size);
+	memcpy(&was, left->data, sizeof(was));
 	differs = compare_left(txn, left, r->content, &change);
 	err = differs < 0 ? differs : forget(txn, DB_LEFT, key);
-	if (err || !differs)
+	if (!err && differs)
+		err = txn_put(txn, DB_CHANGES, key_of_file(key), &change,
+			      sizeof(change));
+	if (!err && was.replaced == LEFT_AND_GONE)
+		err = by ? 0 : event_known(txn, key, size);
+	if (err || (was.replaced == LEFT_AND_GONE && (by || !differs)) ||
+	    (!differs && (by || !was.replaced)))
 		return err;
-	event.kind = CONTENT_CHANGED;
-	event.change = change;
-	return txn_put(txn, DB_CHANGES, key_of_file(key), &change, sizeof(change)) ?:
-		       catalog_event_add(txn, &event);
+	return event_changed(txn, key, differs ? &change : NULL, size, by);
 }
 
 int change_of_record(struct catalog_txn *txn, const struct file_key *key,
@@ -192,9 +209,13 @@ int change_of_record(struct catalog_txn *txn, const struct file_key *key,
 	int err = left_get(txn, key, &left);
 
 	if (!err && new->state == FILE_FRESH) {
-		err = record_change(txn, key, new, &left);
+		err = record_change(txn, key, new, &left, NULL);
 	} else if (!err && new->state == FILE_DIRECTORY) {
-		err = change_forget(txn, key);
+		err = catalog_content_was_known(txn, key);
+		if (err == 1)
+			err = event_unknown(txn, key);
+		if (!err)
+			err = change_forget(txn, key);
 	} else if (!err && left.len) {
 		err = txn_put(txn, DB_LEFT, key_of_file(key), left.data,
 			      left.len);
@@ -224,7 +245,8 @@ int change_name_lost(struct catalog_txn *txn, const struct file_key *parent,
 		buf_clear(&l->left);
 		return err;
 	}
-	l->left.data[offsetof(struct left, replaced)] = 1;
+	l->left.data[offsetof(struct left, replaced)] = LEFT_BY_ANOTHER;
+	l->lost_in = catalog_snapshot(txn);
 	l->parent = *parent;
 	l->key = *key;
 	l->lost_ms = clock_now_ms();
@@ -233,24 +255,43 @@ int change_name_lost(struct catalog_txn *txn, const struct file_key *parent,
 	return 0;
 }
 
-int change_name_taken(struct catalog_txn *txn, const struct file_key *parent,
-		      struct catalog_name name, const struct file_key *key)
+/* The file, which is pending, goes on with what is left.  It does not if it has
+ * other names, which would come with the new one; nor if it has left something
+ * itself that is told, and what had the name is gone. */
+static int inherit(struct catalog_txn *txn, const struct file_key *key,
+		   const struct buf *left, bool is_gone)
+{
+	int err = link_has_second(txn, key);
+
+	if (!err && is_gone)
+		err = change_is_told(txn, key);
+	if (err)
+		return err < 0 ? err : 0;
+	return txn_put(txn, DB_LEFT, key_of_file(key), left->data, left->len) ?:
+		       !is_gone;
+}
+
+int change_name_taken(struct catalog_txn *txn, const struct file_key *key,
+		      const struct name_taken *name)
 {
 	struct lost_name *l = txn->catalog->lost_names, *end = l + LOST_NAMES;
 	struct file_record r;
+	bool is_gone;
 	int err;
 
-	while (l < end && !is_name(l, parent, name))
+	while (l < end && !is_name(l, name->parent, name->name))
 		l++;
 	if (l == end || clock_now_ms() - l->lost_ms > RETURNS_MS ||
 	    file_key_equal(&l->key, key))
 		return 0;
+	is_gone = l->lost_in != catalog_snapshot(txn);
+	if (is_gone)
+		l->left.data[offsetof(struct left, replaced)] = LEFT_AND_GONE;
 	err = catalog_file_get(txn, key, &r);
 	if (!err && r.state == FILE_FRESH)
-		err = record_change(txn, key, &r, &l->left);
+		err = record_change(txn, key, &r, &l->left, name) ?: !is_gone;
 	else if (!err && r.state != FILE_DIRECTORY)
-		err = txn_put(txn, DB_LEFT, key_of_file(key), l->left.data,
-			      l->left.len);
+		err = inherit(txn, key, &l->left, is_gone);
 	buf_clear(&l->left);
 	return err == -ENOENT ? 0 : err;
 }
@@ -261,38 +302,4 @@ void lost_names_release(struct catalog *c)
 
 	for (i = 0; i < LOST_NAMES; i++)
 		buf_release(&c->lost_names[i].left);
-}
-
-/* ---- events ---- */
-
-void catalog_watch(struct catalog_txn *txn)
-{
-	txn->is_watched = true;
-}
-
-bool catalog_is_watched(const struct catalog_txn *txn)
-{
-	return txn->is_watched;
-}
-
-int catalog_event_add(struct catalog_txn *txn, const struct catalog_event *ev)
-{
-	struct catalog_changes *ch = &txn->changes;
-	struct catalog_event *all;
-
-	if (!txn->is_watched)
-		return 0;
-	all = array_with_room(ch->events, ch->event_count, sizeof(*all));
-	if (!all)
-		return -ENOMEM;
-	ch->events = all;
-	all[ch->event_count++] = *ev;
-	return 0;
-}
-
-void catalog_events_free(struct catalog_event *events, size_t count)
-{
-	while (count)
-		free(events[--count].path);
-	free(events);
 }

@@ -10,22 +10,28 @@ static int link_put(struct catalog_txn *txn, const struct file_key *parent,
 		    struct catalog_name name, const struct file_key *key)
 {
 	struct record_key target = key_of_file(key);
-	int err = txn_put(txn, DB_NAMES, key_of_name(parent, name),
-			  target.bytes, target.len);
+	const struct name_taken taken = { parent, name };
+	int inherits, err = txn_put(txn, DB_NAMES, key_of_name(parent, name),
+				    target.bytes, target.len);
 
 	if (!err)
 		err = txn_put(txn, DB_LINKS, key_of_link(key, parent, name), "",
 			      0);
-	if (!err)
-		err = change_name_taken(txn, parent, name, key);
+	if (err)
+		return err;
+	inherits = change_name_taken(txn, key, &taken);
+	err = inherits < 0 ? inherits :
+			     event_named(txn, parent, name, key, inherits);
 	return err ? err : dirty_add(txn, key);
 }
 
 int link_delete(struct catalog_txn *txn, const struct file_key *parent,
 		struct catalog_name name, const struct file_key *key)
 {
-	int err = change_name_lost(txn, parent, name, key);
+	int err = event_unnamed(txn, parent, name, key);
 
+	if (!err)
+		err = change_name_lost(txn, parent, name, key);
 	if (!err)
 		err = txn_delete(txn, DB_NAMES, key_of_name(parent, name));
 	if (!err)
@@ -141,14 +147,13 @@ static int name_find(struct catalog_txn *txn, const struct file_key *parent,
 	return err == -ENOENT ? 0 : err;
 }
 
-/* Gives an unused name to a file or directory; a directory loses its old one. */
+/* Gives an unused name in a directory to a file or directory; a directory loses
+ * its old one. */
 static int name_give(struct catalog_txn *txn, const struct file_key *parent,
 		     struct catalog_name name, const struct file_key *key)
 {
-	int err = file_make_directory(txn, parent);
+	int err = link_put(txn, parent, name, key);
 
-	if (!err)
-		err = link_put(txn, parent, name, key);
 	if (!err)
 		err = file_is_directory(txn, key);
 	return err == 1 ? link_delete_others(txn, key, parent, name) : err;
@@ -197,10 +202,17 @@ int catalog_name_set(struct catalog_txn *txn, const struct file_key *parent,
 			      0;
 	if (err)
 		return err < 0 ? err : -EINVAL;
-	if (taken)
+	err = file_make_directory(txn, parent);
+	if (!err && taken)
 		err = link_delete(txn, parent, name, &old);
 	if (!err)
+		err = file_is_directory(txn, key);
+	if (err == 1)
+		err = event_directory_moves(txn, key, parent, name);
+	txn->told = err == 1;
+	if (err >= 0)
 		err = name_give(txn, parent, name, key);
+	txn->told = false;
 	if (!err && taken)
 		err = remove_if_nameless(txn, &old);
 	return txn_result(txn, err);
@@ -218,43 +230,93 @@ int catalog_name_remove(struct catalog_txn *txn, const struct file_key *parent,
 	return txn_result(txn, err);
 }
 
+/* A rename: from gets the name of to, and with exchange the other way round,
+ * too.  The keys are those of the files, where there are any. */
+struct name_move {
+	struct link from, to;
+	bool moves, taken, exchange;
+};
+
+/* 1: the events of the move were added, because it is one of a directory. */
+static int event_move(struct catalog_txn *txn, const struct name_move *m)
+{
+	const struct link *from = m->moves ? &m->from : &m->to;
+	const struct link *to = m->moves ? &m->to : &m->from;
+	int is_directory = file_is_directory(txn, &from->key);
+
+	if (m->moves && m->taken && m->exchange) {
+		if (!is_directory)
+			is_directory = file_is_directory(txn, &to->key);
+		return is_directory == 1 ? event_exchange(txn, from, to) :
+					   is_directory;
+	}
+	if (is_directory != 1 || !(m->moves || m->exchange))
+		return is_directory < 0 ? is_directory : 0;
+	return event_directory_moves(txn, &from->key, &to->parent, to->name);
+}
+
+static int name_move(struct catalog_txn *txn, const struct name_move *m)
+{
+	const struct link *from = &m->from, *to = &m->to;
+	int err = 0;
+
+	if (m->moves)
+		err = file_make_directory(txn, &to->parent);
+	if (!err && m->taken && m->exchange)
+		err = file_make_directory(txn, &from->parent);
+	if (!err && m->taken && !m->exchange)
+		err = link_delete(txn, &to->parent, to->name, &to->key);
+	if (!err)
+		err = event_move(txn, m);
+	if (err < 0)
+		return err;
+	txn->told = err == 1;
+	err = 0;
+	if (m->moves)
+		err = link_delete(txn, &from->parent, from->name, &from->key);
+	if (!err && m->taken && m->exchange)
+		err = link_delete(txn, &to->parent, to->name, &to->key);
+	if (!err && m->moves)
+		err = name_give(txn, &to->parent, to->name, &from->key);
+	if (!err && m->taken && m->exchange)
+		err = name_give(txn, &from->parent, from->name, &to->key);
+	txn->told = false;
+	if (!err && m->taken && !m->exchange)
+		err = remove_if_nameless(txn, &to->key);
+	return err;
+}
+
 int catalog_name_move(struct catalog_txn *txn, const struct file_key *parent,
 		      struct catalog_name name,
 		      const struct file_key *new_parent,
 		      struct catalog_name new_name, bool exchange)
 {
-	struct file_key from, to;
-	bool moves, taken;
+	struct name_move m = { .exchange = exchange };
 	int err, steps = 0;
 
-	err = name_find(txn, parent, name, &from, &moves);
+	m.from.parent = *parent;
+	m.from.name = name;
+	m.to.parent = *new_parent;
+	m.to.name = new_name;
+	err = name_find(txn, parent, name, &m.from.key, &m.moves);
 	if (!err)
-		err = name_find(txn, new_parent, new_name, &to, &taken);
+		err = name_find(txn, new_parent, new_name, &m.to.key, &m.taken);
 	if (err)
 		return err;
 	/* rename(2) does nothing with two names of one file. */
-	if (moves && taken && file_key_equal(&from, &to))
+	if (m.moves && m.taken && file_key_equal(&m.from.key, &m.to.key))
 		return 0;
-	if (moves)
-		err = is_above(txn, &from, new_parent, &steps);
+	if (m.moves)
+		err = is_above(txn, &m.from.key, new_parent, &steps);
 	steps = 0;
-	if (!err && exchange && taken)
-		err = is_above(txn, &to, parent, &steps);
+	if (!err && exchange && m.taken)
+		err = is_above(txn, &m.to.key, parent, &steps);
 	if (err)
 		return err < 0 ? err : -EINVAL;
-	if (moves)
-		err = link_delete(txn, parent, name, &from);
-	if (!err && taken)
-		err = link_delete(txn, new_parent, new_name, &to);
-	if (!err && moves)
-		err = name_give(txn, new_parent, new_name, &from);
-	if (!err && taken)
-		err = exchange ? name_give(txn, parent, name, &to) :
-				 remove_if_nameless(txn, &to);
-	err = txn_result(txn, err);
+	err = txn_result(txn, name_move(txn, &m));
 	if (err)
 		return err;
-	return moves && (taken || !exchange) ? 0 : -ENOENT;
+	return m.moves && (m.taken || !exchange) ? 0 : -ENOENT;
 }
 
 int catalog_entries_begin(struct catalog_txn *txn,

@@ -131,6 +131,7 @@ static void txn_free(struct catalog_txn *txn)
 	catalog_changes_release(&txn->changes);
 	buf_release(&txn->found);
 	buf_release(&txn->blob);
+	buf_release(&txn->within);
 	free(txn);
 }
 

@@ -2,160 +2,66 @@
 #include "core/changes/changes.h"
 
 #include <errno.h>
-#include <search.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 
-#include "core/base/array.h"
 #include "core/base/clock.h"
-#include "core/base/thread.h"
 #include "core/changes/changes_impl.h"
 
 const char *const change_kind_names[] = { "new", "changed", "moved",
 					  "removed" };
 
-/* ---- the list of a watcher; under the lock ---- */
-
-static int by_path(const void *a, const void *b)
+void content_change_release(struct content_change *change)
 {
-	const struct pending_change *x = a, *y = b;
-
-	return strcmp(x->path, y->path);
+	free(change->path);
+	free(change->from);
 }
 
-static void pending_free(struct pending_change *p)
+/* ---- positions ---- */
+
+/* All of a commit. */
+#define WHOLE UINT32_MAX
+
+static bool is_before(const struct changes_position *a,
+		      const struct changes_position *b)
 {
-	free(p->path);
-	free(p->from);
-	free(p);
+	return a->time_ns != b->time_ns ? a->time_ns < b->time_ns :
+					  a->event < b->event;
 }
 
-static bool is_content(const struct pending_change *p)
+static void print_cursor(const struct changes *c,
+			 const struct changes_position *at,
+			 char out[CHANGES_CURSOR])
 {
-	return p->is & (IS_NEW | IS_CHANGED | IS_REMOVED);
+	int len = snprintf(out, CHANGES_CURSOR, "%016" PRIx64 "-%016" PRIx64,
+			   c->life, (uint64_t)at->time_ns);
+
+	if (at->event != WHOLE)
+		(void)snprintf(out + len, (size_t)(CHANGES_CURSOR - len),
+			       "-%" PRIx32, at->event);
 }
 
-/* Merges a change of the same path, which is freed. */
-static void merge(struct pending_change *into, struct pending_change *p)
+/* -ESTALE: of another life, or no cursor. */
+static int parse_cursor(const struct changes *c, const char *text,
+			struct changes_position *out)
 {
-	if (is_content(p) && into->time_ns != p->time_ns)
-		into->merged++;
-	if (p->is & IS_REMOVED)
-		into->is = IS_REMOVED;
-	else if (into->is & IS_REMOVED)
-		into->is = IS_CHANGED | IS_REPLACED;
-	else
-		into->is |= p->is;
-	if (p->kept >= 0 && (into->kept < 0 || p->kept < into->kept))
-		into->kept = p->kept;
-	if (p->is & IS_REMOVED)
-		into->kept = -1;
-	if (!into->from) {
-		into->from = p->from;
-		p->from = NULL;
-	}
-	into->size = p->size;
-	into->time_ns = p->time_ns;
-	pending_free(p);
+	char again[CHANGES_CURSOR];
+	uint64_t life, time_ns;
+	uint32_t event = WHOLE;
+
+	if (sscanf(text, "%16" SCNx64 "-%16" SCNx64 "-%8" SCNx32, &life,
+		   &time_ns, &event) < 2)
+		return -ESTALE;
+	*out = (struct changes_position){ (int64_t)time_ns, event };
+	print_cursor(c, out, again);
+	return strcmp(again, text) ? -ESTALE : 0;
 }
 
-/* Takes p. */
-static int list_add(struct changes_watcher *w, struct pending_change *p)
-{
-	struct pending_change **found = tsearch(p, &w->by_path, by_path);
-
-	if (!found || (*found == p && w->count == CHANGES_MOST)) {
-		if (found)
-			(void)tdelete(p, &w->by_path, by_path);
-		pending_free(p);
-		return found ? -ENOBUFS : -ENOMEM;
-	}
-	if (*found != p) {
-		merge(*found, p);
-		return 0;
-	}
-	w->count++;
-	*(w->last ? &w->last->next : &w->first_change) = p;
-	w->last = p;
-	return 0;
-}
-
-static struct pending_change *list_take(struct changes_watcher *w)
-{
-	struct pending_change *p = w->first_change;
-
-	if (!p)
-		return NULL;
-	(void)tdelete(p, &w->by_path, by_path);
-	w->first_change = p->next;
-	if (!p->next)
-		w->last = NULL;
-	w->count--;
-	return p;
-}
-
-static void watcher_free(struct changes_watcher *w)
-{
-	struct pending_change *p;
-
-	while ((p = list_take(w)))
-		pending_free(p);
-	search_paths_release(&w->within);
-	credentials_release(&w->caller.credentials);
-	free(w);
-}
-
-static enum change_kind kind_of(unsigned is)
-{
-	if (is & IS_REMOVED)
-		return CHANGE_REMOVED;
-	if (is & IS_CHANGED && (is & IS_REPLACED || !(is & IS_NEW)))
-		return CHANGE_CHANGED;
-	return is & IS_NEW ? CHANGE_NEW : CHANGE_MOVED;
-}
-
-/* Why there will be no more changes; 0: there will.  Under the lock. */
-static int reason_of_end(const struct changes_watcher *w)
-{
-	const struct changes *c = w->changes;
-
-	return w->cancelled || (c->stopped && !c->started) ? -ECANCELED :
-							     w->err;
-}
-
-int changes_take(struct changes_watcher *w, bool waits,
-		 struct content_change *out)
-{
-	struct changes *c = w->changes;
-	struct pending_change *p;
-	int err;
-
-	pthread_mutex_lock(&c->lock);
-	while (!(p = list_take(w)) && !(err = reason_of_end(w)) && waits)
-		pthread_cond_wait(&c->told, &c->lock);
-	pthread_mutex_unlock(&c->lock);
-	if (!p)
-		return err;
-	*out = (struct content_change){
-		.path = p->path,
-		.kind = kind_of(p->is),
-		.directory = p->directory,
-		.size = p->size,
-		.time_ns = p->time_ns,
-		.merged = p->merged,
-	};
-	out->kept = out->kind == CHANGE_CHANGED ? p->kept : -1;
-	if (out->kind == CHANGE_MOVED) {
-		out->from = p->from;
-		p->from = NULL;
-	}
-	p->path = NULL;
-	pending_free(p);
-	return 1;
-}
-
-/* ---- batches ---- */
+/* ---- batches; under the lock ---- */
 
 static void batch_free(struct changes_batch *b)
 {
@@ -163,96 +69,72 @@ static void batch_free(struct changes_batch *b)
 	free(b);
 }
 
-/* Adds what w may know of a batch.  Without the lock, which is taken. */
-static void tell(struct changes *c, struct changes_watcher *w,
-		 const struct changes_batch *b)
+static void forget_first(struct changes *c)
 {
-	struct pending_change *p, *found = NULL;
-	bool ended;
-	int err;
+	struct changes_batch *b = c->batches;
 
-	pthread_mutex_lock(&c->lock);
-	ended = w->ended || w->err;
-	pthread_mutex_unlock(&c->lock);
-	if (ended)
-		return;
-	err = check_batch(c, w, b, &found);
-	pthread_mutex_lock(&c->lock);
-	while ((p = found)) {
-		found = p->next;
-		p->next = NULL;
-		if (!err)
-			err = list_add(w, p);
-		else
-			pending_free(p);
-	}
-	w->err = err;
-	pthread_cond_broadcast(&c->told);
-	pthread_mutex_unlock(&c->lock);
+	c->forgotten = (struct changes_position){ b->time_ns, WHOLE };
+	c->bytes -= b->bytes;
+	c->batches = b->next;
+	b->forgotten = true;
+	if (!b->readers)
+		batch_free(b);
 }
 
-/* Removes watchers that have ended.  Under the lock. */
-static void drop_ended(struct changes *c)
+/* Gives the transaction that begins its time. */
+static void take_time(struct changes *c)
 {
-	struct changes_watcher **at = &c->first, *w;
+	const int64_t now = clock_ns(CLOCK_REALTIME);
 
-	while ((w = *at)) {
-		if (w->ended) {
-			*at = w->next;
-			watcher_free(w);
-		} else {
-			at = &w->next;
-		}
-	}
+	c->newest_ns = now > c->newest_ns ? now : c->newest_ns + 1;
 }
 
-/* Only this thread removes watchers, and new ones come first, so the list can
- * be walked while the lock is released. */
-static void work_unlocked(struct changes *c, struct changes_batch *b)
+static void forget_all(struct changes *c)
 {
-	struct changes_watcher *w = c->first;
-
-	pthread_mutex_unlock(&c->lock);
-	for (; w; w = w->next)
-		tell(c, w, b);
-	batch_free(b);
-	pthread_mutex_lock(&c->lock);
-}
-
-/* Events were lost, so all watches end.  Under the lock. */
-static void end_all(struct changes *c)
-{
-	struct changes_watcher *w;
-
-	c->lost = false;
-	for (w = c->first; w; w = w->next)
-		w->err = -ENOMEM;
+	while (c->batches)
+		forget_first(c);
+	c->forgotten = (struct changes_position){ c->newest_ns, WHOLE };
 	pthread_cond_broadcast(&c->told);
 }
 
-static void *changes_run(void *arg)
+void changes_lose(struct changes *c)
 {
-	struct changes *c = arg;
-	struct changes_batch *b;
-
-	thread_set_name("kinfs-changes");
 	pthread_mutex_lock(&c->lock);
-	while (!c->stopped || c->batches) {
-		drop_ended(c);
-		if (c->lost)
-			end_all(c);
-		b = c->batches;
-		if (!b) {
-			pthread_cond_wait(&c->work, &c->lock);
-			continue;
-		}
-		c->batches = b->next;
-		if (!b->next)
-			c->last = &c->batches;
-		work_unlocked(c, b);
-	}
+	take_time(c);
+	forget_all(c);
 	pthread_mutex_unlock(&c->lock);
-	return NULL;
+}
+
+/* What those follow who do not follow the whole tree. */
+static int find_places(const struct changes *c, struct buf *out)
+{
+	const struct changes_watcher *w;
+	size_t i;
+	int err = 0;
+
+	for (w = c->first; w && !err; w = w->next)
+		for (i = 0; w->caller.trusted && !err && i < w->within.count;
+		     i++)
+			err = buf_append(out, w->within.paths[i],
+					 strlen(w->within.paths[i]) + 1);
+	return err;
+}
+
+void changes_begin(struct changes *c, struct catalog_txn *txn)
+{
+	struct buf within = { 0 };
+	bool wanted;
+
+	pthread_mutex_lock(&c->lock);
+	take_time(c);
+	wanted = c->first ||
+		 (c->rest_ms && clock_now_ms() - c->rest_ms < CHANGES_REST_MS);
+	if (!wanted || find_places(c, &within))
+		forget_all(c);
+	else
+		catalog_watch(txn, &c->source->root, &within);
+	pthread_mutex_unlock(&c->lock);
+	buf_release(&within);
 }
 
 void changes_post(struct changes *c, struct catalog_changes *from)
@@ -260,46 +142,169 @@ void changes_post(struct changes *c, struct catalog_changes *from)
 	struct changes_batch *b = calloc(1, sizeof(*b));
 
 	pthread_mutex_lock(&c->lock);
-	if (b) {
+	if (!b || from->events_lost) {
+		forget_all(c);
+		free(b);
+	} else {
 		b->events = from->events;
 		b->count = from->event_count;
-		b->time_ns = clock_ns(CLOCK_REALTIME);
+		b->bytes = from->event_bytes;
+		b->time_ns = c->newest_ns;
 		from->events = NULL;
 		from->event_count = 0;
-		*c->last = b;
-		c->last = &b->next;
+		*(c->batches ? &c->last->next : &c->batches) = b;
+		c->last = b;
+		c->bytes += b->bytes;
+		while (c->bytes > CHANGES_KEPT && c->batches != b)
+			forget_first(c);
+		pthread_cond_broadcast(&c->told);
 	}
-	c->lost = c->lost || !b;
-	pthread_cond_signal(&c->work);
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* ---- watchers ---- */
+/* ---- a watcher reads ---- */
 
-static bool is_watching(const struct changes *c, uid_t uid)
+/* 1: *out is the first batch that is not in the list of the watcher; 0: all
+ * are; -ENOBUFS: some are forgotten.  Under the lock. */
+static int next_batch(const struct changes_watcher *w,
+		      struct changes_batch **out)
 {
-	const struct changes_watcher *w = c->first;
+	const struct changes *c = w->changes;
+	struct changes_batch *b = c->batches;
 
-	while (w &&
-	       (w->ended || w->cancelled || w->caller.credentials.uid != uid))
-		w = w->next;
-	return w;
+	if (is_before(&w->at, &c->forgotten))
+		return -ENOBUFS;
+	while (b && (b->time_ns < w->at.time_ns ||
+		     (b->time_ns == w->at.time_ns && w->at.event >= b->count)))
+		b = b->next;
+	*out = b;
+	return b ? 1 : 0;
 }
 
-static int start_locked(struct changes *c)
+static size_t unread_of_user(const struct changes *c, uid_t uid)
 {
+	const struct changes_watcher *w;
+	size_t bytes = 0;
+
+	for (w = c->first; w; w = w->next)
+		if (w->caller.credentials.uid == uid)
+			bytes += w->bytes;
+	return bytes;
+}
+
+/* With the lock, which is released meanwhile. */
+static int read_batch(struct changes_watcher *w, struct changes_batch *b)
+{
+	struct changes *c = w->changes;
 	int err;
 
-	if (c->stopped)
-		return -ECANCELED;
-	err = c->started ? 0 :
-			   -pthread_create(&c->thread, NULL, changes_run, c);
-	c->started = !err;
+	b->readers++;
+	pthread_mutex_unlock(&c->lock);
+	err = check_batch(w, b);
+	w->at = (struct changes_position){ b->time_ns, WHOLE };
+	pthread_mutex_lock(&c->lock);
+	if (!--b->readers && b->forgotten)
+		batch_free(b);
+	w->bytes = w->list.bytes;
+	if (!err &&
+	    unread_of_user(c, w->caller.credentials.uid) > CHANGES_UNREAD)
+		err = -ENOBUFS;
 	return err;
 }
 
+int changes_wait(struct changes_watcher *w)
+{
+	struct changes *c = w->changes;
+	struct changes_batch *b;
+	int err = 0;
+
+	pthread_mutex_lock(&c->lock);
+	for (;;) {
+		err = w->cancelled ? -ECANCELED : next_batch(w, &b);
+		if (err == 1)
+			err = read_batch(w, b);
+		else if (!err && (w->asked || c->stopped) && list_has(&w->list))
+			break;
+		else if (!err && c->stopped)
+			err = -ECANCELED;
+		else if (!err)
+			pthread_cond_wait(&c->told, &c->lock);
+		if (err)
+			break;
+	}
+	w->asked = false;
+	pthread_mutex_unlock(&c->lock);
+	return err;
+}
+
+/* How far the reader is that has taken all but what is in the list. */
+static void set_cursor(const struct changes_watcher *w,
+		       struct content_change *out)
+{
+	const struct path_change *next = TAILQ_FIRST(&w->list.changes);
+	struct changes_position at = next ? next->first : w->at;
+
+	if (next)
+		at.event--;
+	if (!w->caller.trusted) {
+		at.time_ns = next ? at.time_ns - 1 : out->time_ns;
+		at.event = WHOLE;
+	}
+	print_cursor(w->changes, &at, out->cursor);
+}
+
+int changes_take(struct changes_watcher *w, struct content_change *out)
+{
+	int got = list_take(&w->list, out);
+
+	if (got == 1) {
+		(void)list_has(&w->list);
+		set_cursor(w, out);
+	}
+	return got;
+}
+
+/* ---- the life of a watcher ---- */
+
+void changes_cursor(struct changes_watcher *w, char out[CHANGES_CURSOR])
+{
+	struct changes_position at = w->at;
+
+	/* When others have committed is nobody's business. */
+	if (!w->caller.trusted)
+		at.time_ns = clock_ns(CLOCK_REALTIME);
+	print_cursor(w->changes, &at, out);
+}
+
+/* Where the watch begins.  Under the lock. */
+static int set_begin(struct changes_watcher *w, const char *since)
+{
+	const struct changes *c = w->changes;
+	int err;
+
+	w->at = (struct changes_position){ c->newest_ns, WHOLE };
+	if (!since)
+		return 0;
+	err = parse_cursor(c, since, &w->at);
+	if (err || is_before(&w->at, &c->forgotten))
+		return -ESTALE;
+	if (w->at.time_ns > c->newest_ns)
+		w->at.time_ns = c->newest_ns;
+	w->list.repeated_ns = c->newest_ns;
+	return 0;
+}
+
+static void watcher_free(struct changes_watcher *w)
+{
+	list_release(&w->list);
+	search_paths_release(&w->within);
+	credentials_release(&w->caller.credentials);
+	free(w);
+}
+
 int changes_watch(struct changes *c, const struct search_caller *caller,
-		  struct search_paths *within, struct changes_watcher **out)
+		  struct search_paths *within, const char *since,
+		  struct changes_watcher **out)
 {
 	struct changes_watcher *w = calloc(1, sizeof(*w));
 	int err = w ? credentials_copy(&caller->credentials,
@@ -312,21 +317,28 @@ int changes_watch(struct changes *c, const struct search_caller *caller,
 	}
 	w->changes = c;
 	w->caller.trusted = caller->trusted;
+	list_init(&w->list, caller->trusted);
 	pthread_mutex_lock(&c->lock);
-	err = is_watching(c, caller->credentials.uid) ? -EBUSY :
-							start_locked(c);
+	err = c->stopped ? -ECANCELED : set_begin(w, since);
 	if (!err) {
 		w->within = *within;
 		*within = (struct search_paths){ 0 };
 		w->next = c->first;
 		c->first = w;
-		atomic_fetch_add(&c->watching, 1);
 		*out = w;
 	}
 	pthread_mutex_unlock(&c->lock);
 	if (err)
 		watcher_free(w);
 	return err;
+}
+
+void changes_ask(struct changes_watcher *w)
+{
+	pthread_mutex_lock(&w->changes->lock);
+	w->asked = true;
+	pthread_cond_broadcast(&w->changes->told);
+	pthread_mutex_unlock(&w->changes->lock);
 }
 
 void changes_cancel(struct changes_watcher *w)
@@ -340,54 +352,44 @@ void changes_cancel(struct changes_watcher *w)
 void changes_end(struct changes_watcher *w)
 {
 	struct changes *c = w->changes;
+	struct changes_watcher **at = &c->first;
 
 	pthread_mutex_lock(&c->lock);
-	w->ended = true;
-	atomic_fetch_sub(&c->watching, 1);
-	pthread_cond_signal(&c->work);
+	while (*at != w)
+		at = &(*at)->next;
+	*at = w->next;
+	c->rest_ms = clock_now_ms();
 	pthread_mutex_unlock(&c->lock);
+	watcher_free(w);
 }
 
-int changes_init(struct changes *c, const struct source *source,
-		 struct catalog *catalog)
+/* ---- the module ---- */
+
+int changes_init(struct changes *c, const struct source *source)
 {
 	c->source = source;
-	c->catalog = catalog;
-	c->last = &c->batches;
 	(void)pthread_mutex_init(&c->lock, NULL);
-	(void)pthread_cond_init(&c->work, NULL);
 	(void)pthread_cond_init(&c->told, NULL);
+	if (getrandom(&c->life, sizeof(c->life), 0) != sizeof(c->life))
+		return -EIO;
+	take_time(c);
+	c->forgotten = (struct changes_position){ c->newest_ns, WHOLE };
 	return credentials_own(&c->own);
 }
 
 void changes_stop(struct changes *c)
 {
-	bool started;
-
 	pthread_mutex_lock(&c->lock);
 	c->stopped = true;
-	started = c->started;
-	pthread_cond_signal(&c->work);
-	pthread_mutex_unlock(&c->lock);
-	if (started)
-		pthread_join(c->thread, NULL);
-	pthread_mutex_lock(&c->lock);
-	c->started = false;
 	pthread_cond_broadcast(&c->told);
 	pthread_mutex_unlock(&c->lock);
 }
 
 void changes_release(struct changes *c)
 {
-	struct changes_batch *b;
-
-	while ((b = c->batches)) {
-		c->batches = b->next;
-		batch_free(b);
-	}
-	drop_ended(c);
+	while (c->batches)
+		forget_first(c);
 	credentials_release(&c->own);
-	pthread_cond_destroy(&c->work);
 	pthread_cond_destroy(&c->told);
 	pthread_mutex_destroy(&c->lock);
 }

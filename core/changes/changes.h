@@ -3,7 +3,6 @@
 #define CORE_CHANGES_CHANGES_H
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -12,19 +11,29 @@
 #include "core/source/source.h"
 
 /*
- * Tells users which contents have changed, as that is committed.
+ * Tells users what becomes of the tree, as that is committed.
  *
- * A watcher is a user who wants to know.  While there is one, the committer has
- * its transactions keep their events, and posts them behind each commit
- * (changes_post()).  One thread, which begins with the first watcher, finds the
- * paths of their files and whether each watcher may read them, with the
- * watcher's credentials, and adds them to the watcher's list.  The watcher takes
- * them off it (changes_take()).
+ * The tree is what struct catalog_event says: the paths of all files whose
+ * content is known.  A watcher is a reader of its changes.  A reader that
+ * applies them in order to a list of the paths always has the tree:
  *
- * A list has one change for each path: further ones of the same path are merged
- * into it and counted.  So a watcher that is slow loses nothing, and its list is
- * as long as there are paths at most.  Above CHANGES_MOST its watch ends with
- * -ENOBUFS.  A user has one watcher at most.
+ *   new      path is added
+ *   changed  path is there, and has another content
+ *   moved    from is removed and path added; of a directory: all paths below
+ *            from are below path now
+ *   removed  path is removed
+ *
+ * While there is a watcher, the committer has its transactions keep their events
+ * (changes_begin()), and posts them behind each commit.  A batch of them stays
+ * here until CHANGES_KEPT bytes of later ones have come, whether it was read or
+ * not, so that a watcher can begin where another one has ended.
+ *
+ * Each watcher reads the batches in a thread of its own, with the credentials of
+ * its user, so none can hold up another one.  It makes a list of changes, one
+ * for each path: further ones of the same path are merged into it and counted.
+ * So a slow reader loses nothing, and its list is as long as there are paths at
+ * most.  When the lists of a user take more than CHANGES_UNREAD bytes, the watch
+ * ends with -ENOBUFS.
  *
  * What a watcher is told depends on nothing but files that it may read.  To one
  * that is not trusted that leaves out what was before: nobody knows who could
@@ -33,14 +42,26 @@
  * another one is new to it, and only a file that was changed in place is
  * changed.
  *
+ * A change has a cursor: how far the reader is when it has applied the change
+ * and all before it.  Cursors hold for one life of the daemon.  One that is not
+ * trusted has the time of the commit for its cursor, which it is told anyway; it
+ * may be told again of what was committed at that time.
+ *
  * The lock is held for a few instructions.
  */
-#define CHANGES_MOST (1 << 18)
+#define CHANGES_KEPT ((size_t)16 << 20)
+#define CHANGES_UNREAD ((size_t)64 << 20)
+
+/* So long after the last watch has ended, batches are still kept: a consumer
+ * that is restarted finds them. */
+#define CHANGES_REST_MS (10 * 60 * 1000)
 
 enum change_kind { CHANGE_NEW, CHANGE_CHANGED, CHANGE_MOVED, CHANGE_REMOVED };
 
 /* "new", "changed", "moved", "removed". */
 extern const char *const change_kind_names[];
+
+enum { CHANGES_CURSOR = 56 }; /* characters, with the NUL */
 
 struct content_change {
 	char *path, *from; /* owned; from: of one that was moved; or NULL */
@@ -50,51 +71,71 @@ struct content_change {
 	uint64_t size;
 	int64_t time_ns; /* of the commit */
 	uint64_t merged; /* further commits that this change stands for */
+	char cursor[CHANGES_CURSOR];
 };
+
+void content_change_release(struct content_change *change);
 
 struct changes_watcher;
 struct changes_batch;
 
-struct changes {
-	const struct source *source; /* these two are constant */
-	struct catalog *catalog;
-	struct credentials own; /* of the process; constant */
-	atomic_uint watching;   /* watchers that have not ended */
-	pthread_mutex_t lock;   /* everything below */
-	pthread_cond_t work;    /* of the thread */
-	pthread_cond_t told;    /* of the watchers */
-	struct changes_watcher *first;
-	struct changes_batch *batches, **last;
-	pthread_t thread;
-	bool lost; /* events, without memory */
-	bool started, stopped;
+/* After the event of that number, from 1 on, of the commit of that time. */
+struct changes_position {
+	int64_t time_ns;
+	uint32_t event;
 };
 
-int changes_init(struct changes *c, const struct source *source,
-		 struct catalog *catalog);
-/* All watches end: changes_take() returns -ECANCELED. */
+struct changes {
+	const struct source *source; /* these three are constant */
+	struct credentials own;      /* of the process */
+	uint64_t life;               /* a random number */
+	pthread_mutex_t lock;        /* everything below */
+	pthread_cond_t told;         /* of the watchers */
+	struct changes_watcher *first;
+	struct changes_batch *batches, *last;
+	size_t bytes; /* of the batches */
+	/* What was committed until then is not in the batches. */
+	struct changes_position forgotten;
+	int64_t newest_ns; /* commits have different times */
+	int64_t rest_ms; /* when the last watch has ended; 0: there was none */
+	bool stopped;
+};
+
+int changes_init(struct changes *c, const struct source *source);
+/* All watches end: changes_wait() returns -ECANCELED. */
 void changes_stop(struct changes *c);
 void changes_release(struct changes *c);
 
-static inline bool changes_are_watched(struct changes *c)
-{
-	return atomic_load(&c->watching);
-}
+/* ---- for the committer ---- */
 
-/* Takes the events. */
+/* Has the transaction keep its events if somebody watches. */
+void changes_begin(struct changes *c, struct catalog_txn *txn);
+/* Takes the events of its commit. */
 void changes_post(struct changes *c, struct catalog_changes *from);
+/* The catalog begins anew: what was told before leads nowhere. */
+void changes_lose(struct changes *c);
 
-/* within: only what is below these paths; empty: all; taken on success.
- * -EBUSY: the user watches already. */
+/* ---- for a watcher ---- */
+
+/* within: only what is below these paths; empty: all; taken on success.  since:
+ * the cursor behind which the watch begins; NULL: now.  -ESTALE: the changes
+ * behind it are not known. */
 int changes_watch(struct changes *c, const struct search_caller *caller,
-		  struct search_paths *within, struct changes_watcher **out);
+		  struct search_paths *within, const char *since,
+		  struct changes_watcher **out);
 
-/* 1: *out is the next change, whose paths the caller frees; 0: there is none
- * now, and waits is false; a negative errno: the watch has ended. */
-int changes_take(struct changes_watcher *w, bool waits,
-		 struct content_change *out);
+/* The position at which the watch begins. */
+void changes_cursor(struct changes_watcher *w, char out[CHANGES_CURSOR]);
 
-/* Ends a wait in changes_take(), with -ECANCELED. */
+/* Waits until there is a change to take and changes_ask() was called.  A
+ * negative errno: the watch has ended; -ENOBUFS: changes were lost. */
+int changes_wait(struct changes_watcher *w);
+void changes_ask(struct changes_watcher *w);
+
+/* 1: *out is the next change, which the caller releases; 0: there is none now. */
+int changes_take(struct changes_watcher *w, struct content_change *out);
+
+/* Ends a wait in changes_wait(), with -ECANCELED. */
 void changes_cancel(struct changes_watcher *w);
 
 /* Before changes_release(). */

@@ -20,6 +20,7 @@
  */
 struct watch_job {
 	bool alike;
+	const char *since;
 	struct mount mount;
 	struct name_list within;
 };
@@ -122,8 +123,9 @@ static int run(const struct command *self, char **paths)
 	root = job->mount.root;
 	err = client_ask(
 		&c, job->mount.listings,
-		json_pack("{s:s, s:o}", "relation", "changes", "within",
-			  json_paths(job->within.names, job->within.count)));
+		json_pack("{s:s, s:o, s:s*}", "relation", "changes", "within",
+			  json_paths(job->within.names, job->within.count),
+			  "since", job->since));
 	if (!err)
 		err = -pthread_create(&thread, NULL, end_when_done,
 				      job->mount.root);
@@ -131,27 +133,33 @@ static int run(const struct command *self, char **paths)
 		pthread_detach(thread);
 	while (!err && (more = client_next(&c)) > 0) {
 		if (json_object_get(c.line, "watching"))
-			fprintf(stderr, "watching %s\n", root);
+			fprintf(stderr, "watching %s, cursor %s\n", root,
+				json_string_value(
+					json_object_get(c.line, "cursor")));
 		else
 			err = show_change(job, c.line);
 	}
 	lines_close(&c);
 	err = err ? err : more;
-	why = err == -EBUSY   ? "you watch it already; a user can do that once "
-				"at a time" :
-	      err == -ENOBUFS ? "too many changes were not read; what changed "
+	why = err == -ENOBUFS ? "too many changes were not read; what changed "
 				"since is not known" :
+	      err == -ESTALE  ? "what changed since that cursor is not known" :
+	      err == -EAGAIN  ? "you have too many watches" :
 	      err == -EINVAL  ? "its kinfs is too old to be watched" :
 				NULL;
 	if (why)
 		cli_complain(root, "%s", why);
-	return err == -ENOBUFS ? EXIT_INCOMPLETE : why ? EXIT_FAILED : err;
+	if (err == -ENOBUFS || err == -ESTALE)
+		return EXIT_INCOMPLETE;
+	return why ? EXIT_FAILED : err;
 }
 
 static const struct option_row options[] = {
 	{ "alike", 0, NULL,
 	  "with the best near-duplicates of what is new or changed",
 	  OPTION_FLAG(struct watch_job, alike) },
+	{ "since", 0, "CURSOR", "go on behind the line that had this cursor",
+	  OPTION_TEXT(struct watch_job, since) },
 	{ 0 },
 };
 
@@ -159,14 +167,16 @@ const struct command command_watch = {
 	.name = "watch",
 	.operands = { 1, INT_MAX },
 	.lacking = "which mount?",
-	.synopsis = "watch [--alike] MOUNT [PATH...]",
+	.synopsis = "watch [--alike] [--since CURSOR] MOUNT [PATH...]",
 	.summary = "Tell which contents change, as it happens",
 	.help = "A JSON object a line: path, event (new, changed, moved, removed), and for a\n"
-		"changed file kept, the percentage of its earlier content that is left.  With\n"
-		"PATHs only what is below these.  Ends with the mount.\n",
+		"changed file kept, the percentage of its earlier content that is left.  A list\n"
+		"of paths to which the lines are applied in order is the tree.  With PATHs only\n"
+		"what is below these.  Ends with the mount.\n",
 	.options = options,
 	.notes =
-		"Exit status: 0 the mount has ended; 1 failed; 2 usage; 3 too much was not read.\n",
+		"Exit status: 0 the mount has ended; 1 failed; 2 usage; 3 changes were lost,\n"
+		"or those since CURSOR are not known.\n",
 	.job = &(struct watch_job){ 0 },
 	.run = run,
 };

@@ -29,9 +29,8 @@ static int write_batch(struct committer *c, const struct event *ev,
 	err = catalog_write(c->context.catalog, &txn);
 	if (err)
 		return err;
-	if (c->context.up->is_watched &&
-	    c->context.up->is_watched(c->context.up->ctx))
-		catalog_watch(txn);
+	if (c->context.up->watch)
+		c->context.up->watch(c->context.up->ctx, txn);
 	while (!err && count--) {
 		gate_pass(&c->context.events->gate);
 		err = event_apply(c, txn, ev);
@@ -127,7 +126,7 @@ static int write_and_index(struct committer *c, const struct event *first,
 
 	if (!err)
 		update_index(c, &changes);
-	if (!err && changes.event_count)
+	if (!err && (changes.event_count || changes.events_lost))
 		c->context.up->changed(c->context.up->ctx, &changes);
 	catalog_changes_release(&changes);
 	return err;

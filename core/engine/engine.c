@@ -57,11 +57,11 @@ static void report_path(void *engine, int fd, const struct file_key *key)
 	(void)scan_report_path(&e->scan, fd, key);
 }
 
-static bool is_watched(void *engine)
+static void watch(void *engine, struct catalog_txn *txn)
 {
 	struct engine *e = engine;
 
-	return changes_are_watched(&e->changes);
+	changes_begin(&e->changes, txn);
 }
 
 static void changed(void *engine, struct catalog_changes *changes)
@@ -110,7 +110,7 @@ static int init_parts(struct engine *e)
 	e->listener = (struct engine_listener){
 		.ctx = e,
 		.report_path = report_path,
-		.is_watched = is_watched,
+		.watch = watch,
 		.changed = changed,
 	};
 	e->throttle = (struct throttle){
@@ -125,7 +125,7 @@ static int init_parts(struct engine *e)
 		       throttle_init(&e->throttle)                        ?:
 		       events_init(&e->events, &e->throttle)              ?:
 		       scan_init(&e->scan, &parts)                        ?:
-		       changes_init(&e->changes, &e->source, e->catalog)  ?:
+		       changes_init(&e->changes, &e->source)              ?:
 		       ignored_init(&e->ignored, o->catalog_dir, &e->log) ?:
 		       search_init(&e->search, &search);
 }
@@ -286,10 +286,13 @@ int engine_text(struct engine *e, int fd, struct content_text *out)
 /* ---- changes and control ---- */
 
 int engine_watch_changes(struct engine *e, const struct search_caller *caller,
-			 struct search_paths *within,
+			 struct search_paths *within, const char *since,
 			 struct changes_watcher **out)
 {
-	return changes_watch(&e->changes, caller, within, out);
+	/* What was done before is told before, or not at all. */
+	if (!since)
+		(void)events_settle(&e->events);
+	return changes_watch(&e->changes, caller, within, since, out);
 }
 
 bool engine_doubts_times(const struct engine *e)

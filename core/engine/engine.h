@@ -234,9 +234,10 @@ void engine_name_moved(struct engine *e, const struct engine_move *m);
 /* For the queries of core/search/search.h and groups.h. */
 struct searcher *engine_searcher(struct engine *e);
 
-/* Tells the caller which contents change; see core/changes/changes.h. */
+/* Tells the caller which contents change; see core/changes/changes.h.  Waits
+ * until what was reported before is committed. */
 int engine_watch_changes(struct engine *e, const struct search_caller *caller,
-			 struct search_paths *within,
+			 struct search_paths *within, const char *since,
 			 struct changes_watcher **out);
 
 /* ---- state and control ---- */

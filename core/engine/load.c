@@ -198,6 +198,7 @@ static int replace_catalog(struct engine *e, int why)
 			     aside.len ? aside.data : "");
 	buf_release(&aside);
 	forget_contents(e->index);
+	changes_lose(&e->changes);
 	return err;
 }
 

@@ -20,9 +20,10 @@ struct engine_listener {
 	/* To the scan: see scan_report_path(). */
 	void (*report_path)(void *ctx, int fd, const struct file_key *key);
 
-	/* Whether anybody wants to know what changes, and what a commit has
-	 * changed, whose events the function may take. */
-	bool (*is_watched)(void *ctx);
+	/* At the beginning of a transaction: calls catalog_watch() if somebody
+	 * follows the tree; NULL: nobody does.  And what its commit has changed:
+	 * the function may take the events. */
+	void (*watch)(void *ctx, struct catalog_txn *txn);
 	void (*changed)(void *ctx, struct catalog_changes *changes);
 };
 

@@ -9,6 +9,7 @@
 
 #include "core/base/array.h"
 #include "core/base/filter.h"
+#include "core/base/text.h"
 
 /*
  * Finds the directories that resemble a directory:
@@ -127,8 +128,8 @@ static int place_add(struct places *p, const struct index_candidate *content,
 				 content->rank };
 	if (!place->path)
 		return -ENOMEM;
-	if (search_path_is_above(place->path, p->path) ||
-	    search_path_is_above(p->path, place->path))
+	if (text_path_is_above(place->path, p->path) ||
+	    text_path_is_above(p->path, place->path))
 		free(place->path);
 	else
 		p->count++;
@@ -151,7 +152,7 @@ static int add_above(struct search_query *q, struct places *p,
 		return err;
 	while (!err && (err = catalog_paths_next(walk, &path)) == 1) {
 		err = 0;
-		if (search_path_is_above(p->path, path) ||
+		if (text_path_is_above(p->path, path) ||
 		    (path_is_internal(path) && !path_is_internal(p->path)) ||
 		    !copy_is_visible(q, key, path))
 			continue;
@@ -343,8 +344,8 @@ static void hits_prune(struct search_hits *hits)
 		const char *path = hits->hits[i].path;
 
 		for (k = 0; k < kept; k++)
-			if (search_path_is_above(hits->hits[k].path, path) ||
-			    search_path_is_above(path, hits->hits[k].path))
+			if (text_path_is_above(hits->hits[k].path, path) ||
+			    text_path_is_above(path, hits->hits[k].path))
 				break;
 		if (k < kept)
 			free(hits->hits[i].path);

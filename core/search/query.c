@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "core/base/text.h"
 
 /* The life of a query, see search.h. */
 
@@ -53,20 +54,12 @@ void search_paths_release(struct search_paths *p)
 	*p = (struct search_paths){ 0 };
 }
 
-bool search_path_is_above(const char *above, const char *path)
-{
-	size_t len = strlen(above);
-
-	return strncmp(above, path, len) == 0 &&
-	       (path[len] == '/' || path[len] == '\0' || len == 0);
-}
-
 bool search_paths_have(const struct search_paths *p, const char *path)
 {
 	size_t i;
 
 	for (i = 0; i < p->count; i++)
-		if (search_path_is_above(p->paths[i], path))
+		if (text_path_is_above(p->paths[i], path))
 			return true;
 	return !p->count;
 }

@@ -180,8 +180,6 @@ struct search_paths {
 	size_t count;
 };
 
-/* Whether path is the path of above, or below it. */
-bool search_path_is_above(const char *above, const char *path);
 int search_paths_add(struct search_paths *p, const char *path, size_t len);
 /* Whether the path is one of these or below one; true if there are none. */
 bool search_paths_have(const struct search_paths *p, const char *path);

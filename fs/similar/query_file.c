@@ -109,7 +109,7 @@ static void reply_read(struct query_read *r)
 /* ---- the job ---- */
 
 /* Gives what was made to the reader, and waits while there are that many bytes to
- * be read; with 0, until a read waits for more.  -ECANCELED. */
+ * be read.  -ECANCELED. */
 static int hand_out(struct query_file *q, struct buf *made, size_t ahead)
 {
 	struct query_read *r;
@@ -122,8 +122,7 @@ static int hand_out(struct query_file *q, struct buf *made, size_t ahead)
 	pthread_mutex_unlock(&q->lock);
 	reply_read(r);
 	pthread_mutex_lock(&q->lock);
-	while ((ahead ? q->text.len >= ahead : !q->reader) &&
-	       !atomic_load(&q->cancelled))
+	while (q->text.len >= ahead && !atomic_load(&q->cancelled))
 		pthread_cond_wait(&q->wake, &q->lock);
 	pthread_mutex_unlock(&q->lock);
 	return err ? err : atomic_load(&q->cancelled) ? -ECANCELED : 0;
@@ -208,31 +207,30 @@ static void set_watcher(struct query_file *q, struct changes_watcher *watcher)
 	pthread_mutex_unlock(&q->lock);
 }
 
+/* What is not read stays with the watcher, which merges it. */
 static int answer_changes(struct query_file *q, struct query_text *query,
 			  struct buf *out)
 {
 	struct changes_watcher *watcher;
 	struct content_change change;
+	char cursor[CHANGES_CURSOR];
 	int got, err = engine_watch_changes(q->fs->engine, &q->caller,
-					    &query->groups.within, &watcher);
+					    &query->groups.within, query->since,
+					    &watcher);
 
 	if (err)
 		return err;
 	set_watcher(q, watcher);
-	err = buf_append_text(out, "{\"watching\":true}\n");
-	/* What is not read stays with the watcher, which merges it. */
-	while (!err && !(err = hand_out(q, out, 0))) {
-		got = changes_take(watcher, true, &change);
-		while (!err && got == 1) {
-			err = query_text_add_change(&change, out);
-			free(change.path);
-			free(change.from);
-			got = err || out->len >= CHANGES_AHEAD ?
-				      0 :
-				      changes_take(watcher, false, &change);
+	changes_cursor(watcher, cursor);
+	err = query_text_add_watching(cursor, out);
+	while (!err && !(err = hand_out(q, out, SIZE_MAX)) &&
+	       !(err = changes_wait(watcher))) {
+		while (!err && out->len < CHANGES_AHEAD &&
+		       (got = changes_take(watcher, &change))) {
+			err = got < 0 ? got :
+					query_text_add_change(&change, out);
+			content_change_release(&change);
 		}
-		if (!err)
-			err = got;
 	}
 	set_watcher(q, NULL);
 	changes_end(watcher);
@@ -493,6 +491,8 @@ void query_read(fuse_req_t req, fuse_ino_t id, size_t size, off_t off,
 	if (!q->asked)
 		ask_query(q);
 	r = take_read(q);
+	if (q->reader && q->watcher)
+		changes_ask(q->watcher);
 	pthread_cond_signal(&q->wake);
 	pthread_mutex_unlock(&q->lock);
 	/* Of two reads that wait, the earlier one fails. */

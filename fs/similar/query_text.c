@@ -117,12 +117,15 @@ static int take_groups(struct query_text *q, json_t *object)
 static int take_changes(struct query_text *q, json_t *object)
 {
 	json_t *within = NULL;
-	const char *relation;
+	const char *relation, *since = NULL;
 
 	q->kind = QUERY_CHANGES;
-	if (json_unpack(object, "{s:s, s?o !}", "relation", &relation, "within",
-			&within))
+	if (json_unpack(object, "{s:s, s?o, s?s !}", "relation", &relation,
+			"within", &within, "since", &since))
 		return -EINVAL;
+	q->since = since ? strdup(since) : NULL;
+	if (since && !q->since)
+		return -ENOMEM;
 	return take_within(&q->groups.within, within);
 }
 
@@ -154,6 +157,7 @@ void query_text_release(struct query_text *q)
 {
 	digests_release(&q->digests);
 	search_paths_release(&q->groups.within);
+	free(q->since);
 }
 
 /* ---- the answer ---- */
@@ -247,9 +251,18 @@ int query_text_add_change(const struct content_change *c, struct buf *out)
 		err = json_object_set_new(line, "merged",
 					  json_integer((json_int_t)c->merged));
 	if (!err)
+		err = json_object_set_new(line, "cursor",
+					  json_string(c->cursor));
+	if (!err)
 		return json_append_line(out, line);
 	json_decref(line);
 	return -ENOMEM;
+}
+
+int query_text_add_watching(const char *cursor, struct buf *out)
+{
+	return json_append_line(
+		out, json_pack("{s:b, s:s}", "watching", 1, "cursor", cursor));
 }
 
 int query_text_add_end(bool cut, bool incomplete, struct buf *out)

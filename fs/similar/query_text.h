@@ -67,23 +67,26 @@
  *
  * A query for changes (core/changes/changes.h) is
  *
- *   {"relation":"changes","within":[{"path":"docs"}, ...]}
+ *   {"relation":"changes","within":[{"path":"docs"}, ...],"since":"..."}
  *
  * Its answer has a line for each change that is committed after the first line
- * was read, and ends with the mount:
+ * was read, or behind the cursor since, and ends with the mount:
  *
- *   {"watching":true}
+ *   {"watching":true,"cursor":"..."}
  *   {"path":"docs/a","event":"changed","size":N,"kept":97,"time_ns":N,
- *    "merged":2}
+ *    "merged":2,"cursor":"..."}
  *                   event: new, changed, moved, removed; kept: per cent of the
  *                   earlier content that is left, where that is known; merged:
  *                   further changes of the path that were not read in time;
- *                   time_ns: when the last of them was committed
- *   {"path":"old","event":"moved","directory":true,"from":"docs","time_ns":N}
+ *                   time_ns: when the last of them was committed; cursor: for
+ *                   since, of a reader that has all lines until this one
+ *   {"path":"old","event":"moved","directory":true,"from":"docs","time_ns":N,
+ *    "cursor":"..."}
  *   {"end":true,"cut":false,"complete":true}
  *
- * A second query of the same user fails with EBUSY while there is one, and a
- * read with ENOBUFS when CHANGES_MOST paths have not been read.
+ * The first read fails with ESTALE when the changes behind since are not known,
+ * and a later one with ENOBUFS when changes were lost, because CHANGES_UNREAD
+ * bytes of them were not read.
  *
  * If the file cannot be opened for writing, a program sends the query by
  * ioctl(), see core/engine/query_ioctl.h.
@@ -105,6 +108,7 @@ struct query_text {
 	enum query_asked kind;
 	/* QUERY_GROUPS; of QUERY_CHANGES only within; owned */
 	struct file_groups_query groups;
+	char *since; /* of QUERY_CHANGES; owned; or NULL */
 	/* QUERY_CONTENT: */
 	struct digests digests;   /* owned */
 	struct judge_rules rules; /* 0: that of the mount */
@@ -123,6 +127,7 @@ int query_text_add_hit(const struct search_hit *hit,
 		       enum index_relation relation, struct buf *out);
 int query_text_add_files(const struct search_hits *hits, struct buf *out);
 int query_text_add_change(const struct content_change *change, struct buf *out);
+int query_text_add_watching(const char *cursor, struct buf *out);
 int query_text_add_end(bool cut, bool incomplete, struct buf *out);
 
 #endif

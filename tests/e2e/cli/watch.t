@@ -29,7 +29,7 @@ begin_watch() { # NAME [COMMAND...]: of kin watch, its lines to $T/NAME
 }
 
 lines() { # NAME FILTER: the lines that jq selects, and no time
-	jq -c --arg mnt "$mnt/" "select($2) | del(.time_ns, .size) |
+	jq -c --arg mnt "$mnt/" "select($2) | del(.time_ns, .size, .cursor) |
 		.path |= ltrimstr(\$mnt) |
 		if .from then .from |= ltrimstr(\$mnt) else . end" "$T/$1"
 }
@@ -46,17 +46,33 @@ mark() { # NAME: waits until all that was done is told
 	poll 20 has_line "$1" ".path | endswith(\"/mark$marks\")"
 }
 
+# What is done between the two is hashed behind it.
+hold() {
+	"$KIN" pause "$mnt"
+}
+
+go_on() {
+	"$KIN" resume "$mnt"
+}
+
+cursor() { # NAME FILTER: of the last such line
+	jq -r "select($2) | .cursor" "$T/$1" | tail -n 1
+}
+
 # ---- events ----
 
 begin_watch all "$KIN" watch --alike "$mnt"
+first=$watcher
 edit_text 20 3 <"$src/docs/a" >"$T/edited"
 cat "$T/edited" >"$mnt/docs/a"
 mark all
 is "$(lines all '.path | endswith("docs/a")' |
 	jq -c '[.path, .event, .kept > 65 and .kept < 90]')" \
 	'["docs/a","changed",true]' "a file that was changed in place"
+hold
 edit_text 20 3 <"$src/docs/b" >"$mnt/docs/.b.tmp"
 mv "$mnt/docs/.b.tmp" "$mnt/docs/b"
+go_on
 mark all
 is "$(lines all '.path | endswith("docs/b")' |
 	jq -c '[.event, .kept > 65 and .kept < 90]')" \
@@ -72,20 +88,40 @@ mark all
 is "$(lines all '.event == "moved"' | jq -c 'del(.alike)')" \
 	'{"path":"other/moved","event":"moved","from":"docs/copy"}' \
 	"one that was moved"
+cp "$mnt/docs/b" "$mnt/docs/over"
+mark all
+mv "$mnt/docs/over" "$mnt/docs/a"
+mark all
+is "$(lines all '(.path | endswith("docs/a")) or
+	((.path | endswith("over")) and .event == "removed")' |
+	jq -r '"\(.event) \(.path)"' | tail -n +2 | sort)" \
+	"$(printf '%s\n' 'changed docs/a' 'removed docs/over')" \
+	"one that was moved over another one is gone by its own name"
+before=$(cursor all true)
+hold
+echo more >>"$mnt/docs/a"
+mv "$mnt/docs/a" "$mnt/docs/a2"
+go_on
+mark all
+is "$(lines all '.path | endswith("docs/a2")' | jq -c '[.event, .from]')" \
+	"$(printf '%s\n' '["moved","docs/a"]' '["changed",null]')" \
+	"one that has changed and was moved before it was hashed"
+mv "$mnt/docs/a2" "$mnt/docs/a"
 mv "$mnt/other" "$mnt/another"
 mark all
 is "$(lines all '.directory')" \
 	'{"path":"another","event":"moved","directory":true,"from":"other"}' \
 	"a directory that was moved, in one line"
 rm -r "$mnt/another"
+told=$(lines all '.path | endswith("docs/a")' | wc -l)
 cp "$mnt/docs/a" "$T/same"
 cp "$T/same" "$mnt/docs/a"
 touch "$mnt/docs/a"
 chmod 600 "$mnt/docs/a"
 mark all
-is "$(lines all '.event == "removed"')" \
+is "$(lines all '.event == "removed"' | tail -n 1)" \
 	'{"path":"another/moved","event":"removed"}' "one that was removed"
-is "$(lines all '.path | endswith("docs/a")' | wc -l)" 1 \
+is "$(lines all '.path | endswith("docs/a")' | wc -l)" "$told" \
 	"the same content again is no change"
 printf x >"$mnt/docs/"$'odd \xff\nname'
 mark all
@@ -93,14 +129,31 @@ like "$(lines all '.path_hex')" '"path_hex":"[0-9a-f]*ff0a6e616d65"' \
 	"a name that is no UTF-8"
 is "$(jq -c 'select(.time_ns > 0 | not)' "$T/all")" "" "each has its time"
 
+# ---- where a consumer has stopped ----
+
+begin_watch again "$KIN" watch --since "$before" "$mnt"
+poll 20 has_line again ".path | endswith(\"/mark$marks\")"
+is "$(lines again true | jq -r .path | sort -u)" \
+	"$(jq -r --arg c "$before" 'select(.cursor > $c) | .path' "$T/all" |
+		sed "s|^$mnt/||" | sort -u)" \
+	"with a cursor, at once with another watch, all behind it is told"
+kill "$watcher"
+wait "$watcher" 2>/dev/null
+for cursor in 1 "${before/?/x}" "0000${before:4}"; do
+	status=0
+	timeout 60 "$KIN" watch --since "$cursor" "$mnt" \
+		>"$T/out" 2>"$T/out.err" || status=$?
+	is "$status $(grep -c 'not known' "$T/out.err")" "3 1" \
+		"what changed since $cursor is not known"
+done
+
 # ---- mistakes ----
 
-refused "a second watch of one user" 'already' "$KIN" watch "$mnt"
 refused "a path of another place" 'not in the mount|no kinfs|not in' \
 	"$KIN" watch "$mnt" /etc
 refused "no mount" 'which mount' "$KIN" watch
-kill "$watcher"
-wait "$watcher" 2>/dev/null
+kill "$first"
+wait "$first" 2>/dev/null
 
 # ---- some paths; a reader that ends ----
 
@@ -110,6 +163,17 @@ echo inside >"$mnt/docs/inside"
 poll 20 has_line some '.path | endswith("inside")'
 is "$(lines some true)" '{"path":"docs/inside","event":"new"}' \
 	"with a path nothing else is told"
+mkdir "$mnt/dir"
+echo there >"$mnt/dir/file"
+wait_idle "$mnt"
+mv "$mnt/dir" "$mnt/docs/dir"
+poll 20 has_line some '.path | endswith("/dir/file")'
+mv "$mnt/docs/dir" "$mnt/dir"
+echo >"$mnt/docs/inside2"
+poll 20 has_line some '.path | endswith("inside2")'
+is "$(lines some '.path | contains("/dir")' | jq -r '.event + " " + .path')" \
+	"$(printf '%s\n' 'new docs/dir/file' 'removed docs/dir/file')" \
+	"but files that a directory brings, or takes away"
 kill "$watcher"
 wait "$watcher" 2>/dev/null
 timeout 600 "$KIN" watch "$mnt" 2>"$T/first.err" |
@@ -194,6 +258,8 @@ echo more >>"$mnt/open/secret"
 echo more >>"$mnt/open/public"
 echo hidden >"$mnt/closed/file"
 rm "$mnt/closed/file"
+# Before it gets another name.
+poll 20 has_line ada '.path | endswith("/public")'
 mark_open() { # WORD: is told to both
 	echo "$1" >"$mnt/open/$1"
 	poll 20 has_line ada ".path | endswith(\"/$1\")" &&

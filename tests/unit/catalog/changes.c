@@ -138,29 +138,97 @@ WITH_CATALOG(test_a_file_that_takes_a_name_over_changes_it)
 	check_clean(*state);
 }
 
+/* "new a, changed a b": the events of the transaction, which is committed. */
+static void assert_events(struct catalog_txn *txn, const char *want)
+{
+	static const char *const kinds[] = { "named", "unnamed", "changed",
+					     "moved" };
+	struct catalog_changes changes = { 0 };
+	const struct catalog_event *ev;
+	struct buf have = { 0 };
+	const char *path;
+	size_t i;
+
+	assert_int_equal(catalog_commit(txn, &changes), 0);
+	assert_int_equal(buf_append_text(&have, ""), 0);
+	for (i = 0; i < changes.event_count; i++) {
+		ev = &changes.events[i];
+		assert_int_equal(buf_append_format(&have, "%s%s %s",
+						   i ? ", " : "",
+						   kinds[ev->kind], ev->path),
+				 0);
+		path = ev->path + strlen(ev->path) + 1;
+		for (; ev->kind == TREE_CHANGED && *path;
+		     path += strlen(path) + 1)
+			assert_int_equal(buf_append_format(&have, " %s", path),
+					 0);
+		if (ev->from)
+			assert_int_equal(
+				buf_append_format(&have, " from %s", ev->from),
+				0);
+	}
+	assert_string_equal(have.data, want);
+	buf_release(&have);
+	catalog_changes_release(&changes);
+}
+
+static struct catalog_txn *begin_watched(struct fixture *f)
+{
+	struct catalog_txn *txn = begin_write(f);
+
+	catalog_watch(txn, &ROOT, &(struct buf){ 0 });
+	return txn;
+}
+
 WITH_CATALOG(test_a_watched_transaction_tells_its_events)
 {
-	struct fixture *f = *state;
-	struct catalog_txn *txn = begin_write(f);
-	struct catalog_changes changes = { 0 };
-	struct file_key key = key_of(1);
+	struct catalog_txn *txn = begin_watched(*state);
 
-	catalog_watch(txn);
+	/* A file is told with all its names when its content is known. */
+	set_pending(txn, 1);
+	set_name(txn, "a", 1);
+	set_name(txn, "b", 1);
 	assert_int_equal(set_content(txn, 1, 1000), 0);
 	assert_int_equal(set_content(txn, 1, 1025), 0);
 	assert_int_equal(set_content(txn, 1, 1025), 0);
-	assert_int_equal(catalog_commit(txn, &changes), 0);
-	assert_int_equal(changes.event_count, 2);
-	assert_int_equal(changes.events[0].kind, CONTENT_NEW);
-	assert_int_equal(changes.events[1].kind, CONTENT_CHANGED);
-	assert_int_equal(changes.events[1].change.kept, 75);
-	assert_true(file_key_equal(&changes.events[1].key, &key));
-	catalog_changes_release(&changes);
-	txn = begin_write(f);
+	assert_events(txn, "named a, named b, changed a b");
+	txn = begin_watched(*state);
+	set_pending(txn, 1);
+	set_name(txn, "c", 1);
+	assert_int_equal(catalog_name_remove(txn, &ROOT, name_of("a")), 0);
+	assert_events(txn, "named c, unnamed a");
+	/* Without a watcher there are none. */
+	txn = begin_write(*state);
 	assert_int_equal(set_content(txn, 1, 1000), 0);
-	assert_int_equal(catalog_commit(txn, &changes), 0);
-	assert_int_equal(changes.event_count, 0);
-	catalog_changes_release(&changes);
+	assert_events(txn, "");
+}
+
+WITH_CATALOG(test_directories_move_in_one_event)
+{
+	struct file_key p = key_of(10), q = key_of(11), x = key_of(1);
+	struct catalog_txn *txn = begin_write(*state);
+
+	assert_int_equal(catalog_directory_set(txn, &p), 0);
+	assert_int_equal(catalog_directory_set(txn, &q), 0);
+	set_name(txn, "p", 10);
+	set_name(txn, "q", 11);
+	assert_int_equal(set_content(txn, 1, 1000), 0);
+	assert_int_equal(catalog_name_set(txn, &p, name_of("x"), &x), 0);
+	commit(txn);
+	txn = begin_watched(*state);
+	assert_int_equal(catalog_name_move(txn, &ROOT, name_of("p"), &ROOT,
+					   name_of("r"), false),
+			 0);
+	assert_events(txn, "moved r from p");
+	txn = begin_watched(*state);
+	assert_int_equal(catalog_name_move(txn, &ROOT, name_of("r"), &ROOT,
+					   name_of("q"), true),
+			 0);
+	assert_events(txn,
+		      "moved r~0 from r, moved r from q, moved q from r~0");
+	txn = begin_watched(*state);
+	assert_int_equal(catalog_name_remove(txn, &ROOT, name_of("q")), 0);
+	assert_events(txn, "unnamed q/x");
 }
 
 WITH_CATALOG(test_a_removed_file_leaves_nothing)
