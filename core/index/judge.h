@@ -135,6 +135,36 @@ static inline bool judge_lists(const struct judge_rules *rules,
 		v->reason == VERDICT_BOILERPLATE);
 }
 
+/* ---- bases for a delta ---- */
+
+/* A base with a lower score is none: the delta would be as large as the file. */
+#define BASE_LEAST 5
+
+/* Of a file that may be the base for another one. */
+struct base_rank {
+	bool identical;
+	uint64_t shared;   /* what both have in common, by one measure */
+	bool at_path;      /* its path is that of the other file */
+	uint64_t distance; /* of the sizes */
+};
+
+static inline uint64_t size_distance(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+static inline bool base_is_better(const struct base_rank *a,
+				  const struct base_rank *b)
+{
+	if (a->identical != b->identical)
+		return a->identical;
+	if (a->shared != b->shared)
+		return a->shared > b->shared;
+	if (a->at_path != b->at_path)
+		return a->at_path;
+	return a->distance < b->distance;
+}
+
 /* Of m shared values among n: the lower bound of the share, 0..1. */
 double judge_lower_bound(size_t m, size_t n);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/index/judge.h"
 #include "fs/fs.h"
 #include "fs/inode/cred.h"
 #include "fs/inode/descriptor.h"
@@ -147,9 +148,6 @@ static void query_free(struct listing_query *q)
 
 /* ---- the base of a file ---- */
 
-/* As SEED_LEAST of core/act/export/export.h. */
-enum { BASE_LEAST = 5 };
-
 static bool is_base(const struct listing_query *q)
 {
 	return q->node->view->relation == INDEX_ALIKE &&
@@ -157,24 +155,13 @@ static bool is_base(const struct listing_query *q)
 	       !strcmp(q->want.name, SIMILAR_BASE);
 }
 
-static uint64_t distance(uint64_t a, uint64_t b)
+static struct base_rank rank_of(const struct search_hit *hit, uint64_t size)
 {
-	return a > b ? a - b : b - a;
-}
-
-/* Whether a is a better base than b for a file of that size: identical, more in
- * common, nearer in size. */
-static bool is_better_base(const struct search_hit *a,
-			   const struct search_hit *b, uint64_t size)
-{
-	bool same = a->verdict.score == 100;
-
-	if (same != (b->verdict.score == 100))
-		return same;
-	if (a->verdict.bytes != b->verdict.bytes)
-		return a->verdict.bytes > b->verdict.bytes;
-	return distance(a->identity.size, size) <
-	       distance(b->identity.size, size);
+	return (struct base_rank){
+		.identical = hit->verdict.score == 100,
+		.shared = hit->verdict.bytes,
+		.distance = size_distance(hit->identity.size, size),
+	};
 }
 
 /* Adds the link to the best of the hits, but for those that have other bytes. */
@@ -182,12 +169,16 @@ static int add_base(const struct listing_query *q,
 		    const struct search_hits *hits, struct listing *l)
 {
 	const struct search_hit *best = NULL, *hit = hits->hits;
+	struct base_rank rank, most = { 0 };
 
-	for (; hit < hits->hits + hits->count; hit++)
-		if (hit->verdict.by == SUBJECT_BYTES &&
-		    (!best ||
-		     is_better_base(hit, best, hits->file.identity.size)))
-			best = hit;
+	for (; hit < hits->hits + hits->count; hit++) {
+		rank = rank_of(hit, hits->file.identity.size);
+		if (hit->verdict.by != SUBJECT_BYTES ||
+		    (best && !base_is_better(&rank, &most)))
+			continue;
+		best = hit;
+		most = rank;
+	}
 	return best ? listing_add_hit(l, best, q->node->depth, SIMILAR_BASE) :
 		      0;
 }

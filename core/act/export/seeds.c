@@ -9,19 +9,20 @@
 #include "core/base/array.h"
 #include "core/base/buf.h"
 #include "core/digest/sketch/sketch.h"
+#include "core/index/judge.h"
 
 struct seed_content {
 	uint8_t xxh128[16];
 	uint64_t size;
 	unsigned level;
-	uint8_t count;                /* values */
-	uint64_t values[SEED_VALUES]; /* ascending */
-	struct found_member member;   /* owned: its files, by path */
+	uint8_t count;              /* values */
+	uint64_t values[SEED_KEPT]; /* ascending */
+	struct found_member member; /* owned: its files, by path */
 };
 
-struct seed_posting {
-	uint64_t value;
-	uint32_t content;
+/* A file of a content; it has the path. */
+struct seed_file {
+	uint32_t content, file;
 };
 
 /* ---- contents ---- */
@@ -51,8 +52,8 @@ int seed_keep(struct found_member *m)
 	return err == -ENODATA ? 0 : err;
 }
 
-/* Without files. */
-static int set_content(struct seeds *s, const struct digests *d,
+/* Without files; with so many values at most. */
+static int set_content(struct seeds *s, const struct digests *d, size_t most,
 		       struct seed_content *out)
 {
 	int err = digests_sketch(d, &s->sketch);
@@ -61,7 +62,7 @@ static int set_content(struct seeds *s, const struct digests *d,
 	memcpy(out->xxh128, d->xxh128, sizeof(out->xxh128));
 	if (err)
 		return err == -ENODATA ? 0 : err;
-	sketch_cut(&s->sketch, SEED_VALUES);
+	sketch_cut(&s->sketch, most);
 	out->level = s->sketch.level;
 	out->count = (uint8_t)s->sketch.count;
 	memcpy(out->values, s->sketch.values,
@@ -78,20 +79,28 @@ static int by_content(const void *a, const void *b)
 	return order ? order : (x->size > y->size) - (x->size < y->size);
 }
 
-static int by_value(const void *a, const void *b)
+static uint64_t value_of(const struct seeds *s, uint32_t posting)
 {
-	const struct seed_posting *x = a, *y = b;
-
-	if (x->value != y->value)
-		return x->value < y->value ? -1 : 1;
-	return (x->content > y->content) - (x->content < y->content);
+	return s->contents[posting / SEED_KEPT].values[posting % SEED_KEPT];
 }
 
-static int by_path(const void *a, const void *b)
+static int by_value(const void *a, const void *b, void *seeds)
 {
-	const struct found_file *x = a, *y = b;
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	const uint64_t v = value_of(seeds, x), w = value_of(seeds, y);
 
-	return strcmp(x->names[0], y->names[0]);
+	return v != w ? (v < w ? -1 : 1) : (x > y) - (x < y);
+}
+
+static const struct found_file *file_of(const struct seeds *s,
+					const struct seed_file *f)
+{
+	return &s->contents[f->content].member.files[f->file];
+}
+
+static int by_path(const void *a, const void *b, void *seeds)
+{
+	return strcmp(file_of(seeds, a)->names[0], file_of(seeds, b)->names[0]);
 }
 
 static int by_number(const void *a, const void *b)
@@ -106,31 +115,42 @@ static int by_number(const void *a, const void *b)
 /* Takes the files of the content at hand. */
 static int add_content(struct seeds *s, struct export_reader *r)
 {
-	const uint32_t number = (uint32_t)s->content_count;
 	struct seed_content *c =
-		array_with_room(s->contents, number, sizeof(*c));
-	struct seed_posting *postings;
-	size_t i;
+		array_with_room(s->contents, s->content_count, sizeof(*c));
 	int err;
 
 	if (!c)
 		return -ENOMEM;
 	s->contents = c;
-	c += number;
-	err = set_content(s, &r->digests, c);
+	c += s->content_count;
+	err = set_content(s, &r->digests, SEED_KEPT, c);
 	if (err)
 		return err;
 	c->member = export_take(r);
 	s->content_count++;
-	for (i = 0; i < c->count; i++) {
-		postings = array_with_room(s->postings, s->posting_count,
-					   sizeof(*postings));
-		if (!postings)
-			return -ENOMEM;
-		s->postings = postings;
-		postings[s->posting_count++] =
-			(struct seed_posting){ c->values[i], number };
+	s->posting_count += c->count;
+	s->file_count += c->member.file_count;
+	return s->content_count < UINT32_MAX / SEED_KEPT ? 0 : -EOVERFLOW;
+}
+
+static int make_lists(struct seeds *s)
+{
+	uint32_t *posting = malloc((s->posting_count + 1) * sizeof(*posting));
+	struct seed_file *file = malloc((s->file_count + 1) * sizeof(*file));
+	uint32_t i, k;
+
+	s->postings = posting;
+	s->files = file;
+	if (!posting || !file)
+		return -ENOMEM;
+	for (i = 0; i < s->content_count; i++) {
+		for (k = 0; k < s->contents[i].count; k++)
+			*posting++ = i * SEED_KEPT + k;
+		for (k = 0; k < s->contents[i].member.file_count; k++)
+			*file++ = (struct seed_file){ i, k };
 	}
+	qsort_r(s->postings, s->posting_count, sizeof(*posting), by_value, s);
+	qsort_r(s->files, s->file_count, sizeof(*file), by_path, s);
 	return 0;
 }
 
@@ -140,61 +160,99 @@ int seeds_read(struct seeds *s, struct export_reader *r)
 
 	while (!err && export_next(r))
 		err = add_content(s, r);
-	if (s->posting_count)
-		qsort(s->postings, s->posting_count, sizeof(*s->postings),
-		      by_value);
-	return err;
+	return err ? err : make_lists(s);
 }
 
 /* ---- finding ---- */
 
-/* Contents that have a value of the wanted one, once for each such value. */
-static size_t find_candidates(struct seeds *s,
-			      const struct seed_content *wanted)
-{
-	size_t count = 0, i, low, high, middle;
+/* The postings of a value. */
+struct value_range {
+	size_t begin, count;
+};
 
-	for (i = 0; i < wanted->count; i++) {
-		for (low = 0, high = s->posting_count; low < high;) {
-			middle = low + (high - low) / 2;
-			if (s->postings[middle].value < wanted->values[i])
-				low = middle + 1;
-			else
-				high = middle;
-		}
-		for (high = low + SEED_COMMON;
-		     low < high && low < s->posting_count &&
-		     s->postings[low].value == wanted->values[i];
-		     low++)
-			s->candidates[count++] = s->postings[low].content;
+static struct value_range find_value(const struct seeds *s, uint64_t value)
+{
+	size_t low = 0, high = s->posting_count, middle, begin;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (value_of(s, s->postings[middle]) < value)
+			low = middle + 1;
+		else
+			high = middle;
 	}
+	begin = low;
+	for (high = s->posting_count; low < high;) {
+		middle = low + (high - low) / 2;
+		if (value_of(s, s->postings[middle]) <= value)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return (struct value_range){ begin, low - begin };
+}
+
+static int by_count(const void *a, const void *b)
+{
+	const struct value_range *x = a, *y = b;
+
+	return (x->count > y->count) - (x->count < y->count);
+}
+
+/* The file at that path; or NULL. */
+static const struct seed_file *find_path(const struct seeds *s,
+					 const char *path)
+{
+	size_t low = 0, high = s->file_count, middle;
+	int order;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		order = strcmp(file_of(s, &s->files[middle])->names[0], path);
+		if (!order)
+			return &s->files[middle];
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+/* Contents to be compared, ascending, some more than once. */
+static size_t find_candidates(struct seeds *s,
+			      const struct seed_content *wanted,
+			      const struct seed_file *at_path)
+{
+	struct value_range ranges[SEED_VALUES];
+	size_t count = 0, i, k;
+
+	for (i = 0; i < wanted->count; i++)
+		ranges[i] = find_value(s, wanted->values[i]);
+	qsort(ranges, wanted->count, sizeof(ranges[0]), by_count);
+	for (i = 0; i < wanted->count; i++)
+		for (k = 0; k < ranges[i].count && k < SEED_COMMON; k++)
+			s->candidates[count++] =
+				s->postings[ranges[i].begin + k] / SEED_KEPT;
+	if (at_path)
+		s->candidates[count++] = at_path->content;
 	qsort(s->candidates, count, sizeof(*s->candidates), by_number);
 	return count;
 }
 
-/* The file at that path if it has the content, else its first one; but none that
- * rsync could take for the one that is to come.  NULL: there is no such file. */
-static const struct found_file *choose_file(const struct seed_content *content,
-					    const struct seed_content *wanted,
-					    const char *path, int64_t mtime_ns,
-					    bool *at_path_out)
+static size_t count_shared(const struct seed_content *a,
+			   const struct seed_content *b)
 {
-	const struct found_member *m = &content->member;
-	const struct found_file key = { .names = &path };
-	const struct found_file *file =
-		bsearch(&key, m->files, m->file_count, sizeof(key), by_path);
-	const int64_t second = mtime_ns / 1000000000;
-	bool is_safe =
-		content->size != wanted->size || !by_content(content, wanted);
+	size_t shared = 0, i = 0, k = 0;
 
-	*at_path_out =
-		file && (is_safe || file->mtime_ns / 1000000000 != second);
-	if (*at_path_out)
-		return file;
-	for (file = m->files; file < m->files + m->file_count; file++)
-		if (is_safe || file->mtime_ns / 1000000000 != second)
-			return file;
-	return NULL;
+	while (i < a->count && k < b->count) {
+		shared += a->values[i] == b->values[k];
+		if (a->values[i] <= b->values[k])
+			i++;
+		else
+			k++;
+	}
+	return shared;
 }
 
 /* Of the wanted values that the other sketch could have. */
@@ -215,15 +273,14 @@ static int score_of(const struct seed_content *wanted,
 }
 
 int seeds_find(struct seeds *s, const struct digests *digests, const char *path,
-	       int64_t mtime_ns, struct seed_base *out)
+	       struct seed_base *out)
 {
-	struct seed_content wanted;
-	const struct found_file *file;
+	const struct seed_file *at_path = find_path(s, path);
 	const struct seed_content *c = NULL;
-	uint64_t distance, least = 0;
-	size_t count, i, end, shared, most = 0;
-	bool at_path, best_at_path = false;
-	int err = set_content(s, digests, &wanted);
+	struct base_rank rank, best = { 0 };
+	struct seed_content wanted;
+	size_t count, i;
+	int score, err = set_content(s, digests, SEED_VALUES, &wanted);
 
 	if (err)
 		return err;
@@ -232,30 +289,30 @@ int seeds_find(struct seeds *s, const struct digests *digests, const char *path,
 		c = bsearch(&wanted, s->contents, s->content_count, sizeof(*c),
 			    by_content);
 	if (c) {
-		out->file = choose_file(c, &wanted, path, mtime_ns, &at_path);
-		out->score = 100;
-		return out->file != NULL;
+		*out = (struct seed_base){ c->member.files, 100, c->size };
+		if (at_path && &s->contents[at_path->content] == c)
+			out->file = file_of(s, at_path);
+		return 1;
 	}
-	count = find_candidates(s, &wanted);
-	for (i = 0; i < count; i = end) {
-		for (end = i;
-		     end < count && s->candidates[end] == s->candidates[i];)
-			end++;
-		shared = end - i;
-		c = &s->contents[s->candidates[i]];
-		file = choose_file(c, &wanted, path, mtime_ns, &at_path);
-		distance = c->size > wanted.size ? c->size - wanted.size :
-						   wanted.size - c->size;
-		if (!file || score_of(&wanted, c, shared) < SEED_LEAST ||
-		    shared < most ||
-		    (shared == most &&
-		     (at_path < best_at_path ||
-		      (at_path == best_at_path && distance >= least))))
+	count = find_candidates(s, &wanted, at_path);
+	for (i = 0; i < count; i++) {
+		if (i && s->candidates[i] == s->candidates[i - 1])
 			continue;
-		*out = (struct seed_base){ file, score_of(&wanted, c, shared) };
-		best_at_path = at_path;
-		most = shared;
-		least = distance;
+		c = &s->contents[s->candidates[i]];
+		rank = (struct base_rank){
+			.shared = count_shared(&wanted, c),
+			.at_path =
+				at_path && at_path->content == s->candidates[i],
+			.distance = size_distance(c->size, wanted.size),
+		};
+		score = score_of(&wanted, c, rank.shared);
+		if (score < BASE_LEAST ||
+		    (out->file && !base_is_better(&rank, &best)))
+			continue;
+		*out = (struct seed_base){ rank.at_path ? file_of(s, at_path) :
+							  c->member.files,
+					   score, c->size };
+		best = rank;
 	}
 	return out->file != NULL;
 }

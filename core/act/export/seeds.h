@@ -10,33 +10,45 @@
  * keeps its similarity traits for that ([MS-RDC] 3.1.5.4); here it is the sketch,
  * cut to SEED_VALUES values, some 30 bytes.
  *
- * The best base is, in this order: an equal content; the content with most
- * values in common; the one at the same path; the one of the nearest size.  A
- * base with less than SEED_LEAST per cent of the values is none.
+ * Which base is better says base_is_better() (core/index/judge.h), by the values
+ * that both have.  A base with less than BASE_LEAST per cent of them is none.
+ * The contents that are compared are those that have a value of the wanted one,
+ * rare values first, and the one at the same path: where very many files have one
+ * frame, most values say nothing.
  *
- * A file of other content but the size and the time of the one that is to come
- * is never a base: rsync takes such a file for the one itself.
+ * A base may have the size and the time of the file that is to come, and another
+ * content: rsync must not compare by these (-I).
  */
 #define SEED_VALUES 12
-#define SEED_LEAST 5
+
+/* Values that are kept of a content here.  The earlier version of a file has a few
+ * values of its own, which must not push those out that both have: with 12, 2 of
+ * 700 pages of one frame got the base of another page. */
+#define SEED_KEPT 16
 
 /* A value that more contents have tells little: so many of them are looked at. */
 #define SEED_COMMON 512
 
-/* The files of a tree; all zero: none.  Some 300 bytes a content, and its
+/* The files of a tree; all zero: none.  Some 200 bytes a content, and its
  * files. */
 struct seeds {
 	struct seed_content *contents; /* by XXH128, then size */
 	size_t content_count;
-	struct seed_posting *postings;
+	/* The values of all contents, ascending: the number of the content times
+	 * SEED_KEPT, and that of the value. */
+	uint32_t *postings;
 	size_t posting_count;
+	struct seed_file *files; /* by path */
+	size_t file_count;
 	struct sketch sketch; /* the last one that was read */
-	uint32_t candidates[SEED_VALUES * SEED_COMMON]; /* for seeds_find() */
+	/* For seeds_find(). */
+	uint32_t candidates[SEED_VALUES * SEED_COMMON + 1];
 };
 
 struct seed_base {
 	const struct found_file *file;
 	int score; /* 1..100; 100: an equal content */
+	uint64_t size;
 };
 
 /* In place of all digests of a member, the sketch cut to a few values. */
@@ -48,6 +60,6 @@ int seeds_read(struct seeds *s, struct export_reader *r);
 /* 1: there is a base for a content with these digests, size and XXH128 among
  * them, at that path; 0: none.  One thread at a time.  -ENOMEM, -EINVAL. */
 int seeds_find(struct seeds *s, const struct digests *wanted, const char *path,
-	       int64_t mtime_ns, struct seed_base *out);
+	       struct seed_base *out);
 
 #endif

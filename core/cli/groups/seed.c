@@ -30,7 +30,8 @@ struct seed_command {
 	struct seeds seeds;
 	char *source; /* of the mount: owned */
 	int source_fd, into_fd;
-	uint64_t files, equal, near, refused;
+	uint64_t files, equal, near, refused, useless;
+	uint64_t sums; /* bytes: see sums_of() */
 };
 
 /* ---- seeds as files ---- */
@@ -94,6 +95,32 @@ static int make_seed(const struct seed_command *c, const char *path,
 	return err;
 }
 
+/* ---- what a base costs ---- */
+
+/*
+ * The receiver of rsync sends a sum of each block of a base, 6 bytes and more,
+ * and finds again what is equal to a whole block.  Blocks are as long as the
+ * square root of the base, and 700 bytes at least.
+ */
+enum { BLOCK_LEAST = 700, BLOCK_SUM = 6, FILE_SUM = 20 };
+
+static uint64_t sums_of(uint64_t size)
+{
+	uint64_t block = BLOCK_LEAST;
+
+	while (block * block < size)
+		block += BLOCK_LEAST;
+	return FILE_SUM + (size + block - 1) / block * BLOCK_SUM;
+}
+
+/* Whether the sums are more than all that the base has of the file, which would
+ * be sent compressed to a third otherwise. */
+static bool costs_more(const struct seed_base *base)
+{
+	return sums_of(base->size) >=
+	       base->size * (uint64_t)base->score / 100 / 3;
+}
+
 /* ---- one file that is to come ---- */
 
 static const struct column columns[] = {
@@ -119,13 +146,20 @@ static int take_file(struct seed_command *c, const struct found_file *file)
 {
 	struct seed_base base;
 	int err = seeds_find(&c->seeds, &c->sender.digests, file->names[0],
-			     file->mtime_ns, &base);
+			     &base);
 
 	if (err < 0)
 		return err;
 	c->files++;
 	if (!err)
 		return 0;
+	if (c->into && base.score < 100) {
+		if (costs_more(&base)) {
+			c->useless++;
+			return 0;
+		}
+		c->sums += sums_of(base.size);
+	}
 	err = c->into ? make_seed(c, file->names[0], base.file) :
 			print_base_of(c, file->names[0], &base);
 	if (err == -EXDEV)
@@ -156,9 +190,7 @@ static int print_base(struct seed_command *c)
 	if (!err)
 		err = reader_digest_named(&reader, c->base_of, false, &d);
 	if (!err)
-		/* No program takes the base for the file itself. */
-		err = seeds_find(&c->seeds, &d, basename(c->base_of), INT64_MIN,
-				 &base);
+		err = seeds_find(&c->seeds, &d, basename(c->base_of), &base);
 	digests_release(&d);
 	reader_release(&reader);
 	if (err < 0)
@@ -221,6 +253,7 @@ static int print_totals(const struct seed_command *c)
 {
 	const char *root = c->sender.content.root;
 	char *into = c->into ? realpath(c->into, NULL) : NULL;
+	char sums[TEXT_SIZE_ROOM];
 
 	fprintf(stderr,
 		"%llu %s to come: an equal content here for %llu, a base for "
@@ -234,6 +267,18 @@ static int print_totals(const struct seed_command *c)
 			"%llu bases could not be linked (gone, or not to be "
 			"linked by you)\n",
 			(unsigned long long)c->refused);
+	if (c->useless)
+		fprintf(stderr,
+			"%llu bases were left out: rsync would send more for "
+			"each than it could save\n",
+			(unsigned long long)c->useless);
+	if (into && c->near)
+		fprintf(stderr,
+			"the sums of the blocks of those that are not equal "
+			"cost %s; a base saves\nnothing but blocks that are "
+			"equal as a whole, of 700 bytes and more\n",
+			text_format_size((double)c->sums, TEXT_UNITS_FULL,
+					 sums));
 	if (into) {
 		/* -I: a base of the same size and time is not the file. */
 		printf("rsync -aIz --no-whole-file --copy-dest=");

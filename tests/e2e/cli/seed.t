@@ -49,8 +49,8 @@ for i in 1 7 12; do
 		"what renamed$i.c was before"
 done
 is "$(base unrelated.c)" '' "what is like nothing has no base"
-is "$(base trap.c)" '' \
-	"a file of other content with the size and the time is no base"
+like "$(base trap.c)" '^src/trap.c [0-9]' \
+	"a file of other content with the size and the time is one: -I is printed"
 like "$(jq -r 'select(.path_hex) | .base' "$T/map")" 'src/part2.c' \
 	"a name that is no UTF-8"
 "$KIN" seed -0 "$T/new.seeds" "$T/mnt" 2>"$T/errors" | tr '\0' '|' >"$T/nul"
@@ -65,6 +65,8 @@ ok "a base is a link to the file here" test "$T/seeds/moved.c" -ef \
 is "$(find "$T/seeds" -type f -printf x | wc -c)" \
 	"$(jq -s "map(select(.path)) | length" "$T/map")" "one for each file that has one"
 is "$(stat -c %a "$T/seeds")" 700 "nobody else may look in"
+like "$(cat "$T/command")" 'blocks of those that are not equal cost [0-9]+' \
+	"what the bases cost is said"
 like "$(tail -n 1 "$T/command")" '^rsync .*-aIz .*--copy-dest=' \
 	"the command is printed"
 unlike "$(cat "$T/command")" 'link-dest|size-only' "and is a safe one"
@@ -82,13 +84,10 @@ ok "and the tree is right" diff -r "$new" "$T/seeded"
 is "$(find "$old" -type f -newer "$T/command" | wc -l)" 0 \
 	"no file here was changed"
 
-# Without what the command has, and with the base that is left out, rsync takes
-# one file for the other.
-mkdir "$T/trap"
-ln "$old/src/trap.c" "$T/trap/trap.c"
-rsync -a --no-whole-file --copy-dest="$T/trap" "$new/trap.c" "$T/wrong/"
+# Without what the command has rsync takes one file for the other.
+rsync -a --no-whole-file --copy-dest="$T/seeds" "$new/trap.c" "$T/wrong/"
 not_ok "the trap is one" cmp -s "$new/trap.c" "$T/wrong/trap.c"
-rsync -aI --no-whole-file --copy-dest="$T/trap" "$new/trap.c" "$T/right/"
+rsync -aI --no-whole-file --copy-dest="$T/seeds" "$new/trap.c" "$T/right/"
 ok "-I avoids it" cmp "$new/trap.c" "$T/right/trap.c"
 
 # ---- one file ----
@@ -132,4 +131,28 @@ like "$("$KIN" seed "$T/new.seeds" "$T/mnt" 2>"$T/errors")" \
 	' 100 +moved.c  src/part1.c' "without an option the bases are listed"
 refused "a list and a tree" 'rsync' \
 	"$KIN" seed --json --into "$T/both" "$T/new.seeds" "$T/mnt"
+unmount "$T/mnt"
+
+# ---- pages of one frame ----
+
+# More pages than contents that are looked at for a value: most of what a page has
+# are values of the frame.
+mkdir -p "$T/pages/old" "$T/pages/new"
+frame=$(gen_text 60 1)
+mapfile -t lines < <(gen_text 8400 2)
+for i in {1..700}; do
+	printf '%s\n' "$frame" "${lines[@]:12*(i-1):12}" "version 1" \
+		>"$T/pages/old/page$i"
+	printf '%s\n' "$frame" "${lines[@]:12*(i-1):12}" "version 2" \
+		>"$T/pages/new/page$i"
+done
+for side in new old; do
+	mount_kinfs "$T/pages/$side" "$T/mnt"
+	ok "$side pages are hashed" wait_idle "$T/mnt"
+	[ "$side" = old ] || "$KIN" export --seeds "$T/mnt" >"$T/pages.seeds"
+	[ "$side" = old ] || unmount "$T/mnt"
+done
+"$KIN" seed --json "$T/pages.seeds" "$T/mnt" 2>"$T/errors" >"$T/map"
+is "$(jq -r 'select(.path) | .path == .base' "$T/map" | sort | uniq -c |
+	tr -s ' ')" " 700 true" "each page is the base of its next version"
 finish
