@@ -55,6 +55,30 @@ static void say(const char *label, const char *format, ...)
 	free(line);
 }
 
+/* A file that is read for very long, as one that is nothing but a hole: it stops
+ * no other, but kin wait. */
+static void say_longest(const json_t *status)
+{
+	enum { LONG = 1 << 30 };
+	json_t *longest = json_object_get(status, "longest");
+	char *path = json_get_path(longest, "path");
+	struct buf safe = { 0 };
+	char size[TEXT_SIZE_ROOM], left[TEXT_SIZE_ROOM];
+
+	if (path && number(longest, "left") >= LONG &&
+	    !utf8_append_safe(&safe, path))
+		say("longest",
+		    "%s of %s left of %s; the option max_size of the mount "
+		    "leaves such files out",
+		    text_format_size((double)number(longest, "left"),
+				     TEXT_UNITS_BRIEF, left),
+		    text_format_size((double)number(longest, "size"),
+				     TEXT_UNITS_BRIEF, size),
+		    safe.data);
+	buf_release(&safe);
+	free(path);
+}
+
 static void say_activity(const json_t *status, const struct progress *p)
 {
 	struct buf files = { 0 };
@@ -86,6 +110,7 @@ static void say_activity(const json_t *status, const struct progress *p)
 	if (p->size > 0)
 		say("reading", "%s", files.data);
 	buf_release(&files);
+	say_longest(status);
 	if (!p->counted || p->reading)
 		return;
 	say("files", "%lld: %lld fresh, %lld pending, %lld failed", p->files,

@@ -17,7 +17,27 @@ struct snapshot {
 	int catalog_error; /* why there are no digests, or none are written */
 	unsigned walks;    /* over the whole tree, finished */
 	bool catalog_open, caught_up, scan_idle, quiet, texts_busy;
+	struct buf longest; /* the path of queue.longest; empty: none */
 };
+
+static int find_longest(const struct engine *e, struct catalog_txn *txn,
+			struct snapshot *s)
+{
+	struct catalog_walk *walk = NULL;
+	const char *path;
+	int err;
+
+	if (!s->queue.longest_left)
+		return 0;
+	err = catalog_paths_begin(txn, &e->source.root, &s->queue.longest,
+				  &walk);
+	if (!err)
+		err = catalog_paths_next(walk, &path);
+	if (err == 1)
+		err = buf_append_text(&s->longest, path);
+	catalog_walk_end(walk);
+	return err;
+}
 
 static int take_snapshot(struct engine *e, struct snapshot *s)
 {
@@ -49,6 +69,8 @@ static int take_snapshot(struct engine *e, struct snapshot *s)
 	err = catalog_read(e->catalog, &txn);
 	if (!err) {
 		err = catalog_counts(txn, &s->catalog);
+		if (!err)
+			err = find_longest(e, txn, s);
 		catalog_abort(txn);
 	}
 	s->catalog_bytes = catalog_bytes(e->catalog);
@@ -170,12 +192,22 @@ static json_t *status_object(struct engine *e, const struct snapshot *s)
 int engine_status(struct engine *e, json_t **out)
 {
 	struct snapshot s = { 0 };
+	json_t *longest;
 	int err = take_snapshot(e, &s);
 
-	if (err)
-		return err;
-	if (is_idle(&s))
+	if (!err && is_idle(&s))
 		engine_hurry_until(e, 0);
-	*out = status_object(e, &s);
-	return *out ? 0 : -ENOMEM;
+	if (!err) {
+		*out = status_object(e, &s);
+		err = *out ? 0 : -ENOMEM;
+	}
+	if (!err && s.longest.len) {
+		longest = json_pack("{s:I, s:I}", "size",
+				    number(s.queue.longest_size), "left",
+				    number(s.queue.longest_left));
+		longest = json_with_path(longest, "path", s.longest.data);
+		(void)json_object_set_new(*out, "longest", longest);
+	}
+	buf_release(&s.longest);
+	return err;
 }

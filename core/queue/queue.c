@@ -438,6 +438,11 @@ void queue_counts(struct queue *q, struct queue_counts *out)
 			out->scanned += job->scanned;
 			out->size += job->seen.size;
 			out->done += job->seen.size - job->left;
+			if (job->left <= out->longest_left)
+				continue;
+			out->longest = job->key;
+			out->longest_size = job->seen.size;
+			out->longest_left = job->left;
 		}
 	/* Too short a time says nothing. */
 	if (now - q->read.ms < SPEED_MS && now - q->mark.ms >= 500)

@@ -381,6 +381,9 @@ struct queue_counts {
 	/* Bytes of the files that are being read, and of these read. */
 	uint64_t size, done;
 	uint64_t speed; /* bytes a second; 0: not known, or nothing is read */
+	/* Of these files the one of which most is left. */
+	struct file_key longest;
+	uint64_t longest_size, longest_left; /* 0: none */
 	bool paused;
 };
 void queue_counts(struct queue *q, struct queue_counts *out);

@@ -180,6 +180,24 @@ test_reading() {
 	unmount "$T/reading"
 }
 
+# Minutes of hashing, though there is nothing to read.
+test_hole() {
+	mkdir "$T/hole-src" "$T/hole"
+	if ! truncate -s 15T "$T/hole-src/image"; then
+		skip "a hole of 15 TiB" "the filesystem has no such files"
+		return
+	fi
+	mount_kinfs "$T/hole-src" "$T/hole"
+	says_longest() {
+		kin env status "$T/hole"
+		grep -qE '^longest +1[0-9.]+T of 15T left of image; .*max_size' \
+			"$T/out"
+	}
+	ok "a file that is read for long is named, and the way out" \
+		poll 20 says_longest
+	unmount "$T/hole"
+}
+
 open_fuse_to_all
 make_home
 user timeout 600 "$KINFS" -o 'exclude=*.o' "$src" "$mnt" || bail "mount"
@@ -190,4 +208,5 @@ poll 10 user fusermount3 -u "$mnt"
 test_others
 test_skipped
 test_reading
+test_hole
 finish
