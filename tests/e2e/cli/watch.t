@@ -134,7 +134,8 @@ is "$(jq -c 'select(.time_ns > 0 | not)' "$T/all")" "" "each has its time"
 begin_watch again "$KIN" watch --since "$before" "$mnt"
 poll 20 has_line again ".path | endswith(\"/mark$marks\")"
 is "$(lines again true | jq -r .path | sort -u)" \
-	"$(jq -r --arg c "$before" 'select(.cursor > $c) | .path' "$T/all" |
+	"$(jq -rs --arg c "$before" \
+		'.[(map(.cursor) | rindex([$c])) + 1:][] | .path' "$T/all" |
 		sed "s|^$mnt/||" | sort -u)" \
 	"with a cursor, at once with another watch, all behind it is told"
 kill "$watcher"
