@@ -37,7 +37,7 @@ struct watched;
  *
  * Layers; each calls only those before it (lint: circles):
  *   log, reply, protocol, loop, cred, reopen
- *   inode; descriptor, backing, mapped; cache
+ *   inode; descriptor, backing, mapped; cache, names
  *   notify, xattr_query; lookup, metadata_change, xattr_derived,
  *   behind
  *   similar/; locks, ops_*; ops; serve; main
@@ -67,18 +67,19 @@ struct fs {
 	 * mount are not reported. */
 	struct watch *watch;
 	struct watched *watched;
-	atomic_uint names_epoch; /* see fs/inode/cache.h */
-	/* Used by the thread of fs/ops/behind.c only: names are to be expired,
-	 * and the time of the last expiry. */
-	bool names_due;
-	int64_t expired_ms;
+	struct names *names; /* fs/inode/cache.h; NULL without watched */
+	/* Below SOURCE; used by the thread of fs/ops/behind.c only. */
+	struct mount_points {
+		const char **paths; /* relative to SOURCE */
+		size_t count;
+	} points;
 
 	/* Set in init(); cleared at the end, and when the kernel refuses it. */
 	atomic_bool passthrough;
 	/* enum metadata_change_times, of SOURCE's filesystem */
 	atomic_int metadata_change_times;
 	bool killpriv; /* the daemon clears setuid bits; set in init() */
-	bool can_expire_names;  /* see protocol_expire_names() */
+	bool can_expire_names;  /* see protocol_expire_name() */
 	bool root_user;         /* the daemon is root; see fs/inode/cred.h */
 	struct credentials own; /* of the daemon */
 

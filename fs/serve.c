@@ -22,6 +22,7 @@
 #include "core/engine/engine.h"
 #include "core/extract/client.h"
 #include "fs/inode/backing.h"
+#include "fs/inode/cache.h"
 #include "fs/inode/cred.h"
 #include "fs/loop/loop.h"
 #include "fs/ops/notify.h"
@@ -200,6 +201,7 @@ static void stop_parts(struct fs *fs)
 {
 	similar_stop(fs);
 	behind_stop(fs);
+	names_stop(fs);
 	locks_stop(fs);
 	mapped_stop(fs);
 	engine_free(fs->engine);
@@ -243,6 +245,7 @@ static int serve_session(struct fs *fs)
 		backing_stop(fs);
 		unmount(fs);
 		mapped_free(fs);
+		names_free(fs);
 	}
 	sandbox_end_unmounter(fs, false);
 	fuse_remove_signal_handlers(fs->session);

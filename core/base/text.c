@@ -64,6 +64,22 @@ bool text_is_plain_path(const char *path)
 	}
 }
 
+void text_unescape_octal(char *text)
+{
+	char *to = text;
+
+	while (*text) {
+		if (*text == '\\' && strspn(text + 1, "01234567") >= 3) {
+			*to++ = (char)((text[1] - '0') << 6 |
+				       (text[2] - '0') << 3 | (text[3] - '0'));
+			text += 4;
+		} else {
+			*to++ = *text++;
+		}
+	}
+	*to = '\0';
+}
+
 int text_parse_size(const char *text, uint64_t *out)
 {
 	static const char suffixes[] = "KMGT";

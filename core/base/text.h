@@ -30,6 +30,10 @@ bool text_is_plain_path(const char *path);
 /* Whether path is the path of above, or below it; "" is above all. */
 bool text_path_is_above(const char *above, const char *path);
 
+/* Undoes what the kernel does to paths in mountinfo: it writes blanks, tabs,
+ * newlines and backslashes as \ooo. */
+void text_unescape_octal(char *text);
+
 /* A number of bytes as an option has it, with K, M, G or T (or k, m, g, t) for
  * powers of 1024.  -EINVAL when it is none, or more than UINT64_MAX. */
 int text_parse_size(const char *text, uint64_t *out);

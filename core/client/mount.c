@@ -22,23 +22,6 @@ void mount_release(struct mount *m)
 	*m = (struct mount){ 0 };
 }
 
-/* The kernel writes blanks, tabs, newlines and backslashes as \ooo. */
-static void unescape(char *text)
-{
-	char *to = text;
-
-	while (*text) {
-		if (*text == '\\' && strspn(text + 1, "01234567") >= 3) {
-			*to++ = (char)((text[1] - '0') << 6 |
-				       (text[2] - '0') << 3 | (text[3] - '0'));
-			text += 4;
-		} else {
-			*to++ = *text++;
-		}
-	}
-	*to = '\0';
-}
-
 const char *path_below(const char *path, const char *prefix)
 {
 	size_t len = strlen(prefix);
@@ -152,8 +135,8 @@ static int consider(const char *line, const char *path, const struct statx *st,
 	    sscanf(line, "%" SCNu64 " %*d %u:%u %ms %ms", &id, &major, &minor,
 		   &root, &point) == 5 &&
 	    major == st->stx_dev_major && minor == st->stx_dev_minor) {
-		unescape(root);
-		unescape(point);
+		text_unescape_octal(root);
+		text_unescape_octal(point);
 		below = path_below(path, point);
 		if (id == st->stx_mnt_id && below) {
 			out->is_trusted = mount_is_trusted(strrchr(type, ' '));

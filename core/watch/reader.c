@@ -18,16 +18,18 @@ struct found_event {
 	uint64_t mask;
 	fsid_t filesystem;
 	const struct file_handle *directory, *file; /* each may be NULL */
+	const char *name;                           /* or NULL */
 };
 
 /* ---- reading the records ---- */
 
-/* Whether the name is ".", as in an event of a directory about itself. */
-static bool is_dot(const struct file_handle *h, const char *end)
+/* The name behind a handle; NULL: there is none. */
+static const char *name_after(const struct file_handle *h, const char *end)
 {
 	const char *name = (const char *)h->f_handle + h->handle_bytes;
 
-	return name + 2 <= end && !strcmp(name, ".");
+	return name < end && memchr(name, '\0', (size_t)(end - name)) ? name :
+									NULL;
 }
 
 static void note_record(struct found_event *e,
@@ -36,14 +38,19 @@ static void note_record(struct found_event *e,
 	const struct fanotify_event_info_fid *fid = (const void *)header;
 	const struct file_handle *h = (const void *)fid->handle;
 	const char *end = (const char *)header + header->len;
-	bool has_name = header->info_type == FAN_EVENT_INFO_TYPE_DFID_NAME;
+	const char *name = header->info_type == FAN_EVENT_INFO_TYPE_DFID_NAME ?
+				   name_after(h, end) :
+				   NULL;
 
 	memcpy(&e->filesystem, &fid->fsid, sizeof(e->filesystem));
+	/* "." is the name in an event of a directory about itself. */
 	if (header->info_type == FAN_EVENT_INFO_TYPE_FID ||
-	    (has_name && is_dot(h, end)))
+	    (name && !strcmp(name, "."))) {
 		e->file = h;
-	else if (has_name || header->info_type == FAN_EVENT_INFO_TYPE_DFID)
+	} else if (name || header->info_type == FAN_EVENT_INFO_TYPE_DFID) {
 		e->directory = h;
+		e->name = name;
+	}
 }
 
 /* m is a copy of the event's header, start is the event in the buffer. */
@@ -182,6 +189,7 @@ static void handle_event(struct watch *w,
 	event = (struct watch_event){
 		.what = what_of(m->mask),
 		.directory = e.directory ? watch_id_of(e.directory) : 0,
+		.name = e.name,
 		.file = e.file ? watch_id_of(e.file) : 0,
 	};
 	if (m->mask & FAN_ONDIR && m->mask & FAN_MOVED_TO)
@@ -225,13 +233,6 @@ static void set_idle(struct watch *w)
 	atomic_store(&w->busy, false);
 }
 
-static void call_pause(struct watch *w)
-{
-	if (w->call_at_ms <= clock_now_ms())
-		w->call_at_ms = INT64_MAX;
-	w->context.pause(w->context.ctx);
-}
-
 static void read_all(struct watch *w)
 {
 	bool any;
@@ -240,21 +241,10 @@ static void read_all(struct watch *w)
 	do {
 		any = read_group(w, w->changes);
 		any = read_group(w, w->opens) || any;
-		call_pause(w);
 		if (any && clock_now_ms() - w->idle_ms > LATE_MS)
 			atomic_store(&w->late, true);
 	} while (any);
 	set_idle(w);
-}
-
-static int timeout_of(const struct watch *w)
-{
-	int64_t most = w->own_opens ? OPENS_MS : 1000, left;
-
-	if (w->call_at_ms == INT64_MAX)
-		return w->own_opens ? OPENS_MS : -1;
-	left = w->call_at_ms - clock_now_ms();
-	return (int)(left < 0 ? 0 : left > most ? most : left);
 }
 
 void *watch_read_events(void *watch)
@@ -271,8 +261,8 @@ void *watch_read_events(void *watch)
 	for (;;) {
 		/* poll() ignores a negative descriptor. */
 		fds[2].fd = w->own_opens ? -1 : w->opens;
-		if (poll(fds, sizeof(fds) / sizeof(fds[0]), timeout_of(w)) <
-			    0 &&
+		if (poll(fds, sizeof(fds) / sizeof(fds[0]),
+			 w->own_opens ? OPENS_MS : -1) < 0 &&
 		    errno != EINTR)
 			return NULL;
 		if (fds[0].revents)

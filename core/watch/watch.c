@@ -235,7 +235,6 @@ int watch_start(struct watch *w, const struct watch_context *context)
 
 	w->own = getpid(); /* the process may have forked since watch_open() */
 	w->context = *context;
-	w->call_at_ms = INT64_MAX;
 	w->idle_ms = clock_now_ms();
 	err = -pthread_create(&w->reader, NULL, watch_read_events, w);
 	w->reading = !err;
@@ -291,12 +290,6 @@ void watch_free(struct watch *w)
 }
 
 /* ---- state ---- */
-
-void watch_call_at(struct watch *w, int64_t time_ms)
-{
-	if (time_ms < w->call_at_ms)
-		w->call_at_ms = time_ms;
-}
 
 bool watch_is_late(const struct watch *w)
 {

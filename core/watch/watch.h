@@ -59,13 +59,14 @@ enum watch_what {
 struct watch_event {
 	unsigned what;
 	uint64_t directory; /* id of the directory that has the name; or 0 */
+	const char *name;   /* in that directory; or NULL */
 	uint64_t file;      /* id of the file or directory itself; or 0 */
 };
 
 struct watch_context {
 	void *ctx;
 
-	/* The reader calls these five.  They must not block. */
+	/* The reader calls these four.  They must not block. */
 
 	/* False: the resolver need not open what has changed. */
 	bool (*event)(void *ctx, const struct watch_event *event);
@@ -75,8 +76,6 @@ struct watch_context {
 	void (*overrun)(void *ctx);
 	/* A filesystem was mounted or unmounted. */
 	void (*mounts_changed)(void *ctx);
-	/* After some events, and at the time of watch_call_at(). */
-	void (*pause)(void *ctx);
 
 	/* The resolver calls these two; fd is O_PATH. */
 
@@ -106,10 +105,6 @@ void watch_free(struct watch *w);
 
 /* The id of the file behind fd (O_PATH will do), never 0. */
 int watch_get_id(int fd, uint64_t *id_out);
-
-/* For callbacks of the reader: has context.pause() called at that time of
- * CLOCK_MONOTONIC at the latest. */
-void watch_call_at(struct watch *w, int64_t time_ms);
 
 /* Whether the reader has read events for LATE_MS without reaching the end, so
  * that unread events may be old.  Any thread. */

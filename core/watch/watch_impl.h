@@ -117,11 +117,10 @@ struct watch {
 	struct watch_filesystem filesystems[WATCH_FILESYSTEMS_MAX];
 	size_t filesystem_count;
 
-	int64_t call_at_ms; /* see watch_call_at(); the reader's own */
-	int64_t idle_ms;    /* when no events were left; the reader's own */
-	bool own_opens;     /* the last reads had some; the reader's own */
-	atomic_bool late;   /* see watch_is_late() */
-	atomic_bool busy;   /* events were read and not all are handled */
+	int64_t idle_ms;  /* when no events were left; the reader's own */
+	bool own_opens;   /* the last reads had some; the reader's own */
+	atomic_bool late; /* see watch_is_late() */
+	atomic_bool busy; /* events were read and not all are handled */
 	atomic_ullong events, lost;
 };
 

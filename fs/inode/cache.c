@@ -136,7 +136,7 @@ void cache_each_kept(struct fs *fs,
 
 bool cache_is_watched(const struct fs *fs)
 {
-	return fs->watched && fs->can_expire_names && !watch_is_late(fs->watch);
+	return fs->names && fs->can_expire_names && !watch_is_late(fs->watch);
 }
 
 /* Whether the device is watched; tries to watch a new one.  fd is any file on
@@ -301,12 +301,22 @@ bool cache_may_be_written(struct fs *fs, struct inode *inode)
 
 /* ---- names ---- */
 
-double cache_name_timeout(struct fs *fs, struct inode *dir, int fd)
+double cache_name_timeout(struct fs *fs, struct inode *dir, int fd,
+			  const char *name)
 {
-	if (!cache_is_watched(fs) || !watch_inode(fs, dir, fd))
-		return fs->options.timeout_s;
-	atomic_store(&dir->names_epoch, atomic_load(&fs->names_epoch));
-	return CACHE_LONG_S;
+	return cache_is_watched(fs) && watch_inode(fs, dir, fd) &&
+			       names_keep(fs, dir, name) ?
+		       CACHE_LONG_S :
+		       fs->options.timeout_s;
+}
+
+/* A name that expires here does so after the rename, as that holds the lock of
+ * dir. */
+void cache_name_moves(struct fs *fs, struct inode *dir, int fd,
+		      const char *name)
+{
+	if (fs->names && cache_name_timeout(fs, dir, fd, name) != CACHE_LONG_S)
+		names_expire(fs, dir, name);
 }
 
 /* ---- pages ---- */

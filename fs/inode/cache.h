@@ -42,11 +42,18 @@ struct inode;
  * before attributes are cached for long, and when an event reports that the file
  * was opened.
  *
- * Names, also negative ones.  The kernel can be told to look up again all names
- * that it got before (protocol_expire_names()); that includes replies on their
- * way.  To avoid needless expiries, a directory has the epoch in which one of
- * its names was last sent for long; each expiry begins a new epoch.  The epoch
- * is stored before the name is looked up.
+ * Names, also negative ones.  An event says which name in which directory has
+ * changed, and the kernel is told to look up that name again, if a name in the
+ * directory was sent for long (inode->names_kept, which is set before the name is
+ * looked up).  No other names are touched, and none is dropped: something may be
+ * mounted there (protocol_expire_name()).  The kernel holds the lock of the
+ * directory while it looks up a name that it does not have, so a reply on its way
+ * is stored before the name expires.  It does not while it looks up once more a
+ * name that it has; so the name expires a second time after AGAIN_MS.
+ *
+ * When events were lost, all names expire that were sent for long.  So these are
+ * stored until they are older than CACHE_LONG_S; a name for which there is no
+ * room is not sent for long.
  */
 enum { CACHE_LONG_S = 600 };
 
@@ -67,7 +74,12 @@ double cache_short_timeout(const struct fs *fs, const struct inode *inode,
 
 /* How long the kernel may cache a name in dir, whose descriptor is fd.  Called
  * before the name is looked up. */
-double cache_name_timeout(struct fs *fs, struct inode *dir, int fd);
+double cache_name_timeout(struct fs *fs, struct inode *dir, int fd,
+			  const char *name);
+/* A file is about to be renamed through the mount to a name in dir, which the
+ * kernel then caches for as long as the former one. */
+void cache_name_moves(struct fs *fs, struct inode *dir, int fd,
+		      const char *name);
 
 /* Invalidates the attributes in the kernel; cache_forget_kept(): if they are
  * cached.  -ENOENT: the kernel does not know the inode. */
@@ -112,5 +124,21 @@ bool cache_keeps_listing(struct fs *fs, struct inode *inode,
 
 /* Counts the lookup of a name in dir, for cache_keeps_listing(). */
 void cache_count_lookup(const struct fs *fs, struct inode *dir);
+
+/* ---- names.c ---- */
+
+/* Starts the thread that has names expire, and makes fs->names.  That waits for
+ * requests, see protocol_expire_name(). */
+int names_start(struct fs *fs);
+void names_stop(struct fs *fs);
+/* Ends the thread; called after the unmount. */
+void names_free(struct fs *fs);
+
+/* Stores that the name is sent for long; false: it must not be. */
+bool names_keep(struct fs *fs, struct inode *dir, const char *name);
+
+/* Has a name expire, or all; returns at once. */
+void names_expire(struct fs *fs, struct inode *dir, const char *name);
+void names_expire_all(struct fs *fs);
 
 #endif

@@ -100,10 +100,9 @@ struct inode {
 	/* Used by fs/inode/cache.c. */
 	struct inode *watched_next; /* in its bucket */
 	_Atomic uint64_t watch_id;  /* 0: not in that table */
-	atomic_bool attr_sent; /* attributes were sent to the kernel before */
-	atomic_int kept;       /* enum watched_kept; reset by an event */
-	atomic_uint
-		names_epoch; /* when a name in it was last cached for long */
+	atomic_bool attr_sent;  /* attributes were sent to the kernel before */
+	atomic_int kept;        /* enum watched_kept; reset by an event */
+	atomic_bool names_kept; /* a name in it was cached for long */
 	/* How many of listed are cached for long.  A hint. */
 	atomic_uint listed_kept;
 

@@ -106,12 +106,20 @@ int protocol_open(struct fuse_session *session);
 bool protocol_want_passthrough(struct fuse_conn_info *conn);
 bool protocol_want_killpriv(struct fuse_conn_info *conn);
 
-/* Called by init(): whether the kernel supports protocol_expire_names(). */
+/* Called by init(): whether the kernel supports protocol_expire_name() (Linux
+ * 6.2). */
 bool protocol_can_expire_names(const struct fuse_conn_info *conn);
-/* Has the kernel look up again all names that it has cached
- * (FUSE_NOTIFY_INC_EPOCH, Linux 6.16).  Unlike the invalidation of one name, it
- * takes no lock of the kernel that a request may hold. */
-void protocol_expire_names(struct fuse_session *session);
+/*
+ * Has the kernel look up the name again when it is next used.  If the answer is
+ * the inode that the kernel has, all stays as it is: what is mounted on the name
+ * or below it, and a filesystem that is stacked above.  Every other message that
+ * makes the kernel drop names (FUSE_NOTIFY_INVAL_ENTRY without that flag,
+ * FUSE_NOTIFY_DELETE, FUSE_NOTIFY_INC_EPOCH) unmounts what is mounted there, so
+ * none is ever sent.  Waits for the requests that hold the kernel's lock of the
+ * directory, so no thread may call it that a request waits for.
+ */
+void protocol_expire_name(struct fuse_session *session, fuse_ino_t parent,
+			  const char *name);
 
 /* Sets the id of the backing file (FUSE_DEV_IOC_BACKING_OPEN) in this thread's
  * next reply to open() or create().  0: none. */

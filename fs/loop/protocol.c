@@ -2,6 +2,9 @@
 #include "fs/loop/loop.h"
 
 #include <linux/fuse.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 /* A libfuse that knows of backing files and of writers without CAP_FSETID. */
@@ -39,9 +42,6 @@ bool protocol_kills_setid(const struct fuse_file_info *fi)
 
 #include <fcntl.h>
 #include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <sys/uio.h>
 
 /* From <linux/fuse.h>, which is as old as libfuse on some systems. */
 #define INIT_PASSTHROUGH (1ULL << 37)
@@ -188,20 +188,34 @@ bool protocol_kills_setid(const struct fuse_file_info *fi)
 
 /* ---- names ---- */
 
-enum { NOTIFY_INC_EPOCH = 8, EPOCH_MINOR = 44 }; /* of protocol 7 */
+/* Of protocol 7.38, in struct fuse_notify_inval_entry_out. */
+#define EXPIRE_ONLY 1u
+enum { EXPIRE_MINOR = 38 };
 
 bool protocol_can_expire_names(const struct fuse_conn_info *conn)
 {
-	return conn->proto_major > 7 || conn->proto_minor >= EPOCH_MINOR;
+	return conn->proto_major > 7 || conn->proto_minor >= EXPIRE_MINOR;
 }
 
-void protocol_expire_names(struct fuse_session *session)
+void protocol_expire_name(struct fuse_session *session, fuse_ino_t parent,
+			  const char *name)
 {
-	const struct fuse_out_header notification = {
-		.len = sizeof(notification),
-		.error = NOTIFY_INC_EPOCH,
+	struct {
+		struct fuse_out_header header;
+		uint64_t parent;
+		uint32_t name_len;
+		uint32_t flags;
+	} message = {
+		.header.error = FUSE_NOTIFY_INVAL_ENTRY,
+		.parent = parent,
+		.name_len = (uint32_t)strlen(name),
+		.flags = EXPIRE_ONLY,
+	};
+	const struct iovec iov[] = {
+		{ &message, sizeof(message) },
+		{ (void *)(uintptr_t)name, message.name_len + 1u },
 	};
 
-	(void)!write(fuse_session_fd(session), &notification,
-		     sizeof(notification));
+	message.header.len = (uint32_t)(iov[0].iov_len + iov[1].iov_len);
+	(void)!writev(fuse_session_fd(session), iov, 2);
 }

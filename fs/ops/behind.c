@@ -2,56 +2,106 @@
 #include "fs/ops/notify.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
-#include "core/base/clock.h"
+#include "core/base/array.h"
 #include "core/base/err.h"
+#include "core/base/text.h"
 #include "core/engine/engine.h"
 #include "core/watch/watch.h"
 #include "fs/fs.h"
 #include "fs/inode/inode.h"
 #include "fs/inode/cache.h"
-#include "fs/loop/loop.h"
 
-enum { EXPIRE_MS = 20 };
+/* ---- filesystems that are mounted below SOURCE ---- */
 
-/* Begins a new epoch before the kernel expires its names: a name that is looked
- * up in between is expired without need, which does no harm. */
-static void expire_names(struct fs *fs)
+static void points_release(struct mount_points *p)
 {
-	fs->names_due = false;
-	fs->expired_ms = clock_now_ms();
-	atomic_fetch_add(&fs->names_epoch, 1);
-	protocol_expire_names(fs->session);
+	while (p->count)
+		free((char *)(uintptr_t)p->paths[--p->count]);
+	free(p->paths);
+	*p = (struct mount_points){ 0 };
 }
 
-static void on_pause(void *ctx)
+/* Adds the mount point of a line of mountinfo: ID PARENT MAJOR:MINOR ROOT POINT
+ * ..., if it is below SOURCE. */
+static void add_point(const struct fs *fs, const char *line,
+		      struct mount_points *p)
 {
-	struct fs *fs = ctx;
-	int64_t at_ms = fs->expired_ms + EXPIRE_MS;
+	size_t len = strcmp(fs->source, "/") ? strlen(fs->source) : 0;
+	char *point = NULL;
 
-	if (fs->names_due && clock_now_ms() >= at_ms)
-		expire_names(fs);
-	else if (fs->names_due)
-		watch_call_at(fs->watch, at_ms);
+	if (sscanf(line, "%*s %*s %*s %*s %ms", &point) != 1)
+		return;
+	text_unescape_octal(point);
+	if (!strncmp(point, fs->source, len) && point[len] == '/' &&
+	    point[len + 1])
+		(void)array_add_string(&p->paths, &p->count,
+				       strdup(point + len + 1));
+	free(point);
+}
+
+static void read_points(const struct fs *fs, struct mount_points *out)
+{
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+	size_t capacity = 0;
+	char *line = NULL;
+
+	while (f && getline(&line, &capacity, f) > 0)
+		add_point(fs, line, out);
+	free(line);
+	if (f)
+		(void)fclose(f);
+}
+
+/* The name of a mount point leads to another file from now on, or may do so. */
+static void expire_points(struct fs *fs, const struct mount_points *p)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		char *path = strdup(p->paths[i]), *slash;
+		struct inode *dir = NULL;
+		struct stat st;
+
+		slash = path ? strrchr(path, '/') : NULL;
+		if (slash)
+			*slash = '\0';
+		if (path && !fstatat(fs->root->fd, slash ? path : "", &st,
+				     AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW))
+			dir = inode_find(fs, st.st_dev, st.st_ino);
+		if (dir) {
+			names_expire(fs, dir, slash ? slash + 1 : path);
+			inode_unref(fs, dir);
+		}
+		free(path);
+	}
 }
 
 static void on_mounts_changed(void *ctx)
 {
+	struct mount_points now = { 0 };
 	struct fs *fs = ctx;
 
-	if (fs->watched)
-		fs->names_due = true;
+	if (!fs->names)
+		return;
+	read_points(fs, &now);
+	expire_points(fs, &fs->points);
+	expire_points(fs, &now);
+	points_release(&fs->points);
+	fs->points = now;
 }
 
 /* ---- one file ---- */
 
 static void forget_attributes(struct fs *fs, struct inode *inode)
 {
-	/* If the kernel does not know the inode, the reply to its first lookup
-	 * may be on the way, so the name has to be expired. */
-	if (cache_forget_kept(fs, inode) == -ENOENT)
-		fs->names_due = true;
+	/* -ENOENT: the reply to its first lookup may be on the way, and is not
+	 * cached for long, see fs/inode/cache.h. */
+	(void)cache_forget_kept(fs, inode);
 }
 
 /*
@@ -83,14 +133,12 @@ static bool on_event(void *ctx, const struct watch_event *event)
 	struct fs *fs = ctx;
 	struct inode *dir = NULL;
 
-	if (!fs->watched)
+	if (!fs->names)
 		return true;
-	if (event->directory && event->what & WATCH_NAME)
+	if (event->directory && event->name && event->what & WATCH_NAME)
 		while ((dir = cache_next_watched(fs, event->directory, dir))) {
 			forget_attributes(fs, dir);
-			if (atomic_load(&dir->names_epoch) ==
-			    atomic_load(&fs->names_epoch))
-				fs->names_due = true;
+			names_expire(fs, dir, event->name);
 		}
 	return !event->file || file_event(fs, event);
 }
@@ -108,8 +156,8 @@ static void on_lost(void *ctx)
 {
 	struct fs *fs = ctx;
 
-	if (fs->watched) {
-		expire_names(fs);
+	if (fs->names) {
+		names_expire_all(fs);
 		cache_each_kept(fs, forget_attributes);
 	}
 	on_overrun(fs);
@@ -158,12 +206,15 @@ int behind_start(struct fs *fs)
 		.lost = on_lost,
 		.overrun = on_overrun,
 		.mounts_changed = on_mounts_changed,
-		.pause = on_pause,
 		.file_changed = file_changed,
 		.directory_changed = directory_changed,
 	};
 
-	return fs->watch ? watch_start(fs->watch, &context) : 0;
+	int err = fs->watched ? names_start(fs) : 0;
+
+	if (fs->names)
+		read_points(fs, &fs->points);
+	return !err && fs->watch ? watch_start(fs->watch, &context) : err;
 }
 
 void behind_stop(struct fs *fs)
@@ -174,6 +225,7 @@ void behind_stop(struct fs *fs)
 
 void behind_free(struct fs *fs)
 {
+	points_release(&fs->points);
 	cache_free(fs);
 	watch_free(fs->watch);
 	fs->watch = NULL;

@@ -110,7 +110,7 @@ int lookup_find(struct fs *fs, struct inode *parent, int parent_fd,
 int lookup_name(struct fs *fs, struct inode *parent, int parent_fd,
 		const char *name, bool known, struct fuse_entry_param *out)
 {
-	double timeout = cache_name_timeout(fs, parent, parent_fd);
+	double timeout = cache_name_timeout(fs, parent, parent_fd, name);
 	struct inode *inode = NULL;
 	struct stat st;
 	bool is_new;

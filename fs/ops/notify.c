@@ -9,7 +9,6 @@
 #include "fs/fs.h"
 #include "fs/loop/loop.h"
 #include "fs/inode/descriptor.h"
-#include "fs/similar/similar.h"
 
 /* How long catch_up() waits; the engine calls it again if needed. */
 #define CATCH_UP_MS 20
@@ -132,7 +131,6 @@ void notify_closed(struct fs *fs, struct inode *inode, int fd)
 	key_of_fd(fs, inode, fd, &key);
 	source_get_identity(&st, &identity);
 	atomic_store(&inode->reported_ns, timespec_to_ns(&st.st_ctim));
-	similar_expire(fs);
 	engine_file_closed(fs->engine, &key, &identity);
 }
 

@@ -30,8 +30,9 @@ static int show_node(struct fs *fs, fuse_ino_t node,
 	struct inode *inode = inode_of(fs, node);
 	int err;
 
+	*timeout_out = 0;
 	if (similar_is_node(node))
-		return similar_stat(fs, node, st, timeout_out);
+		return similar_stat(fs, node, st);
 	err = stat_node(fs, inode, fi, st);
 	if (err)
 		return err;

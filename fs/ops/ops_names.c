@@ -51,6 +51,10 @@ void ops_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	else if (err == -ENOENT && fs->options.timeout_s > 0 &&
 		 e.entry_timeout > 0)
 		err = 0;
+	else if (err == -EMFILE || err == -ENFILE)
+		/* With any other error the kernel drops the name that it has, and
+		 * unmounts what is mounted there. */
+		err = -ENOMEM;
 	reply_result(req, err, &e);
 }
 
@@ -267,6 +271,9 @@ static int rename_between(fuse_req_t req, struct fs *fs, struct renaming *r)
 	metadata_change_begin_at(fs, r->new_dir_fd, m->new_name, !m->exchange,
 				 &other);
 	(void)fstatat(r->dir_fd, m->name, &st, AT_SYMLINK_NOFOLLOW);
+	cache_name_moves(fs, m->new_parent, r->new_dir_fd, m->new_name);
+	if (m->exchange)
+		cache_name_moves(fs, m->parent, r->dir_fd, m->name);
 	begun = inodes_rename_begin(fs);
 	err = CRED_CALL(fs, req,
 			renameat2(r->dir_fd, m->name, r->new_dir_fd,

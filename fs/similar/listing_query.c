@@ -22,8 +22,6 @@ void similar_reply_node(fuse_req_t req, struct fs *fs, struct similar_node *n,
 	struct fuse_entry_param e = {
 		.ino = node_id(n),
 		.generation = 1,
-		.attr_timeout = node_timeout_s(fs, n),
-		.entry_timeout = node_timeout_s(fs, n),
 	};
 	struct stat st;
 	int err = real ? 0 : inode_stat(fs, n->real, &st);

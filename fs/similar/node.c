@@ -151,19 +151,6 @@ void node_fill_stat(const struct similar_node *n, const struct stat *real,
 	};
 }
 
-double node_timeout_s(struct fs *fs, const struct similar_node *n)
-{
-	double most_s = fs->options.timeout_s;
-
-	if (fs->options.allow_other || !fs->can_expire_names)
-		return 0;
-	if (!n->parent || most_s == 0)
-		return most_s;
-	atomic_store(&fs->similar->cached_until_ns,
-		     clock_now_ns() + (int64_t)(NODE_CACHE_S * 1e9));
-	return most_s < NODE_CACHE_S ? most_s : NODE_CACHE_S;
-}
-
 int64_t node_ctime(struct fs *fs, const struct similar_node *n)
 {
 	struct stat st;

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/base/array.h"
 #include "core/engine/engine.h"
 #include "fs/fs.h"
 #include "fs/inode/descriptor.h"
@@ -184,18 +183,15 @@ void similar_forget(struct fs *fs, fuse_ino_t id, uint64_t count)
 
 /* ---- reading ---- */
 
-int similar_stat(struct fs *fs, fuse_ino_t id, struct stat *out,
-		 double *timeout_out)
+int similar_stat(struct fs *fs, fuse_ino_t id, struct stat *out)
 {
 	const struct similar_node *n = node_at(id);
 	struct stat real;
 	int err = inode_stat(fs, n->real, &real);
 
-	if (err)
-		return err;
-	node_fill_stat(n, &real, out);
-	*timeout_out = node_timeout_s(fs, n);
-	return 0;
+	if (!err)
+		node_fill_stat(n, &real, out);
+	return err;
 }
 
 static void read_link(fuse_req_t req, fuse_ino_t id)
@@ -231,129 +227,61 @@ static void open_directory(fuse_req_t req, fuse_ino_t id,
 		reply_error(req, -ENOTDIR);
 }
 
-/*
- * readdirplus sends links with their nodes, which costs more than names only: a
- * node here and an inode in the kernel.  A program that walks the tree needs
- * names only.  The kernel uses readdirplus at the beginning of a directory, and
- * later only if the program has looked up some of the entries.  So the first
- * reply of a long listing has few links.
- */
-enum { LONG_LISTING = 32, FIRST_LINKS = 8 };
-
 struct fill {
 	fuse_req_t req;
-	struct fs *fs;
-	struct similar_node *directory;
 	bool plus;
-	bool cached;      /* the kernel may cache links */
-	struct stat real; /* of the listed file; valid if cached */
 	char *data;
 	size_t size, used;
-	struct similar_node **links; /* nodes whose lookup was counted */
-	size_t link_count;
 };
 
-/* Adds an entry; false: it does not fit. */
-static bool fill_put(struct fill *f, const char *name,
-		     const struct fuse_entry_param *e, off_t next)
-{
-	char *at = f->data + f->used;
-	size_t room = f->size - f->used, need;
-
-	need = f->plus ?
-		       fuse_add_direntry_plus(f->req, at, room, name, e, next) :
-		       fuse_add_direntry(f->req, at, room, name, &e->attr,
-					 next);
-	if (need > room)
-		return false;
-	f->used += need;
-	return true;
-}
-
-/* Adds a name without a node (nodeid 0): no lookup is counted. */
+/* Adds a name without a node (nodeid 0): no lookup is counted.  False: it does
+ * not fit. */
 static bool fill_name(struct fill *f, const char *name, uint64_t number,
 		      mode_t type, off_t next)
 {
 	const struct fuse_entry_param e = {
 		.attr = { .st_ino = number, .st_mode = type },
 	};
+	char *at = f->data + f->used;
+	size_t room = f->size - f->used, need;
 
-	return fill_put(f, name, &e, next);
-}
-
-/* Adds a link with its node, so that the kernel need not look it up. */
-static bool fill_link(struct fill *f, const struct listing_item *item,
-		      off_t next)
-{
-	struct fuse_entry_param e = { .generation = 1 };
-	struct similar_node *n, **links;
-
-	/* NOLINTNEXTLINE(bugprone-sizeof-expression): pointers */
-	links = array_with_room(f->links, f->link_count, sizeof(*f->links));
-	if (!links)
+	need = f->plus ?
+		       fuse_add_direntry_plus(f->req, at, room, name, &e,
+					      next) :
+		       fuse_add_direntry(f->req, at, room, name, &e.attr, next);
+	if (need > room)
 		return false;
-	f->links = links;
-	if (node_get(f->fs, f->directory, item->name,
-		     &(struct node_key){ .real = f->directory->real,
-					 .target = item->target },
-		     &n))
-		return false;
-	e.ino = node_id(n);
-	e.attr_timeout = e.entry_timeout = node_timeout_s(f->fs, n);
-	node_fill_stat(n, &f->real, &e.attr);
-	if (fill_put(f, item->name, &e, next)) {
-		f->links[f->link_count++] = n;
-		return true;
-	}
-	node_unref(f->fs, n, 1);
-	return false;
+	f->used += need;
+	return true;
 }
 
 /* Offset 0 is ".", 1 is "..", then come the items. */
 static void reply_items(fuse_req_t req, fuse_ino_t id, size_t size, off_t off,
 			const struct fuse_file_info *fi, bool plus)
 {
-	struct similar_node *n = node_at(id);
-	struct fill f = {
-		.req = req,
-		.fs = fs_of(req),
-		.directory = n,
-		.plus = plus,
-		.size = size,
-	};
+	const struct similar_node *n = node_at(id);
+	struct fill f = { .req = req, .plus = plus, .size = size };
 	uint64_t above = n->parent ? n->parent->number : n->number;
 	const struct listing *l = opened_of(fi)->listing;
-	size_t end = l->count;
 	bool fits = true;
 
-	f.cached = plus && node_timeout_s(f.fs, n) > 0 &&
-		   !inode_stat(f.fs, n->real, &f.real);
 	f.data = malloc(size);
 	if (!f.data) {
 		reply_error(req, -ENOMEM);
 		return;
 	}
-	if (off == 0 && f.cached && l->count > LONG_LISTING)
-		end = FIRST_LINKS;
 	if (off == 0)
 		fits = fill_name(&f, ".", n->number, S_IFDIR, ++off);
 	if (fits && off == 1)
 		fits = fill_name(&f, "..", above, S_IFDIR, ++off);
-	for (; fits && off >= 2 && (size_t)off - 2 < end; off++) {
+	for (; fits && off >= 2 && (size_t)off - 2 < l->count; off++) {
 		const struct listing_item *item = &l->items[off - 2];
 
-		if (item->target && f.cached)
-			fits = fill_link(&f, item, off + 1);
-		else
-			fits = fill_name(
-				&f, item->name,
-				node_number_below(n->number, item->name),
-				item->target ? S_IFLNK : S_IFDIR, off + 1);
+		fits = fill_name(&f, item->name,
+				 node_number_below(n->number, item->name),
+				 item->target ? S_IFLNK : S_IFDIR, off + 1);
 	}
-	if (fuse_reply_buf(req, f.data, f.used) == -ENOENT)
-		while (f.link_count)
-			node_unref(f.fs, f.links[--f.link_count], 1);
-	free(f.links);
+	fuse_reply_buf(req, f.data, f.used);
 	free(f.data);
 }
 

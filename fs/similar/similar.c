@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "fs/fs.h"
-#include "fs/loop/loop.h"
 #include "fs/ops/reply.h"
 #include "fs/similar/similar_impl.h"
 
@@ -21,10 +20,8 @@ bool similar_claims(const struct fs *fs, fuse_ino_t parent, const char *name)
 
 bool similar_refuses(fuse_req_t req, fuse_ino_t node, int err)
 {
-	if (!similar_is_node(node)) {
-		similar_expire(fs_of(req));
+	if (!similar_is_node(node))
 		return false;
-	}
 	reply_error(req, err);
 	return true;
 }
@@ -38,16 +35,6 @@ bool similar_refuses_name(fuse_req_t req, fuse_ino_t parent, const char *name,
 		return false;
 	reply_error(req, claimed);
 	return true;
-}
-
-void similar_expire(struct fs *fs)
-{
-	struct similar *s = fs->similar;
-
-	if (!s || !atomic_load(&s->cached_until_ns) ||
-	    atomic_exchange(&s->cached_until_ns, 0) < clock_now_ns())
-		return;
-	protocol_expire_names(fs->session);
 }
 
 bool similar_in_listing(const struct fs *fs)

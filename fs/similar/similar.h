@@ -32,17 +32,12 @@ struct fs;
  * held, no function of another module is called except quota_take() and
  * quota_give().
  *
- * The kernel's cache is the same for all callers, so with allow_other it caches
- * no names.  Otherwise all callers may see the same files, and names and
- * attributes are cached for NODE_CACHE_S: long enough that `ls -l` needs no
- * lookup for a link that readdir has just sent.  A change through the mount
- * makes the kernel look up all names again (similar_expire()); if the kernel
- * does not support that, nothing is cached.
+ * The kernel caches no names and attributes of the tree: its cache is the same
+ * for all callers, and a link must be gone as soon as its file has changed.
  *
  * It must never happen that an answer for one caller is given to another, or
- * that a link is shown whose file was not verified on disk within the last
- * NODE_CACHE_S, or whose directories were not verified SEARCH_TRUST_MS before
- * that.
+ * that a link is shown whose file was not verified on disk, or whose directories
+ * were not verified SEARCH_TRUST_MS before that.
  */
 int similar_open(struct fs *fs);
 /* Has all queries of open files end.  Called when there are no more requests,
@@ -80,25 +75,20 @@ static inline bool similar_is_node(fuse_ino_t node)
 bool similar_claims(const struct fs *fs, fuse_ino_t parent, const char *name);
 
 /* For an operation that changes node.  If the node is virtual, replies err and
- * returns true; else the kernel's cached names of the virtual tree expire. */
+ * returns true. */
 bool similar_refuses(fuse_req_t req, fuse_ino_t node, int err);
 /* For one that adds or removes a name.  Also refuses the name of the virtual
  * tree, with the error claimed. */
 bool similar_refuses_name(fuse_req_t req, fuse_ino_t parent, const char *name,
 			  int claimed);
 
-/* The attributes of a virtual node, and for how long the kernel may cache
- * them. */
-int similar_stat(struct fs *fs, fuse_ino_t node, struct stat *out,
-		 double *timeout_out);
+/* The attributes of a virtual node. */
+int similar_stat(struct fs *fs, fuse_ino_t node, struct stat *out);
 
 /* Whether readdir of the root shows the virtual tree. */
 bool similar_in_listing(const struct fs *fs);
 /* The inode number of the top of the virtual tree. */
 uint64_t similar_root_number(const struct fs *fs);
-
-/* A file or a name has changed: expires the kernel's cached names. */
-void similar_expire(struct fs *fs);
 
 /* The kernel forgets count lookups of a node. */
 void similar_forget(struct fs *fs, fuse_ino_t node, uint64_t count);

@@ -93,7 +93,6 @@ struct similar {
 	/* The directory of the catalog (O_PATH; -1: not known; constant). */
 	int catalog_fd;
 	atomic_bool warned; /* of a real entry with the name of a view */
-	atomic_llong cached_until_ns; /* names in the kernel; 0: none */
 };
 
 /* The nodeid is the address with the lowest bit set. */
@@ -126,14 +125,6 @@ void node_unref(struct fs *fs, struct similar_node *n, uint64_t count);
 
 /* Frees the table and all nodes, whatever their references. */
 void node_table_release(struct fs *fs);
-
-/* How long the kernel may cache names and attributes of nodes, except those of
- * the top, whose name never changes. */
-#define NODE_CACHE_S 0.1
-
-/* How long the kernel may cache the node, for a reply about it; 0: not at all.
- * Updates cached_until_ns. */
-double node_timeout_s(struct fs *fs, const struct similar_node *n);
 
 /* The attributes of the node that are made of those of its real file. */
 void node_fill_stat(const struct similar_node *n, const struct stat *real,

@@ -300,3 +300,21 @@ WITH_FIXTURE(test_writers_without_fsetid)
 	ask_write(x, 0);
 	assert_false(x->kills);
 }
+
+/* ---- names ---- */
+
+/* struct fuse_out_header: len, error, unique; then the nodeid of the directory,
+ * the length of the name, flags (1: expire only), the name and its NUL. */
+WITH_FIXTURE(test_expired_name)
+{
+	const uint32_t want[] = { 16 + 16 + 5, 3, 0, 0, 42, 0, 4, 1 };
+	struct exchange *x = *state;
+
+	ask_init_all(x);
+	protocol_expire_name(x->session, 42, "name");
+	assert_int_equal(
+		recv(x->kernel, x->reply, sizeof(x->reply), MSG_DONTWAIT),
+		sizeof(want) + 5);
+	assert_memory_equal(x->reply, want, sizeof(want));
+	assert_string_equal((char *)x->reply + sizeof(want), "name");
+}

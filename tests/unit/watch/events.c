@@ -229,7 +229,6 @@ static int begin(void **state)
 		.lost = on_lost,
 		.overrun = on_overrun,
 		.mounts_changed = on_nothing,
-		.pause = on_nothing,
 		.file_changed = on_resolved,
 		.directory_changed = on_resolved,
 	};

@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The kernel may remember the links of a listing for a moment, so that `ls -l`
-# asks for nothing that readdir has just brought.  With allow_other it may not,
-# as its memory is the same for all users.
+# The kernel remembers no link of a listing: its memory is the same for all users,
+# and a link is gone as soon as its file is changed.
 # shellcheck source=tests/e2e/lib.sh disable=SC1091
 . tests/e2e/lib.sh
 
@@ -29,24 +28,11 @@ looked_up() { # how often, since the daemon started
 	daemon_log "$mnt" | grep -c 'opcode: LOOKUP'
 }
 
-# In one of many tries all of it is in time.
-few_lookups() {
-	local before
-	before=$(looked_up)
-	ls -l "$mnt/.similar/text" >/dev/null
-	[ "$(($(looked_up) - before))" -le 5 ]
-}
-
 many_lookups() {
 	local before
 	before=$(looked_up)
 	ls -l "$mnt/.similar/text" >/dev/null
 	[ "$(($(looked_up) - before))" -ge "$links" ]
-}
-
-# FUSE 7.44 or later; the daemon says what the kernel speaks.
-kernel_expires_names() {
-	daemon_log "$mnt" | grep -m1 -o 'INIT: 7\.[0-9]*' | grep -qE '\.(4[4-9]|[5-9].)$'
 }
 
 no_link() { # NAME
@@ -62,26 +48,17 @@ make_tree
 mount_debug -o timeout=0
 show | sort >"$T/want"
 is "$(wc -l <"$T/want")" "$links" "all copies are listed"
-ok "each link is looked up" many_lookups
 unmount "$mnt"
 mount_debug
 show >/dev/null
 show | sort >"$T/have"
-same "a remembered link is like one that is looked up" "$T/have" "$T/want"
-if kernel_expires_names; then
-	ok "ls -l looks up no link" poll 60 few_lookups
-else
-	skip "ls -l looks up no link" "the kernel cannot be told of changes"
-fi
-ls -l "$mnt/.similar/text" >/dev/null
+same "a link is the same when it is looked up again" "$T/have" "$T/want"
+ok "each link is looked up" many_lookups
 echo "quite another text" >"$mnt/copy7"
 ok "a link that is gone is not found" no_link 100_copy7
 is "$(find "$mnt/.similar/text" -name '*_copy7*')" "" "nor listed"
 ls -l "$mnt/.similar/text" >/dev/null
 mv "$mnt/copy8" "$mnt/moved"
 ok "nor one that has moved" no_link 100_copy8
-unmount "$mnt"
-mount_debug -o allow_other
-ok "each link is looked up for its user" many_lookups
 unmount "$mnt"
 finish
