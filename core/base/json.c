@@ -127,20 +127,57 @@ int json_get_number(const json_t *object, const char *key, uint64_t most,
 	return 0;
 }
 
-static int append(const char *text, size_t len, void *out)
+/* A character as JSON escapes it: "\u007f", two of these above U+FFFF. */
+static int append_escaped(struct buf *out, const char *text, int len)
 {
-	return buf_append(out, text, len);
+	uint32_t code = len == 1 ? (uint8_t)*text :
+				   utf8_decode((const uint8_t *)text, len);
+
+	if (code < 0x10000)
+		return buf_append_format(out, "\\u%04x", code);
+	return buf_append_format(out, "\\u%04x\\u%04x",
+				 0xd800 + ((code - 0x10000) >> 10),
+				 0xdc00 + (code & 0x3ff));
+}
+
+/* Outside of strings JSON has safe characters alone. */
+static int append_safe(const char *text, size_t len, void *out)
+{
+	const char *end = text + len, *begin = text;
+	size_t n;
+	int err = 0;
+
+	while (text < end && !err) {
+		n = utf8_safe_length(text);
+		text += n;
+		if (n)
+			continue;
+		n = *(const uint8_t *)text < 0x80 ?
+			    1 :
+			    (size_t)utf8_check((const uint8_t *)text,
+					       (size_t)(end - text));
+		err = buf_append(out, begin, (size_t)(text - begin));
+		if (!err)
+			err = append_escaped(out, text, (int)n);
+		begin = text += n;
+	}
+	return err ? err : buf_append(out, begin, (size_t)(text - begin));
+}
+
+int json_append(struct buf *out, json_t *value, size_t flags)
+{
+	int failed = !value ||
+		     json_dump_callback(value, append_safe, out, flags);
+
+	json_decref(value);
+	return failed ? -ENOMEM : 0;
 }
 
 int json_append_line(struct buf *out, json_t *value)
 {
-	int err =
-		value && !json_dump_callback(value, append, out, JSON_COMPACT) ?
-			buf_append_text(out, "\n") :
-			-ENOMEM;
+	int err = json_append(out, value, JSON_COMPACT);
 
-	json_decref(value);
-	return err;
+	return err ? err : buf_append_text(out, "\n");
 }
 
 int json_write_line(FILE *out, json_t *value)

@@ -2,6 +2,7 @@
 #ifndef CORE_BASE_JSON_H
 #define CORE_BASE_JSON_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -37,7 +38,13 @@ struct json_t *json_with_names(struct json_t *object, const char *const *names,
 int json_get_number(const struct json_t *object, const char *key, uint64_t most,
 		    uint64_t *out);
 
-/* Appends a value, which it takes, as a line.  -ENOMEM; NULL: -ENOMEM. */
+/*
+ * Appends a value, which it takes, as jansson's flags say; as a compact line.
+ * Strings may be of strangers: what utf8_safe_length() does not call safe is
+ * escaped ("\u009b"), so that no name controls the terminal that shows it.
+ * -ENOMEM; NULL: -ENOMEM.
+ */
+int json_append(struct buf *out, struct json_t *value, size_t flags);
 int json_append_line(struct buf *out, struct json_t *value);
 
 /* Writes it, likewise; without fflush().  -ENOMEM, or the error of the file. */

@@ -77,8 +77,7 @@ static const struct {
 	{ 0x1bca0, 0x1bca3 }, { 0x1d173, 0x1d17a }, { 0xe0000, 0xe0fff },
 };
 
-/* Of a well-formed character of two to four bytes. */
-static uint32_t decode(const uint8_t *bytes, int len)
+uint32_t utf8_decode(const uint8_t *bytes, int len)
 {
 	uint32_t code = bytes[0] & (0x7fU >> len);
 	int i;
@@ -106,7 +105,7 @@ size_t utf8_safe_length(const char *text)
 	if (*bytes < 0x80)
 		return *bytes >= ' ' && *bytes != 0x7f;
 	len = utf8_check(bytes, strnlen(text, 4));
-	return len > 0 && !is_hidden(decode(bytes, len)) ? (size_t)len : 0;
+	return len > 0 && !is_hidden(utf8_decode(bytes, len)) ? (size_t)len : 0;
 }
 
 int utf8_append_safe(struct buf *out, const char *text)

@@ -16,6 +16,9 @@
  */
 int utf8_check(const uint8_t *bytes, size_t len);
 
+/* The code point of a well-formed character of that length, two to four. */
+uint32_t utf8_decode(const uint8_t *bytes, int len);
+
 /* Whether all of it is UTF-8 without NUL. */
 bool utf8_is_text(const uint8_t *bytes, size_t len);
 

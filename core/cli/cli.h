@@ -82,9 +82,6 @@ int cli_usage_error(const struct command *command, const char *format, ...)
 
 /* ---- output ---- */
 
-/* For jansson: a terminal gets ASCII alone, which says the same. */
-size_t cli_json_flags(void);
-
 /* Prints on one line and frees.  0, or EXIT_FAILED. */
 int cli_print_json(json_t *value);
 

@@ -3,9 +3,10 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "core/base/buf.h"
 #include "core/base/err.h"
+#include "core/base/json.h"
 #include "core/base/utf8.h"
 #include "core/cli/cli.h"
 #include "core/cli/progress.h"
@@ -93,17 +94,14 @@ int cli_usage_error(const struct command *command, const char *format, ...)
 	return EXIT_USAGE;
 }
 
-size_t cli_json_flags(void)
-{
-	return isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0;
-}
-
 int cli_print_json(json_t *value)
 {
-	int failed = !value || json_dumpf(value, stdout, cli_json_flags());
+	struct buf line = { 0 };
+	bool failed = json_append(&line, value, 0);
 
-	json_decref(value);
-	putchar('\n');
+	if (!failed)
+		failed = puts(line.data) < 0;
+	buf_release(&line);
 	return failed ? cli_complain(NULL, "cannot write JSON: %m") : EXIT_OK;
 }
 

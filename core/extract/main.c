@@ -136,7 +136,6 @@ static void print_piece(struct printer *p, const struct extract_piece *piece)
 static void print_end(struct printer *p, const struct extract_piece *piece,
 		      const char *path)
 {
-	struct buf line = { 0 };
 	json_t *object;
 
 	/* The process may have died inside of members. */
@@ -145,10 +144,9 @@ static void print_end(struct printer *p, const struct extract_piece *piece,
 		json_decref(p->stack[p->depth].members);
 	}
 	object = end_object(p, piece, path);
-	if (p->json && !json_append_line(&line, json_incref(object)))
-		(void)fwrite(line.data, 1, line.len, stdout);
+	if (p->json)
+		(void)json_write_line(stdout, json_incref(object));
 	json_decref(object);
-	buf_release(&line);
 	if (!p->json && piece->result.status)
 		complain(path, reasons[piece->result.status]);
 }

@@ -110,7 +110,6 @@ static int format_json(const struct digests *d, const struct digest_ops *only,
 	json_t *object = json_with_path(json_object(), "path", path);
 	const struct digest_ops *ops = NULL;
 	struct buf text = { 0 };
-	char *line;
 	int err = 0;
 
 	(void)only;
@@ -125,12 +124,10 @@ static int format_json(const struct digests *d, const struct digest_ops *only,
 						     (json_int_t)d->size,
 						     "digests", all)))
 		err = -ENOMEM;
-	line = json_dumps(object, cli_json_flags());
-	if (!err)
-		err = line ? buf_append_text(out, line) : -ENOMEM;
-	free(line);
-	json_decref(object);
 	buf_release(&text);
+	if (!err)
+		return json_append(out, object, 0);
+	json_decref(object);
 	return err;
 }
 
