@@ -19,6 +19,13 @@
  * used for more than these. */
 enum { FILES_PER_PROCESS = 256 };
 
+/*
+ * A PDF among the members of a file gets at most this part of the file's time,
+ * a quarter: 5 of 20 seconds are 600 pages and more.  So one that is drawn for
+ * ever costs the file a member; four of them cost it all.
+ */
+enum { MEMBER_TIME = 4 };
+
 enum {
 	LOOK_MS = 100,     /* how often processor time is looked at */
 	STALL_MS = 600000, /* without a byte or processor time: it hangs */
@@ -39,6 +46,7 @@ struct extract_client {
 	struct extract_process processes[STARTER_PROGRAMS];
 	enum starter_program current;
 	struct extract_limits limits;
+	int64_t cpu_spent; /* ms for this file, without the current process */
 	uint32_t owner;
 	int file; /* the caller's */
 	uint64_t size;
@@ -72,10 +80,21 @@ static void begin_time(struct extract_process *p)
 	p->looked = p->heard = clock_now_ms();
 }
 
+/* Counts what a process took for the file. */
+static void count_time(struct extract_client *c, struct extract_process *p)
+{
+	int64_t now = p->started.pid ? cpu_ms(p->started.pid) : 0;
+
+	if (now > p->cpu_begin)
+		c->cpu_spent += now - p->cpu_begin;
+	p->cpu_begin = now;
+}
+
 /* Whether the process may go on. */
 static bool is_within_time(struct extract_client *c, struct extract_process *p)
 {
-	int64_t now = clock_now_ms(), cpu;
+	const bool is_member = c->current == STARTER_PDF && c->pdf >= 0;
+	int64_t now = clock_now_ms(), cpu, taken;
 
 	if (c->stop && atomic_load(c->stop))
 		return false;
@@ -86,7 +105,9 @@ static bool is_within_time(struct extract_client *c, struct extract_process *p)
 	if (cpu != p->cpu_seen)
 		p->heard = now;
 	p->cpu_seen = cpu;
-	return cpu - p->cpu_begin <= c->limits.cpu_ms &&
+	taken = cpu - p->cpu_begin;
+	return c->cpu_spent + taken <= c->limits.cpu_ms &&
+	       (!is_member || taken <= c->limits.cpu_ms / MEMBER_TIME) &&
 	       now - p->heard <= STALL_MS;
 }
 
@@ -123,10 +144,11 @@ static int start_process(struct extract_client *c, enum starter_program which)
 	if (err)
 		return err;
 	begin_time(p);
-	return read_all(c, p, &head, sizeof(head)) ||
-			       head.type != EXTRACT_FRAME_READY ?
-		       -EIO :
-		       0;
+	if (read_all(c, p, &head, sizeof(head)) ||
+	    head.type != EXTRACT_FRAME_READY)
+		return -EIO;
+	count_time(c, p);
+	return 0;
 }
 
 /* Hands a descriptor over.  A process that is gone is replaced once. */
@@ -137,6 +159,8 @@ static int request(struct extract_client *c, enum starter_program which, int fd,
 	const struct extract_request r = { size, c->limits };
 	int err = -EIO, attempt;
 
+	if (which == STARTER_PDF)
+		count_time(c, &c->processes[STARTER_DOCUMENTS]);
 	if (p->owner != c->owner || p->files >= FILES_PER_PROCESS)
 		end_process(c, which);
 	for (attempt = 0; err && attempt < 2; attempt++) {
@@ -311,6 +335,7 @@ int extract_begin(struct extract_client *c, int fd, uint32_t owner,
 			end_process(c, i);
 	c->owner = owner;
 	c->limits = *limits;
+	c->cpu_spent = 0;
 	c->text = c->inside = 0;
 	c->members = 0;
 	c->current = STARTER_DOCUMENTS;
@@ -337,6 +362,7 @@ static void give_end(struct extract_client *c,
 	out->result = *result;
 	out->type = EXTRACT_PIECE_END;
 	if (c->current == STARTER_PDF) {
+		count_time(c, p);
 		drop_pdf(c);
 		p->is_busy = false;
 		c->current = STARTER_DOCUMENTS;
@@ -365,6 +391,7 @@ static void give_failure(struct extract_client *c, enum extract_status status,
 
 	if (c->current == STARTER_DOCUMENTS)
 		c->processes[c->current].depth = 0;
+	count_time(c, &c->processes[c->current]);
 	end_process(c, c->current);
 	give_end(c, &r, out);
 }

@@ -248,7 +248,7 @@ static int open_programs(const char *directory, struct starter *s)
 int starter_open(const char *directory, bool background, int *socket_out)
 {
 	struct starter s = { .programs = { -1, -1 } };
-	int ends[2], i, err = open_programs(directory, &s);
+	int ends[2], i, ended, err = open_programs(directory, &s);
 	pid_t pid = -1;
 
 	if (!err && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
@@ -259,16 +259,17 @@ int starter_open(const char *directory, bool background, int *socket_out)
 		if (!pid) {
 			(void)close(ends[0]);
 			/* Twice, so that the caller need not wait for it. */
-			if (fork())
-				_exit(0);
+			pid = fork();
+			if (pid)
+				_exit(pid < 0);
 			serve_caller(&s, background);
 		}
 		err = pid < 0 ? -errno : 0;
 		(void)close(ends[1]);
+		if (!err && waitpid(pid, &ended, 0) == pid && ended)
+			err = -EAGAIN; /* the second one failed */
 		if (err)
 			(void)close(ends[0]);
-		else
-			(void)waitpid(pid, NULL, 0);
 	}
 	for (i = 0; i < STARTER_PROGRAMS; i++)
 		if (s.programs[i] >= 0)

@@ -21,7 +21,22 @@
  */
 
 static char top[] = "/tmp/extract_client.XXXXXX";
+static char both[64]; /* there kin-extract-pdf is, too */
 static struct extract_client *client;
+static uint32_t cpu_limit = 200;
+
+/* The next forks fail when it is 0; -1: none does. */
+static int forks_left = -1;
+
+pid_t fork(void)
+{
+	if (!forks_left) {
+		errno = EAGAIN;
+		return -1;
+	}
+	forks_left -= forks_left > 0;
+	return _Fork();
+}
 
 /* ---- the process ---- */
 
@@ -84,6 +99,7 @@ static void obey(char order)
 	case 'e':
 		send_end(EXTRACT_OK, EXTRACT_TEXT);
 		break;
+	case '%': /* what a PDF begins with */
 	case 'c': /* never ends */
 		for (volatile unsigned i = 0;; i++)
 			;
@@ -144,7 +160,7 @@ static const char *read_as(const char *orders, uint32_t owner, int64_t *pid)
 	int fd = make_file(orders);
 	size_t len = 0;
 
-	limits.cpu_ms = 200;
+	limits.cpu_ms = cpu_limit;
 	limits.text = 12;
 	limits.members = 5;
 	assert_int_equal(extract_begin(client, fd, owner, &limits), 0);
@@ -193,6 +209,40 @@ TEST(test_loop)
 	assert_string_equal(read_as("tc", 1, NULL), "t.4");
 	assert_string_equal(read_as("mc", 1, NULL), "(.4");
 	assert_string_equal(read_as("te", 1, NULL), "t.0");
+}
+
+/* A PDF that never ends is one member; several take all the time that the file
+ * has. */
+TEST(test_time_of_members)
+{
+	struct extract_client *first = client;
+	char one[16], several[32];
+
+	assert_int_equal(extract_open(both, false, &client), 0);
+	cpu_limit = 2000;
+	(void)snprintf(one, sizeof(one), "%s", read_as("mpPte", 1, NULL));
+	cpu_limit = 200;
+	(void)snprintf(several, sizeof(several), "%s",
+		       read_as("mpPmpPmpPmpPte", 1, NULL));
+	extract_free(client);
+	client = first;
+	assert_string_equal(one, "()4t.0");
+	assert_string_equal(strchr(several, '.'), ".4");
+}
+
+/* The starter is forked twice: either may fail. */
+TEST(test_no_process)
+{
+	struct extract_client *none = NULL;
+
+	for (forks_left = 0; forks_left < 2;) {
+		const int left = forks_left;
+
+		assert_int_equal(extract_open(top, false, &none), -EAGAIN);
+		assert_null(none);
+		forks_left = left + 1;
+	}
+	forks_left = -1;
 }
 
 /* 5: unsupported, as there is no program for it */
@@ -251,6 +301,15 @@ TEST(test_missing)
 	extract_free(NULL);
 }
 
+static void link_program(const char *directory, const char *name)
+{
+	char from[64], to[96];
+
+	(void)snprintf(from, sizeof(from), "%s/kin-extract", top);
+	(void)snprintf(to, sizeof(to), "%s/%s", directory, name);
+	assert_int_equal(link(from, to), 0);
+}
+
 static int copy_program(void **state)
 {
 	char path[64], buffer[65536];
@@ -266,6 +325,10 @@ static int copy_program(void **state)
 		assert_int_equal(write(to, buffer, (size_t)len), len);
 	(void)close(from);
 	(void)close(to);
+	(void)snprintf(both, sizeof(both), "%s/both", top);
+	assert_int_equal(mkdir(both, 0755), 0);
+	link_program(both, "kin-extract");
+	link_program(both, "kin-extract-pdf");
 	return extract_open(top, false, &client);
 }
 
