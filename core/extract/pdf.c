@@ -177,24 +177,6 @@ static const char anchor_pdf[] =
 	"5 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj\n"
 	"trailer<</Root 1 0 R>>\n";
 
-static int compare_bytes(const void *a, const void *b)
-{
-	return *(const char *)a - *(const char *)b;
-}
-
-/* What the C library asks the kernel when it first sorts much. */
-static int sort_much(void)
-{
-	enum { MUCH = 1 << 16 };
-	char *bytes = calloc(1, MUCH);
-
-	if (!bytes)
-		return -1;
-	qsort(bytes, MUCH, 1, compare_bytes);
-	free(bytes);
-	return 0;
-}
-
 /* Warnings would be calls that are not allowed. */
 static GLogWriterOutput drop_warning(GLogLevelFlags level,
 				     const GLogField *fields, gsize count,
@@ -216,7 +198,7 @@ int reader_warm_up(void)
 
 	none.limits = extract_limits_default;
 	g_log_set_writer_func(drop_warning, NULL, NULL);
-	if (sort_much() || poppler_data_load())
+	if (poppler_data_load())
 		return -1;
 	if (open_pdf((const uint8_t *)anchor_pdf, sizeof(anchor_pdf) - 1,
 		     &anchor))

@@ -2,6 +2,7 @@
 #include <locale.h>
 #include <malloc.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <time.h>
@@ -10,12 +11,32 @@
 #include "core/base/datagram.h"
 #include "core/extract/reader.h"
 
+static int compare_bytes(const void *a, const void *b)
+{
+	return *(const char *)a - *(const char *)b;
+}
+
+/*
+ * What the C library needs for these later, it sets up with calls that are
+ * forbidden then: for random bytes (from 2.41 on), and for sorting more than
+ * 1 KiB, where until 2.36 it asks how much memory the machine has.
+ */
+static int warm_up(void)
+{
+	enum { MUCH = 2048 };
+	char bytes[MUCH] = { 0 };
+
+	if (getrandom(bytes, 1, 0) != 1)
+		return -1;
+	qsort(bytes, MUCH, 1, compare_bytes);
+	return reader_warm_up();
+}
+
 int serve_requests(void)
 {
 	static struct extract_output out;
 	struct extract_request request;
 	struct extract_input in = { 0 };
-	char seed;
 
 	/* Not readable for others of the same user, not even before. */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) ||
@@ -23,10 +44,7 @@ int serve_requests(void)
 		return 1;
 	(void)setlocale(LC_CTYPE, "C.UTF-8");
 	tzset();
-	/* What the C library needs for this later, it sets up with calls that
-	 * are forbidden then (from 2.41 on). */
-	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed) ||
-	    reader_warm_up() || confine_calls())
+	if (warm_up() || confine_calls())
 		return 1;
 	out.fd = EXTRACT_ANSWER_FD;
 	output_ready(out.fd);
