@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <jansson.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,15 +103,17 @@ static struct package_part *find_chapter(const struct package *p,
 					 const char *root, const char *href)
 {
 	const char *slash = strrchr(root, '/');
-	char path[PATH_MAX], *own;
+	const size_t folder = slash ? (size_t)(slash + 1 - root) : 0;
+	struct package_part *part = NULL;
+	struct buf path = { 0 };
 
-	if (!href)
-		return NULL;
-	(void)snprintf(path, sizeof(path), "%.*s%s",
-		       slash ? (int)(slash + 1 - root) : 0, root, href);
-	own = path + (slash ? slash + 1 - root : 0);
-	decode_href(own);
-	return package_find(p, path);
+	if (href && !buf_append(&path, root, folder) &&
+	    !buf_append_text(&path, href)) {
+		decode_href(path.data + folder);
+		part = package_find(p, path.data);
+	}
+	buf_release(&path);
+	return part;
 }
 
 static enum extract_status read_chapters(struct document *d,

@@ -188,13 +188,16 @@ enum extract_status text_decode(const char *charset, const uint8_t *data,
 	enum extract_status status = EXTRACT_OK;
 	int32_t out_len;
 	UErrorCode err;
-	UChar *to;
+	UChar *to, half = 0;
 
 	if (!converter)
 		return EXTRACT_LIMIT;
 	do {
 		err = U_ZERO_ERROR;
 		to = wide;
+		if (half)
+			*to++ = half;
+		half = 0;
 		ucnv_toUnicode(converter, &to, wide + CHUNK, &from, end, NULL,
 			       true, &err);
 		if (U_FAILURE(err) && err != U_BUFFER_OVERFLOW_ERROR)
@@ -202,7 +205,7 @@ enum extract_status text_decode(const char *charset, const uint8_t *data,
 		len = (size_t)(to - wide);
 		/* A pair of surrogates stays together. */
 		if (err == U_BUFFER_OVERFLOW_ERROR && U16_IS_LEAD(to[-1]))
-			len--;
+			half = wide[--len];
 		u_strToUTF8WithSub(narrow, sizeof(narrow), &out_len, wide,
 				   (int32_t)len, 0xfffd, NULL,
 				   &(UErrorCode){ U_ZERO_ERROR });
