@@ -69,7 +69,8 @@ cli_objects := $(call objects,$(cli_sources))
 share_objects := $(call objects,$(share_sources))
 extract_objects := $(call objects,$(extract_sources))
 fs_objects := $(call objects,$(fs_sources))
-unit_objects := $(call objects,$(unit_sources) tests/support/test.c)
+unit_objects := $(call objects,$(unit_sources) tests/support/test.c \
+	tests/support/unconfined.c)
 bench_objects := $(call objects,$(bench_sources))
 eval_objects := $(call objects,$(eval_sources))
 conform_objects := $(call objects,$(conform_sources))
@@ -204,12 +205,14 @@ $(out)/kin-share: $(share_objects) $(out)/libkin.a
 	$(call quiet,LINK)$(link) -o $@ $(share_objects) $(out)/libkin.a \
 		$(core_libs) $(share_libs) $(LDLIBS)
 
+# A sanitizer cannot be confined.
+confine_object := $(obj)/$(if $(SAN),tests/support/unconfined.o,core/extract/confine.o)
 # What both processes that read documents have, and what one of them has.
-extract_common := $(addprefix $(obj)/core/extract/,confine.o dates.o output.o \
-	serve.o)
+extract_common := $(addprefix $(obj)/core/extract/,dates.o output.o serve.o) \
+	$(confine_object)
 pdf_objects := $(addprefix $(obj)/core/extract/,pdf.o poppler_data.o)
-$(out)/kin-extract: $(filter-out $(pdf_objects),$(extract_objects)) \
-		$(out)/libkin.a
+$(out)/kin-extract: $(filter-out $(pdf_objects) %/confine.o,$(extract_objects)) \
+		$(confine_object) $(out)/libkin.a
 	$(call quiet,LINK)$(link) -o $@ $(filter %.o,$^) $(out)/libkin.a \
 		$(core_libs) $(extract_libs) $(LDLIBS)
 
@@ -232,9 +235,11 @@ $(out)/tests/fuzz/share_ask $(out)/fuzzers/share_ask: extra_libs = $(share_libs)
 $(out)/tests/unit/extract/confine: $(filter %/confine.o,$(extract_objects))
 $(out)/tests/unit/extract/confine: extra_libs = $(pdf_libs)
 # The readers without the process around them.
-$(out)/tests/fuzz/extract $(out)/fuzzers/extract: $(filter-out $(pdf_objects) \
-	%/main.o %/serve.o %/confine.o,$(extract_objects))
-$(out)/tests/fuzz/extract $(out)/fuzzers/extract: extra_libs = $(extract_libs)
+extract_fuzzers := $(foreach name,extract extract_parts,\
+	$(out)/tests/fuzz/$(name) $(out)/fuzzers/$(name))
+$(extract_fuzzers): $(filter-out $(pdf_objects) %/main.o %/serve.o %/confine.o,\
+	$(extract_objects))
+$(extract_fuzzers): extra_libs = $(extract_libs)
 $(out)/tests/unit/lib_kin: $(lib_objects)
 $(out)/tests/unit/fs/query_text $(out)/tests/fuzz/query_text \
 $(out)/fuzzers/query_text: $(obj)/fs/similar/query_text.o
@@ -398,6 +403,12 @@ check-long:
 		$(test_sources:%.c=$(BUILD)/$(sanitized)/%) \
 		$(patsubst %.c,$(BUILD)/thread/%,$(thread_sources)) \
 		$(eval_tests) $(long_e2e) $(steady_tests)
+	@+$(MAKE) SAN=address,undefined extract
+
+# The readers of documents as e2e tests start them; SAN= applies.
+.PHONY: extract
+extract: $(out)/kin-extract $(out)/kin-extract-pdf
+	@$(prove) $(filter-out $(long_e2e),$(filter tests/e2e/extract/%,$(e2e_tests)))
 
 unit-programs: $(unit_programs)
 thread-programs: $(thread_programs)
