@@ -194,14 +194,12 @@ static enum extract_status read_entry(struct document *d,
 	enum extract_status status;
 	struct buf b = { 0 };
 	bool is_over;
-	size_t head;
 
 	if (archive_entry_is_data_encrypted(entry))
 		return give_status(d, name, EXTRACT_ENCRYPTED);
 	status = fill(d, i, &b, KEPT_MAX, &is_over);
-	head = b.len < SNIFF_BYTES ? b.len : SNIFF_BYTES;
 	if (!status && !is_over &&
-	    member_is_document(d, sniff_kind((uint8_t *)b.data, head)))
+	    member_is_document(d, sniff_kind((uint8_t *)b.data, b.len)))
 		status = fill(d, i, &b, (size_t)d->out->limits.input, &is_over);
 	if (status)
 		status = give_status(d, name, status);

@@ -26,7 +26,7 @@ static enum extract_status read_loaded(struct document *d, const uint8_t *data,
 	case EXTRACT_RTF:
 		return rtf_read(d, data, len);
 	case EXTRACT_MAIL:
-		return mime_read(d, data, len);
+		return mail_read(d, data, len);
 	case EXTRACT_OLE:
 		return ole_read(data, len);
 	case EXTRACT_UNKNOWN:
@@ -65,17 +65,27 @@ static enum extract_status read_kind(struct document *d,
 	return status;
 }
 
+static enum extract_kind kind_of(const struct extract_input *in, size_t most)
+{
+	static uint8_t head[SNIFF_MAIL_BYTES];
+	const size_t len = input_read(in, 0, head, most);
+	const enum extract_kind kind = sniff_kind(head, len);
+
+	if (kind == EXTRACT_UNKNOWN && most < sizeof(head) &&
+	    sniff_may_be_mail(head, len))
+		return kind_of(in, sizeof(head));
+	return kind;
+}
+
 enum extract_status document_read(struct document *d,
 				  const struct extract_input *in)
 {
-	uint8_t head[SNIFF_BYTES];
-	size_t len = input_read(in, 0, head, sizeof(head));
 	enum extract_status status;
 
 	/* libarchive crashes when it is asked about an empty file. */
-	if (!len)
+	if (!in->size)
 		return EXTRACT_NO_TEXT;
-	d->result.kind = sniff_kind(head, len);
+	d->result.kind = kind_of(in, SNIFF_BYTES);
 	status = read_kind(d, in);
 	if (status == EXTRACT_OK)
 		status = document_flush(d);
@@ -138,8 +148,7 @@ static enum extract_status read_member(struct document *m, const uint8_t *data,
 				       size_t len)
 {
 	const struct extract_input in = { .fd = -1, .data = data, .size = len };
-	enum extract_kind kind =
-		sniff_kind(data, len < SNIFF_BYTES ? len : SNIFF_BYTES);
+	enum extract_kind kind = sniff_kind(data, len);
 	enum extract_status status = EXTRACT_UNSUPPORTED;
 
 	if (kind == EXTRACT_PDF) {
@@ -173,5 +182,5 @@ enum extract_status member_read(struct document *d, const char *name,
 int reader_warm_up(void)
 {
 	json_object_seed(0); /* reads random bytes */
-	return text_warm_up() || archive_warm_up() ? -1 : 0;
+	return text_warm_up() || archive_warm_up() || mail_warm_up() ? -1 : 0;
 }

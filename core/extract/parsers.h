@@ -71,11 +71,12 @@ enum extract_status epub_read(struct document *d,
 /* html.c, of UTF-8 without NUL: whatever it is, text comes out. */
 enum extract_status html_read(struct document *d, const char *html, size_t len);
 
-/* rtf.c, mime.c */
+/* rtf.c, mail.c */
 enum extract_status rtf_read(struct document *d, const uint8_t *data,
 			     size_t len);
-enum extract_status mime_read(struct document *d, const uint8_t *data,
+enum extract_status mail_read(struct document *d, const uint8_t *data,
 			      size_t len);
+int mail_warm_up(void);
 
 /* text.c: a text in any encoding, or EXTRACT_UNSUPPORTED. */
 enum extract_status text_read(struct document *d, const uint8_t *data,
@@ -95,9 +96,7 @@ int text_append_char(struct buf *out, uint32_t c);
 
 int text_warm_up(void);
 
-/* dates.c: "2024-05-01T12:00:00Z" and its short forms, "Wed, 1 May 2024
- * 14:00:00 +0200"; EXTRACT_NO_DATE. */
+/* dates.c: "2024-05-01T12:00:00Z" and its short forms; EXTRACT_NO_DATE. */
 int64_t date_of_w3c(const char *text);
-int64_t date_of_mail(const char *text);
 
 #endif

@@ -177,18 +177,6 @@ static const char anchor_pdf[] =
 	"5 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj\n"
 	"trailer<</Root 1 0 R>>\n";
 
-/* Warnings would be calls that are not allowed. */
-static GLogWriterOutput drop_warning(GLogLevelFlags level,
-				     const GLogField *fields, gsize count,
-				     gpointer arg)
-{
-	(void)level;
-	(void)fields;
-	(void)count;
-	(void)arg;
-	return G_LOG_WRITER_HANDLED;
-}
-
 int reader_warm_up(void)
 {
 	static struct extract_output none = { .fd = -1 };
@@ -197,7 +185,6 @@ int reader_warm_up(void)
 	char *text;
 
 	none.limits = extract_limits_default;
-	g_log_set_writer_func(drop_warning, NULL, NULL);
 	if (poppler_data_load())
 		return -1;
 	if (open_pdf((const uint8_t *)anchor_pdf, sizeof(anchor_pdf) - 1,

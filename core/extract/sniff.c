@@ -6,6 +6,8 @@
 
 #include "core/base/utf8.h"
 
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
 /* ---- mail ---- */
 
 /* The number of bytes of the line at the beginning, without its end; *next_out:
@@ -19,47 +21,98 @@ static size_t line_length(const char *text, size_t len, size_t *next_out)
 	return line && text[line - 1] == '\r' ? line - 1 : line;
 }
 
-static bool is_named(const char *line, size_t len, const char *name)
+static bool is_field(const char *line, size_t len, const char *name)
 {
 	size_t name_len = strlen(name);
 
-	return len > name_len && line[name_len] == ':' &&
-	       !strncasecmp(line, name, name_len);
+	return len > name_len && !strncasecmp(line, name, name_len) &&
+	       (name[name_len - 1] == '-' || line[name_len] == ':');
 }
 
-/* Whether it begins with the header of a mail. */
-static bool is_mail(const uint8_t *head, size_t len)
+static bool is_number(const char *line, size_t len)
 {
-	static const char *const names[] = {
-		"From",         "To",          "Subject",      "Date",
-		"Received",     "Return-Path", "Message-ID",   "MIME-Version",
-		"Delivered-To", "Reply-To",    "Content-Type",
-	};
-	const char *at = (const char *)head, *end = at + len;
-	bool has_sender = false;
-	unsigned known = 0;
-	size_t next, line, i;
+	while (len && *line >= '0' && *line <= '9') {
+		line++;
+		len--;
+	}
+	return !len;
+}
 
-	if (len > 5 && !memcmp(at, "From ", 5)) {
-		(void)line_length(at, len, &next);
+size_t sniff_mail_begin(const uint8_t *data, size_t len)
+{
+	const char *text = (const char *)data;
+	size_t at = len >= 3 && !memcmp(data, "\xef\xbb\xbf", 3) ? 3 : 0;
+	size_t line, next;
+
+	for (; at < len; at += next) {
+		line = line_length(text + at, len - at, &next);
+		if (!is_number(text + at, line) &&
+		    (line < 6 || memcmp(text + at, ">From ", 6)))
+			break;
+	}
+	return at;
+}
+
+/* Fields of a mail; a name that ends with "-" stands for all that begin so. */
+static const struct {
+	const char *name;
+	bool is_evidence; /* no other format has it */
+} mail_fields[] = {
+	{ "From", true },       { "Sender", true },
+	{ "Received", true },   { "Return-Path", true },
+	{ "ARC-", true },       { "DKIM-Signature", true },
+	{ "Message-ID", true }, { "Delivered-To", true },
+	{ "To", false },        { "Subject", false },
+	{ "Date", false },      { "MIME-Version", false },
+	{ "Reply-To", false },  { "Content-Type", false },
+	{ "X-", false },
+};
+
+/* What the bytes say that a file begins with. */
+enum mail_head {
+	MAIL_NONE,
+	MAIL_OPEN, /* it may be the header of a mail: more bytes are needed */
+	MAIL_HEAD,
+};
+
+static enum mail_head look_for_mail(const uint8_t *head, size_t len)
+{
+	const char *at = (const char *)head, *end;
+	bool is_over = false, has_evidence = false;
+	size_t next, line, i;
+	unsigned known = 0;
+
+	end = at + (len < SNIFF_MAIL_BYTES ? len : SNIFF_MAIL_BYTES);
+	at += sniff_mail_begin(head, (size_t)(end - at));
+	if (end - at > 5 && !memcmp(at, "From ", 5)) {
+		(void)line_length(at, (size_t)(end - at), &next);
 		at += next;
 	}
-	for (; at < end; at += next) {
+	for (; at < end && !is_over; at += next) {
 		line = line_length(at, (size_t)(end - at), &next);
-		if (!line)
-			break;
-		if (*at == ' ' || *at == '\t')
+		is_over = !line;
+		if (!line || *at == ' ' || *at == '\t')
 			continue;
 		for (i = 0; i < line && at[i] != ':'; i++)
 			if (at[i] <= ' ' || at[i] > '~')
-				return false;
+				return MAIL_NONE;
 		if (i == line && at + next < end)
-			return false;
-		for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-			known += is_named(at, line, names[i]);
-		has_sender |= is_named(at, line, "From");
+			return MAIL_NONE;
+		for (i = 0; i < COUNT(mail_fields); i++) {
+			if (!is_field(at, line, mail_fields[i].name))
+				continue;
+			known++;
+			has_evidence |= mail_fields[i].is_evidence;
+		}
 	}
-	return has_sender && known >= 3;
+	if (has_evidence && known >= 3)
+		return MAIL_HEAD;
+	return known && !is_over ? MAIL_OPEN : MAIL_NONE;
+}
+
+bool sniff_may_be_mail(const uint8_t *head, size_t len)
+{
+	return look_for_mail(head, len) == MAIL_OPEN;
 }
 
 /* ---- formats with a signature ---- */
@@ -96,7 +149,7 @@ enum extract_kind sniff_kind(const uint8_t *head, size_t len)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(signatures) / sizeof(signatures[0]); i++)
+	for (i = 0; i < COUNT(signatures); i++)
 		if (len >= signatures[i].at + signatures[i].len &&
 		    !memcmp(head + signatures[i].at, signatures[i].bytes,
 			    signatures[i].len))
@@ -107,7 +160,8 @@ enum extract_kind sniff_kind(const uint8_t *head, size_t len)
 		return EXTRACT_BZIP2;
 	if (has_pdf_mark(head, head + (len < 1024 ? len : 1024)))
 		return EXTRACT_PDF;
-	return is_mail(head, len) ? EXTRACT_MAIL : EXTRACT_UNKNOWN;
+	return look_for_mail(head, len) == MAIL_HEAD ? EXTRACT_MAIL :
+						       EXTRACT_UNKNOWN;
 }
 
 /* ---- texts ---- */
@@ -194,7 +248,8 @@ static bool begins_as_utf8(const uint8_t *head, size_t len)
 
 bool sniff_is_document(const uint8_t *head, size_t len)
 {
-	if (sniff_kind(head, len) != EXTRACT_UNKNOWN)
+	if (sniff_kind(head, len) != EXTRACT_UNKNOWN ||
+	    sniff_may_be_mail(head, len))
 		return true;
 	if (len >= 2 &&
 	    (!memcmp(head, "\xff\xfe", 2) || !memcmp(head, "\xfe\xff", 2)))

@@ -17,6 +17,19 @@ enum { SNIFF_BYTES = 4096 };
  * epub) is EXTRACT_ZIP. */
 enum extract_kind sniff_kind(const uint8_t *head, size_t len);
 
+/*
+ * A mail is known by its header.  Those who carried it write their own fields in
+ * front, so that the first SNIFF_BYTES may not tell: then sniff_may_be_mail(),
+ * and sniff_kind() is asked again with these many.
+ */
+enum { SNIFF_MAIL_BYTES = 256 << 10 };
+
+bool sniff_may_be_mail(const uint8_t *head, size_t len);
+
+/* Where the header begins, or the line "From " of a mailbox: behind a mark of
+ * UTF-8, empty lines, and the number of bytes that Apple's Mail writes. */
+size_t sniff_mail_begin(const uint8_t *data, size_t len);
+
 /* Whether the file may have another text than its own bytes: for those who
  * decide whether to have it read at all. */
 bool sniff_is_document(const uint8_t *head, size_t len);

@@ -7,6 +7,7 @@ let
   names = [
     "expat"
     "fuse3"
+    "gmime3"
     "icu"
     "jansson"
     "libarchive"

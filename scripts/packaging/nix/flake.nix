@@ -32,6 +32,7 @@
         buildInputs = [
           pkgs.expat
           pkgs.fuse3
+          pkgs.gmime3
           pkgs.icu
           pkgs.jansson
           pkgs.libarchive
