@@ -37,7 +37,8 @@ enum extract_status {
 enum extract_flag {
 	EXTRACT_GUESSED = 1,  /* the encoding is a guess */
 	EXTRACT_PARTIAL = 2,  /* some members or pages could not be read */
-	EXTRACT_DEGRADED = 4, /* a library missed one of its own files */
+	EXTRACT_DEGRADED = 4, /* its characters may be others: a library missed
+				 one of its own files, or fonts do not tell */
 	EXTRACT_PLAIN = 8,    /* the file itself is its text, byte for byte */
 	EXTRACT_DIED = 16,    /* the process that read it died, or was killed */
 };

@@ -68,6 +68,10 @@ is "$(field old.doc .status)" unsupported "an old .doc"
 is "$(field image.pdf .status)" none "a PDF of pictures has no text"
 is "$(field empty .status)" none "nor has an empty file"
 
+is "$(field cipher.pdf '.status, .degraded' | tr '\n' ' ')" "ok true " \
+	"a PDF whose fonts do not tell their characters: degraded"
+is "$(field a.pdf .degraded)" null "... others are not"
+
 # Archives
 members='.. | objects | select(.members | not) | "\(.name) \(.type) \(.status) \(.size)"'
 want="plain.txt text ok 249

@@ -94,6 +94,22 @@ SHOWN = (b'BT /F 12 Tf 50 700 Td (The first line of a text that is in) Tj '
          b'0 -14 Td (every docu-) Tj 0 -14 Td (ment here.) Tj ET')
 
 
+def cipher(text):
+    """A font whose signs have numbers, and no names that mean something."""
+    letters = sorted(set(text))
+    code = {c: 33 + (i * 7) % 90 for i, c in enumerate(letters)}
+    names = ' '.join(f'{code[c]} /g{i}' for i, c in enumerate(letters))
+    font = ('<</Type/Font/Subtype/Type3/FontBBox[0 0 9 9]/FontMatrix[.001 0 0 '
+            f'.001 0 0]/FirstChar 0/LastChar 255/Widths[{"500 " * 256}]'
+            f'/Encoding<</Type/Encoding/Differences[{names}]>>/CharProcs<<' +
+            ' '.join(f'/g{i} 6 0 R' for i in range(len(letters))) + '>>>>')
+    shown = bytes(code[c] for c in text).hex().encode()
+    return pdf(['<</Type/Catalog/Pages 2 0 R>>',
+                '<</Type/Pages/Kids[3 0 R]/Count 1>>', PAGE,
+                stream(b'BT /F 1 Tf 50 700 Td <' + shown + b'> Tj ET'), font,
+                stream(b'500 0 d0 0 0 9 9 re f')])
+
+
 def locked():
     """40 bits of RC4 with a user password: the standard's algorithms."""
     pad = bytes.fromhex('28BF4E5E4E758A4164004E56FFFA01082E2E00B6D0683E802F0C'
@@ -233,6 +249,9 @@ def good():
                          stream(SHOWN), FONT,
                          stream(xmp, '/Type/Metadata/Subtype/XML')]))
     save('locked.pdf', locked())
+    save('cipher.pdf', cipher('Fonts that do not tell what their signs mean make '
+                              'a cipher of each text that is shown by them, and '
+                              'strangers may look alike, or copies strange. '))
     save('image.pdf', pages(b'0 0 m 100 100 l S'))
     save('old.doc', b'\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1' + bytes(2000))
     save('locked.docx', b'\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1' + bytes(1000) +
