@@ -122,7 +122,7 @@ core_cflags = $(call once,core_cflags,$(call flags_of,$(core_packages)))
 core_libs = $(call once,core_libs,$(call libs_of,$(core_packages)) -lm)
 share_cflags = $(call once,share_cflags,$(call flags_of,libpq))
 share_libs = $(call once,share_libs,$(call libs_of,libpq))
-extract_packages := libarchive expat icu-i18n icu-uc libseccomp gmime-3.0
+extract_packages := libarchive expat icu-i18n icu-uc libseccomp gmime-3.0 libxml-2.0
 extract_cflags = $(call once,extract_cflags,$(call flags_of,\
 	$(extract_packages)))
 extract_libs = $(call once,extract_libs,$(call libs_of,$(extract_packages)))

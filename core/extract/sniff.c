@@ -168,19 +168,38 @@ enum extract_kind sniff_kind(const uint8_t *head, size_t len)
 
 enum { SAMPLE = 65536 }; /* bytes that are looked at */
 
+/* Elements that a page begins with, and no source of a program. */
+static const char *const page_tags[] = { "html", "head", "title", "body",
+					 "meta", "base", "table" };
+
 bool sniff_html(const char *text, size_t len)
 {
-	size_t i = 0;
+	const char *end = text + len, *comment;
+	size_t i, n;
 
-	len = len < SNIFF_BYTES ? len : SNIFF_BYTES;
-	while (i < len && (uint8_t)text[i] <= ' ')
-		i++;
-	text += i;
-	len -= i;
+	for (;; text = comment + 3) {
+		while (text < end && (uint8_t)*text <= ' ')
+			text++;
+		if (end - text < 4 || memcmp(text, "<!--", 4))
+			break;
+		comment = memmem(text, (size_t)(end - text), "-->", 3);
+		if (!comment)
+			return true; /* more bytes would tell */
+	}
+	len = (size_t)(end - text);
 	if (len > 5 && !memcmp(text, "<?xml", 5))
-		return memmem(text, len, "<html", 5) != NULL;
-	return len > 14 && (!strncasecmp(text, "<html", 5) ||
-			    !strncasecmp(text, "<!doctype html", 14));
+		return memmem(text, len < SNIFF_BYTES ? len : SNIFF_BYTES,
+			      "<html", 5) != NULL;
+	if (len > 14 && !strncasecmp(text, "<!doctype html", 14))
+		return true;
+	for (i = 0; i < COUNT(page_tags); i++) {
+		n = strlen(page_tags[i]);
+		if (len > n + 1 && *text == '<' &&
+		    !strncasecmp(text + 1, page_tags[i], n) &&
+		    memchr(" \t\r\n>/", text[n + 1], 6))
+			return true;
+	}
+	return false;
 }
 
 enum { USUAL_LEAST = 95 }; /* percent of the units of a text */

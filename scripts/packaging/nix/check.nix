@@ -13,6 +13,7 @@ let
     "libarchive"
     "libpq"
     "libseccomp"
+    "libxml2"
     "lmdb"
     "openssl"
     "pkg-config"

@@ -37,6 +37,7 @@
           pkgs.jansson
           pkgs.libarchive
           pkgs.libseccomp
+          pkgs.libxml2
           pkgs.lmdb
           pkgs.openssl
           pkgs.poppler
