@@ -147,6 +147,13 @@ bool text_is_layout(uint32_t c)
 	       c == 0xfeff || (c < 0x20 && c != '\t' && c != '\n') || c == 0x7f;
 }
 
+bool text_is_compatible(uint32_t c)
+{
+	return c == 0xa0 || (c >= 0x2000 && c <= 0x200a) || c == 0x202f ||
+	       c == 0x205f || c == 0x3000 || (c >= 0xfb00 && c <= 0xfdff) ||
+	       (c >= 0xfe70 && c <= 0xfefc) || (c >= 0xff01 && c <= 0xff5e);
+}
+
 enum extract_status document_put(struct document *d, const char *text,
 				 size_t len)
 {

@@ -80,6 +80,32 @@ static size_t clean_text(char *text, struct signs *signs)
 	return (size_t)(to - text);
 }
 
+/* In canonical composition, with plain characters in place of compatible ones. */
+static char *normalize(const char *raw)
+{
+	gunichar decomposed[G_UNICHAR_MAX_DECOMPOSITION_LENGTH];
+	GString *simple = g_string_new(NULL);
+	gsize i, count;
+	gunichar c;
+	char *text;
+
+	for (; *raw; raw = g_utf8_next_char(raw)) {
+		c = g_utf8_get_char(raw);
+		count = text_is_compatible(c) ?
+				g_unichar_fully_decompose(
+					c, TRUE, decomposed,
+					G_UNICHAR_MAX_DECOMPOSITION_LENGTH) :
+				0;
+		for (i = 0; i < count; i++)
+			g_string_append_unichar(simple, decomposed[i]);
+		if (!count)
+			g_string_append_unichar(simple, c);
+	}
+	text = g_utf8_normalize(simple->str, -1, G_NORMALIZE_DEFAULT_COMPOSE);
+	g_string_free(simple, TRUE);
+	return text;
+}
+
 static enum extract_status read_page(struct document *d, PopplerPage *page,
 				     struct signs *signs)
 {
@@ -88,7 +114,7 @@ static enum extract_status read_page(struct document *d, PopplerPage *page,
 	size_t len;
 
 	if (raw && g_utf8_validate(raw, -1, NULL))
-		text = g_utf8_normalize(raw, -1, G_NORMALIZE_ALL_COMPOSE);
+		text = normalize(raw);
 	if (text) {
 		len = clean_text(text, signs);
 		if (len)
@@ -225,7 +251,7 @@ int reader_warm_up(void)
 	if (!page || read_page(&d, page, &signs))
 		return -1;
 	g_object_unref(page);
-	text = g_utf8_normalize("\xef\xac\x81", -1, G_NORMALIZE_ALL_COMPOSE);
+	text = normalize("\xef\xac\x81");
 	g_free(text);
 	return 0;
 }

@@ -75,7 +75,8 @@ struct document document_new(struct extract_output *out, uint32_t depth);
 void document_release(struct document *d);
 
 /* Well-formed UTF-8 in pieces of whole characters.  The output gets it in
- * NFKC without soft hyphens and marks of direction. */
+ * canonical composition (NFC), without what is for the layout, and with plain
+ * characters in place of compatible ones. */
 enum extract_status document_text(struct document *d, const void *text,
 				  size_t len);
 
@@ -86,8 +87,14 @@ enum extract_status document_put(struct document *d, const char *text,
 /* The last of the text.  EXTRACT_NO_TEXT when there was none. */
 enum extract_status document_flush(struct document *d);
 
-/* Whether a character is for the layout only. */
+/* Whether a character is for the layout only: soft hyphens, marks without
+ * width. */
 bool text_is_layout(uint32_t c);
+
+/* Whether a character is another one in a shape of its own, which the same text
+ * may have or not have: ligatures, shapes of Arabic, wide letters, spaces.
+ * Unicode has more that are compatible; an author means these. */
+bool text_is_compatible(uint32_t c);
 
 /* ---- what each of the two programs defines ---- */
 

@@ -265,6 +265,31 @@ static bool begins_as_utf8(const uint8_t *head, size_t len)
 	return false;
 }
 
+/* Whether a text in UTF-8 may have another form: compatible characters, marks
+ * that are composed, or have no width. */
+static bool has_other_form(const uint8_t *at, size_t len)
+{
+	const uint8_t *end = at + len;
+	unsigned next, third;
+
+	for (; end - at >= 3; at++) {
+		next = at[1];
+		third = at[2];
+		if ((*at == 0xc2 && (next == 0xa0 || next == 0xad)) ||
+		    *at == 0xcc || (*at == 0xcd && next <= 0xaf) ||
+		    (*at == 0xe1 && next >= 0x84 && next <= 0x87) ||
+		    (*at == 0xe2 && next == 0x80 && third <= 0x8f) ||
+		    (*at == 0xe2 && next == 0x80 && third >= 0xaa &&
+		     third <= 0xaf) ||
+		    (*at == 0xe2 && next == 0x81 && third >= 0x9f) ||
+		    (*at == 0xe3 && next == 0x80 && third == 0x80) ||
+		    (*at == 0xe3 && next == 0x82 && (third | 3) == 0x9b) ||
+		    (*at == 0xef && next >= 0xac))
+			return true;
+	}
+	return false;
+}
+
 bool sniff_is_document(const uint8_t *head, size_t len)
 {
 	if (sniff_kind(head, len) != EXTRACT_UNKNOWN ||
@@ -280,6 +305,7 @@ bool sniff_is_document(const uint8_t *head, size_t len)
 			len >= 3 && !memcmp(head, "\xef\xbb\xbf", 3) ? 3 : 0;
 
 		return sniff_html((const char *)head + skip, len - skip) ||
+		       has_other_form(head, len) ||
 		       memmem(head, len, "\033$", 2);
 	}
 	return !sniff_controls(head, len);

@@ -23,7 +23,7 @@ enum {
 	CONFIDENT = 50,
 };
 
-static const UNormalizer2 *nfkc;
+static const UNormalizer2 *nfc, *nfkc;
 
 int text_append_char(struct buf *out, uint32_t c)
 {
@@ -64,27 +64,40 @@ static int32_t last_boundary(const UChar *text, int32_t len)
 
 	while (at > 0) {
 		U16_PREV(text, 0, at, c);
-		if (unorm2_hasBoundaryBefore(nfkc, c))
+		if (!text_is_layout((uint32_t)c) &&
+		    unorm2_hasBoundaryBefore(nfc, c))
 			return at;
 	}
 	return 0;
 }
 
-static int32_t remove_layout(UChar *text, int32_t len)
+/* Without what is for the layout, compatible characters as what they are.  All of
+ * these are one unit. */
+static int32_t simplify(const UChar *text, int32_t len, UChar *out)
 {
-	int32_t i, kept = 0;
+	UErrorCode err = U_ZERO_ERROR;
+	int32_t i, n, kept = 0;
 
-	for (i = 0; i < len; i++)
-		if (!text_is_layout(text[i]))
-			text[kept++] = text[i];
+	for (i = 0; i < len; i++) {
+		if (text_is_layout(text[i]))
+			continue;
+		n = text_is_compatible(text[i]) ?
+			    unorm2_getDecomposition(nfkc, text[i], out + kept,
+						    EXPANSION, &err) :
+			    -1;
+		if (n < 0)
+			out[kept] = text[i];
+		kept += n < 0 ? 1 : n;
+	}
 	return kept;
 }
 
 /* Gives out what is there, but for the end, to which more may belong. */
 static enum extract_status normalize(struct document *d, bool is_last)
 {
-	static UChar wide[CHUNK], result[CHUNK * EXPANSION];
-	static char narrow[CHUNK * EXPANSION * UTF8_MAX];
+	static UChar wide[CHUNK], simple[(CHUNK + 1) * EXPANSION];
+	static UChar result[(CHUNK + 1) * EXPANSION];
+	static char narrow[(CHUNK + 1) * EXPANSION * UTF8_MAX];
 	struct buf *raw = &d->raw;
 	int32_t len, kept, rest = 0, taken, out_len;
 	UErrorCode err = U_ZERO_ERROR;
@@ -100,9 +113,9 @@ static enum extract_status normalize(struct document *d, bool is_last)
 	if (!is_last)
 		rest = last_boundary(wide, len);
 	taken = rest ? rest : len;
-	kept = unorm2_normalize(nfkc, wide, taken, result, CHUNK * EXPANSION,
-				&err);
-	kept = remove_layout(result, kept);
+	kept = simplify(wide, taken, simple);
+	kept = unorm2_normalize(nfc, simple, kept, result,
+				sizeof(result) / sizeof(result[0]), &err);
 	if (kept != taken || u_memcmp(result, wide, taken))
 		d->result.flags &= ~(uint32_t)EXTRACT_PLAIN;
 	u_strToUTF8(narrow, sizeof(narrow), &out_len, result, kept, &err);
@@ -238,6 +251,21 @@ static const char *detect_narrow(const uint8_t *data, size_t len,
 	return name ? name : "windows-1252";
 }
 
+/* UTF-8 in which a few bytes are wrong: not every tenth of its characters of more
+ * than one byte.  Other sets give such sequences by chance alone. */
+static bool is_nearly_utf8(const uint8_t *data, size_t len)
+{
+	size_t i, right = 0, wrong = 0;
+	int n;
+
+	for (i = 0; i<len; i += n> 0 ? (size_t)n : 1) {
+		n = data[i] < 0x80 ? 1 : utf8_check(data + i, len - i);
+		right += n > 1;
+		wrong += n <= 0;
+	}
+	return wrong * 10 < right;
+}
+
 /* NULL: it is no text. */
 static const char *detect(const uint8_t *data, size_t len, uint32_t *flags)
 {
@@ -252,6 +280,10 @@ static const char *detect(const uint8_t *data, size_t len, uint32_t *flags)
 		return sniff_wide(data, len);
 	if (sniff_controls(data, len))
 		return NULL;
+	if (is_nearly_utf8(data, len) && !utf8_is_text(data, len)) {
+		*flags |= EXTRACT_GUESSED;
+		return "UTF-8";
+	}
 	/* The escape sequences of ISO-2022 are ASCII. */
 	if (!utf8_is_text(data, len) || memmem(data, len, "\033$", 2))
 		return detect_narrow(data, len, flags);
@@ -325,6 +357,7 @@ int text_warm_up(void)
 	struct buf out = { 0 };
 	uint32_t flags = 0;
 
+	nfc = unorm2_getNFCInstance(&err);
 	nfkc = unorm2_getNFKCInstance(&err);
 	if (U_FAILURE(err))
 		return -1;
