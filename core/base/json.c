@@ -166,8 +166,8 @@ static int append_safe(const char *text, size_t len, void *out)
 
 int json_append(struct buf *out, json_t *value, size_t flags)
 {
-	int failed = !value ||
-		     json_dump_callback(value, append_safe, out, flags);
+	int failed =
+		!value || json_dump_callback(value, append_safe, out, flags);
 
 	json_decref(value);
 	return failed ? -ENOMEM : 0;
