@@ -162,12 +162,15 @@ static enum extract_status read_attachment(struct document *d, GMimePart *part,
 /* Base64 that was put together of several: each may end with padding. */
 static int decode_base64(const GByteArray *raw, struct buf *out)
 {
-	const char *at = (const char *)raw->data, *end = at + raw->len, *next;
+	const char *at, *end, *next;
 	GMimeEncoding step;
 
+	if (!raw->len)
+		return 0;
 	if (buf_reserve(out, raw->len + 3))
 		return -1;
-	for (; at < end; at = next) {
+	end = (const char *)raw->data + raw->len;
+	for (at = (const char *)raw->data; at < end; at = next) {
 		next = memchr(at, '=', (size_t)(end - at));
 		next = next ? next : end;
 		while (next < end && *next == '=')
