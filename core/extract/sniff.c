@@ -283,7 +283,8 @@ static bool has_other_form(const uint8_t *at, size_t len)
 		     third <= 0xaf) ||
 		    (*at == 0xe2 && next == 0x81 && third >= 0x9f) ||
 		    (*at == 0xe3 && next == 0x80 && third == 0x80) ||
-		    (*at == 0xe3 && next == 0x82 && (third | 3) == 0x9b) ||
+		    (*at == 0xe3 && next == 0x82 &&
+		     (third == 0x99 || third == 0x9a)) ||
 		    (*at == 0xef && next >= 0xac))
 			return true;
 	}

@@ -255,11 +255,12 @@ static const char *detect_narrow(const uint8_t *data, size_t len,
  * than one byte.  Other sets give such sequences by chance alone. */
 static bool is_nearly_utf8(const uint8_t *data, size_t len)
 {
-	size_t i, right = 0, wrong = 0;
+	size_t i, step, right = 0, wrong = 0;
 	int n;
 
-	for (i = 0; i<len; i += n> 0 ? (size_t)n : 1) {
+	for (i = 0; i < len; i += step) {
 		n = data[i] < 0x80 ? 1 : utf8_check(data + i, len - i);
+		step = n > 0 ? (size_t)n : 1;
 		right += n > 1;
 		wrong += n <= 0;
 	}
