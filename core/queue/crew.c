@@ -181,14 +181,18 @@ int queue_start(struct queue *q)
 
 void queue_stop(struct queue *q)
 {
+	struct request_list parked = { NULL };
 	int kind;
 
 	pthread_mutex_lock(&q->lock);
 	q->stopped = true;
+	while (!TAILQ_EMPTY(&q->waiting))
+		waiter_take(q, TAILQ_FIRST(&q->waiting), &parked);
 	for (kind = 0; kind < WORKER_KINDS; kind++)
 		pthread_cond_broadcast(&q->work[kind]);
 	pthread_cond_broadcast(&q->resumed);
 	pthread_mutex_unlock(&q->lock);
+	waiters_answer(&parked, -ECANCELED, NULL);
 	queue_wake_timer(q);
 	if (q->timer_started)
 		pthread_join(q->timer_thread, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/queue/queue.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -50,11 +51,9 @@ void queue_release(struct queue *q)
 		struct job *job = q->buckets[i];
 
 		while (job) {
-			struct request_list waiters = { NULL };
 			struct job *next = job->chain;
 
-			waiters_take(q, job, &waiters);
-			waiters_answer(&waiters, -ECANCELED, NULL);
+			assert(!job_is_waited(job));
 			result_free(job->result);
 			free(job);
 			job = next;

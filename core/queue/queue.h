@@ -173,7 +173,7 @@ void queue_ticket_init(struct queue_ticket *ticket);
 /*
  * Answers a parked request.  Called exactly once, by any thread, with no lock
  * held.  err: 0 when a worker has ended the job, -ETIMEDOUT, -EINTR (given up)
- * or -ECANCELED (the queue is released).  found (borrowed) is the worker's
+ * or -ECANCELED (the queue has stopped).  found (borrowed) is the worker's
  * result; NULL when there is none, because the file is excluded, gone or open
  * for writing.  The file may have changed since, so the callee compares
  * found->identity with the present identity.
@@ -271,9 +271,10 @@ struct queue {
  * background may. */
 int queue_init(struct queue *q, size_t serve_most);
 int queue_start(struct queue *q);
-/* Wakes every worker; queue_take() returns NULL from now on. */
+/* Answers every parked request with -ECANCELED, and parks none any more; wakes
+ * every worker, and queue_take() returns NULL from now on. */
 void queue_stop(struct queue *q);
-/* Every parked request gets -ECANCELED; frees all. */
+/* Frees all.  The queue was stopped. */
 void queue_release(struct queue *q);
 
 /* Adds the job of the file or raises its level, JOB_CLOSED or JOB_SCAN.  A new

@@ -24,10 +24,15 @@
  * cannot answer, the state of the listing is "incomplete".  So it is when the
  * answer has more than ELSEWHERE_MOST bytes: they come from other hosts.
  */
-enum { ELSEWHERE_WAIT_S = 3, PIECE = 1 << 16, ELSEWHERE_MOST = 16 << 20 };
+enum {
+	ELSEWHERE_WAIT_S = 3,
+	PIECE = 1 << 16,
+	ELSEWHERE_MOST = 16 << 20,
+	LOOK_MS = 100
+};
 
 struct elsewhere_query {
-	const struct fs *fs;
+	const struct listing_query *query;
 	struct file_digests file;
 	struct listing *listing;
 	bool is_complete, is_cut;
@@ -78,8 +83,15 @@ static int take_line(struct elsewhere_query *q, const json_t *line)
 	return err;
 }
 
+/* Whether nobody waits for the answer any more, or the daemon ends. */
+static bool is_given_up(const struct listing_query *q)
+{
+	return atomic_load(&q->park.ticket.given_up) ||
+	       atomic_load(engine_searcher(q->fs->engine)->context.stopping);
+}
+
 /* Reads until the end of the answer, ELSEWHERE_WAIT_S or ELSEWHERE_MOST. */
-static int read_all(int fd, struct buf *out)
+static int read_all(const struct listing_query *q, int fd, struct buf *out)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	int64_t end_ms = clock_now_ms() + ELSEWHERE_WAIT_S * 1000, left;
@@ -87,8 +99,8 @@ static int read_all(int fd, struct buf *out)
 	int err = 0;
 
 	while (!err && len > 0 && out->len < ELSEWHERE_MOST &&
-	       (left = end_ms - clock_now_ms()) > 0) {
-		if (poll(&p, 1, (int)left) <= 0)
+	       !is_given_up(q) && (left = end_ms - clock_now_ms()) > 0) {
+		if (poll(&p, 1, left < LOOK_MS ? (int)left : LOOK_MS) <= 0)
 			continue;
 		err = buf_reserve(out, PIECE);
 		len = err ? 0 : read(fd, out->data + out->len, PIECE);
@@ -101,7 +113,7 @@ static int read_all(int fd, struct buf *out)
 /* Only -ENOMEM is an error; after others the listing is incomplete. */
 static int ask_share(struct elsewhere_query *q)
 {
-	const struct fs *fs = q->fs;
+	const struct fs *fs = q->query->fs;
 	const struct digests *d = &q->file.digests;
 	/* NULL makes json_pack() fail. */
 	int fd = client_ask_share(
@@ -113,7 +125,7 @@ static int ask_share(struct elsewhere_query *q)
 	struct lines c = { 0 };
 	struct buf answer = { 0 };
 	const char *reason;
-	int err = fd < 0 ? fd : read_all(fd, &answer);
+	int err = fd < 0 ? fd : read_all(q->query, fd, &answer);
 
 	if (fd >= 0)
 		(void)close(fd);
@@ -136,7 +148,7 @@ static int ask_share(struct elsewhere_query *q)
 
 int list_elsewhere(struct listing_query *query, int fd, struct listing **out)
 {
-	struct elsewhere_query q = { .fs = query->fs };
+	struct elsewhere_query q = { .query = query };
 	int err;
 
 	if (!query->caller.trusted)

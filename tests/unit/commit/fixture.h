@@ -149,6 +149,7 @@ static inline int tear_down(void **state)
 	events_release(&r->events);
 	throttle_release(&r->throttle);
 	result_free(r->last);
+	queue_stop(&r->queue);
 	queue_release(&r->queue);
 	index_free(r->index);
 	assert_true(catalog_is_open(r->f.c)); /* no damage was found */

@@ -246,3 +246,42 @@ TEST(test_what_is_committed_makes_room)
 	free(results);
 	queue_remove(q);
 }
+
+/* Wherever its job is: nobody takes a job any more. */
+TEST(test_every_wait_ends_when_the_queue_stops)
+{
+	static const uint32_t demanded[] = { 0, QUEUE_TEXT, 1 };
+	struct outcome outcomes[2][3];
+	struct file_key key = key_number(1);
+	struct queue *q = queue_make();
+	struct job *job;
+	int i, j;
+
+	for (i = 0; i < 2; i++)
+		for (j = 0; j < 3; j++) {
+			struct outcome *o = &outcomes[i][j];
+
+			*o = (struct outcome)OUTCOME_INIT;
+			o->parked = (struct parked_request){
+				.demanded = demanded[j],
+				.deadline_ms = INT64_MAX,
+				.done = on_found,
+				.arg = o
+			};
+			key.inode = (uint64_t)i + 1;
+			assert_int_equal(queue_park(q, &key, &o->parked), 0);
+		}
+	job = queue_take(q, WORKER_SERVING, NULL, &(bool){ false });
+	queue_delay(q, queue_take(q, WORKER_TEXT, NULL, &(bool){ false }),
+		    DEADLINE_S * 1000, false);
+	queue_stop(q);
+	for (i = 0; i < 2; i++)
+		for (j = 0; j < 3; j++)
+			assert_int_equal(outcome_wait(&outcomes[i][j]),
+					 -ECANCELED);
+	assert_int_equal(queue_park(q, &key, &outcomes[0][0].parked),
+			 -ECANCELED);
+	queue_finish(q, job);
+	assert_int_equal(q->quota.used, 0);
+	queue_remove(q);
+}
