@@ -92,6 +92,7 @@ static int open_engine(struct fs *fs, const char *catalog_dir,
 		.threshold = o->threshold,
 		.share_min = o->share_min,
 		.limit = o->limit,
+		.no_wait = !o->wait_s,
 	};
 	struct buf holder = { .data = NULL };
 	int err = buf_append_format(&holder, "mounted on '%s'", fs->mountpoint);

@@ -105,6 +105,7 @@ static int init_parts(struct engine *e)
 		.share_min = o->share_min ? o->share_min : INDEX_SHARE_MIN,
 		.limit = o->limit,
 		.texts = o->texts != NULL,
+		.no_wait = o->no_wait,
 	};
 
 	e->listener = (struct engine_listener){
@@ -219,6 +220,11 @@ bool engine_digests_hold(struct engine *e, int fd,
 int engine_wait(struct engine *e, struct digests_wait *w)
 {
 	return hash_wait(&e->hash, w);
+}
+
+uint64_t engine_closings(struct engine *e)
+{
+	return queue_closings(&e->queue);
 }
 
 void engine_give_up(struct engine *e, uint64_t ticket)

@@ -100,6 +100,7 @@ struct engine_options {
 	int threshold;      /* least score of a near-duplicate, 1..100 */
 	uint64_t share_min; /* see INDEX_SHARES; 0: INDEX_SHARE_MIN */
 	size_t limit; /* near-duplicates per file; exact ones not counted */
+	bool no_wait; /* see struct search_context */
 	/* Makes the texts of documents.  NULL: there are none, or with
 	 * texts_missing there is no program that makes them. */
 	struct extract_client *texts;
@@ -189,6 +190,9 @@ void engine_file_opened(struct engine *e, const struct file_key *key,
  * the file is hashed. */
 void engine_file_closed(struct engine *e, const struct file_key *key,
 			const struct file_identity *identity);
+
+/* How many times a file was closed after a change. */
+uint64_t engine_closings(struct engine *e);
 
 /* An operation of the host changed the ctime of the file and not its content
  * (rename, link, chmod, ...). */

@@ -123,8 +123,10 @@ static int64_t timer_step(struct queue *q, struct request_list *expired_out)
 
 	next = sooner(enqueue_ready(q, JOB_DELAYED, now),
 		      enqueue_ready(q, JOB_COALESCES, now));
-	while ((w = TAILQ_FIRST(&q->waiting)) && w->deadline_ms <= now)
+	while ((w = TAILQ_FIRST(&q->waiting)) && w->deadline_ms <= now) {
+		w->job->overdue |= w->closed_until;
 		waiter_take(q, w, expired_out);
+	}
 	return w ? sooner(next, w->deadline_ms) : next;
 }
 

@@ -423,8 +423,8 @@ static bool ends_early(struct hash_task *t)
 			    false);
 	} else if (times_are_too_young(
 			   source_get_times(c->source, &t->job->key),
-			   &t->identity, clock_now_ms() - t->job->seen_ms,
-			   &wait_ms)) {
+			   &t->identity, t->job->reported,
+			   clock_now_ms() - t->job->seen_ms, &wait_ms)) {
 		queue_delay(c->queue, t->job, wait_ms, false);
 	} else {
 		ended = false;

@@ -66,6 +66,7 @@ void job_drop(struct queue *q, struct job *job)
 	struct job **at = &q->buckets[bucket_of(&job->key)];
 
 	assert(!job_is_waited(job));
+	job_forget_closed(q, job);
 	job_leave(q, job);
 	while (*at != job)
 		at = &(*at)->chain;
@@ -186,6 +187,36 @@ void waiter_take(struct queue *q, struct parked_request *w,
 		job_drop(q, job);
 	else if (job_is_queued(job))
 		job_enqueue(q, job);
+}
+
+void job_forget_closed(struct queue *q, struct job *job)
+{
+	if (job->closed)
+		TAILQ_REMOVE(&q->closed, job, closed_link);
+	job->closed = 0;
+	job->overdue = false;
+}
+
+void job_note_closed(struct queue *q, struct job *job,
+		     const struct file_identity *identity,
+		     struct request_list *out)
+{
+	static const struct file_identity unknown;
+	struct parked_request *w, *next = LIST_FIRST(&job->waiters);
+
+	if (!identity)
+		identity = &unknown;
+	if (job->closed && file_identity_equal(&job->closed_as, identity))
+		return;
+	job_forget_closed(q, job);
+	job->closed_as = *identity;
+	job->closed = ++q->closings;
+	TAILQ_INSERT_TAIL(&q->closed, job, closed_link);
+	while ((w = next)) {
+		next = LIST_NEXT(w, job_link);
+		if (w->closed_until)
+			waiter_take(q, w, out);
+	}
 }
 
 void waiters_take(struct queue *q, struct job *job, struct request_list *out)

@@ -34,6 +34,7 @@ int queue_init(struct queue *q, size_t serve_most)
 	for (i = 0; i < JOB_STATES; i++)
 		TAILQ_INIT(&q->lists[i].jobs);
 	TAILQ_INIT(&q->waiting);
+	TAILQ_INIT(&q->closed);
 	q->quota.most = WAITERS_MAX;
 	q->serve_most = serve_most;
 	for (kind = 0; kind < WORKER_KINDS && !err; kind++)
@@ -71,19 +72,29 @@ void queue_release(struct queue *q)
 
 /* ---- jobs ---- */
 
-/* The file has a job already. */
-static void push_again(struct queue *q, struct job *job, enum job_level level,
-		       const struct file_identity *identity, bool changed)
-{
-	const bool rises = level < job->level;
+/* What a caller pushes. */
+struct pushed {
+	enum job_level level;
+	const struct file_identity *identity; /* or NULL */
+	bool changed;                         /* whatever the identity says */
+};
 
-	changed = changed ||
-		  (identity && !file_identity_equal(&job->seen, identity));
+/* The file has a job already. */
+static void push_again(struct queue *q, struct job *job, const struct pushed *p,
+		       struct request_list *outdated)
+{
+	const bool rises = p->level < job->level;
+	const bool changed =
+		p->changed ||
+		(p->identity && !file_identity_equal(&job->seen, p->identity));
+
 	if (rises)
-		job->level = level;
+		job->level = p->level;
+	if (p->level == JOB_CLOSED && (job->state < JOB_DONE || changed))
+		job_note_closed(q, job, p->identity, outdated);
 	if (job_is_running(job)) {
 		job->again = job->again || changed;
-		job->fed = job->fed || !identity;
+		job->fed = job->fed || !p->identity;
 	} else if ((job->state >= JOB_DONE && changed) ||
 		   (rises && job_is_queued(job) && !job_is_waited(job))) {
 		job_renew(q, job);
@@ -91,9 +102,9 @@ static void push_again(struct queue *q, struct job *job, enum job_level level,
 }
 
 static int push(struct queue *q, const struct file_key *key,
-		enum job_level level, const struct file_identity *identity,
-		bool changed)
+		const struct pushed *p)
 {
+	struct request_list outdated = { NULL };
 	struct job *job;
 	int err = 0;
 
@@ -102,33 +113,36 @@ static int push(struct queue *q, const struct file_key *key,
 	if (q->stopped) {
 		err = -ECANCELED;
 	} else if (job) {
-		push_again(q, job, level, identity, changed);
+		push_again(q, job, p, &outdated);
 	} else if (q->jobs >= QUEUE_MAX) {
 		err = -ENOBUFS;
 	} else {
 		job = job_add(q, key, 0);
 		err = job ? 0 : -ENOMEM;
 		if (job) {
-			job->level = level;
+			job->level = p->level;
+			if (p->level == JOB_CLOSED)
+				job_note_closed(q, job, p->identity, &outdated);
 			job_renew(q, job);
 		}
 	}
-	if (!err && changed)
+	if (!err && p->changed)
 		job->changed = true;
 	pthread_mutex_unlock(&q->lock);
+	waiters_answer(&outdated, 0, NULL);
 	return err;
 }
 
 int queue_push(struct queue *q, const struct file_key *key,
 	       enum job_level level, const struct file_identity *identity)
 {
-	return push(q, key, level, identity, false);
+	return push(q, key, &(struct pushed){ level, identity, false });
 }
 
 int queue_push_changed(struct queue *q, const struct file_key *key,
 		       const struct file_identity *identity)
 {
-	return push(q, key, JOB_CLOSED, identity, true);
+	return push(q, key, &(struct pushed){ JOB_CLOSED, identity, true });
 }
 
 void queue_identify(struct queue *q, struct job *job,
@@ -212,6 +226,7 @@ void queue_done(struct queue *q, struct job *job, struct result *r, bool posted)
 	pthread_mutex_lock(&q->lock);
 	if (!runs_again_locked(q, job)) {
 		waiters_take(q, job, &waiters);
+		job_forget_closed(q, job);
 		job_move(q, job, job->demanded ? JOB_DONE_DEMANDED : JOB_DONE,
 			 0);
 		job->changed = false;
@@ -346,6 +361,11 @@ static int park_locked(struct queue *q, const struct file_key *key,
 
 	if (q->stopped)
 		return -ECANCELED;
+	if (w->closed_until &&
+	    (!job || !job->closed || job->closed > w->closed_until))
+		return -ENOENT;
+	if (w->closed_until && job->overdue)
+		return -ETIMEDOUT;
 	if (!job && q->jobs >= QUEUE_MAX + WAITERS_MAX)
 		return -EAGAIN;
 	err = quota_take(&q->quota, w->uid, &turn);
@@ -397,16 +417,48 @@ int queue_park(struct queue *q, const struct file_key *key,
 void queue_give_up_waiting(struct queue *q, uint64_t ticket)
 {
 	struct request_list given_up = { NULL };
-	struct parked_request *w;
+	struct parked_request *w, *next;
 
 	pthread_mutex_lock(&q->lock);
-	TAILQ_FOREACH_REVERSE(w, &q->waiting, request_queue, link)
+	next = TAILQ_FIRST(&q->waiting);
+	while ((w = next)) {
+		next = TAILQ_NEXT(w, link);
 		if (w->ticket && w->ticket->number == ticket)
-			break;
-	if (w)
-		waiter_take(q, w, &given_up);
+			waiter_take(q, w, &given_up);
+	}
 	pthread_mutex_unlock(&q->lock);
 	waiters_answer(&given_up, -EINTR, NULL);
+}
+
+/* ---- files that were closed ---- */
+
+uint64_t queue_closings(struct queue *q)
+{
+	uint64_t number;
+
+	pthread_mutex_lock(&q->lock);
+	number = q->closings;
+	pthread_mutex_unlock(&q->lock);
+	return number;
+}
+
+size_t queue_list_closed(struct queue *q, uint64_t *after, uint64_t until,
+			 struct file_key *out, size_t most)
+{
+	const struct job *job;
+	size_t count = 0;
+
+	pthread_mutex_lock(&q->lock);
+	TAILQ_FOREACH(job, &q->closed, closed_link) {
+		if (count == most || job->closed > until)
+			break;
+		if (job->closed <= *after)
+			continue;
+		out[count++] = job->key;
+		*after = job->closed;
+	}
+	pthread_mutex_unlock(&q->lock);
+	return count;
 }
 
 void queue_counts(struct queue *q, struct queue_counts *out)

@@ -67,6 +67,16 @@
  * workers of normal priority.  serve_most of these may be at such jobs; a job
  * that a background worker has is recalled.
  *
+ * Read your writes.  A query is to include every file that was closed before it
+ * began.  So each report that a file was closed has a number, and the files whose
+ * last report has not led to a result yet are in a list, in the order of these
+ * numbers.  A query takes the latest number when it begins, and parks a request
+ * for each file in the list up to that number (queue_list_closed(), parked_request
+ * .closed_until), which ends the coalescing.  The request is answered when the
+ * file has been hashed, and as soon as the file is closed once more, so a file
+ * that is written all the time holds no query up.  A file for which one query
+ * has waited in vain is overdue, and no further query waits for it.
+ *
  * Digests on demand.  The catalog does not store all digests: sdhash is large,
  * and those for exchange with other programs are seldom read.  A request that
  * demands one has a job of its own, which ends when the request is given up.
@@ -187,6 +197,9 @@ struct parked_request {
 	 * the call.  NULL: the caller did not look. */
 	const struct file_identity *identity;
 	uint32_t demanded; /* see struct job */
+	/* Not 0: only for a file whose last closing has at most this number, and
+	 * is still to be hashed. */
+	uint64_t closed_until;
 	uid_t uid;
 	int64_t deadline_ms;               /* CLOCK_MONOTONIC */
 	const struct queue_ticket *ticket; /* or NULL */
@@ -214,6 +227,7 @@ struct job {
 	bool fed;             /* running only: again if it has no result */
 	bool changed;         /* hash the file even if its identity is known */
 	bool scanned;         /* running only: found by the scan */
+	bool reported;        /* running only: its file was closed */
 	bool suspended;       /* running only: in queue_sit_out_pause() */
 	unsigned tries;    /* how often the file changed while it was hashed */
 	uint64_t turn;     /* with requests only: the first one's */
@@ -224,6 +238,12 @@ struct job {
 	int64_t seen_ms;           /* when it was first seen */
 	struct result *result;     /* done only; a reference */
 	struct request_list waiters;
+	/* The number of the last closing of the file, if that is still to be
+	 * hashed; else 0.  overdue: a query has waited for it in vain. */
+	uint64_t closed;
+	struct file_identity closed_as; /* its identity then */
+	bool overdue;
+	TAILQ_ENTRY(job) closed_link;
 	struct job *chain; /* in the hash bucket */
 	TAILQ_ENTRY(job) link;
 };
@@ -250,6 +270,8 @@ struct queue {
 	TAILQ_HEAD(request_queue, parked_request) waiting; /* by deadline */
 	struct quota quota;                                /* of these */
 	size_t jobs;                                       /* in all states */
+	struct job_links closed; /* those with closed, by that number */
+	uint64_t closings;       /* the last number */
 	/* All bytes read.  The speed is that since a mark which is SPEED_MS to
 	 * twice as old. */
 	struct read_mark read, mark, next_mark;
@@ -367,11 +389,20 @@ bool queue_is_recent(struct queue *q, const struct file_key *key);
  * queue has a result for w->identity, the request is answered at once.
  * When this function fails, w->done is not called: -EAGAIN, the user has
  * too many requests parked; -EINTR, the ticket was given up; -ECANCELED;
- * -ENOMEM. */
+ * -ENOMEM; with closed_until -ENOENT, there is nothing to wait for, and
+ * -ETIMEDOUT, the file is overdue. */
 int queue_park(struct queue *q, const struct file_key *key,
 	       struct parked_request *w);
-/* Answers the request of that ticket number with -EINTR, if it is parked. */
+/* Answers the parked requests with that ticket number with -EINTR. */
 void queue_give_up_waiting(struct queue *q, uint64_t ticket);
+
+/* The number of the last closing. */
+uint64_t queue_closings(struct queue *q);
+/* The files whose last closing is still to be hashed and has a number above
+ * *after and up to until, most at most.  Returns how many; *after becomes the
+ * number of the last of them. */
+size_t queue_list_closed(struct queue *q, uint64_t *after, uint64_t until,
+			 struct file_key *out, size_t most);
 
 struct queue_counts {
 	size_t queued; /* and suspended */

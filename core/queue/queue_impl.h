@@ -52,6 +52,15 @@ struct job *job_add(struct queue *q, const struct file_key *key,
 /* Frees a job that no request waits for. */
 void job_drop(struct queue *q, struct job *job);
 
+/* The file was closed; identity: as it is now, or NULL.  If that is not the same
+ * closing once more (flush and release), moves the requests that wait for an
+ * earlier one, which was not of the present content. */
+void job_note_closed(struct queue *q, struct job *job,
+		     const struct file_identity *identity,
+		     struct request_list *out);
+/* The last closing of the file has been hashed, or need not be. */
+void job_forget_closed(struct queue *q, struct job *job);
+
 /* Sets the state, and so the list.  That is in the order of a key; jobs with
  * the same one are in the order in which they came. */
 void job_move(struct queue *q, struct job *job, enum job_state state,

@@ -158,6 +158,7 @@ static void begin_job(struct queue *q, struct job *job, enum worker_kind kind,
 	job_move(q, job, JOB_RUNNING + kind, waited);
 	job->gate = gate;
 	job->scanned = !waited && job->level == JOB_SCAN && !job->demanded;
+	job->reported = job->closed;
 	job->left = job->seen.size;
 	job->fed = false;
 	if (waited)

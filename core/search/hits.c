@@ -291,7 +291,7 @@ int hits_settle_incomplete(struct search_query *q)
 	}
 	if (err == -ENOENT)
 		err = has_pending_text(q);
-	q->hits.incomplete = err == 1;
+	q->hits.incomplete = err == 1 || q->late;
 	return err == 1 ? 0 : err;
 }
 

@@ -225,73 +225,6 @@ static int add_near(struct search_query *q, const struct digests *d)
 	return added < 0 ? added : 0;
 }
 
-/* ---- waiting ---- */
-
-static void tell(struct search_query *q)
-{
-	pthread_mutex_lock(&q->searcher->lock);
-	q->told = true;
-	pthread_cond_signal(&q->job->resume);
-	pthread_mutex_unlock(&q->searcher->lock);
-}
-
-static void wait_until_told(struct search_query *q)
-{
-	pthread_mutex_lock(&q->searcher->lock);
-	while (!q->told)
-		pthread_cond_wait(&q->job->resume, &q->searcher->lock);
-	q->told = false;
-	pthread_mutex_unlock(&q->searcher->lock);
-}
-
-static void on_text(void *query, int err, const struct result *found)
-{
-	(void)err;
-	(void)found;
-	tell(query);
-}
-
-/* Without a slot; has another turn then, as query_yield(). */
-static int wait_for_text(struct search_query *q)
-{
-	struct queue *queue = q->context->hasher->context.queue;
-	struct parked_request request = { .demanded = QUEUE_TEXT,
-					  .uid = q->job->uid,
-					  .deadline_ms = q->deadline_ms,
-					  .ticket = q->ticket,
-					  .done = on_text,
-					  .arg = q };
-	struct file_key key;
-	int err = catalog_copy_after(q->txn, q->self_content, NULL, &key);
-
-	query_end_turn(q);
-	query_give_slot(q);
-	if (!err && !queue_park(queue, &key, &request))
-		wait_until_told(q);
-	q->hits.incomplete = search_is_incomplete(q->context, &q->only_pending);
-	err = query_take_turn(q);
-	return err ? err : query_begin_read(q);
-}
-
-/* As for the digests of a file, a query waits for the text of a document. */
-static int settle_text(struct search_query *q)
-{
-	struct content_text text;
-	int err = -ENOENT;
-
-	if (q->context->texts && q->self_content)
-		err = catalog_text_get(q->txn, q->self_content, &text);
-	if (err || text.state != TEXT_PENDING)
-		return err == -ENOENT ? 0 : err;
-	if (q->deadline_ms > clock_now_ms())
-		err = wait_for_text(q);
-	if (!err)
-		err = catalog_text_get(q->txn, q->self_content, &text);
-	if (!err && text.state == TEXT_PENDING)
-		q->hits.incomplete = true;
-	return err == -ENOENT ? 0 : err;
-}
-
 static int file_answer(struct search_query *q)
 {
 	const struct digests *d =
@@ -303,7 +236,7 @@ static int file_answer(struct search_query *q)
 	err = find_content(q, d);
 	if (err || q->hits.file.state != DIGESTS_FRESH || !d->size)
 		return err;
-	err = settle_text(q);
+	err = query_wait_text(q);
 	if (!err && !q->digests && q->rules.relation != INDEX_ALL) {
 		err = file_is_internal(q, &q->self);
 		q->live = !err;
@@ -316,45 +249,6 @@ static int file_answer(struct search_query *q)
 		qsort(q->hits.hits, q->hits.count, sizeof(*q->hits.hits),
 		      search_hit_order);
 	return err;
-}
-
-static void on_digests(void *query, int err, struct file_digests *answer)
-{
-	struct search_query *q = query;
-
-	q->err = err;
-	if (!err)
-		q->hits.file = *answer;
-	tell(q);
-}
-
-static int open_file(void *query)
-{
-	const struct search_query *q = query;
-
-	return q->fd;
-}
-
-static void close_nothing(void *query)
-{
-	(void)query;
-}
-
-static int wait_for_digests(struct search_query *q)
-{
-	struct digests_wait wait = { .uid = q->job->uid,
-				     .deadline_ms = q->deadline_ms,
-				     .ticket = q->ticket,
-				     .open = open_file,
-				     .close = close_nothing,
-				     .done = on_digests,
-				     .arg = q };
-	int err = hash_wait(q->context->hasher, &wait);
-
-	if (err)
-		return err;
-	wait_until_told(q);
-	return q->err;
 }
 
 int search_file(struct search_job *job, const struct search_file_query *query,
@@ -376,7 +270,7 @@ int search_file(struct search_job *job, const struct search_file_query *query,
 		q.limit = query->limit;
 	q.deadline_ms = clock_now_ms() + query->timeout_ms;
 	q.ticket = query->ticket;
-	err = q.digests ? 0 : wait_for_digests(&q);
+	err = q.digests ? 0 : query_wait_digests(&q);
 	if (!err)
 		err = query_begin(&q)         ?:
 			      file_answer(&q) ?:

@@ -80,6 +80,7 @@ void query_init(struct search_query *q, struct search_job *job, int fd)
 			   .share_min = context->share_min },
 		.limit = context->limit,
 		.ignore = true,
+		.closings = queue_closings(context->hasher->context.queue),
 	};
 	job->is_short = job->takes_memory = false;
 }
@@ -101,6 +102,8 @@ bool search_is_incomplete(const struct search_context *c,
 
 int query_begin(struct search_query *q)
 {
+	int err;
+
 	if (!q->caller->trusted) {
 		q->index_visibility = calloc(1, sizeof(*q->index_visibility));
 		if (!q->index_visibility)
@@ -108,11 +111,16 @@ int query_begin(struct search_query *q)
 		q->index_visibility->is_visible = content_is_visible;
 		q->index_visibility->arg = q;
 	}
+	err = query_wait_closed(q);
 	/* Before the wait: all results of files that no longer count as
-	 * incomplete have been posted by then. */
-	q->hits.incomplete = search_is_incomplete(q->context, &q->only_pending);
+	 * incomplete have been posted by then.  But a text is pending only once
+	 * the digests of its document are committed. */
+	q->hits.incomplete =
+		search_is_incomplete(q->context, &q->only_pending) || q->late;
 	(void)events_settle(q->context->events);
-	return query_take_turn(q);
+	if (hash_has_texts_to_make(q->context->hasher))
+		q->hits.incomplete = true;
+	return err ? err : query_take_turn(q);
 }
 
 /* ---- ending ---- */

@@ -52,8 +52,11 @@
  *      (quota.h).  A thread runs the job, which calls the query.
  *   2. search_file() waits until the file's digests are ready (hash_wait()), for
  *      timeout_ms at most.
- *   3. The query waits until the committer has tried to commit all events
- *      posted before, so that a file that was just hashed is found.
+ *   3. The query includes every file that was closed before it began and that
+ *      the caller can read: it has them hashed, and waits for SEARCH_CLOSED_MS
+ *      at most.  If one is missing then, the answer is incomplete.  Then the
+ *      query waits until the committer has tried to commit all events posted
+ *      before, so that a file that was just hashed is found.
  *   4. The query waits until one of SEARCH_SLOTS is free for it.  Then it works
  *      with the caller's credentials and a read transaction.
  *   5. Where it has examined SEARCH_TURN_WORK files since it got the slot,
@@ -123,6 +126,11 @@ enum {
 	SEARCH_TURN_WORK = 1024,
 };
 
+/* How long a query waits for files that were closed before it.  A small file
+ * takes some milliseconds, also on a busy machine; a large one, for which one
+ * query has waited, is waited for by no other. */
+enum { SEARCH_CLOSED_MS = 1000 };
+
 /* Queries map pages of the catalog into this process.  The pages are unmapped
  * so long after the first query; they stay in the page cache.  (Unmapping after
  * every 64 queries made a walk through all listings longer by a seventh.) */
@@ -164,8 +172,9 @@ struct search_hits {
 	/* The state of the file's digests; hits are known only if it is
 	 * DIGESTS_FRESH.  The digests themselves are not filled in. */
 	struct file_digests file;
-	/* Files of the scan were still to be hashed; if the caller is not
-	 * trusted, files that it can read, or a scan was running. */
+	/* Files of the scan were still to be hashed, or some that were closed
+	 * before the query; if the caller is not trusted, files that it can
+	 * read, or a scan was running. */
 	bool incomplete;
 };
 
@@ -213,7 +222,8 @@ struct search_context {
 	int threshold;               /* least score of a near-duplicate */
 	uint64_t share_min;          /* of INDEX_SHARES */
 	size_t limit;                /* of hits; identical files not counted */
-	bool texts; /* contents are alike by the texts of documents, too */
+	bool texts;   /* contents are alike by the texts of documents, too */
+	bool no_wait; /* queries do not wait for files that were closed */
 };
 
 struct search_job;

@@ -38,7 +38,7 @@ struct search_job {
 	unsigned turns;        /* so many have begun, or are waited for */
 	bool is_short;         /* its first turn is not a long one */
 	bool takes_memory;     /* one such query at a time is worked on */
-	pthread_cond_t resume; /* slot is set, or digests have come */
+	pthread_cond_t resume; /* slot is set, or nothing is awaited */
 	struct search_slot *slot;
 };
 
@@ -55,8 +55,11 @@ struct search_query {
 	/* Of waiting for digests and for a text. */
 	int64_t deadline_ms;
 	const struct queue_ticket *ticket;
-	/* The digests have come, or a text; under the lock of the searcher. */
-	bool told;
+	uint64_t closings; /* queue_closings() when the query began */
+	/* Requests that are parked, and whether a file that was closed before is
+	 * missing; under the lock of the searcher. */
+	size_t awaited;
+	bool late;
 	/* Only paths below these become hits; NULL: all do. */
 	const struct search_paths *within;
 	/* None for which path_is_internal(), unless the query is about what is
@@ -103,6 +106,20 @@ int query_begin(struct search_query *q);
 /* Ends a query, whatever of it has begun; without an error *out gets the hits,
  * unless it is NULL.  Returns an error. */
 int query_end(struct search_query *q, int err, struct search_hits *out);
+
+/* ---- wait.c ---- */
+
+/* Waits for the digests of the file, until q->deadline_ms.  Without a slot. */
+int query_wait_digests(struct search_query *q);
+
+/* Has all files hashed that were closed before the query began and that the
+ * caller can read, and waits for them; sets late if some are missing.  Without a
+ * slot. */
+int query_wait_closed(struct search_query *q);
+
+/* Waits, until q->deadline_ms, for the text of q->self_content.  With a slot,
+ * which may be another one then, and the transaction, too. */
+int query_wait_text(struct search_query *q);
 
 /* ---- turns.c ---- */
 

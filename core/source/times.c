@@ -17,6 +17,10 @@
  */
 enum { SETTLE_MS = 20, SETTLE_COARSE_MS = 2100 };
 
+/* More than the finest of the other filesystems loses of a timestamp, and less
+ * than a tick. */
+#define HALF_TICK_NS (SECOND_NS / 2000)
+
 /* The clocks of two machines differ by less. */
 enum { SKEW_MS = 24 * 3600 * 1000 };
 
@@ -97,15 +101,30 @@ int64_t times_age(const struct file_identity *id)
 	       1000000;
 }
 
-static int64_t own_wait(const struct file_identity *id)
+/* Timestamps are those of the coarse clock: a change now differs once that has
+ * ticked.  (Where they are finer, after somebody has read them, too.) */
+static int64_t tick_wait(const struct file_identity *id)
+{
+	int64_t coarse_ns = clock_ns(CLOCK_REALTIME_COARSE), left_ns;
+	struct timespec tick = { 0 };
+
+	if (coarse_ns - id->ctime_ns > HALF_TICK_NS)
+		return 0;
+	(void)clock_getres(CLOCK_REALTIME_COARSE, &tick);
+	left_ns = coarse_ns + timespec_to_ns(&tick) - clock_ns(CLOCK_REALTIME);
+	return left_ns > 0 ? left_ns / 1000000 + 1 : 1;
+}
+
+static int64_t own_wait(const struct file_identity *id, bool reported)
 {
 	int64_t age_ms = times_age(id);
 
 	/* In the future, as the clock was set back: a change now differs. */
 	if (age_ms < 0)
 		return 0;
-	return (id->ctime_ns % SECOND_NS ? SETTLE_MS : SETTLE_COARSE_MS) -
-	       age_ms;
+	if (id->ctime_ns % SECOND_NS == 0)
+		return SETTLE_COARSE_MS - age_ms;
+	return reported ? tick_wait(id) : SETTLE_MS - age_ms;
 }
 
 static int64_t doubtful_wait(const struct file_identity *id, int64_t same_ms)
@@ -114,10 +133,10 @@ static int64_t doubtful_wait(const struct file_identity *id, int64_t same_ms)
 }
 
 bool times_are_too_young(enum times_worth worth, const struct file_identity *id,
-			 int64_t same_ms, int64_t *wait_ms_out)
+			 bool reported, int64_t same_ms, int64_t *wait_ms_out)
 {
-	int64_t wait_ms =
-		worth == TIMES_OWN ? own_wait(id) : doubtful_wait(id, same_ms);
+	int64_t wait_ms = worth == TIMES_OWN ? own_wait(id, reported) :
+					       doubtful_wait(id, same_ms);
 
 	if (wait_ms <= 0)
 		return false;

@@ -122,13 +122,14 @@ static bool state_holds(struct fs *fs, const struct similar_node *n,
 
 /* Whether the kept listing will do.  A directory that is opened is listed again,
  * except that the owner of the mount, who sees all, may get the same groups
- * again. */
+ * again while no file is closed. */
 static bool kept_holds(fuse_req_t req, struct fs *fs, struct similar_node *n,
 		       const struct listing_want *want, const struct listing *l)
 {
 	if (want->fi)
 		return l->groups && cred_owns_mount(fs, req) &&
-		       clock_now_ns() - l->made_ns < l->lifetime_ns;
+		       clock_now_ns() - l->made_ns < l->lifetime_ns &&
+		       l->closings == engine_closings(fs->engine);
 	return want->name ?
 		       item_holds(req, fs, n, l, listing_find(l, want->name)) :
 		       state_holds(fs, n, l);
@@ -273,6 +274,7 @@ static struct listing_query *query_new(fuse_req_t req, struct fs *fs,
 	if (!q)
 		return NULL;
 	q->listed_ctime_ns = node_ctime(fs, n);
+	q->closings = engine_closings(fs->engine);
 	q->want.name = want->name ? strdup(want->name) : NULL;
 	if ((want->name && !q->want.name) ||
 	    similar_caller(fs, req, &q->caller)) {
@@ -298,6 +300,7 @@ static void query_keep(struct listing_query *q, struct listing *l)
 	l->credentials = q->caller.credentials;
 	q->caller.credentials = (struct credentials){ 0 };
 	l->listed_ctime_ns = q->listed_ctime_ns;
+	l->closings = q->closings;
 	l->made_ns = clock_now_ns();
 	if (!(q->node->view->flags & VIEW_MIRRORS) && !is_base(q))
 		node_keep_listing(q->fs, q->node, l);

@@ -171,6 +171,7 @@ struct listing {
 	struct credentials credentials; /* of the caller; owned */
 	int64_t made_ns;                /* CLOCK_MONOTONIC */
 	int64_t listed_ctime_ns;        /* ctime of the listed file */
+	uint64_t closings;              /* engine_closings() before the query */
 	/* Added to the time for which names are looked up in the listing. */
 	int64_t lifetime_ns;
 	struct file_groups *groups; /* a reference; of .groups only */
@@ -232,6 +233,7 @@ struct listing_query {
 	struct fuse_file_info fi;
 	struct search_caller caller;
 	int64_t listed_ctime_ns; /* of the listed file, before the query */
+	uint64_t closings;
 };
 
 /* Sets the state of a listing.  file: NULL, or a listing of a file whose digests

@@ -14,12 +14,18 @@
 
 static time_t now; /* 0: the real one */
 
+static long ticked; /* nanoseconds of now at the last tick */
+
 /* Stands before the C library's. */
 int clock_gettime(clockid_t clock, struct timespec *out)
 {
-	if (!now || clock != CLOCK_REALTIME)
+	if (!now || (clock != CLOCK_REALTIME && clock != CLOCK_REALTIME_COARSE))
 		return (int)syscall(SYS_clock_gettime, clock, out);
 	*out = (struct timespec){ .tv_sec = now };
+	if (clock == CLOCK_REALTIME_COARSE)
+		out->tv_nsec = ticked;
+	else
+		out->tv_nsec = ticked + 999999;
 	return 0;
 }
 
@@ -45,7 +51,7 @@ static bool is_too_young_at(time_t when, const struct file_identity *id)
 	bool young;
 
 	now = when;
-	young = times_are_too_young(TIMES_OWN, id, 0, &wait_ms);
+	young = times_are_too_young(TIMES_OWN, id, false, 0, &wait_ms);
 	if (young)
 		assert_in_range(wait_ms, 1, 2100);
 	return young;
@@ -79,6 +85,25 @@ TEST(test_nanoseconds_in_the_future)
 	assert_false(is_too_young_at(THEN + 1, &before));
 }
 
+/* A change now would get the time of the last tick. */
+TEST(test_a_change_that_is_over_is_old_after_a_tick)
+{
+	struct file_identity id = identity_at(THEN, 8000000);
+	int64_t wait_ms;
+
+	ticked = 8000000;
+	assert_true(times_are_too_young(TIMES_OWN, &id, true, 0, &wait_ms));
+	assert_in_range(wait_ms, 1, 11);
+	ticked = 8000500; /* the filesystem has cut off as much */
+	assert_true(times_are_too_young(TIMES_OWN, &id, true, 0, &wait_ms));
+	ticked = 9000000;
+	assert_false(times_are_too_young(TIMES_OWN, &id, true, 0, &wait_ms));
+	assert_true(times_are_too_young(TIMES_OWN, &id, false, 0, &wait_ms));
+	id = identity_at(THEN, 0);
+	assert_true(times_are_too_young(TIMES_OWN, &id, true, 0, &wait_ms));
+	ticked = 0;
+}
+
 /* Whatever somebody set the mtime to. */
 TEST(test_the_ctime_tells_how_finely_is_counted)
 {
@@ -92,7 +117,7 @@ static bool is_doubtful_for(const struct file_identity *id, int64_t same_ms)
 {
 	int64_t wait_ms;
 
-	return times_are_too_young(TIMES_DOUBTFUL, id, same_ms, &wait_ms);
+	return times_are_too_young(TIMES_DOUBTFUL, id, true, same_ms, &wait_ms);
 }
 
 TEST(test_another_clock)
@@ -147,8 +172,10 @@ TEST(test_any_time)
 
 		source_get_identity(&st, &id);
 		assert_true(id.mtime_ns != last.mtime_ns);
-		(void)times_are_too_young(TIMES_OWN, &id, 0, &wait_ms);
-		(void)times_are_too_young(TIMES_DOUBTFUL, &id, 0, &wait_ms);
+		(void)times_are_too_young(TIMES_OWN, &id, false, 0, &wait_ms);
+		(void)times_are_too_young(TIMES_OWN, &id, true, 0, &wait_ms);
+		(void)times_are_too_young(TIMES_DOUBTFUL, &id, true, 0,
+					  &wait_ms);
 		last = id;
 	}
 }

@@ -171,7 +171,7 @@ static void wait_until_settled(struct crowd *c)
 
 	assert_int_equal(stat(c->f.source, &st), 0);
 	source_get_identity(&st, &identity);
-	while (times_are_too_young(TIMES_OWN, &identity, 0, &wait_ms))
+	while (times_are_too_young(TIMES_OWN, &identity, false, 0, &wait_ms))
 		;
 }
 

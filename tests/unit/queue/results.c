@@ -285,3 +285,99 @@ TEST(test_every_wait_ends_when_the_queue_stops)
 	assert_int_equal(q->quota.used, 0);
 	queue_remove(q);
 }
+
+/* ---- files that were closed ---- */
+
+static void close_file(struct queue *q, uint64_t inode, uint64_t size)
+{
+	const struct file_identity id = { .size = size };
+	struct file_key key = key_number(inode);
+
+	assert_int_equal(queue_push(q, &key, JOB_CLOSED, &id), 0);
+}
+
+static size_t count_closed(struct queue *q, uint64_t until)
+{
+	struct file_key keys[8];
+	uint64_t after = 0;
+
+	return queue_list_closed(q, &after, until, keys, 8);
+}
+
+static int park_closed(struct queue *q, uint64_t inode, uint64_t until,
+		       struct outcome *o)
+{
+	struct file_key key = key_number(inode);
+
+	*o = (struct outcome)OUTCOME_INIT;
+	o->parked = (struct parked_request){ .closed_until = until,
+					     .deadline_ms = INT64_MAX,
+					     .done = on_found,
+					     .arg = o };
+	return queue_park(q, &key, &o->parked);
+}
+
+/* Flush and release are one closing; those after a query began are none of its
+ * business. */
+TEST(test_what_was_closed_before_a_query)
+{
+	struct queue *q = queue_make();
+	struct outcome o;
+	uint64_t began;
+
+	push(q, 1, JOB_SCAN);
+	close_file(q, 2, 1);
+	began = queue_closings(q);
+	close_file(q, 2, 1);
+	close_file(q, 3, 1);
+	assert_int_equal(count_closed(q, began), 1);
+	assert_int_equal(park_closed(q, 1, began, &o), -ENOENT);
+	assert_int_equal(park_closed(q, 3, began, &o), -ENOENT);
+	assert_int_equal(park_closed(q, 2, began, &o), 0);
+	take(q, WORKER_SERVING, 2); /* does not coalesce any more */
+	assert_int_equal(outcome_wait(&o), 0);
+	assert_int_equal(count_closed(q, began), 0);
+	queue_remove(q);
+}
+
+/* Also while it is hashed. */
+TEST(test_a_file_that_is_written_all_the_time_holds_no_query_up)
+{
+	struct queue *q = queue_make();
+	struct outcome o[2];
+	struct job *job;
+
+	close_file(q, 1, 1);
+	assert_int_equal(park_closed(q, 1, queue_closings(q), &o[0]), 0);
+	close_file(q, 1, 2);
+	assert_int_equal(outcome_wait(&o[0]), 0);
+	assert_int_equal(park_closed(q, 1, queue_closings(q), &o[1]), 0);
+	job = queue_take(q, WORKER_SERVING, NULL, &(bool){ false });
+	queue_identify(q, job, &identity);
+	close_file(q, 1, 3);
+	assert_int_equal(outcome_wait(&o[1]), 0);
+	queue_finish(q, job);
+	assert_int_equal(count_closed(q, queue_closings(q)), 1);
+	queue_remove(q);
+}
+
+TEST(test_one_query_waits_in_vain_for_a_file)
+{
+	struct queue *q = queue_make();
+	struct outcome o;
+
+	close_file(q, 1, 1);
+	assert_int_equal(queue_start(q), 0);
+	assert_int_equal(park_closed(q, 1, queue_closings(q), &o), 0);
+	pthread_mutex_lock(&q->lock);
+	o.parked.deadline_ms = 0;
+	pthread_mutex_unlock(&q->lock);
+	queue_wake_timer(q);
+	assert_int_equal(outcome_wait(&o), -ETIMEDOUT);
+	assert_int_equal(park_closed(q, 1, queue_closings(q), &o), -ETIMEDOUT);
+	close_file(q, 1, 2);
+	assert_int_equal(park_closed(q, 1, queue_closings(q), &o), 0);
+	queue_stop(q);
+	assert_int_equal(outcome_wait(&o), -ECANCELED);
+	queue_remove(q);
+}
