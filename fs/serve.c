@@ -99,7 +99,7 @@ static int open_engine(struct fs *fs, const char *catalog_dir,
 
 	/* Before there are threads, and before privileges are given up. */
 	if (!err && !o->no_text && !fs->texts)
-		e.texts_missing = extract_open(NULL, true, &fs->texts) != 0;
+		e.texts_missing = extract_open(NULL, &fs->texts) != 0;
 	e.texts = fs->texts;
 	e.holder = holder.data;
 	notify_host(fs, &e);

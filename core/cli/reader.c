@@ -187,7 +187,7 @@ static void add_text(int fd, struct digests *d)
 	struct stat st;
 
 	if (len <= 0 || !sniff_is_document(head, (size_t)len) ||
-	    fstat(fd, &st) || extract_open(NULL, false, &client))
+	    fstat(fd, &st) || extract_open(NULL, &client))
 		return;
 	s = extract_sketch_new();
 	if (s &&

@@ -32,7 +32,7 @@
  * Threads and queues (in brackets: how many threads; most live while there is
  * work, core/queue/crew.h):
  *
- *   host --changes--> queue of jobs --> workers [4 kinds, core/queue/queue.h]
+ *   host --changes--> queue of jobs --> workers [5 kinds, core/queue/queue.h]
  *     |                  ^  timer [1]      |  each reads and digests a file
  *     |                  |                 v
  *     |   scan [1] --names, files--> list of events --> committer [1]

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -40,9 +42,18 @@ struct extract_process {
 	bool is_busy;   /* a request has no end yet */
 };
 
+/* Shared by clients. */
+struct extract_starter {
+	atomic_uint clients;
+	pthread_mutex_t lock; /* held for an order and its answer */
+	int socket;
+};
+
 struct extract_client {
-	int starter;
-	const atomic_bool *stop; /* or NULL */
+	struct extract_starter *starter;
+	bool background;
+	bool (*stop)(void *arg); /* or NULL */
+	void *stop_arg;
 	struct extract_process processes[STARTER_PROGRAMS];
 	enum starter_program current;
 	struct extract_limits limits;
@@ -63,7 +74,7 @@ struct extract_client {
 
 static void end_process(struct extract_client *c, enum starter_program which)
 {
-	starter_end(c->starter, &c->processes[which].started);
+	starter_end(c->starter->socket, &c->processes[which].started);
 	c->processes[which] = (struct extract_process){ 0 };
 }
 
@@ -96,11 +107,11 @@ static bool is_within_time(struct extract_client *c, struct extract_process *p)
 	const bool is_member = c->current == STARTER_PDF && c->pdf >= 0;
 	int64_t now = clock_now_ms(), cpu, taken;
 
-	if (c->stop && atomic_load(c->stop))
-		return false;
 	if (now - p->looked < LOOK_MS)
 		return true;
 	p->looked = now;
+	if (c->stop && c->stop(c->stop_arg))
+		return false;
 	cpu = cpu_ms(p->started.pid);
 	if (cpu != p->cpu_seen)
 		p->heard = now;
@@ -139,8 +150,12 @@ static int start_process(struct extract_client *c, enum starter_program which)
 {
 	struct extract_process *p = &c->processes[which];
 	struct extract_frame head;
-	int err = starter_start(c->starter, which, &p->started);
+	int err;
 
+	pthread_mutex_lock(&c->starter->lock);
+	err = starter_start(c->starter->socket, which, c->background,
+			    &p->started);
+	pthread_mutex_unlock(&c->starter->lock);
 	if (err)
 		return err;
 	begin_time(p);
@@ -289,25 +304,55 @@ static bool is_pdf(const struct extract_client *c,
 
 /* ---- the caller's side ---- */
 
-int extract_open(const char *directory, bool background,
-		 struct extract_client **out)
+static void starter_free(struct extract_starter *s)
+{
+	(void)close(s->socket);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+static int client_new(struct extract_starter *starter, bool background,
+		      struct extract_client **out)
 {
 	struct extract_client *c = calloc(1, sizeof(*c));
-	int err =
-		c ? starter_open(directory, background, &c->starter) : -ENOMEM;
 
-	if (err) {
-		free(c);
-		return err;
-	}
+	if (!c)
+		return -ENOMEM;
+	atomic_fetch_add(&starter->clients, 1);
+	c->starter = starter;
+	c->background = background;
 	c->pdf = -1;
 	*out = c;
 	return 0;
 }
 
-void extract_stop_when(struct extract_client *c, const atomic_bool *stop)
+int extract_open(const char *directory, struct extract_client **out)
+{
+	struct extract_starter *s = calloc(1, sizeof(*s));
+	int err = s ? starter_open(directory, &s->socket) : -ENOMEM;
+
+	if (err) {
+		free(s);
+		return err;
+	}
+	(void)pthread_mutex_init(&s->lock, NULL);
+	err = client_new(s, false, out);
+	if (err)
+		starter_free(s);
+	return err;
+}
+
+int extract_open_more(const struct extract_client *c, bool background,
+		      struct extract_client **out)
+{
+	return client_new(c->starter, background, out);
+}
+
+void extract_stop_when(struct extract_client *c, bool (*stop)(void *arg),
+		       void *arg)
 {
 	c->stop = stop;
+	c->stop_arg = arg;
 }
 
 void extract_free(struct extract_client *c)
@@ -317,7 +362,8 @@ void extract_free(struct extract_client *c)
 	end_process(c, STARTER_DOCUMENTS);
 	end_process(c, STARTER_PDF);
 	drop_pdf(c);
-	(void)close(c->starter);
+	if (atomic_fetch_sub(&c->starter->clients, 1) == 1)
+		starter_free(c->starter);
 	free(c);
 }
 

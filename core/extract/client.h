@@ -2,7 +2,6 @@
 #ifndef CORE_EXTRACT_CLIENT_H
 #define CORE_EXTRACT_CLIENT_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,7 +11,7 @@
 /*
  * The text of a descriptor.
  *
- *	extract_open(NULL, true, &client);       before threads and sandboxes
+ *	extract_open(NULL, &client);             before threads and sandboxes
  *	extract_begin(client, fd, uid, &extract_limits_default);
  *	do
  *		err = extract_next(client, &piece);
@@ -26,8 +25,8 @@
  * compares texts asks for as much evidence as its measure needs: a text of ten
  * words is EXTRACT_OK, too.
  *
- * A client is for one thread at a time; several clients know nothing of each
- * other.
+ * A client is for one thread at a time.  A thread more takes another one, of the
+ * same starter.
  */
 struct extract_client;
 
@@ -50,16 +49,20 @@ struct extract_piece {
  * Forks the process that starts the others, so that the caller itself needs
  * neither fork() nor execve() nor kill() later; root's becomes nobody.  It ends
  * with the caller.  kin-extract and kin-extract-pdf are in that directory;
- * NULL: where the caller's own program is.  background: they run when nobody
- * else wants the processor.  -ENOENT: there is no kin-extract; without
- * kin-extract-pdf a PDF is EXTRACT_UNSUPPORTED.
+ * NULL: where the caller's own program is.  -ENOENT: there is no kin-extract;
+ * without kin-extract-pdf a PDF is EXTRACT_UNSUPPORTED.
  */
-int extract_open(const char *directory, bool background,
-		 struct extract_client **out);
+int extract_open(const char *directory, struct extract_client **out);
+/* Another client with the same starter.  background: its processes run when nobody
+ * else wants the processor.  Any thread may call it. */
+int extract_open_more(const struct extract_client *c, bool background,
+		      struct extract_client **out);
 void extract_free(struct extract_client *c);
 
-/* Once stop is true, a file that is being read ends with EXTRACT_LIMIT. */
-void extract_stop_when(struct extract_client *c, const atomic_bool *stop);
+/* Once stop() returns true, which is called a few times a second, a file that is
+ * being read ends with EXTRACT_LIMIT. */
+void extract_stop_when(struct extract_client *c, bool (*stop)(void *arg),
+		       void *arg);
 
 /*
  * The descriptor, of a regular file that can be read, stays the caller's and

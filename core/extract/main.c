@@ -214,7 +214,7 @@ int main(int argc, char **argv)
 		      stderr);
 		return EXIT_USAGE;
 	}
-	err = extract_open(NULL, false, &client);
+	err = extract_open(NULL, &client);
 	if (err) {
 		complain(argv[0], err_text(err));
 		return 1;

@@ -27,6 +27,7 @@ static const char *const program_names[STARTER_PROGRAMS] = {
 struct starter_order {
 	int32_t program; /* -1: to end */
 	int32_t pid;
+	int32_t background;
 };
 
 enum { NOBODY = 65534, DESCRIPTORS = 2 };
@@ -98,8 +99,9 @@ struct starter {
 };
 
 /* In the process that becomes the program. */
-static void become(int program, int requests, int answers)
+static void become(int program, bool background, int requests, int answers)
 {
+	const struct sched_param idle = { 0 };
 	char *const argv[] = { (char *)"kin-extract", (char *)"--serve", NULL };
 	char *const environment[] = { (char *)"TZ=UTC0", NULL };
 	int null = open("/dev/null", O_RDWR);
@@ -118,11 +120,13 @@ static void become(int program, int requests, int answers)
 	(void)syscall(SYS_close_range, program + 1, UINT_MAX, 0);
 	(void)signal(SIGPIPE, SIG_DFL);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (background)
+		(void)sched_setscheduler(0, SCHED_IDLE, &idle);
 	fexecve(program, argv, environment);
 	_exit(127);
 }
 
-static int start(int program, int fds[DESCRIPTORS])
+static int start(int program, bool background, int fds[DESCRIPTORS])
 {
 	int requests[2], answers[2], err = 0;
 	pid_t pid = -1;
@@ -137,7 +141,7 @@ static int start(int program, int fds[DESCRIPTORS])
 	}
 	pid = fork();
 	if (!pid)
-		become(program, requests[1], answers[1]);
+		become(program, background, requests[1], answers[1]);
 	if (pid < 0)
 		err = -errno;
 	fds[0] = requests[0];
@@ -165,7 +169,7 @@ static void obey(const struct starter *s, const struct starter_order *order)
 		}
 		return;
 	}
-	pid = start(s->programs[order->program], fds);
+	pid = start(s->programs[order->program], order->background, fds);
 	(void)send_packet(s->socket, &pid, sizeof(pid), fds,
 			  pid > 0 ? DESCRIPTORS : 0);
 	if (pid > 0) {
@@ -175,9 +179,8 @@ static void obey(const struct starter *s, const struct starter_order *order)
 }
 
 /* Keeps nothing of the caller but the socket and the programs. */
-static int drop_all(const struct starter *s, bool background)
+static int drop_all(const struct starter *s)
 {
-	const struct sched_param idle = { 0 };
 	int last = s->socket, i;
 
 	(void)signal(SIGINT, SIG_IGN);
@@ -191,8 +194,6 @@ static int drop_all(const struct starter *s, bool background)
 		if (i != s->socket && i != s->programs[0] &&
 		    i != s->programs[1])
 			(void)close(i);
-	if (background)
-		(void)sched_setscheduler(0, SCHED_IDLE, &idle);
 	if (geteuid())
 		return 0;
 	return setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
@@ -201,13 +202,13 @@ static int drop_all(const struct starter *s, bool background)
 		       0;
 }
 
-static void serve_caller(const struct starter *s, bool background)
+static void serve_caller(const struct starter *s)
 {
 	struct starter_order order;
 	ssize_t len;
 
 	(void)prctl(PR_SET_NAME, "kin-starter");
-	if (drop_all(s, background))
+	if (drop_all(s))
 		_exit(1);
 	for (;;) {
 		len = recv(s->socket, &order, sizeof(order), 0);
@@ -245,7 +246,7 @@ static int open_programs(const char *directory, struct starter *s)
 	return s->programs[STARTER_DOCUMENTS] < 0 ? -ENOENT : 0;
 }
 
-int starter_open(const char *directory, bool background, int *socket_out)
+int starter_open(const char *directory, int *socket_out)
 {
 	struct starter s = { .programs = { -1, -1 } };
 	int ends[2], i, ended, err = open_programs(directory, &s);
@@ -262,7 +263,7 @@ int starter_open(const char *directory, bool background, int *socket_out)
 			pid = fork();
 			if (pid)
 				_exit(pid < 0);
-			serve_caller(&s, background);
+			serve_caller(&s);
 		}
 		err = pid < 0 ? -errno : 0;
 		(void)close(ends[1]);
@@ -279,9 +280,11 @@ int starter_open(const char *directory, bool background, int *socket_out)
 	return err;
 }
 
-int starter_start(int socket, enum starter_program program, struct started *out)
+int starter_start(int socket, enum starter_program program, bool background,
+		  struct started *out)
 {
-	const struct starter_order order = { .program = (int32_t)program };
+	const struct starter_order order = { .program = (int32_t)program,
+					     .background = background };
 	int err = starter_send(socket, &order, sizeof(order), -1);
 
 	return err ? err : receive_started(socket, out);

@@ -19,10 +19,11 @@ struct started {
 };
 
 /* -ENOENT: there is no such directory, or no kin-extract in it. */
-int starter_open(const char *directory, bool background, int *socket_out);
+int starter_open(const char *directory, int *socket_out);
 
-/* -ENOENT: that program is not installed. */
-int starter_start(int socket, enum starter_program program,
+/* background: it runs when nobody else wants the processor.  One thread at a time
+ * may call it.  -ENOENT: that program is not installed. */
+int starter_start(int socket, enum starter_program program, bool background,
 		  struct started *out);
 
 /* Kills the process; its descriptors are closed. */

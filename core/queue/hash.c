@@ -28,7 +28,8 @@ struct hash_worker {
 	const struct engine_parts *context; /* of h */
 	enum worker_kind kind;
 	struct fingerprint *fp;
-	char *chunk; /* of HASH_CHUNK bytes */
+	char *chunk;                    /* of HASH_CHUNK bytes */
+	struct extract_client *extract; /* of a worker for texts */
 	struct gate gate;
 };
 
@@ -532,6 +533,7 @@ static void feed_queue(struct hasher *h)
 
 static void worker_free(struct hash_worker *w)
 {
+	extract_free(w->extract);
 	fingerprint_free(w->fp);
 	free(w->chunk);
 	free(w);
@@ -540,10 +542,8 @@ static void worker_free(struct hash_worker *w)
 static void *worker_run(void *arg)
 {
 	static const char *const names[WORKER_KINDS] = {
-		"kinfs-hash",
-		"kinfs-hash-idle",
-		"kinfs-hash-big",
-		"kinfs-text",
+		"kinfs-hash", "kinfs-hash-idle", "kinfs-hash-big",
+		"kinfs-text", "kinfs-text-idle",
 	};
 	struct hash_worker *w = arg;
 	const struct engine_parts *c = w->context;
@@ -552,7 +552,7 @@ static void *worker_run(void *arg)
 	thread_set_name(names[w->kind]);
 	if (w->kind == WORKER_BACKGROUND)
 		thread_enter_background();
-	else if (w->kind != WORKER_SERVING)
+	else if (w->kind == WORKER_LARGE || w->kind == WORKER_TEXT_IDLE)
 		thread_lower_io();
 	while (!ends) {
 		struct job *job;
@@ -565,7 +565,7 @@ static void *worker_run(void *arg)
 		job = queue_take(c->queue, w->kind, &w->gate, &feed);
 		if (job && job->demanded == QUEUE_TEXT) {
 			gate_pass(&w->gate);
-			hash_make_text(w->h, job);
+			hash_make_text(w->h, w->extract, job);
 		} else if (job) {
 			do_job(w, job);
 		} else if (feed) {
@@ -594,6 +594,10 @@ static int worker_start(struct crew *crew)
 	w->chunk = malloc(HASH_CHUNK);
 	err = w->chunk ? fingerprint_new(h->context.digest_set, &w->fp) :
 			 -ENOMEM;
+	if (!err && (w->kind == WORKER_TEXT || w->kind == WORKER_TEXT_IDLE))
+		err = extract_open_more(h->context.extract,
+					w->kind == WORKER_TEXT_IDLE,
+					&w->extract);
 	if (!err)
 		err = crew_thread(worker_run, w);
 	if (err)
@@ -610,14 +614,13 @@ void hash_init(struct hasher *h, const struct engine_parts *context)
 		[WORKER_SERVING] = workers + QUEUE_SPARE,
 		[WORKER_BACKGROUND] = workers,
 		[WORKER_LARGE] = workers + QUEUE_LARGE_USERS,
-		[WORKER_TEXT] = 1,
+		[WORKER_TEXT] = context->extract ? workers + QUEUE_SPARE : 0,
+		[WORKER_TEXT_IDLE] = context->extract ? 1 : 0,
 	};
 	struct queue *q = context->queue;
 	int kind;
 
 	h->context = *context;
-	if (context->extract)
-		extract_stop_when(context->extract, context->stopping);
 	for (kind = 0; kind < WORKER_KINDS; kind++) {
 		q->workers[kind] = (struct crew){ .queue = q,
 						  .lock = &q->lock,

@@ -17,12 +17,12 @@
 /*
  * Hashes the files of SOURCE that the queue has jobs for.
  *
- * Threads.  There are four kinds of workers (queue.h), which exist while there
+ * Threads.  There are five kinds of workers (queue.h), which exist while there
  * is work (crew.h).  Workers of the background, under SCHED_IDLE and the idle I/O
  * class, wait at their gates while the host is busy, read without filling the
  * page cache, and feed the queue from the catalog's pending list.  While no
  * request waits for its job, a worker at a large file waits at its gate and
- * reads in that way, too, and the worker for texts waits before each text.  A
+ * reads in that way, too, and the idle worker for texts waits before each text.  A
  * worker holds one file at a time and less than 4 MiB of memory.
  *
  * The life of a file:
@@ -55,12 +55,19 @@
  */
 
 /* The pass over the contents whose text is pending; see texts.c. */
+enum { TEXT_OWNERS = 16 };
+
 struct hash_texts {
 	/* Contents of the last pass that could not be read. */
 	atomic_uint_least64_t passed_over;
-	/* The worker's that is at a text: there is one at a time. */
-	uint32_t after; /* the pass has come to this content */
-	bool passed;    /* the first pass has ended */
+	/* The rest is the idle worker's: there is one at a time. */
+	struct text_owner {
+		uid_t uid;
+		uint32_t after; /* the pass has come to this content */
+	} owners[TEXT_OWNERS];
+	size_t owner_count, turn;
+	uint32_t looked; /* owners of contents up to this one are known */
+	bool passed;     /* the first pass has ended */
 	uint64_t skipped;
 	bool is_broken; /* kin-extract could not be started */
 };
@@ -97,8 +104,9 @@ int hash_open_same(const struct engine_parts *c, const struct file_key *key,
 void hash_want_texts(struct hasher *h);
 /* Whether texts are still to be made, but for what was passed over. */
 bool hash_has_texts_to_make(struct hasher *h);
-/* Does and ends a job for a text. */
-void hash_make_text(struct hasher *h, struct job *job);
+/* Does and ends a job for a text, with the worker's client. */
+void hash_make_text(struct hasher *h, struct extract_client *client,
+		    struct job *job);
 
 /* ---- digests of files; see the functions of the engine ---- */
 

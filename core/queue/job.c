@@ -112,13 +112,12 @@ void job_enqueue(struct queue *q, struct job *job)
 {
 	bool waited = job_is_waited(job);
 	uint64_t turn = waited ? job->turn : UINT64_MAX;
-	struct job *text = jobs_first(q, JOB_RUNNING + WORKER_TEXT);
 
 	if (job->demanded == QUEUE_TEXT) {
-		if (waited && text && text->gate)
-			gate_set(text->gate, true); /* this one is next */
-		job_move(q, job, JOB_QUEUED_TEXT, turn);
-		job_wake(q, WORKER_TEXT);
+		job_move(q, job,
+			 waited ? JOB_QUEUED_TEXT_WAITED : JOB_QUEUED_TEXT,
+			 turn);
+		job_wake(q, waited ? WORKER_TEXT : WORKER_TEXT_IDLE);
 	} else if (job_is_large(job)) {
 		job_move(q, job,
 			 waited ? JOB_QUEUED_LARGE_WAITED : JOB_QUEUED_LARGE,

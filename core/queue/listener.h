@@ -53,8 +53,8 @@ struct engine_parts {
 	const struct engine_listener *up;
 	uint32_t digest_set; /* DIGEST_BIT()s that are computed */
 	unsigned workers;    /* of each kind, but for the spare ones */
-	/* Makes the texts of documents; NULL: none are made. */
-	struct extract_client *extract;
+	/* For those that make the texts of documents; NULL: none are made. */
+	const struct extract_client *extract;
 };
 
 #endif

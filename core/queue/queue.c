@@ -275,7 +275,7 @@ void queue_pause(struct queue *q, bool on)
 	if (!on) {
 		job_wake_background(q);
 		job_wake(q, WORKER_LARGE);
-		job_wake(q, WORKER_TEXT);
+		job_wake(q, WORKER_TEXT_IDLE);
 		pthread_cond_broadcast(&q->resumed);
 	}
 	pthread_mutex_unlock(&q->lock);
@@ -476,7 +476,7 @@ void queue_counts(struct queue *q, struct queue_counts *out)
 		.feeding = q->feed_wanted || q->feed_passes,
 		.paused = q->paused,
 	};
-	for (i = JOB_QUEUED; i < JOB_QUEUED_TEXT; i++)
+	for (i = JOB_QUEUED; i < JOB_QUEUED_TEXT_WAITED; i++)
 		out->queued += q->lists[i].count;
 	TAILQ_FOREACH(job, &q->lists[JOB_DELAYED].jobs, link) {
 		out->delayed += job->demanded != QUEUE_TEXT;

@@ -84,8 +84,10 @@
  * attribute first asks for the length.
  *
  * Texts of documents (texts.c).  A query that waits for one parks a request that
- * demands it.  One more job, of no file, is for all other texts; it is taken
- * when no file is left to be hashed.  A single worker makes texts.
+ * demands it, and a worker of normal priority makes it; users are served as with
+ * digests, so a slow document does not stand before those of other users.  One
+ * more job, of no file, is for all other texts; it is taken by a worker of its own
+ * when no file is left to be hashed.
  *
  * Memory is bounded by QUEUE_MAX jobs and WAITERS_MAX requests; a file that
  * does not fit is put on the catalog's pending list by the caller.  When the
@@ -106,7 +108,8 @@ enum worker_kind {
 	WORKER_SERVING,    /* files that a request waits for */
 	WORKER_BACKGROUND, /* the others */
 	WORKER_LARGE,      /* large files of both */
-	WORKER_TEXT,       /* texts of documents */
+	WORKER_TEXT,       /* texts of documents that a request waits for */
+	WORKER_TEXT_IDLE,  /* the others */
 	WORKER_KINDS,
 };
 
@@ -118,6 +121,7 @@ enum job_state {
 	/* ... large files with requests and without, and texts. */
 	JOB_QUEUED_LARGE_WAITED = JOB_QUEUED + JOB_LEVELS,
 	JOB_QUEUED_LARGE,
+	JOB_QUEUED_TEXT_WAITED,
 	JOB_QUEUED_TEXT,
 	/* Delayed, by time. */
 	JOB_COALESCES,

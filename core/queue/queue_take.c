@@ -45,9 +45,12 @@ static bool is_served(const struct queue *q, enum worker_kind kind, uid_t uid)
  * in front, so a short search is enough. */
 static struct job *first_waited(const struct queue *q, enum worker_kind kind)
 {
-	struct job *job =
-		jobs_first(q, kind == WORKER_LARGE ? JOB_QUEUED_LARGE_WAITED :
-						     JOB_QUEUED + JOB_WAITED);
+	static const enum job_state states[WORKER_KINDS] = {
+		[WORKER_SERVING] = JOB_QUEUED + JOB_WAITED,
+		[WORKER_LARGE] = JOB_QUEUED_LARGE_WAITED,
+		[WORKER_TEXT] = JOB_QUEUED_TEXT_WAITED,
+	};
+	struct job *job = jobs_first(q, states[kind]);
 	int i;
 
 	if (count_running(q, kind, true) < q->serve_most)
@@ -83,24 +86,24 @@ static bool has_to_feed(const struct queue *q)
 /* A text that no request waits for is made when all files are hashed. */
 static struct job *first_text(const struct queue *q)
 {
-	struct job *job = jobs_first(q, JOB_QUEUED_TEXT);
 	bool hashed = !q->paused && !has_to_feed(q);
 	int i;
 
-	for (i = JOB_QUEUED; i < JOB_QUEUED_TEXT; i++)
+	for (i = JOB_QUEUED; i < JOB_QUEUED_TEXT_WAITED; i++)
 		hashed = hashed && !q->lists[i].count;
-	return job && (hashed || job_is_waited(job)) ? job : NULL;
+	return hashed ? jobs_first(q, JOB_QUEUED_TEXT) : NULL;
 }
 
 static struct job *find_next(const struct queue *q, enum worker_kind kind)
 {
 	struct job *job = NULL;
 
-	if (kind == WORKER_TEXT)
+	if (kind == WORKER_TEXT_IDLE)
 		return first_text(q);
 	if (kind != WORKER_BACKGROUND)
 		job = first_waited(q, kind);
-	if (job || q->paused || !is_for_background(q, kind) ||
+	if (job || kind == WORKER_TEXT || q->paused ||
+	    !is_for_background(q, kind) ||
 	    count_running(q, kind, false) >= q->serve_most)
 		return job;
 	return first_of_background(q, kind);
@@ -120,6 +123,8 @@ static bool has_queued(const struct queue *q, enum worker_kind kind)
 {
 	switch (kind) {
 	case WORKER_TEXT:
+		return jobs_first(q, JOB_QUEUED_TEXT_WAITED);
+	case WORKER_TEXT_IDLE:
 		return jobs_first(q, JOB_QUEUED_TEXT);
 	case WORKER_LARGE:
 		return jobs_first(q, JOB_QUEUED_LARGE_WAITED) ||
@@ -181,8 +186,8 @@ struct job *queue_take(struct queue *q, enum worker_kind kind,
 		job = *feed_out ? NULL : find_next(q, kind);
 		if (job || *feed_out)
 			break;
-		if (kind != WORKER_TEXT && first_text(q))
-			job_wake(q, WORKER_TEXT); /* all is hashed */
+		if (kind != WORKER_TEXT_IDLE && first_text(q))
+			job_wake(q, WORKER_TEXT_IDLE); /* all is hashed */
 		if (!wait_for_job(q, kind, idle_ms))
 			break;
 	}

@@ -212,9 +212,11 @@ static int park_for_text(struct search_query *q)
 					  .ticket = q->ticket,
 					  .done = on_text,
 					  .arg = q };
-	struct file_key key;
-	int err = catalog_copy_after(q->txn, q->self_content, NULL, &key);
+	struct file_key key = q->self;
+	int err = 0;
 
+	if (q->digests)
+		err = catalog_copy_after(q->txn, q->self_content, NULL, &key);
 	query_end_turn(q);
 	query_give_slot(q);
 	await(q, 1);

@@ -11,28 +11,6 @@ private_namespace
 src=$T/src
 mnt=$T/mnt
 
-# A page that is drawn by 2^40 calls: its text takes as long as it may.
-slow_pdf() {
-	python3 - "$1" <<'EOF'
-import sys
-out = [b"%PDF-1.4\n"]
-def add(n, body):
-    out.append(b"%d 0 obj%sendobj\n" % (n, body))
-add(1, b"<</Type/Catalog/Pages 2 0 R>>")
-add(2, b"<</Type/Pages/Kids[3 0 R]/Count 1>>")
-add(3, b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Contents 4 0 R"
-       b"/Resources<</XObject<</X 10 0 R>>>>>>")
-add(4, b"<</Length 5>>stream\n/X Do\nendstream ")
-for i in range(40):
-    calls = b"/X Do /X Do" if i < 39 else b"q Q"
-    add(10 + i, b"<</Type/XObject/Subtype/Form/BBox[0 0 9 9]/Resources"
-                b"<</XObject<</X %d 0 R>>>>/Length %d>>stream\n%s\nendstream "
-                % (11 + i, len(calls), calls))
-out.append(b"trailer<</Root 1 0 R>>\n")
-open(sys.argv[1], "wb").write(b"".join(out))
-EOF
-}
-
 # As a kin-share that never answers: takes the query, says so, and keeps the
 # descriptor.
 silent_share() { # SOCKET ASKED
@@ -90,7 +68,7 @@ wait_for ls "$mnt/.similar/doc/.elsewhere"
 ok "a listing of other hosts waits" poll 20 test -e "$T/asked"
 ends "while kin-share is asked" kill -TERM "${pid_of[$mnt]}"
 
-slow_pdf "$src/slow.pdf"
+python3 "$HELPERS/slow_pdf.py" >"$src/slow.pdf"
 mount_kinfs "$src" "$mnt" -o "db=$T/db"
 ok "the document is hashed" getfattr -n user.xxh128 "$mnt/slow.pdf"
 for i in 1 2; do

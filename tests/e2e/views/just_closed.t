@@ -79,12 +79,6 @@ chmod 700 "$mnt/new"
 like "$(listing_as_bob)" "^complete$" "and to nobody else"
 rm "$mnt/new/large"
 
-# A file that is written all the time.
-: >"$mnt/log"
-(while :; do echo line >>"$mnt/log"; done) &
-writer=$!
-is "$(listing doc | tail -n 1)" complete "a log keeps nobody from an answer"
-kill "$writer"
 ok "it unmounts" unmount "$mnt"
 
 mount_kinfs "$src" "$mnt" -o wait=0

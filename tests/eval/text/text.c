@@ -132,7 +132,7 @@ static void sketch_files(struct eval *e, const char *programs)
 	uint8_t *data;
 	size_t i, j, len;
 
-	fail_errno("kin-extract", extract_open(programs, false, &client));
+	fail_errno("kin-extract", extract_open(programs, &client));
 	fail_errno("weights", frequency_new(&frequency));
 	for (i = 0; i < e->file_count; i++) {
 		data = load(e->files[i].path, &len);

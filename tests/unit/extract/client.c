@@ -218,7 +218,7 @@ TEST(test_time_of_members)
 	struct extract_client *first = client;
 	char one[16], several[32];
 
-	assert_int_equal(extract_open(both, false, &client), 0);
+	assert_int_equal(extract_open(both, &client), 0);
 	cpu_limit = 2000;
 	(void)snprintf(one, sizeof(one), "%s", read_as("mpPte", 1, NULL));
 	cpu_limit = 200;
@@ -238,7 +238,7 @@ TEST(test_no_process)
 	for (forks_left = 0; forks_left < 2;) {
 		const int left = forks_left;
 
-		assert_int_equal(extract_open(top, false, &none), -EAGAIN);
+		assert_int_equal(extract_open(top, &none), -EAGAIN);
 		assert_null(none);
 		forks_left = left + 1;
 	}
@@ -295,8 +295,8 @@ TEST(test_missing)
 {
 	struct extract_client *none = NULL;
 
-	assert_int_equal(extract_open("/nonexistent", false, &none), -ENOENT);
-	assert_int_equal(extract_open("/", false, &none), -ENOENT);
+	assert_int_equal(extract_open("/nonexistent", &none), -ENOENT);
+	assert_int_equal(extract_open("/", &none), -ENOENT);
 	assert_null(none);
 	extract_free(NULL);
 }
@@ -329,7 +329,7 @@ static int copy_program(void **state)
 	assert_int_equal(mkdir(both, 0755), 0);
 	link_program(both, "kin-extract");
 	link_program(both, "kin-extract-pdf");
-	return extract_open(top, false, &client);
+	return extract_open(top, &client);
 }
 
 static int remove_program(void **state)

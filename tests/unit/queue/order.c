@@ -152,32 +152,58 @@ TEST(test_a_running_one_without_requests_is_dropped)
 	queue_remove(q);
 }
 
-/* One that nobody waits for is made slowly, unless it is in the way. */
-TEST(test_a_text_with_a_request_is_next)
+static struct outcome *park_text(struct queue *q, uint64_t inode, uid_t uid,
+				 struct outcome *o)
 {
-	struct file_key key = key_number(1);
-	struct outcome o = OUTCOME_INIT;
+	struct file_key key = key_number(inode);
+
+	*o = (struct outcome)OUTCOME_INIT;
+	o->parked = (struct parked_request){ .demanded = QUEUE_TEXT,
+					     .uid = uid,
+					     .deadline_ms = INT64_MAX,
+					     .done = on_found,
+					     .arg = o };
+	assert_int_equal(queue_park(q, &key, &o->parked), 0);
+	return o;
+}
+
+TEST(test_a_text_with_a_request_does_not_wait_for_others)
+{
 	struct queue *q = queue_make();
-	struct gate gate = { 0 };
+	struct outcome o;
 	struct job *job;
 
 	queue_want_texts(q, 0);
 	assert_int_equal(queue_start(q), 0);
-	job = queue_take(q, WORKER_TEXT, &gate, &(bool){ false });
+	job = queue_take(q, WORKER_TEXT_IDLE, NULL, &(bool){ false });
 	assert_int_equal(job->key.inode, 0);
-	assert_false(atomic_load(&gate.open));
-	o.parked = (struct parked_request){ .demanded = QUEUE_TEXT,
-					    .deadline_ms = INT64_MAX,
-					    .done = on_found,
-					    .arg = &o };
-	assert_int_equal(queue_park(q, &key, &o.parked), 0);
-	assert_true(atomic_load(&gate.open));
-	queue_delay(q, job, 0, false);
+	park_text(q, 1, 0, &o);
 	push(q, 2, JOB_SCAN); /* is hashed before other texts are made */
 	take(q, WORKER_TEXT, 1);
 	assert_int_equal(outcome_wait(&o), 0);
+	queue_delay(q, job, 0, false);
 	take(q, WORKER_BACKGROUND, 2);
-	take(q, WORKER_TEXT, 0);
+	take(q, WORKER_TEXT_IDLE, 0);
+	queue_remove(q);
+}
+
+TEST(test_slow_texts_of_a_user_keep_no_other_user_waiting)
+{
+	struct queue *q = queue_make();
+	struct outcome o[4];
+	struct job *jobs[2];
+	size_t i;
+
+	for (i = 0; i < 3; i++)
+		park_text(q, i + 1, 1, &o[i]);
+	for (i = 0; i < 2; i++)
+		jobs[i] = queue_take(q, WORKER_TEXT, NULL, &(bool){ false });
+	park_text(q, 4, 2, &o[3]);
+	take(q, WORKER_TEXT, 4);
+	assert_int_equal(outcome_wait(&o[3]), 0);
+	for (i = 0; i < 2; i++)
+		queue_finish(q, jobs[i]);
+	take(q, WORKER_TEXT, 3);
 	queue_remove(q);
 }
 
