@@ -107,8 +107,8 @@ static int status_text(struct fs *fs, bool whole, struct buf *out)
 
 /* ---- the other attributes user.kinfs.* ---- */
 
-/* "97 2026-11-25T08:15:02Z".  What a file of the same name was before only the
- * owner of the mount is told: nobody knows who could read that. */
+/* "97 2026-11-25T08:15:02Z", for the owner of the mount: nobody knows who else
+ * could read the earlier content. */
 static int read_change(fuse_req_t req, struct fs *fs, struct inode *inode,
 		       struct buf *out)
 {
@@ -116,12 +116,13 @@ static int read_change(fuse_req_t req, struct fs *fs, struct inode *inode,
 	char date[64];
 	time_t seconds;
 	struct tm tm;
-	int fd = inode_fd(fs, inode);
-	int err = fd < 0 ? fd : engine_last_change(fs->engine, fd, &change);
+	int fd, err;
 
+	if (!cred_owns_mount(fs, req))
+		return -ENODATA;
+	fd = inode_fd(fs, inode);
+	err = fd < 0 ? fd : engine_last_change(fs->engine, fd, &change);
 	inode_fd_close(inode, fd);
-	if (!err && change.replaced && !cred_owns_mount(fs, req))
-		err = -ENODATA;
 	if (err)
 		return err;
 	seconds =
