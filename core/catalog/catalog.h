@@ -506,10 +506,31 @@ int catalog_text_owner(struct catalog_txn *txn, uint32_t sketch,
 /* How many texts are pending, as of the last commit. */
 uint64_t catalog_pending_texts(const struct catalog *c);
 
-/* The first content after that id whose text is pending; again: or of a format
- * for which there was no program.  -ENOENT. */
-int catalog_text_pending(struct catalog_txn *txn, uint32_t after, bool again,
-			 uint32_t *out);
+/* The first content after that id whose text is of a format for which there was no
+ * program.  -ENOENT. */
+int catalog_text_unreadable(struct catalog_txn *txn, uint32_t after,
+			    uint32_t *out);
+
+/*
+ * To whom a text is told.  Contents are shared, so a document that one user writes
+ * may have a text at once, because another user has the same document.  Nobody is
+ * to learn that, so a file with a document has no text, for users who cannot read
+ * all files, until it has been made from that file in its turn, or from another
+ * file of the same owner: until then the file is untold.
+ */
+
+/* The first untold file after *key of *content, in the order of contents.
+ * -ENOENT. */
+int catalog_text_untold(struct catalog_txn *txn, uint32_t *content,
+			struct file_key *key);
+/* The text of the file's content may be told. */
+int catalog_text_tell(struct catalog_txn *txn, uint32_t content,
+		      const struct file_key *key);
+/* 1: it may be told of that file. */
+int catalog_text_is_told(struct catalog_txn *txn, uint32_t content,
+			 const struct file_key *key);
+/* How many files are untold, as of the last commit. */
+uint64_t catalog_untold_texts(const struct catalog *c);
 
 /* ---- pending ---- */
 

@@ -32,6 +32,7 @@
  *   left        file -> what is left of its earlier content: see change.c
  *   texts       content -> struct content_text
  *   owners      the sketch of a text -> the content whose text it is
+ *   untold      content, file -> nothing: see catalog_text_untold()
  *
  * The key of a file has these parts:
  *
@@ -63,13 +64,14 @@ enum catalog_db {
 	DB_LEFT,
 	DB_TEXTS,
 	DB_OWNERS,
+	DB_UNTOLD,
 	DB_BLOBS, /* those of blob_append() */
 	DB_SKETCHES = DB_BLOBS,
 	DB_DIGESTS,
 	DB_COUNT
 };
 
-#define CATALOG_VERSION 18
+#define CATALOG_VERSION 19
 #define CATALOG_LOCK_FILE "lock"
 #define CATALOG_DATA_FILE "data.mdb"
 /* It is renamed to the data file when it is complete. */
@@ -156,7 +158,7 @@ struct catalog {
 	atomic_bool lost;
 	uint64_t replaced; /* how often; changed while no transaction is open */
 	/* As of the last commit, or of one that is under way. */
-	_Atomic uint64_t next_content, file_bytes, pending_texts;
+	_Atomic uint64_t next_content, file_bytes, pending_texts, untold_texts;
 	struct map_gate gate;
 
 	/* Constant after catalog_begin(). */
@@ -384,6 +386,10 @@ int content_load(struct catalog_txn *txn, uint32_t content,
 int content_intern(struct catalog_txn *txn, const struct digests *d,
 		   uint32_t *out);
 
+/* Adds a copy. */
+int content_copy_add(struct catalog_txn *txn, uint32_t content,
+		     const struct file_key *key);
+
 /* Removes a copy; removes the content if it was the last copy. */
 int content_copy_drop(struct catalog_txn *txn, uint32_t content,
 		      const struct file_key *key);
@@ -395,6 +401,13 @@ int text_begin(struct catalog_txn *txn, uint32_t content);
 
 /* Adds the sketch of its text to the digests of a content, if there is one. */
 int text_load(struct catalog_txn *txn, uint32_t content, struct digests *d);
+
+/* The file has that content: if that may have a text, the file is untold. */
+int text_note_copy(struct catalog_txn *txn, uint32_t content,
+		   const struct file_key *key);
+/* The file is no longer untold. */
+int text_tell(struct catalog_txn *txn, uint32_t content,
+	      const struct file_key *key);
 
 /* Removes what is known of the text of a content, which is removed. */
 int text_forget(struct catalog_txn *txn, uint32_t content);

@@ -360,12 +360,23 @@ static int content_delete(struct catalog_txn *txn, uint32_t content)
 	return err;
 }
 
+int content_copy_add(struct catalog_txn *txn, uint32_t content,
+		     const struct file_key *key)
+{
+	int err = txn_put(txn, DB_COPIES, key_of_copy(content, key), "", 0);
+
+	return err ? err : text_note_copy(txn, content, key);
+}
+
 int content_copy_drop(struct catalog_txn *txn, uint32_t content,
 		      const struct file_key *key)
 {
 	MDB_val k, v;
-	int err = txn_delete(txn, DB_COPIES, key_of_copy(content, key));
+	int err = text_tell(txn, content, key);
 
+	if (err)
+		return err;
+	err = txn_delete(txn, DB_COPIES, key_of_copy(content, key));
 	if (!err)
 		err = txn_first(txn, DB_COPIES, key_of_id(content), &k, &v);
 	else if (err == -ENOENT)

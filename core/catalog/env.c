@@ -45,12 +45,16 @@ static int meta_check(struct catalog_txn *txn)
 {
 	struct catalog *c = txn->catalog;
 	struct catalog_meta m;
+	MDB_stat untold;
 	int err = meta_get(txn, &m);
 
+	if (!err)
+		err = txn_stat(txn, DB_UNTOLD, &untold);
 	if (err)
 		return err;
 	atomic_store(&c->next_content, m.next_content);
 	atomic_store(&c->pending_texts, m.pending_texts);
+	atomic_store(&c->untold_texts, untold.ms_entries);
 	return m.digest_set == c->digest_set ? 0 : -ESTALE;
 }
 

@@ -61,8 +61,7 @@ static int add_state(struct catalog_txn *txn, const struct file_key *key,
 		     const struct file_record *r)
 {
 	if (r->state == FILE_FRESH)
-		return txn_put(txn, DB_COPIES, key_of_copy(r->content, key), "",
-			       0);
+		return content_copy_add(txn, r->content, key);
 	if (r->state != FILE_PENDING)
 		return 0;
 	return txn_put(txn, DB_PENDING, key_of_file(key), "", 0);

@@ -4,12 +4,8 @@
 
 #include "core/catalog/catalog_impl.h"
 
-/*
- * The texts of documents.
- *
- * A text that is pending has been so since its content came, so a thread that
- * makes texts in the order of ids finds all of them.
- */
+/* The texts of documents. */
+
 static int text_put(struct catalog_txn *txn, uint32_t content,
 		    const struct content_text *text)
 {
@@ -54,6 +50,61 @@ static int sketch_insert(struct catalog_txn *txn, uint32_t content,
 		     txn_append(txn, DB_OWNERS, key_of_id(*id_out), owner.bytes,
 				owner.len);
 }
+
+/* ---- of which files it is told ---- */
+
+int text_note_copy(struct catalog_txn *txn, uint32_t content,
+		   const struct file_key *key)
+{
+	MDB_val value;
+	int err = txn_get(txn, DB_TEXTS, key_of_id(content), &value);
+
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	return txn_put(txn, DB_UNTOLD, key_of_copy(content, key), "", 0);
+}
+
+int text_tell(struct catalog_txn *txn, uint32_t content,
+	      const struct file_key *key)
+{
+	int err = txn_delete(txn, DB_UNTOLD, key_of_copy(content, key));
+
+	return err == -ENOENT ? 0 : err;
+}
+
+int catalog_text_tell(struct catalog_txn *txn, uint32_t content,
+		      const struct file_key *key)
+{
+	return txn_result(txn, text_tell(txn, content, key));
+}
+
+int catalog_text_is_told(struct catalog_txn *txn, uint32_t content,
+			 const struct file_key *key)
+{
+	MDB_val value;
+	int err = txn_get(txn, DB_UNTOLD, key_of_copy(content, key), &value);
+
+	return err == -ENOENT ? 1 : err;
+}
+
+int catalog_text_untold(struct catalog_txn *txn, uint32_t *content,
+			struct file_key *key)
+{
+	MDB_val at, value;
+	int err = txn_after(txn, DB_UNTOLD,
+			    key->inode ? key_of_copy(*content, key) :
+					 key_of_id(*content),
+			    &at, &value);
+
+	return err ? err : copy_key_decode(&at, content, key);
+}
+
+uint64_t catalog_untold_texts(const struct catalog *c)
+{
+	return atomic_load(&c->untold_texts);
+}
+
+/* ---- what it is ---- */
 
 int catalog_text_set(struct catalog_txn *txn, uint32_t content,
 		     const struct content_text *text, const void *sketch,
@@ -124,17 +175,16 @@ uint64_t catalog_pending_texts(const struct catalog *c)
 	return atomic_load(&c->pending_texts);
 }
 
-int catalog_text_pending(struct catalog_txn *txn, uint32_t after, bool again,
-			 uint32_t *out)
+int catalog_text_unreadable(struct catalog_txn *txn, uint32_t after,
+			    uint32_t *out)
 {
-	struct content_text text = { .state = TEXT_NONE };
+	struct content_text text = { .state = TEXT_PENDING };
 	MDB_val key, value;
-	int err = txn->meta.pending_texts || again ? 0 : -ENOENT;
+	int err = 0;
 
 	*out = after;
-	while (!err && text.state != TEXT_PENDING &&
-	       !(again && text.state == TEXT_FAILED &&
-		 text.why == TEXT_UNREADABLE)) {
+	while (!err &&
+	       (text.state != TEXT_FAILED || text.why != TEXT_UNREADABLE)) {
 		err = txn_after(txn, DB_TEXTS, key_of_id(*out), &key, &value);
 		if (!err)
 			err = content_id_decode(&key, out);

@@ -16,8 +16,8 @@ const char *const catalog_db_names[DB_COUNT] = {
 	[DB_COPIES] = "copies",     [DB_PENDING] = "pending",
 	[DB_DIRTY] = "dirty",       [DB_CHANGES] = "changes",
 	[DB_LEFT] = "left",         [DB_TEXTS] = "texts",
-	[DB_OWNERS] = "owners",     [DB_SKETCHES] = "sketches",
-	[DB_DIGESTS] = "digests",
+	[DB_OWNERS] = "owners",     [DB_UNTOLD] = "untold",
+	[DB_SKETCHES] = "sketches", [DB_DIGESTS] = "digests",
 };
 
 int catalog_errno(int rc)
@@ -238,12 +238,15 @@ int catalog_commit(struct catalog_txn *txn, struct catalog_changes *out)
 {
 	const uint64_t pending_texts = txn->meta.pending_texts;
 	struct catalog *c = txn->catalog;
+	MDB_stat untold;
 	int err = txn_state(txn);
 
 	if (!err)
 		err = dirty_trim(txn);
 	if (!err && memcmp(&txn->meta, &txn->stored, sizeof(txn->meta)) != 0)
 		err = meta_put(txn, &txn->meta);
+	if (!err)
+		err = txn_stat(txn, DB_UNTOLD, &untold);
 	if (err) {
 		catalog_abort(txn);
 		return err;
@@ -257,6 +260,7 @@ int catalog_commit(struct catalog_txn *txn, struct catalog_changes *out)
 	if (!err) {
 		atomic_store(&c->file_bytes, env_file_bytes(c));
 		atomic_store(&c->pending_texts, pending_texts);
+		atomic_store(&c->untold_texts, untold.ms_entries);
 	}
 	if (!err && out) {
 		*out = txn->changes;

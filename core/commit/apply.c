@@ -178,8 +178,10 @@ static int apply_text(struct catalog_txn *txn, const struct event *ev)
 	if (err || rec.state != FILE_FRESH ||
 	    !file_identity_equal(&rec.identity, &ev->identity))
 		return err == -ENOENT ? 0 : err;
-	return catalog_text_set(txn, rec.content, &t->text, t->sketch.data,
-				t->sketch.len);
+	if (t)
+		err = catalog_text_set(txn, rec.content, &t->text,
+				       t->sketch.data, t->sketch.len);
+	return err ? err : catalog_text_tell(txn, rec.content, &ev->key);
 }
 
 static int ignore_missing(int err)

@@ -265,7 +265,8 @@ int engine_last_change(struct engine *e, int fd, struct catalog_change *out)
 	return end_read_of_file(e, txn, catalog_change_get(txn, &key, out));
 }
 
-int engine_text(struct engine *e, int fd, struct content_text *out)
+int engine_text(struct engine *e, int fd, bool trusted,
+		struct content_text *out)
 {
 	struct file_identity identity;
 	struct catalog_txn *txn;
@@ -284,6 +285,9 @@ int engine_text(struct engine *e, int fd, struct content_text *out)
 		out->state = TEXT_PENDING;
 	else if (!err && rec.state == FILE_FRESH)
 		err = catalog_text_get(txn, rec.content, out);
+	if (!err && !trusted && rec.state == FILE_FRESH &&
+	    !catalog_text_is_told(txn, rec.content, &key))
+		out->state = TEXT_PENDING;
 	if (err == -ENOENT)
 		err = 0;
 	return end_read_of_file(e, txn, err);

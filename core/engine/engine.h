@@ -149,9 +149,11 @@ bool engine_digests_hold(struct engine *e, int fd,
 			 const struct file_digests *answer);
 
 /* What is known of the text of the regular file behind fd, as far as it is
- * committed; of a file that is no document TEXT_NONE.  Never waits.  -ENODATA:
+ * committed, and to a caller that is not trusted as far as it is told of the file
+ * (catalog.h); of a file that is no document TEXT_NONE.  Never waits.  -ENODATA:
  * nothing is known. */
-int engine_text(struct engine *e, int fd, struct content_text *out);
+int engine_text(struct engine *e, int fd, bool trusted,
+		struct content_text *out);
 
 /* How the content of the file behind fd was last changed, as far as that is
  * committed.  Never waits.  -ENODATA: it was not, or that is not known. */

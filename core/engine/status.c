@@ -57,7 +57,7 @@ static int take_snapshot(struct engine *e, struct snapshot *s)
 	s->walks = atomic_load(&e->scan.walks);
 	/* An event that was applied may have sent a request to the scan. */
 	s->scan_idle = scan_is_idle(&e->scan) && s->scan_idle;
-	s->texts_busy = hash_has_texts_to_make(&e->hash);
+	s->texts_busy = hash_has_texts_to_tell(&e->hash);
 	events_counts(&e->events, &s->commit);
 	s->quiet = s->quiet && s->commit.posted == before.posted;
 	s->catalog_error = catalog_failure(e->catalog);

@@ -26,7 +26,8 @@ enum event_kind {
 	EVENT_NAME_REMOVED, /* parent, name */
 	EVENT_NAME_MOVED,   /* parent, name, new_parent, new_name, exchange */
 	EVENT_LISTING,      /* listing: the entries of a directory */
-	EVENT_TEXT,         /* key, identity, text: of the file's content */
+	EVENT_TEXT,         /* key, identity, text: of the file's content;
+			   NULL: it is the one that is known */
 	EVENT_KINDS,
 };
 

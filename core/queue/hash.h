@@ -54,20 +54,27 @@
  * and never posts digests of a file that may have changed while it was read.
  */
 
-/* The pass over the contents whose text is pending; see texts.c. */
+/* The pass over the files whose text is still to be made or told; see texts.c. */
 enum { TEXT_OWNERS = 16 };
 
+struct text_place {
+	uint32_t content;
+	struct file_key key;
+};
+
 struct hash_texts {
-	/* Contents of the last pass that could not be read. */
+	/* Files of the last pass that could not be read. */
 	atomic_uint_least64_t passed_over;
 	/* The rest is the idle worker's: there is one at a time. */
 	struct text_owner {
 		uid_t uid;
-		uint32_t after; /* the pass has come to this content */
+		struct text_place at; /* the pass has come here */
+		uint32_t made;        /* content of the last text */
 	} owners[TEXT_OWNERS];
 	size_t owner_count, turn;
-	uint32_t looked; /* owners of contents up to this one are known */
-	bool passed;     /* the first pass has ended */
+	struct text_place looked; /* owners of files up to here are known */
+	uint32_t unreadable;      /* see make_unreadable() */
+	bool passed;              /* the first pass has ended */
 	uint64_t skipped;
 	bool is_broken; /* kin-extract could not be started */
 };
@@ -102,8 +109,10 @@ int hash_open_same(const struct engine_parts *c, const struct file_key *key,
 
 /* A commit may have added contents whose text is pending. */
 void hash_want_texts(struct hasher *h);
-/* Whether texts are still to be made, but for what was passed over. */
+/* Whether texts are still to be made, or to be made or told, but for what was
+ * passed over. */
 bool hash_has_texts_to_make(struct hasher *h);
+bool hash_has_texts_to_tell(struct hasher *h);
 /* Does and ends a job for a text, with the worker's client. */
 void hash_make_text(struct hasher *h, struct extract_client *client,
 		    struct job *job);

@@ -19,10 +19,13 @@
  * a sketch of the text the only thing that is kept.  A content that changes
  * meanwhile has another id, so nothing is lost but the work.
  *
- * A job for a text is of a file with that content, which a query waits for; or
- * of no file.  That one makes the next text, and is delayed until the one after
- * it.  A content that cannot be read now (its file is open for writing, or gone)
- * is passed over, and tried again in the next pass.
+ * A job for a text is of a file, which a query waits for; or of no file.  That one
+ * makes the next text, and is delayed until the one after it.  A file that cannot
+ * be read now (it is open for writing, or gone) is passed over, and tried again in
+ * the next pass.
+ *
+ * A text is made once for each owner of files with the content, so that it takes
+ * as long as if nobody else had one (catalog.h, "To whom a text is told").
  */
 
 enum {
@@ -88,6 +91,8 @@ struct text_task {
 	struct job *job;
 	struct file_key key;
 	struct file_identity identity;
+	uint32_t content;          /* of the file */
+	bool is_made;              /* the text of the content is */
 	struct source_found found; /* fd: -1, or of the file in that state */
 };
 
@@ -131,10 +136,10 @@ static int read_task(struct text_task *t)
 	return err;
 }
 
-/* ---- one content ---- */
+/* ---- one file, or another one of its owner ---- */
 
-/* The next file with the content, and its identity; after: NULL at first. */
-static int find_copy(struct hasher *h, uint32_t content,
+/* The next file of which the text of the content was told; after: NULL at first. */
+static int find_told(struct hasher *h, uint32_t content,
 		     const struct file_key *after, struct file_key *key_out,
 		     struct file_identity *identity_out)
 {
@@ -144,7 +149,10 @@ static int find_copy(struct hasher *h, uint32_t content,
 
 	if (err)
 		return err;
-	err = catalog_copy_after(txn, content, after, key_out);
+	do {
+		err = catalog_copy_after(txn, content, after, key_out);
+		after = key_out;
+	} while (!err && !catalog_text_is_told(txn, content, key_out));
 	if (!err)
 		err = catalog_file_get(txn, key_out, &rec);
 	if (!err)
@@ -153,54 +161,83 @@ static int find_copy(struct hasher *h, uint32_t content,
 	return err;
 }
 
-/* Opens a file with the content.  -EAGAIN, -ENOENT: none can be read now. */
-static int open_copy(struct text_task *t, uint32_t content)
+/* Whether the owner of the task's file has another one of which the text is
+ * told. */
+static bool is_told_to_owner(struct text_task *t)
 {
-	int i, err = -EAGAIN;
+	struct file_identity identity;
+	struct source_found found;
+	struct file_key key;
+	bool is_told = false;
+	int i, err = 0;
 
-	t->found.fd = -1;
-	for (i = 0; i < COPIES_TRIED && err == -EAGAIN; i++) {
-		err = find_copy(t->h, content, i ? &t->key : NULL, &t->key,
-				&t->identity);
-		if (!err)
-			err = hash_open_same(&t->h->context, &t->key,
-					     &t->identity, &t->found);
+	for (i = 0; i < COPIES_TRIED && !err && !is_told; i++) {
+		err = find_told(t->h, t->content, i ? &key : NULL, &key,
+				&identity);
+		if (err ||
+		    hash_open_same(&t->h->context, &key, &identity, &found))
+			continue;
+		is_told = found.st.st_uid == t->found.st.st_uid;
+		close(found.fd);
 	}
-	return err;
+	return is_told;
 }
 
-/* ---- for a request ---- */
-
-/* Sets the file of the job, if the text of its content is pending. */
-static int find_wanted(struct text_task *t)
+/* Sets the file, which has the content.  -ENOENT: its text is made and told. */
+static int find_task(struct text_task *t, const struct file_key *key)
 {
-	struct content_text text;
+	struct content_text text = { 0 };
+	struct file_record rec = { 0 };
 	struct catalog_txn *txn;
-	struct file_record rec;
 	int err = catalog_read(t->h->context.catalog, &txn);
 
 	if (err)
 		return err;
-	t->key = t->job->key;
-	err = catalog_file_get(txn, &t->key, &rec);
+	t->key = *key;
+	err = catalog_file_get(txn, key, &rec);
 	if (!err && rec.state != FILE_FRESH)
 		err = -ENOENT;
 	if (!err)
 		err = catalog_text_get(txn, rec.content, &text);
+	t->is_made = text.state != TEXT_PENDING;
+	if (!err && t->is_made &&
+	    catalog_text_is_told(txn, rec.content, key) == 1)
+		err = -ENOENT;
 	catalog_abort(txn);
+	t->content = rec.content;
 	t->identity = rec.identity;
-	return err || text.state == TEXT_PENDING ? err : -ENOENT;
+	return err;
+}
+
+/* Opens the file.  -EAGAIN: not now. */
+static int open_task(struct text_task *t)
+{
+	return hash_open_same(&t->h->context, &t->key, &t->identity, &t->found);
+}
+
+/* Makes the text, or tells it of the file, too.  made: this was done just now for
+ * the content and the owner. */
+static int make_text(struct text_task *t, bool made)
+{
+	struct event *ev;
+
+	if (!made && !(t->is_made && is_told_to_owner(t)))
+		return read_task(t);
+	ev = event_new_key(EVENT_TEXT, &t->key);
+	if (!ev)
+		return -ENOMEM;
+	ev->identity = t->identity;
+	return events_post(t->h->context.events, ev);
 }
 
 static void make_wanted(struct text_task *t)
 {
-	int err = find_wanted(t);
+	int err = find_task(t, &t->job->key);
 
 	if (!err)
-		err = hash_open_same(&t->h->context, &t->key, &t->identity,
-				     &t->found);
+		err = open_task(t);
 	if (!err)
-		err = read_task(t);
+		err = make_text(t, false);
 	if (!err)
 		(void)events_settle(t->h->context.events);
 	close_task(t);
@@ -210,28 +247,34 @@ static void make_wanted(struct text_task *t)
 
 /*
  * Owners of files take turns, so that a thousand slow archives of one user keep
- * no document of another one waiting.  The texts of each owner are made in the
- * order of the contents' ids, and each owner has come to some id.  The pass looks
- * ahead for owners that have contents, so it opens each file once for that, and
- * once for each owner that has come by.
+ * no document of another one waiting.  The files of each owner are in the order
+ * of the contents' ids, and each owner has come to some file.  The pass looks
+ * ahead for owners that have files, so it opens each file once for that, and once
+ * for each owner that has come by.
  */
 enum { LOOK_AHEAD = 64 };
 
-/* The next content after that id whose text is to be made. */
-static int find_next(struct hasher *h, uint32_t after, uint32_t *content_out)
+/* Opens the next untold file after the place, and moves that.  -EAGAIN: not now;
+ * -ENOENT: there is none. */
+static int open_after(struct text_task *t, struct text_place *at)
 {
 	struct catalog_txn *txn;
-	int err = catalog_read(h->context.catalog, &txn);
+	int err = catalog_read(t->h->context.catalog, &txn);
 
 	if (err)
 		return err;
-	err = catalog_text_pending(txn, after, !h->texts.passed, content_out);
+	err = catalog_text_untold(txn, &at->content, &at->key);
 	catalog_abort(txn);
-	return err;
+	if (err)
+		return err;
+	if (find_task(t, &at->key) || open_task(t))
+		return -EAGAIN;
+	return 0;
 }
 
 /* False: there is no room for another owner. */
-static bool note_owner(struct hash_texts *texts, uid_t uid, uint32_t content)
+static bool note_owner(struct hash_texts *texts, uid_t uid,
+		       const struct text_place *before)
 {
 	size_t i = 0;
 
@@ -241,7 +284,7 @@ static bool note_owner(struct hash_texts *texts, uid_t uid, uint32_t content)
 		return false;
 	if (i == texts->owner_count)
 		texts->owners[texts->owner_count++] =
-			(struct text_owner){ uid, content - 1 };
+			(struct text_owner){ .uid = uid, .at = *before };
 	return true;
 }
 
@@ -249,41 +292,33 @@ static bool note_owner(struct hash_texts *texts, uid_t uid, uint32_t content)
 static int look_ahead(struct text_task *t)
 {
 	struct hash_texts *texts = &t->h->texts;
-	uint32_t content;
-	bool noted = true;
 	int i, err = 0;
 
-	for (i = 0; i < LOOK_AHEAD && !err && noted; i++) {
-		err = find_next(t->h, texts->looked, &content);
-		if (err)
-			break;
-		err = open_copy(t, content);
-		if (!err)
-			noted = note_owner(texts, t->found.st.st_uid, content);
-		texts->skipped += err != 0;
-		if (err == -EAGAIN || err == -ENOENT)
-			err = 0; /* passed over */
-		if (noted)
-			texts->looked = content;
+	for (i = 0; i < LOOK_AHEAD && !err; i++) {
+		const struct text_place before = texts->looked;
+
+		err = open_after(t, &texts->looked);
+		if (!err && !note_owner(texts, t->found.st.st_uid, &before)) {
+			texts->looked = before;
+			i = LOOK_AHEAD;
+		}
+		if (err == -EAGAIN) { /* passed over */
+			texts->skipped++;
+			err = 0;
+		}
 		close_task(t);
 	}
 	return err;
 }
 
-/* Opens the next content of the owner.  -EAGAIN: none was found yet; -ENOENT:
- * there are no more. */
+/* Opens the next file of the owner.  -EAGAIN: none was found yet; -ENOENT: there
+ * are no more. */
 static int open_next(struct text_task *t, struct text_owner *owner)
 {
 	int i, err = -EAGAIN;
 
 	for (i = 0; i < LOOK_AHEAD && err == -EAGAIN; i++) {
-		uint32_t content;
-
-		err = find_next(t->h, owner->after, &content);
-		if (err)
-			break;
-		owner->after = content;
-		err = open_copy(t, content) ? -EAGAIN : 0;
+		err = open_after(t, &owner->at);
 		if (!err && t->found.st.st_uid != owner->uid) {
 			close_task(t);
 			err = -EAGAIN;
@@ -293,16 +328,30 @@ static int open_next(struct text_task *t, struct text_owner *owner)
 }
 
 /* The end of a pass.  Returns in how many milliseconds there is to be another
- * one; negative: when contents have come. */
+ * one; negative: when files have come. */
 static int64_t end_pass(struct hasher *h)
 {
 	struct hash_texts *t = &h->texts;
 
 	t->passed = true;
-	t->looked = 0;
+	t->looked = (struct text_place){ 0 };
 	atomic_store(&t->passed_over, t->skipped);
 	t->skipped = 0;
-	return catalog_pending_texts(h->context.catalog) ? LATER_MS : -1;
+	return catalog_untold_texts(h->context.catalog) ? LATER_MS : -1;
+}
+
+static int note_outcome(struct text_task *t, int err)
+{
+	struct hash_texts *texts = &t->h->texts;
+
+	close_task(t);
+	if (err == -EIO && !texts->is_broken)
+		logger_print(t->h->context.log,
+			     "kin-extract cannot be started; texts of "
+			     "documents have to wait");
+	texts->is_broken = err == -EIO;
+	texts->skipped += err == -EAGAIN;
+	return err == -EAGAIN ? 0 : err;
 }
 
 /* Makes the next text of the owner whose turn it is. */
@@ -320,15 +369,35 @@ static int make_for_owner(struct text_task *t)
 	if (err)
 		return err == -EAGAIN || err == -ENOENT ? 0 : err;
 	texts->turn++;
-	err = read_task(t);
-	close_task(t);
-	if (err == -EIO && !texts->is_broken)
-		logger_print(t->h->context.log,
-			     "kin-extract cannot be started; texts of "
-			     "documents have to wait");
-	texts->is_broken = err == -EIO;
-	texts->skipped += err == -EAGAIN;
-	return err == -EAGAIN ? 0 : err;
+	err = make_text(t, owner->made == t->content);
+	if (!err)
+		owner->made = t->content;
+	return note_outcome(t, err);
+}
+
+/* In the first pass: makes the next text of which no program could read the
+ * format before.  -ENOENT: there are no more. */
+static int make_unreadable(struct text_task *t)
+{
+	struct hash_texts *texts = &t->h->texts;
+	struct catalog_txn *txn;
+	struct file_key key;
+	int err = texts->passed ? -ENOENT :
+				  catalog_read(t->h->context.catalog, &txn);
+
+	if (err)
+		return err;
+	err = catalog_text_unreadable(txn, texts->unreadable,
+				      &texts->unreadable);
+	if (!err)
+		err = catalog_copy_after(txn, texts->unreadable, NULL, &key);
+	catalog_abort(txn);
+	if (err)
+		return err;
+	err = find_task(t, &key);
+	if (!err || err == -ENOENT)
+		err = open_task(t);
+	return note_outcome(t, err ? err : read_task(t));
 }
 
 /* Makes the next text.  Returns when to go on, as end_pass(). */
@@ -337,16 +406,16 @@ static int64_t make_next(struct text_task *t)
 	struct hash_texts *texts = &t->h->texts;
 	int err = look_ahead(t);
 
-	if (err == -ENOENT && !texts->owner_count)
-		return end_pass(t->h);
+	if (!err || err == -ENOENT)
+		err = texts->owner_count ? make_for_owner(t) :
+		      err                ? make_unreadable(t) :
+					   0;
 	if (err == -ENOENT)
-		err = 0;
-	if (!err && texts->owner_count)
-		err = make_for_owner(t);
+		return end_pass(t->h);
 	/* No user is to wait for them. */
 	if (texts->is_broken)
 		atomic_store(&texts->passed_over,
-			     catalog_pending_texts(t->h->context.catalog));
+			     catalog_untold_texts(t->h->context.catalog));
 	return err ? LATER_MS : 0;
 }
 
@@ -376,12 +445,18 @@ void hash_make_text(struct hasher *h, struct extract_client *client,
 void hash_want_texts(struct hasher *h)
 {
 	if (h->context.extract &&
-	    (!h->texts.passed || catalog_pending_texts(h->context.catalog)))
+	    (!h->texts.passed || catalog_untold_texts(h->context.catalog)))
 		queue_want_texts(h->context.queue, BUSY_MS);
 }
 
 bool hash_has_texts_to_make(struct hasher *h)
 {
 	return h->context.extract && catalog_pending_texts(h->context.catalog) >
+					     atomic_load(&h->texts.passed_over);
+}
+
+bool hash_has_texts_to_tell(struct hasher *h)
+{
+	return h->context.extract && catalog_untold_texts(h->context.catalog) >
 					     atomic_load(&h->texts.passed_over);
 }

@@ -367,6 +367,7 @@ static void keep_first(struct search_hits *hits, size_t from)
 static int read_digests(struct search_query *q, uint32_t content,
 			struct json_t **out)
 {
+	uint32_t text;
 	struct digests d;
 	int err = catalog_content_get(q->txn, content, CONTENT_ALL, &d);
 
@@ -374,9 +375,10 @@ static int read_digests(struct search_query *q, uint32_t content,
 		return err;
 	*out = digests_to_json(&d, DIGEST_ALL & ~DIGEST_BIT(DIGEST_XXH128));
 	digests_release(&d);
-	if (*out && !q->context->texts)
+	err = text_of_content(q, content, &text);
+	if (*out && !text)
 		(void)json_object_del(*out, DIGEST_TEXT_NAME);
-	return *out ? 0 : -ENOMEM;
+	return *out ? err : -ENOMEM;
 }
 
 /* Adds files of a member as hits.  1: there is no room for more files; 0: it
@@ -416,7 +418,12 @@ static int add_member(struct search_query *q, struct file_groups *groups,
 
 		hit->group = range->group;
 		hit->member = range->member;
-		hit->date = text.date;
+		hit->date =
+			q->caller->trusted || catalog_text_is_told(
+						      q->txn, member->content,
+						      &hit->key) == 1 ?
+				text.date :
+				TEXT_NO_DATE;
 		memcpy(hit->xxh128, d.xxh128, sizeof(hit->xxh128));
 	}
 	err = 0;

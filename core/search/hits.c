@@ -258,16 +258,20 @@ static int is_missing(struct search_query *q, const struct file_key *key,
 	return err < 0 ? err : p.found || p.missed;
 }
 
-/* 1: the text of a document that the caller can read is still to be made. */
-static int has_pending_text(struct search_query *q)
+/* 1: the text of a document that the caller can read is still to be told. */
+static int has_untold_text(struct search_query *q)
 {
+	struct file_key key = { 0 };
 	uint32_t content = 0;
 	int err = q->context->texts ? 0 : -ENOENT;
 
 	while (!err) {
-		err = catalog_text_pending(q->txn, content, false, &content);
+		err = query_yield(q);
 		if (!err)
-			err = content_is_visible(q, content) ? 1 : q->err;
+			err = catalog_text_untold(q->txn, &content, &key);
+		query_count_work(q, 1);
+		if (!err)
+			err = file_is_visible(q, &key) ? 1 : q->err;
 	}
 	return err == -ENOENT ? 0 : err;
 }
@@ -290,7 +294,7 @@ int hits_settle_incomplete(struct search_query *q)
 			err = is_missing(q, &key, &rec) ?: q->err;
 	}
 	if (err == -ENOENT)
-		err = has_pending_text(q);
+		err = has_untold_text(q);
 	q->hits.incomplete = err == 1 || q->late;
 	return err == 1 ? 0 : err;
 }
@@ -358,14 +362,19 @@ static uint8_t *state_of(struct search_query *q, uint32_t content)
 	return &more[content];
 }
 
-/* How many files with the content are visible, most at most. */
-static int count_visible(struct search_query *q, uint32_t content, int most)
+/* How many files with the content are visible, most at most; told: of those for
+ * which its text is told. */
+static int count_visible(struct search_query *q, uint32_t content, bool told,
+			 int most)
 {
 	struct file_key at = { 0 };
 	int count = 0, found = 1;
 
 	while (count < most && (found = copy_next(q, content, &at)) == 1) {
-		found = hits_add_file(q, &at, NULL, 0);
+		if (told)
+			found = catalog_text_is_told(q->txn, content, &at);
+		if (found == 1)
+			found = hits_add_file(q, &at, NULL, 0);
 		if (found < 0)
 			break;
 		count += found > 0;
@@ -381,7 +390,7 @@ int content_has_copies(struct search_query *q, uint32_t content)
 	if (!state)
 		return -ENOMEM;
 	if (*state == UNKNOWN || *state == VISIBLE) {
-		count = count_visible(q, content, 2);
+		count = count_visible(q, content, false, 2);
 		if (count < 0)
 			return count;
 		*state = (uint8_t)(INVISIBLE + count);
@@ -396,7 +405,22 @@ bool content_is_visible(void *arg, uint32_t content)
 	int count = state ? 0 : -ENOMEM;
 
 	if (state && *state == UNKNOWN) {
-		count = count_visible(q, content, 1);
+		count = count_visible(q, content, false, 1);
+		if (count >= 0)
+			*state = count > 0 ? VISIBLE : INVISIBLE;
+	}
+	if (count < 0 && !q->err)
+		q->err = count;
+	return !q->err && *state != INVISIBLE;
+}
+
+bool text_is_visible(struct search_query *q, uint32_t content, uint32_t sketch)
+{
+	uint8_t *state = q->err ? NULL : state_of(q, sketch);
+	int count = state ? 0 : -ENOMEM;
+
+	if (state && *state == UNKNOWN) {
+		count = count_visible(q, content, true, 1);
 		if (count >= 0)
 			*state = count > 0 ? VISIBLE : INVISIBLE;
 	}

@@ -21,15 +21,23 @@ int text_of_content(struct search_query *q, uint32_t content, uint32_t *out)
 
 	if (q->context->texts && content)
 		err = catalog_text_get(q->txn, content, &text);
+	if (text.sketch && !q->caller->trusted &&
+	    !text_is_visible(q, content, text.sketch))
+		text.sketch = 0;
 	*out = text.sketch;
 	return err == -ENOENT ? 0 : err;
 }
 
-int query_fetch_sketch(void *query, uint32_t content, struct sketch *out)
+int query_fetch_sketch(void *query, uint32_t id, struct sketch *out)
 {
-	const struct search_query *q = query;
+	struct search_query *q = query;
+	uint32_t content;
 
-	return q->err ? q->err : catalog_sketch_get(q->txn, content, out);
+	if (!q->err && !q->caller->trusted &&
+	    !catalog_text_owner(q->txn, id, &content) &&
+	    !text_is_visible(q, content, id) && !q->err)
+		return -ENOENT;
+	return q->err ? q->err : catalog_sketch_get(q->txn, id, out);
 }
 
 /* How many matches are searched for.  More than the limit of hits, because some

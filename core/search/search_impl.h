@@ -229,6 +229,10 @@ int content_has_copies(struct search_query *q, uint32_t content);
  * (index_visibility.is_visible); arg is the query. */
 bool content_is_visible(void *arg, uint32_t content);
 
+/* The same of the text of the content, whose sketch has that id: whether a file
+ * of which it is told is visible. */
+bool text_is_visible(struct search_query *q, uint32_t content, uint32_t sketch);
+
 /* ---- near.c ---- */
 
 /* The id of the sketch of the content's text; 0: it has none. */

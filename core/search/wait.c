@@ -228,20 +228,31 @@ static int park_for_text(struct search_query *q)
 	return err ? err : query_begin_read(q);
 }
 
-int query_wait_text(struct search_query *q)
+/* 1: the text is still to be made, or to be told of the caller's own file. */
+static int is_text_awaited(struct search_query *q)
 {
 	struct content_text text;
 	int err = -ENOENT;
 
 	if (q->context->texts && q->self_content)
 		err = catalog_text_get(q->txn, q->self_content, &text);
-	if (err || text.state != TEXT_PENDING)
+	if (err)
 		return err == -ENOENT ? 0 : err;
+	if (text.state == TEXT_PENDING || q->caller->trusted || q->digests)
+		return text.state == TEXT_PENDING;
+	err = catalog_text_is_told(q->txn, q->self_content, &q->self);
+	return err < 0 ? err : !err;
+}
+
+int query_wait_text(struct search_query *q)
+{
+	int awaited = is_text_awaited(q);
+
+	if (awaited != 1)
+		return awaited;
 	if (q->deadline_ms > clock_now_ms())
-		err = park_for_text(q);
-	if (!err)
-		err = catalog_text_get(q->txn, q->self_content, &text);
-	if (!err && text.state == TEXT_PENDING)
+		awaited = park_for_text(q) ?: is_text_awaited(q);
+	if (awaited == 1)
 		q->hits.incomplete = true;
-	return err == -ENOENT ? 0 : err;
+	return awaited < 0 ? awaited : 0;
 }

@@ -136,7 +136,8 @@ static int read_change(fuse_req_t req, struct fs *fs, struct inode *inode,
 }
 
 /* "yes", "none", "encrypted", "pending", "failed:damaged". */
-static int read_text(struct fs *fs, struct inode *inode, struct buf *out)
+static int read_text(fuse_req_t req, struct fs *fs, struct inode *inode,
+		     struct buf *out)
 {
 	static const char *const names[TEXT_STATES] = {
 		[TEXT_PENDING] = "pending", [TEXT_YES] = "yes",
@@ -149,7 +150,9 @@ static int read_text(struct fs *fs, struct inode *inode, struct buf *out)
 	if (!S_ISREG(inode->type))
 		return -ENODATA;
 	fd = inode_fd(fs, inode);
-	err = fd < 0 ? fd : engine_text(fs->engine, fd, &text);
+	err = fd < 0 ? fd :
+		       engine_text(fs->engine, fd, cred_owns_mount(fs, req),
+				   &text);
 	inode_fd_close(inode, fd);
 	if (err)
 		return err;
@@ -179,7 +182,7 @@ static void get_kinfs(fuse_req_t req, struct fs *fs, struct inode *inode,
 			file_digests_release(&answer);
 		}
 	} else if (strcmp(name, TEXT) == 0) {
-		err = read_text(fs, inode, &text);
+		err = read_text(req, fs, inode, &text);
 	} else if (strcmp(name, CHANGE) == 0) {
 		err = read_change(req, fs, inode, &text);
 	} else if (strcmp(name, STATUS) == 0 && inode == fs->root) {

@@ -47,12 +47,6 @@ WITH_CATALOG(test_a_text_is_pending_until_it_is_made)
 	assert_int_equal(set_fresh(txn, 2, 20), 0);
 	second = add_document(txn, 3, 30);
 	assert_int_equal(text_of(txn, first).state, TEXT_PENDING);
-	assert_int_equal(catalog_text_pending(txn, 0, false, &found), 0);
-	assert_int_equal(found, first);
-	assert_int_equal(catalog_text_pending(txn, first, false, &found), 0);
-	assert_int_equal(found, second);
-	assert_int_equal(catalog_text_pending(txn, second, false, &found),
-			 -ENOENT);
 	/* A content that is no document. */
 	assert_int_equal(catalog_text_get(txn, first + 1, &text), -ENOENT);
 
@@ -66,7 +60,6 @@ WITH_CATALOG(test_a_text_is_pending_until_it_is_made)
 	assert_int_equal(catalog_text_owner(txn, first, &found), -ENOENT);
 	set_text(txn, second, TEXT_ENCRYPTED);
 	assert_int_equal(text_of(txn, second).sketch, 0);
-	assert_int_equal(catalog_text_pending(txn, 0, false, &found), -ENOENT);
 	/* It is made once. */
 	set_text(txn, first, TEXT_NONE);
 	assert_int_equal(text_of(txn, first).state, TEXT_YES);
@@ -81,12 +74,11 @@ WITH_CATALOG(test_what_no_program_read_is_tried_again)
 	uint32_t found;
 
 	set_text(txn, content, TEXT_FAILED);
-	assert_int_equal(catalog_text_pending(txn, 0, false, &found), -ENOENT);
-	assert_int_equal(catalog_text_pending(txn, 0, true, &found), 0);
+	assert_int_equal(catalog_text_unreadable(txn, 0, &found), 0);
 	assert_int_equal(found, content);
 	set_text(txn, content, TEXT_YES);
 	assert_int_equal(text_of(txn, content).state, TEXT_YES);
-	assert_int_equal(catalog_text_pending(txn, 0, true, &found), -ENOENT);
+	assert_int_equal(catalog_text_unreadable(txn, 0, &found), -ENOENT);
 	commit(txn);
 	check_clean(*state);
 }
@@ -162,4 +154,40 @@ WITH_CATALOG(test_the_sketches_of_texts_are_walked_with_all)
 	catalog_walk_end(walk);
 	commit(txn);
 	check_clean(*state);
+}
+
+/* Whether its content was there before or not. */
+WITH_CATALOG(test_a_text_is_told_of_each_file_in_its_turn)
+{
+	struct fixture *f = *state;
+	struct catalog_txn *txn = begin_write(f);
+	const uint32_t first = add_document(txn, 1, 10);
+	const uint32_t second = add_document(txn, 2, 20);
+	struct file_key keys[] = { key_of(1), key_of(2), key_of(3) };
+	struct file_key at = { 0 };
+	uint32_t content = 0;
+
+	set_text(txn, first, TEXT_YES);
+	assert_int_equal(catalog_text_is_told(txn, first, &keys[0]), 0);
+	assert_int_equal(catalog_text_tell(txn, first, &keys[0]), 0);
+	assert_int_equal(catalog_text_is_told(txn, first, &keys[0]), 1);
+	assert_int_equal(add_document(txn, 3, 10), first);
+	assert_int_equal(catalog_text_is_told(txn, first, &keys[2]), 0);
+	assert_int_equal(catalog_text_untold(txn, &content, &at), 0);
+	assert_int_equal(content, first);
+	assert_true(file_key_equal(&at, &keys[2]));
+	assert_int_equal(catalog_text_untold(txn, &content, &at), 0);
+	assert_int_equal(content, second);
+	assert_true(file_key_equal(&at, &keys[1]));
+	assert_int_equal(catalog_text_untold(txn, &content, &at), -ENOENT);
+	commit(txn);
+	assert_int_equal(catalog_untold_texts(f->c), 2);
+	check_clean(f);
+
+	txn = begin_write(f);
+	assert_int_equal(catalog_file_remove(txn, &keys[1]), 0);
+	assert_int_equal(catalog_file_remove(txn, &keys[2]), 0);
+	commit(txn);
+	assert_int_equal(catalog_untold_texts(f->c), 0);
+	check_clean(f);
 }
