@@ -6,6 +6,7 @@
 #include <linux/capability.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -110,8 +111,90 @@ int cred_assume(struct fs *fs, fuse_req_t req)
 
 void cred_restore(struct fs *fs, fuse_req_t req)
 {
+	/* With the user of the daemon the thread has these again. */
 	if (is_other(fs, req))
 		credentials_leave(&fs->own);
+}
+
+/* ---- capabilities of the caller ---- */
+
+/* Those that decide about files; CAP_SYS_ADMIN is of attributes "trusted.". */
+#define CAPABILITIES                                                  \
+	(CAP_TO_MASK(CAP_CHOWN) | CAP_TO_MASK(CAP_DAC_OVERRIDE) |     \
+	 CAP_TO_MASK(CAP_DAC_READ_SEARCH) | CAP_TO_MASK(CAP_FOWNER) | \
+	 CAP_TO_MASK(CAP_FSETID) | CAP_TO_MASK(CAP_MKNOD) |           \
+	 CAP_TO_MASK(CAP_SETFCAP) | CAP_TO_MASK(CAP_LINUX_IMMUTABLE))
+
+static FILE *open_proc(pid_t pid, const char *name)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	return fopen(path, "re");
+}
+
+/* The caller waits for the answer, so its thread has that number still. */
+static uint32_t read_capabilities(pid_t pid)
+{
+	FILE *f = open_proc(pid, "status");
+	unsigned long long caps = 0;
+	char line[256];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "CapEff: %llx", &caps) == 1)
+			break;
+	if (f)
+		(void)fclose(f);
+	return (uint32_t)caps & CAPABILITIES;
+}
+
+/* Whether the id is mapped in the caller's user namespace, by its uid_map or
+ * gid_map; an id of -1: whether all are, as in the daemon's own. */
+static bool is_mapped(pid_t pid, const char *map, uint32_t id)
+{
+	FILE *f = open_proc(pid, map);
+	unsigned long inside, outside, count;
+	bool found = false;
+
+	while (f && !found &&
+	       fscanf(f, "%lu %lu %lu", &inside, &outside, &count) == 3)
+		found = id == UINT32_MAX ?
+				count == UINT32_MAX :
+				id >= outside && id - outside < count;
+	if (f)
+		(void)fclose(f);
+	return found;
+}
+
+static bool raise_effective(uint32_t caps)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+
+	if (syscall(SYS_capget, &head, sets) != 0)
+		return false;
+	sets[0].effective |= caps & sets[0].permitted;
+	return syscall(SYS_capset, &head, sets) == 0;
+}
+
+bool cred_raise(struct fs *fs, fuse_req_t req, int err, int fd)
+{
+	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+	struct stat st;
+	uint32_t caps;
+
+	if ((err != -EPERM && err != -EACCES) || !is_other(fs, req) ||
+	    !ctx->pid || !(caps = read_capabilities(ctx->pid)))
+		return false;
+	if (!(is_mapped(ctx->pid, "uid_map", UINT32_MAX) &&
+	      is_mapped(ctx->pid, "gid_map", UINT32_MAX)) &&
+	    (fd < 0 || fstat(fd, &st) != 0 ||
+	     !is_mapped(ctx->pid, "uid_map", st.st_uid) ||
+	     !is_mapped(ctx->pid, "gid_map", st.st_gid)))
+		return false;
+	return raise_effective(caps);
 }
 
 static bool set_fsetid(bool on)

@@ -41,17 +41,31 @@ int cred_assume(struct fs *fs, struct fuse_req *req);
  * fails. */
 void cred_restore(struct fs *fs, struct fuse_req *req);
 
-/* A system call with the caller's credentials: 0 or a negative errno. */
-#define CRED_CALL(fs, req, call)                                \
-	({                                                      \
-		int err_of_call_ = cred_assume(fs, req);        \
-                                                                \
-		if (!err_of_call_) {                            \
-			err_of_call_ = (call) < 0 ? -errno : 0; \
-			cred_restore(fs, req);                  \
-		}                                               \
-		err_of_call_;                                   \
+/*
+ * To be called when a system call with the caller's credentials has failed with
+ * err: true if the caller has capabilities that the thread lacked, and err may
+ * come of that.  The thread has these then until cred_restore(), and the call is
+ * to be repeated.  In a user namespace other than the daemon's, capabilities
+ * count for a file (fd; -1: none) whose owner and group are mapped there.
+ */
+bool cred_raise(struct fs *fs, struct fuse_req *req, int err, int fd);
+
+/* A system call with the caller's credentials, on the file behind fd or -1: 0 or
+ * a negative errno. */
+#define CRED_CALL_ON(fs, req, fd, call)                                 \
+	({                                                              \
+		int err_of_call_ = cred_assume(fs, req);                \
+                                                                        \
+		if (!err_of_call_) {                                    \
+			err_of_call_ = (call) < 0 ? -errno : 0;         \
+			if (err_of_call_ &&                             \
+			    cred_raise(fs, req, err_of_call_, fd))      \
+				err_of_call_ = (call) < 0 ? -errno : 0; \
+			cred_restore(fs, req);                          \
+		}                                                       \
+		err_of_call_;                                           \
 	})
+#define CRED_CALL(fs, req, call) CRED_CALL_ON(fs, req, -1, call)
 
 /* As cred_assume(), before a call that creates a file.  Also sets the thread's
  * umask to the caller's, so that the filesystem below applies the umask or a

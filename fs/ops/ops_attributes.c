@@ -150,14 +150,23 @@ static struct timespec time_to_set(const struct timespec *t, bool set, bool now)
 	return now ? current : set ? *t : omit;
 }
 
-/*
- * The kernel has checked owner and capabilities (default_permissions), and
- * sends the mode that a chown or a write leaves behind.  So these calls need
- * not have the caller's credentials, except for the size.  The owner is set
- * before the mode, because chown clears the setuid bits.
- */
-static int set_attributes(fuse_req_t req, struct fs *fs, const struct target *t,
-			  const struct stat *attr, int to_set)
+static int set_owner(const struct target *t, const struct stat *attr,
+		     int to_set)
+{
+	return fchownat(t->fd, "",
+			to_set & FUSE_SET_ATTR_UID ? attr->st_uid : (uid_t)-1,
+			to_set & FUSE_SET_ATTR_GID ? attr->st_gid : (gid_t)-1,
+			AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW);
+}
+
+static int set_mode(const struct target *t, mode_t mode)
+{
+	return t->is_handle ? fchmod(t->fd, mode) :
+			      fchmodat(AT_FDCWD, fd_path(t->fd).text, mode, 0);
+}
+
+static int set_times(const struct target *t, const struct stat *attr,
+		     int to_set)
 {
 	const struct timespec times[2] = {
 		time_to_set(&attr->st_atim, to_set & FUSE_SET_ATTR_ATIME,
@@ -165,30 +174,41 @@ static int set_attributes(fuse_req_t req, struct fs *fs, const struct target *t,
 		time_to_set(&attr->st_mtim, to_set & FUSE_SET_ATTR_MTIME,
 			    to_set & FUSE_SET_ATTR_MTIME_NOW),
 	};
-	uid_t uid = to_set & FUSE_SET_ATTR_UID ? attr->st_uid : (uid_t)-1;
-	gid_t gid = to_set & FUSE_SET_ATTR_GID ? attr->st_gid : (gid_t)-1;
-	mode_t mode = attr->st_mode & 07777;
-	int r, err = 0;
 
-	if (to_set & FUSE_SET_ATTR_SIZE)
+	return utimensat(t->fd, "", times, AT_EMPTY_PATH);
+}
+
+/*
+ * The kernel has checked owner and capabilities by the attributes that it
+ * remembers, and sends the mode that a chown or a write leaves behind.  The file
+ * may belong to somebody else by now, so all calls have the caller's
+ * credentials.  The owner is set before the mode, because chown clears the setuid
+ * bits.
+ */
+static int set_attributes(fuse_req_t req, struct fs *fs, const struct target *t,
+			  const struct stat *attr, int to_set)
+{
+	const int times = FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_MTIME |
+			  FUSE_SET_ATTR_ATIME_NOW | FUSE_SET_ATTR_MTIME_NOW;
+	int err = 0;
+
+	if (to_set & FUSE_SET_ATTR_SIZE) {
 		err = set_size(req, fs, t, attr->st_size);
+		/* Which was set with the size; a writer need not be the
+		 * owner. */
+		if (to_set & FUSE_SET_ATTR_MTIME_NOW)
+			to_set &= ~(FUSE_SET_ATTR_MTIME |
+				    FUSE_SET_ATTR_MTIME_NOW);
+	}
 	/* No attribute at all: chown(-1, -1), which changes the ctime. */
 	if (!err &&
-	    (!to_set || to_set & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)) &&
-	    fchownat(t->fd, "", uid, gid,
-		     AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) != 0)
-		err = -errno;
-	if (!err && to_set & FUSE_SET_ATTR_MODE) {
-		r = t->is_handle ?
-			    fchmod(t->fd, mode) :
-			    fchmodat(AT_FDCWD, fd_path(t->fd).text, mode, 0);
-		err = r == 0 ? 0 : -errno;
-	}
-	if (!err &&
-	    to_set & (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_MTIME |
-		      FUSE_SET_ATTR_ATIME_NOW | FUSE_SET_ATTR_MTIME_NOW) &&
-	    utimensat(t->fd, "", times, AT_EMPTY_PATH) != 0)
-		err = -errno;
+	    (!to_set || to_set & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)))
+		err = CRED_CALL_ON(fs, req, t->fd, set_owner(t, attr, to_set));
+	if (!err && to_set & FUSE_SET_ATTR_MODE)
+		err = CRED_CALL_ON(fs, req, t->fd,
+				   set_mode(t, attr->st_mode & 07777));
+	if (!err && to_set & times)
+		err = CRED_CALL_ON(fs, req, t->fd, set_times(t, attr, to_set));
 	return err;
 }
 

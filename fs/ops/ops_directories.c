@@ -11,6 +11,7 @@
 
 #include "fs/similar/similar.h"
 #include "fs/inode/cache.h"
+#include "fs/inode/cred.h"
 #include "fs/inode/descriptor.h"
 #include "fs/ops/reply.h"
 
@@ -218,20 +219,40 @@ void ops_readdirplus(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
 
 /* ---- opening and closing ---- */
 
-static int handle_new(struct fs *fs, struct inode *inode,
+/* With the caller's credentials, as the kernel has checked permissions that it
+ * remembers. */
+static int open_as_caller(fuse_req_t req, struct inode *inode)
+{
+	struct fs *fs = fs_of(req);
+	int at = inode_fd(fs, inode), fd = -1, err = at;
+
+	if (at >= 0) {
+		err = cred_assume(fs, req);
+		if (!err) {
+			err = fd = directory_reopen(at);
+			if (err < 0 && cred_raise(fs, req, err, at))
+				err = fd = directory_reopen(at);
+			cred_restore(fs, req);
+		}
+	}
+	inode_fd_close(inode, at);
+	return err < 0 ? err : fd;
+}
+
+static int handle_new(fuse_req_t req, struct inode *inode,
 		      struct handle **handle_out)
 {
+	struct fs *fs = fs_of(req);
 	struct handle *h = calloc(1, sizeof(*h));
 	struct dir_stream *s = malloc(sizeof(*s));
-	int err = h && s ? 0 : -ENOMEM, fd = -1, at;
+	int err = h && s ? 0 : -ENOMEM, fd = -1;
 
-	/* As root the directory is opened only when it is read: the kernel has
-	 * checked permissions, and often uses its cached listing. */
-	if (!err && !(fs->root_user && inode->fd >= 0)) {
-		at = inode_fd(fs, inode);
-		fd = at < 0 ? at : directory_reopen(at);
+	/* For root the directory is opened only when it is read: the kernel
+	 * often uses its cached listing. */
+	if (!err &&
+	    !(fs->root_user && inode->fd >= 0 && fuse_req_ctx(req)->uid == 0)) {
+		fd = open_as_caller(req, inode);
 		err = fd < 0 ? fd : 0;
-		inode_fd_close(inode, at);
 	}
 	if (err) {
 		free(s);
@@ -269,7 +290,7 @@ void ops_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 		similar_ops.opendir(req, node, fi);
 		return;
 	}
-	err = handle_new(fs, inode_of(fs, node), &h);
+	err = handle_new(req, inode_of(fs, node), &h);
 	if (err) {
 		reply_error(req, err);
 		return;

@@ -108,6 +108,8 @@ static int open_as_caller(fuse_req_t req, struct fs *fs, struct inode *inode,
 	fd = cred_assume(fs, req);
 	if (!fd) {
 		fd = fd_reopen(at, below);
+		if (fd < 0 && cred_raise(fs, req, fd, at))
+			fd = fd_reopen(at, below);
 		/* A program may be executed by a caller who cannot read it: the
 		 * daemon opens it then. */
 		if (fd == -EACCES && flags & OPEN_TO_EXECUTE &&

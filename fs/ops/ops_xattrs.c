@@ -16,6 +16,7 @@
 #include "fs/similar/similar.h"
 
 #define HIDDEN "trusted."
+#define USER "user."
 
 /*
  * These operations use the path of a descriptor (fd_path()), which leads
@@ -23,7 +24,8 @@
  * follow links are right for every type of file.
  */
 
-/* Returns the length or a negative errno. */
+/* Returns the length or a negative errno.  With the credentials of the daemon:
+ * permissions are needed for names "user." alone. */
 static ssize_t get_lower(struct fs *fs, struct inode *inode, const char *name,
 			 char *value, size_t size)
 {
@@ -37,6 +39,22 @@ static ssize_t get_lower(struct fs *fs, struct inode *inode, const char *name,
 		len = -errno;
 	inode_fd_close(inode, fd);
 	return len;
+}
+
+/* The same with those of the caller. */
+static ssize_t get_as_caller(fuse_req_t req, struct inode *inode,
+			     const char *name, char *value, size_t size)
+{
+	struct fs *fs = fs_of(req);
+	int fd = inode_fd(fs, inode), err = fd;
+	ssize_t len = 0;
+
+	if (fd >= 0)
+		err = CRED_CALL_ON(
+			fs, req, fd,
+			len = getxattr(fd_path(fd).text, name, value, size));
+	inode_fd_close(inode, fd);
+	return err < 0 ? err : len;
 }
 
 void ops_getxattr(fuse_req_t req, fuse_ino_t node, const char *name,
@@ -57,7 +75,9 @@ void ops_getxattr(fuse_req_t req, fuse_ino_t node, const char *name,
 	}
 	if (size > sizeof(small))
 		value = malloc(size);
-	if (value)
+	if (value && strncmp(name, USER, strlen(USER)) == 0)
+		len = get_as_caller(req, inode, name, value, size);
+	else if (value)
 		len = get_lower(fs, inode, name, value, size);
 	if (len < 0)
 		reply_error(req, (int)len);
@@ -212,8 +232,8 @@ static int change_lower(fuse_req_t req, struct inode *inode, const char *name,
 	if (fd < 0)
 		return fd;
 	metadata_change_begin(fs, inode, &change);
-	err = CRED_CALL(
-		fs, req,
+	err = CRED_CALL_ON(
+		fs, req, fd,
 		value ? setxattr(fd_path(fd).text, name, value, size, flags) :
 			removexattr(fd_path(fd).text, name));
 	metadata_change_end(fs, &change);
