@@ -203,7 +203,6 @@ static void stop_parts(struct fs *fs)
 	similar_stop(fs);
 	behind_stop(fs);
 	names_stop(fs);
-	locks_stop(fs);
 	mapped_stop(fs);
 	engine_free(fs->engine);
 	fs->engine = NULL;

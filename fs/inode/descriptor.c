@@ -201,20 +201,18 @@ bool inode_is_open(struct fs *fs, struct inode *inode)
 	return is_open;
 }
 
-int handle_fd(struct fs *fs, struct handle *h)
+int handle_fd(struct handle *h)
 {
-	int fd = atomic_load(&h->fd);
+	int fd = atomic_load(&h->fd), none = -1;
 
 	if (fd >= 0)
 		return fd;
-	inode_lock(fs, h->inode);
-	fd = atomic_load(&h->fd);
-	if (fd < 0) {
-		fd = h->stream ? directory_reopen(h->inode->fd) :
-				 fd_reopen(h->inode->fd, O_RDONLY);
-		if (fd >= 0)
-			atomic_store(&h->fd, fd);
+	/* Without a lock, as the open may wait. */
+	fd = h->stream ? directory_reopen(h->inode->fd) :
+			 fd_reopen(h->inode->fd, O_RDONLY);
+	if (fd >= 0 && !atomic_compare_exchange_strong(&h->fd, &none, fd)) {
+		close(fd);
+		fd = none;
 	}
-	inode_unlock(fs, h->inode);
 	return fd;
 }

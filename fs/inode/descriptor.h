@@ -48,7 +48,7 @@ void handle_detach(struct fs *fs, struct handle *h);
 
 /* The descriptor of an open file.  It is opened when it is first needed.  A
  * negative errno. */
-int handle_fd(struct fs *fs, struct handle *h);
+int handle_fd(struct handle *h);
 
 /* Whether the inode has a handle. */
 bool inode_is_open(struct fs *fs, struct inode *inode);

@@ -58,6 +58,7 @@ struct handle {
 	struct inode *inode;       /* holds a reference */
 	atomic_int fd;             /* -1: not opened yet, see handle_fd() */
 	int flags;                 /* of open() */
+	uid_t uid;                 /* who opened it */
 	bool passes;               /* passes through, see backing.h */
 	bool writes;               /* counted in inode->writers */
 	struct dir_stream *stream; /* directories only */

@@ -31,11 +31,9 @@
  * But the last close of a description also closes its handle, so the owners
  * that used a handle last are removed with it.
  *
- * A request that must wait for a lock has a thread of its own.  A signal
- * without SA_RESTART interrupts the wait (loop.h).
+ * A request that must wait for a lock keeps its thread (loop_wait_begin()).
  */
 #define WAITERS_MAX 1024
-#define WAITER_STACK ((size_t)256 * 1024)
 
 struct lock_owner {
 	struct lock_owner *next;
@@ -46,27 +44,19 @@ struct lock_owner {
 	unsigned users;              /* running operations */
 };
 
-struct lock_waiter {
-	LIST_ENTRY(lock_waiter) entry;
-	struct fs *fs;
+/* A request for a lock. */
+struct lock_request {
 	fuse_req_t req;
-	struct inode *inode;      /* holds a reference */
 	struct lock_owner *owner; /* NULL: flock() */
 	struct flock lock;
 	int fd;
 	int flock_op;
-	uid_t uid;
-	pthread_t thread;
-	atomic_bool interrupted;
-	atomic_bool done; /* has left the system call */
 };
 
 struct locks {
 	pthread_mutex_t owners; /* inode->owners, and all of lock_owner */
 	pthread_mutex_t lock;   /* everything below; innermost */
-	LIST_HEAD(, lock_waiter) waiters;
-	struct quota quota; /* of the waiters */
-	bool stopping;
+	struct quota quota;     /* of requests that wait */
 };
 
 /* ---- owners ---- */
@@ -85,20 +75,22 @@ static int owner_get(struct fs *fs, struct inode *inode,
 		     const struct fuse_file_info *fi, pid_t pid,
 		     struct lock_owner **owner_out)
 {
+	int own = handle_fd(handle_of(fi)), err = 0;
 	struct locks *l = fs->locks;
 	struct lock_owner *o;
-	int own, err = 0;
 
+	if (own < 0)
+		return own;
 	pthread_mutex_lock(&l->owners);
 	o = owner_find(inode, fi->lock_owner);
 	if (!o) {
 		o = calloc(1, sizeof(*o));
-		own = err = o ? handle_fd(fs, handle_of(fi)) : -ENOMEM;
+		err = o ? 0 : -ENOMEM;
 		/* For writing if possible, because the owner may request an
 		 * exclusive lock later, through another handle. */
-		if (err >= 0)
+		if (!err)
 			err = fd_reopen(own, O_RDWR | O_NONBLOCK);
-		if (err < 0 && own >= 0)
+		if (err < 0 && o)
 			err = fd_reopen(own,
 					(handle_of(fi)->flags & O_ACCMODE) |
 						O_NONBLOCK);
@@ -186,85 +178,38 @@ void locks_forget(struct inode *inode)
 
 /* ---- waiting ---- */
 
-/* Called by libfuse, in a thread of the loop, or in the waiter's own thread
- * from fuse_req_interrupt_func(). */
-static void on_interrupt(fuse_req_t req, void *arg)
+static int take_lock(const struct lock_request *r)
 {
-	struct lock_waiter *w = arg;
+	struct flock lock = r->lock;
+	int got = r->owner ? fcntl(r->fd, F_OFD_SETLKW, &lock) :
+			     flock(r->fd, r->flock_op);
 
-	(void)req;
-	atomic_store(&w->interrupted, true);
-	if (pthread_equal(pthread_self(), w->thread))
-		return;
-	while (!atomic_load(&w->done)) {
-		wake_thread(w->thread);
-		wake_pause();
-	}
+	return got == 0 ? 0 : -errno;
 }
 
-static void *waiter_main(void *arg)
+/* Waits for the lock.  Other signals than those of the caller do not end it. */
+static int wait_for_lock(struct fs *fs, const struct lock_request *r)
 {
-	struct lock_waiter *w = arg;
-	struct fs *fs = w->fs;
-	int err = -EINTR;
-
-	/* Waits until w->thread is set: the starter holds the lock. */
-	pthread_mutex_lock(&fs->locks->lock);
-	pthread_mutex_unlock(&fs->locks->lock);
-	wake_allow();
-	fuse_req_interrupt_func(w->req, on_interrupt, w);
-	while (err == -EINTR && !atomic_load(&w->interrupted)) {
-		int r = w->owner ? fcntl(w->fd, F_OFD_SETLKW, &w->lock) :
-				   flock(w->fd, w->flock_op);
-
-		err = r == 0 ? 0 : -errno;
-	}
-	atomic_store(&w->done, true);
-	fuse_req_interrupt_func(w->req, NULL, NULL);
-	if (w->owner)
-		owner_put(fs, w->owner);
-	reply_error(w->req, err);
-	inode_unref(fs, w->inode);
-	pthread_mutex_lock(&fs->locks->lock);
-	LIST_REMOVE(w, entry);
-	quota_give(&fs->locks->quota, w->uid);
-	free(w);
-	pthread_mutex_unlock(&fs->locks->lock);
-	return NULL;
-}
-
-/* Starts a waiter, which is a copy of *what; on success it replies. */
-static int wait_for_lock(const struct lock_waiter *what)
-{
-	struct locks *l = what->fs->locks;
-	struct lock_waiter *w = malloc(sizeof(*w));
-	pthread_attr_t attr;
-	int err = -ENOLCK;
+	uid_t uid = fuse_req_ctx(r->req)->uid;
+	struct locks *l = fs->locks;
 	uint64_t turn;
+	int err;
 
-	if (!w || pthread_attr_init(&attr)) {
-		free(w);
-		return -ENOMEM;
-	}
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attr, WAITER_STACK);
-	*w = *what;
-	w->uid = fuse_req_ctx(w->req)->uid;
 	pthread_mutex_lock(&l->lock);
-	if (!l->stopping && !quota_take(&l->quota, w->uid, &turn)) {
-		if (!pthread_create(&w->thread, &attr, waiter_main, w))
-			err = 0;
-		else
-			quota_give(&l->quota, w->uid);
-	}
-	if (!err) {
-		inode_ref(w->inode);
-		LIST_INSERT_HEAD(&l->waiters, w, entry);
-	}
+	err = quota_take(&l->quota, uid, &turn);
 	pthread_mutex_unlock(&l->lock);
-	pthread_attr_destroy(&attr);
 	if (err)
-		free(w);
+		return -ENOLCK;
+	err = loop_wait_begin(fs);
+	if (!err) {
+		err = -EINTR;
+		while (err == -EINTR && !loop_wait_is_over(fs, r->req))
+			err = take_lock(r);
+		loop_wait_end(fs);
+	}
+	pthread_mutex_lock(&l->lock);
+	quota_give(&l->quota, uid);
+	pthread_mutex_unlock(&l->lock);
 	return err;
 }
 
@@ -273,29 +218,26 @@ static int wait_for_lock(const struct lock_waiter *what)
 void ops_setlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
 	       struct flock *lock, int sleep)
 {
-	struct lock_waiter w = { .fs = fs_of(req), .req = req };
+	struct lock_request r = { .req = req, .lock = *lock };
+	struct fs *fs = fs_of(req);
+	struct inode *inode = inode_of(fs, node);
 	int err;
 
 	if (similar_refuses(req, node, -EBADF))
 		return;
-	w.inode = inode_of(w.fs, node);
-	if (lock->l_type == F_UNLCK && !atomic_load(&w.inode->owners)) {
+	if (lock->l_type == F_UNLCK && !atomic_load(&inode->owners)) {
 		reply_error(req, 0);
 		return;
 	}
-	err = owner_get(w.fs, w.inode, fi, lock->l_pid, &w.owner);
+	err = owner_get(fs, inode, fi, lock->l_pid, &r.owner);
 	if (!err) {
-		w.fd = w.owner->fd;
-		w.lock = *lock;
-		w.lock.l_pid = 0; /* required by F_OFD_SETLK */
-		if (fcntl(w.fd, F_OFD_SETLK, &w.lock) != 0)
+		r.fd = r.owner->fd;
+		r.lock.l_pid = 0; /* required by F_OFD_SETLK */
+		if (fcntl(r.fd, F_OFD_SETLK, &r.lock) != 0)
 			err = -errno;
-		if (sleep && (err == -EAGAIN || err == -EACCES)) {
-			err = wait_for_lock(&w);
-			if (!err)
-				return;
-		}
-		owner_put(w.fs, w.owner);
+		if (sleep && (err == -EAGAIN || err == -EACCES))
+			err = wait_for_lock(fs, &r);
+		owner_put(fs, r.owner);
 	}
 	reply_error(req, err);
 }
@@ -337,7 +279,7 @@ void ops_getlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
 
 	if (similar_refuses(req, node, -EBADF))
 		return;
-	fd = handle_fd(fs, handle_of(fi));
+	fd = handle_fd(handle_of(fi));
 	if (fd < 0) {
 		reply_error(req, fd);
 		return;
@@ -359,22 +301,18 @@ void ops_getlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
 void ops_flock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
 	       int op)
 {
-	struct lock_waiter w = { .fs = fs_of(req), .req = req, .flock_op = op };
+	struct lock_request r = { .req = req, .flock_op = op };
 	int err = 0;
 
 	if (similar_refuses(req, node, -EBADF))
 		return;
-	w.inode = inode_of(w.fs, node);
-	w.fd = handle_fd(w.fs, handle_of(fi));
-	if (w.fd < 0)
-		err = w.fd;
-	else if (flock(w.fd, op | LOCK_NB) != 0)
+	r.fd = handle_fd(handle_of(fi));
+	if (r.fd < 0)
+		err = r.fd;
+	else if (flock(r.fd, op | LOCK_NB) != 0)
 		err = -errno;
-	if (err == -EWOULDBLOCK && !(op & LOCK_NB)) {
-		err = wait_for_lock(&w);
-		if (!err)
-			return;
-	}
+	if (err == -EWOULDBLOCK && !(op & LOCK_NB))
+		err = wait_for_lock(fs_of(req), &r);
 	reply_error(req, err);
 }
 
@@ -391,28 +329,6 @@ int locks_open(struct fs *fs)
 	pthread_mutex_init(&l->lock, NULL);
 	fs->locks = l;
 	return wake_open();
-}
-
-void locks_stop(struct fs *fs)
-{
-	struct locks *l = fs->locks;
-	struct lock_waiter *w;
-	bool left;
-
-	if (!l)
-		return;
-	do {
-		pthread_mutex_lock(&l->lock);
-		l->stopping = true;
-		for (w = LIST_FIRST(&l->waiters); w; w = LIST_NEXT(w, entry)) {
-			atomic_store(&w->interrupted, true);
-			wake_thread(w->thread);
-		}
-		left = !LIST_EMPTY(&l->waiters);
-		pthread_mutex_unlock(&l->lock);
-		if (left)
-			wake_pause();
-	} while (left);
 }
 
 void locks_free(struct fs *fs)

@@ -20,17 +20,26 @@
 
 #include "core/base/thread.h"
 #include "fs/fs.h"
+#include "fs/inode/inode.h"
+#include "fs/loop/callers.h"
+#include "fs/similar/similar.h"
 
-#define STUCK_NS 1000000L            /* work on a request; then it is stuck */
+#define REST_MOST 10      /* threads that are not stuck */
+#define STUCK_NS 1000000L /* work on a request; then it is stuck */
+#define WAKE_NS 10000000L /* until a thread is interrupted again */
+#define END_PAUSES 500    /* milliseconds until requests end */
+#define MISSED_MOST 256
 #define KEEP_NS INT64_C(10000000000) /* until surplus threads end */
-#define MOST_THREADS 10
 
 struct loop {
 	struct fs *fs;
 	struct fuse_session *session;
-	unsigned rest; /* threads wanted that are not stuck */
-	unsigned most; /* most threads */
+	unsigned rest; /* threads wanted that are not stuck; 1: no others */
 	int timer;     /* wakes the main thread */
+	/* Interrupted requests that no thread had.  A thread that has just
+	 * received one may not have said so yet.  Under lock. */
+	uint64_t missed[MISSED_MOST];
+	unsigned missed_count;
 	atomic_bool running;
 
 	atomic_uint free;         /* threads that wait for a request */
@@ -41,6 +50,8 @@ struct loop {
 	pthread_mutex_t lock;
 	struct loop_thread *threads; /* under lock */
 	atomic_uint count;           /* of them; changed under lock */
+	atomic_uint waiting;    /* of them: in a wait; changed under lock */
+	struct callers callers; /* under lock, but for its atomics */
 };
 
 struct loop_thread {
@@ -52,10 +63,18 @@ struct loop_thread {
 			     * while the thread works on one */
 	unsigned seen;      /* turn at the last check_stuck() */
 	atomic_uint opcode; /* of the present request */
-	atomic_int tid;     /* 0: the thread has not begun */
-	int64_t free_ns;    /* when it was last seen free; under lock */
+	_Atomic uint64_t unique; /* its number */
+	_Atomic uid_t uid;       /* of its caller */
+	atomic_bool stuck;       /* counted with caller; set under lock */
+	atomic_bool waits;       /* counted in waiting; changed under lock */
+	uint64_t interrupted;    /* the last such request; under lock */
+	struct caller *caller;   /* valid while stuck; under lock */
+	atomic_int tid;          /* 0: the thread has not begun */
+	int64_t free_ns;         /* when it was last seen free; under lock */
 	atomic_bool ended;
 };
+
+static _Thread_local struct loop_thread *self; /* NULL: not of the loop */
 
 /* ---- waking threads ---- */
 
@@ -106,13 +125,11 @@ static void wake_main_after(struct loop *l, long ns)
 	(void)timerfd_settime(l->timer, 0, &in, NULL);
 }
 
-/* Called when no thread waits for a request.  Has the main thread check soon
- * whether threads are stuck, unless there can be no more threads. */
-static void schedule_check(struct loop *l)
+/* Has the main thread call check_stuck() soon. */
+static void schedule_check(struct loop *l, long ns)
 {
-	if (atomic_load(&l->count) < l->most &&
-	    !atomic_exchange(&l->watched, true))
-		wake_main_after(l, STUCK_NS);
+	if (!atomic_exchange(&l->watched, true))
+		wake_main_after(l, ns);
 }
 
 /* ---- one thread ---- */
@@ -139,26 +156,191 @@ void loop_answer(struct fs *fs, struct fuse_buf *request)
 	fuse_session_process_buf(fs->session, request);
 }
 
+/* The user whose request it is: whose file is closed or written back, where no
+ * process waits for the answer. */
+static uid_t caller_of(const struct fuse_in_header *header)
+{
+	const struct fuse_write_in *write = (const void *)(header + 1);
+	const struct handle *h;
+
+	switch (header->opcode) {
+	case FUSE_FORGET:
+	case FUSE_BATCH_FORGET:
+		return CALLER_NONE;
+	case FUSE_WRITE:
+	case FUSE_RELEASE: /* has the handle in the same place */
+	case FUSE_RELEASEDIR:
+		if (header->pid || similar_is_node(header->nodeid))
+			break;
+		h = (const void *)(uintptr_t)write->fh;
+		return h->uid;
+	default:
+		break;
+	}
+	return header->uid;
+}
+
+/* A request that ends something is never held, as others may wait for that; locks
+ * have a quota of their own. */
+static bool may_hold(uint32_t opcode)
+{
+	return opcode != FUSE_FLUSH && opcode != FUSE_RELEASE &&
+	       opcode != FUSE_RELEASEDIR && opcode != FUSE_SETLK &&
+	       opcode != FUSE_SETLKW && opcode != FUSE_DESTROY;
+}
+
+static bool is_awaited(const struct fuse_in_header *header)
+{
+	const struct fuse_write_in *write = (const void *)(header + 1);
+
+	return header->opcode != FUSE_FORGET &&
+	       header->opcode != FUSE_BATCH_FORGET &&
+	       (header->opcode != FUSE_WRITE ||
+		!(write->write_flags & FUSE_WRITE_CACHE));
+}
+
+/* Replies to a request that libfuse has not seen. */
+static void refuse(struct loop *l, uint64_t unique, int err)
+{
+	const struct fuse_out_header reply = {
+		.len = sizeof(reply),
+		.error = err,
+		.unique = unique,
+	};
+
+	(void)!write(fuse_session_fd(l->session), &reply, sizeof(reply));
+}
+
+/* With the lock. */
+static bool is_interrupted(const struct loop_thread *t)
+{
+	return t->interrupted && t->interrupted == atomic_load(&t->unique) &&
+	       atomic_load(&t->turn) % 2;
+}
+
+/* Holds the request if its caller may have no other thread now; false: it is to
+ * be answered. */
+static bool hold_request(struct loop *l, const struct fuse_buf *request)
+{
+	const struct fuse_in_header *header = request->mem;
+	uid_t uid = caller_of(header);
+	bool holds = false;
+	int err = 0;
+
+	pthread_mutex_lock(&l->lock);
+	if (is_interrupted(self)) {
+		err = -EINTR;
+		holds = true;
+	} else if (may_hold(header->opcode) &&
+		   callers_must_hold(&l->callers, uid)) {
+		err = callers_hold(&l->callers, uid, header, request->size,
+				   is_awaited(header));
+		holds = !err || is_awaited(header);
+	}
+	pthread_mutex_unlock(&l->lock);
+	if (holds && err)
+		refuse(l, header->unique, err);
+	else if (holds)
+		schedule_check(l, WAKE_NS);
+	return holds;
+}
+
+/* A process no longer wants the answer: a held request gets EINTR, and a thread
+ * that is stuck is woken.  False: libfuse has to know of it. */
+static bool interrupt_request(struct loop *l,
+			      const struct fuse_in_header *header)
+{
+	const struct fuse_interrupt_in *in = (const void *)(header + 1);
+	struct held_request *held;
+	struct loop_thread *t;
+
+	pthread_mutex_lock(&l->lock);
+	held = callers_take(&l->callers, in->unique);
+	t = l->threads;
+	while (t && atomic_load(&t->unique) != in->unique)
+		t = t->next;
+	if (t)
+		t->interrupted = in->unique;
+	else if (!held)
+		l->missed[l->missed_count++ % MISSED_MOST] = in->unique;
+	pthread_mutex_unlock(&l->lock);
+	if (held)
+		refuse(l, in->unique, -EINTR);
+	else
+		schedule_check(l, STUCK_NS);
+	free(held);
+	return held;
+}
+
+static void end_stuck(struct loop *l, struct loop_thread *t)
+{
+	pthread_mutex_lock(&l->lock);
+	if (atomic_exchange(&t->stuck, false))
+		callers_end_stuck(&l->callers, t->caller);
+	pthread_mutex_unlock(&l->lock);
+}
+
+static void answer_one(struct loop *l, struct loop_thread *t,
+		       struct fuse_buf *request, bool may_be_held)
+{
+	const struct fuse_in_header *header = request->mem;
+	bool done = false;
+
+	atomic_store_explicit(&t->opcode, header->opcode, memory_order_relaxed);
+	atomic_store_explicit(&t->unique, header->unique, memory_order_relaxed);
+	atomic_store_explicit(&t->uid, caller_of(header), memory_order_relaxed);
+	atomic_fetch_add(&t->turn, 1);
+	if (header->opcode == FUSE_INTERRUPT)
+		done = interrupt_request(l, header);
+	else if (may_be_held && atomic_load(&l->callers.limited))
+		done = hold_request(l, request);
+	if (!done)
+		loop_answer(l->fs, request);
+	atomic_fetch_add(&t->turn, 1);
+	if (atomic_load(&t->stuck))
+		end_stuck(l, t);
+}
+
+/* Answers held requests that may have a thread again. */
+static void answer_held(struct loop *l, struct loop_thread *t)
+{
+	struct held_request *held;
+	struct fuse_buf request;
+
+	while (atomic_load(&l->callers.limited)) {
+		pthread_mutex_lock(&l->lock);
+		held = callers_next(&l->callers);
+		if (held) /* before anything can interrupt it */
+			atomic_store(&t->unique, held->unique);
+		pthread_mutex_unlock(&l->lock);
+		if (!held)
+			break;
+		request = (struct fuse_buf){ .size = held->len,
+					     .mem = held->bytes };
+		answer_one(l, t, &request, false);
+		free(held);
+	}
+}
+
 static void answer_request(struct loop *l, struct loop_thread *t)
 {
-	const struct fuse_in_header *header = t->buf.mem;
-
-	/* Only a long request is in a pipe: a write. */
-	atomic_store_explicit(&t->opcode,
-			      t->buf.flags & FUSE_BUF_IS_FD ? FUSE_WRITE :
-							      header->opcode,
-			      memory_order_relaxed);
-	atomic_fetch_add(&t->turn, 1);
-	if (atomic_fetch_sub(&l->free, 1) == 1)
-		schedule_check(l);
-	loop_answer(l->fs, &t->buf);
+	if (atomic_fetch_sub(&l->free, 1) == 1 && l->rest > 1)
+		schedule_check(l, STUCK_NS);
+	answer_one(l, t, &t->buf, true);
+	answer_held(l, t);
 	atomic_fetch_add(&l->free, 1);
-	atomic_fetch_add(&t->turn, 1);
+}
+
+/* How many threads there have to be. */
+static unsigned wanted_count(struct loop *l)
+{
+	return l->rest + atomic_load(&l->callers.stuck) +
+	       atomic_load(&l->waiting);
 }
 
 static bool is_too_many(struct loop *l)
 {
-	return atomic_load(&l->count) > l->rest &&
+	return atomic_load(&l->count) > wanted_count(l) &&
 	       clock_ns(CLOCK_MONOTONIC_COARSE) - atomic_load(&l->stuck_ns) >
 		       KEEP_NS;
 }
@@ -206,7 +388,9 @@ static void *thread_run(void *arg)
 	struct loop *l = t->loop;
 	int r;
 
+	self = t;
 	atomic_store(&t->tid, gettid());
+	answer_held(l, t);
 	while ((r = receive_request(l->session, &t->buf)) > 0) {
 		answer_request(l, t);
 		if (end_if_surplus(l, t))
@@ -241,6 +425,42 @@ static int start_thread(struct loop *l)
 	return err;
 }
 
+/* ---- waits ---- */
+
+int loop_wait_begin(struct fs *fs)
+{
+	struct loop *l = fs->loop;
+	int err = 0;
+
+	if (!self)
+		return -EAGAIN;
+	pthread_mutex_lock(&l->lock);
+	atomic_store(&self->waits, true);
+	atomic_fetch_add(&l->waiting, 1);
+	if (atomic_load(&l->count) < wanted_count(l))
+		err = start_thread(l);
+	pthread_mutex_unlock(&l->lock);
+	if (err)
+		loop_wait_end(fs);
+	return err;
+}
+
+bool loop_wait_is_over(struct fs *fs, fuse_req_t req)
+{
+	return fuse_req_interrupted(req) || fuse_session_exited(fs->session);
+}
+
+void loop_wait_end(struct fs *fs)
+{
+	struct loop *l = fs->loop;
+
+	pthread_mutex_lock(&l->lock);
+	atomic_store(&self->waits, false);
+	atomic_fetch_sub(&l->waiting, 1);
+	atomic_store(&l->stuck_ns, clock_ns(CLOCK_MONOTONIC_COARSE));
+	pthread_mutex_unlock(&l->lock);
+}
+
 /* ---- the main thread ---- */
 
 /* Answers requests until init() was called.  That request sets the size of
@@ -262,38 +482,78 @@ static int answer_first(struct fs *fs)
 	return r < 0 ? r : 0;
 }
 
-/* Starts a thread for each stuck one: one that is at the same request as at the
- * last call.  Called when the timer expires. */
+static bool was_missed(const struct loop *l, uint64_t unique)
+{
+	for (size_t i = 0; i < MISSED_MOST; i++)
+		if (l->missed[i] == unique)
+			return true;
+	return false;
+}
+
+/* Counts a thread that is at the same request as at the last call.  The caller
+ * holds the lock. */
+static void find_stuck(struct loop *l, struct loop_thread *t)
+{
+	unsigned turn = atomic_load(&t->turn);
+
+	if (l->rest > 1 && turn % 2 && turn == t->seen &&
+	    !atomic_load(&t->stuck) && !atomic_load(&t->waits)) {
+		t->caller =
+			callers_add_stuck(&l->callers, atomic_load(&t->uid));
+		atomic_store(&t->stuck, t->caller);
+		if (was_missed(l, atomic_load(&t->unique)))
+			t->interrupted = atomic_load(&t->unique);
+		/* The thread may have missed that, see answer_one(). */
+		if (t->caller && turn != atomic_load(&t->turn) &&
+		    atomic_exchange(&t->stuck, false))
+			callers_end_stuck(&l->callers, t->caller);
+	}
+	t->seen = turn;
+}
+
+/* Finds threads that are stuck, starts others in their place, interrupts those
+ * that nobody waits for and ends what was held for too long.  Called when the
+ * timer expires. */
 static void check_stuck(struct loop *l)
 {
-	unsigned stuck = 0;
+	struct held_request *held;
+	bool again = false;
 	uint64_t times;
 
 	(void)!read(l->timer, &times, sizeof(times));
 	pthread_mutex_lock(&l->lock);
 	for (struct loop_thread *t = l->threads; t; t = t->next) {
-		unsigned turn = atomic_load(&t->turn);
-
-		stuck += turn % 2 && turn == t->seen;
-		t->seen = turn;
+		find_stuck(l, t);
+		if (is_interrupted(t) &&
+		    (atomic_load(&t->stuck) || atomic_load(&t->waits)))
+			wake_thread(t->id);
+		again |= is_interrupted(t);
 	}
-	if (stuck)
+	while ((held = callers_expired(&l->callers))) {
+		refuse(l, held->unique, -EAGAIN);
+		free(held);
+	}
+	again |= atomic_load(&l->callers.limited);
+	if (atomic_load(&l->callers.stuck))
 		atomic_store(&l->stuck_ns, clock_ns(CLOCK_MONOTONIC_COARSE));
 	/* A thread that cannot be started is tried again at the next check. */
-	while (atomic_load(&l->count) < l->most &&
-	       atomic_load(&l->count) < l->rest + stuck && !start_thread(l))
+	while (atomic_load(&l->count) < wanted_count(l) && !start_thread(l))
 		;
 	pthread_mutex_unlock(&l->lock);
 	atomic_store(&l->watched, false);
-	if (!atomic_load(&l->free))
-		schedule_check(l);
+	if (!atomic_load(&l->free) && l->rest > 1)
+		schedule_check(l, STUCK_NS);
+	else if (again)
+		schedule_check(l, WAKE_NS);
 }
 
-/* Wakes the threads until they end, see wake_thread(); but not while they work
- * on a request.  The session has ended, so no thread retires any more. */
+/* Wakes the threads until they end, see wake_thread(); those that work on a
+ * request only if they do so for long.  The session has ended, so no thread
+ * retires any more. */
 static void end_all(struct loop *l)
 {
 	struct loop_thread *t, *next;
+	unsigned pauses = 0;
 
 	pthread_mutex_lock(&l->lock);
 	t = l->threads;
@@ -302,7 +562,8 @@ static void end_all(struct loop *l)
 	for (; t; t = next) {
 		next = t->next;
 		while (!atomic_load(&t->ended)) {
-			if (atomic_load(&t->turn) % 2 == 0)
+			if (atomic_load(&t->turn) % 2 == 0 ||
+			    atomic_load(&t->waits) || pauses++ >= END_PAUSES)
 				wake_thread(t->id);
 			wake_pause();
 		}
@@ -320,10 +581,11 @@ int loop_run(struct fs *fs, const sigset_t *while_waiting)
 
 	if (err || fuse_session_exited(l->session))
 		return err;
-	l->most = fs->options.single_thread ? 1 : MOST_THREADS;
 	l->rest = processors == 1 ? 2 : processors + 4;
-	if (l->rest > l->most)
-		l->rest = l->most;
+	if (l->rest > REST_MOST)
+		l->rest = REST_MOST;
+	if (fs->options.single_thread)
+		l->rest = 1;
 	l->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (l->timer < 0)
 		return -errno;
@@ -360,12 +622,19 @@ void loop_free(struct fs *fs)
 {
 	if (!fs->loop)
 		return;
+	callers_release(&fs->loop->callers);
 	pthread_mutex_destroy(&fs->loop->lock);
 	free(fs->loop);
 	fs->loop = NULL;
 }
 
 /* ---- loop_caught_up() ---- */
+
+void loop_release_counted(void)
+{
+	if (self)
+		atomic_store_explicit(&self->opcode, 0, memory_order_relaxed);
+}
 
 static bool is_asleep(const struct loop_thread *t)
 {

@@ -20,10 +20,12 @@ struct inode;
  * file takes 8 % longer with ten threads than with two.  With several processors
  * a few more threads are better, so that one always waits for a request.  A
  * thread is stuck if it has worked on a request for a millisecond, because it
- * waits for a disk, a network or a lock below.  For each stuck thread another
- * one is started, up to MOST_THREADS; these end when no thread has been stuck
- * for ten seconds.  (libfuse's loop starts a thread whenever none waits, and
- * ends surplus threads at once: on average half a thread for each new file.)
+ * waits for a disk, a network, a lease or a lock below.  For each stuck thread
+ * another one is started; surplus threads end when none has been stuck for ten
+ * seconds.  (libfuse's loop starts a thread whenever none waits, and ends surplus
+ * threads at once: on average half a thread for each new file.)  How many threads
+ * one user may have stuck is bounded (callers.h).  A stuck request that its caller
+ * gives up is interrupted, as the caller's own system call would be.
  */
 
 /* Makes fs->loop. */
@@ -58,6 +60,20 @@ void loop_answer(struct fs *fs, struct fuse_buf *request);
  * thread that waits for a request only in its state: it does not sleep.
  */
 bool loop_caught_up(struct fs *fs, int timeout_ms);
+/* The thread's RELEASE need no longer be waited for, though it may last: closing
+ * a file may wait for what is below. */
+void loop_release_counted(void);
+
+/*
+ * Around a wait of a request that is known to last: another thread takes the
+ * place of this one, and the wait does not count as one that is stuck.  The
+ * waiter repeats a system call that ended with EINTR until loop_wait_is_over():
+ * the caller of the request has given it up, or the session has ended.  A
+ * negative errno: there can be no other thread.
+ */
+int loop_wait_begin(struct fs *fs);
+bool loop_wait_is_over(struct fs *fs, fuse_req_t req);
+void loop_wait_end(struct fs *fs);
 
 /*
  * Interrupts a thread that waits in a system call, by a signal with an empty
@@ -73,8 +89,6 @@ void wake_pause(void); /* a millisecond, before the next wake_thread() */
 
 int locks_open(struct fs *fs);
 
-/* Ends all waits with EINTR, and returns when no thread waits any more. */
-void locks_stop(struct fs *fs);
 void locks_free(struct fs *fs);
 
 /* The owner closed one of its descriptors: drops its POSIX locks. */
@@ -93,9 +107,12 @@ void locks_forget(struct inode *inode);
  *
  * Passthrough (Linux 6.9) is supported from libfuse 3.17 on; that a writer has no
  * CAP_FSETID, which a host with HANDLE_KILLPRIV_V2 (Linux 5.12) has to know, from
- * 3.18.3 on; kernels are often newer than their libraries.  Both need only a few
- * bits in messages that an older libfuse also reads and writes.  So these bits
- * are set and read between libfuse and the device, unless libfuse supports both.
+ * 3.18.3 on; kernels are often newer than their libraries.  And libfuse 3.14
+ * knows FUSE_CAP_PARALLEL_DIROPS and does not ask the kernel for it: then a
+ * lookup or readdir that lasts keeps others out of the directory.  All need only
+ * a few bits in messages that an older libfuse also reads and writes.  So these
+ * bits are set and read between libfuse and the device, unless libfuse supports
+ * all.
  */
 
 /* After the mount, before the first request.  0 or a negative errno. */
@@ -104,6 +121,7 @@ int protocol_open(struct fuse_session *session);
 /* Called by init(): requests the feature; false: the kernel does not support
  * it. */
 bool protocol_want_passthrough(struct fuse_conn_info *conn);
+void protocol_want_parallel(struct fuse_conn_info *conn);
 bool protocol_want_killpriv(struct fuse_conn_info *conn);
 
 /* Called by init(): whether the kernel supports protocol_expire_name() (Linux

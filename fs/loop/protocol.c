@@ -22,6 +22,11 @@ bool protocol_want_passthrough(struct fuse_conn_info *conn)
 	return conn->want & FUSE_CAP_PASSTHROUGH;
 }
 
+void protocol_want_parallel(struct fuse_conn_info *conn)
+{
+	conn->want |= FUSE_CAP_PARALLEL_DIROPS & conn->capable;
+}
+
 bool protocol_want_killpriv(struct fuse_conn_info *conn)
 {
 	conn->want |= FUSE_CAP_HANDLE_KILLPRIV_V2 & conn->capable;
@@ -164,6 +169,12 @@ bool protocol_want_passthrough(struct fuse_conn_info *conn)
 {
 	(void)conn;
 	return want_flag(INIT_PASSTHROUGH);
+}
+
+void protocol_want_parallel(struct fuse_conn_info *conn)
+{
+	(void)conn;
+	(void)want_flag(FUSE_PARALLEL_DIROPS);
 }
 
 bool protocol_want_killpriv(struct fuse_conn_info *conn)

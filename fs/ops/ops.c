@@ -30,12 +30,12 @@
  * - export support: the kernel would use nodeids that it has forgotten, and a
  *   nodeid is an address.  NFS exports get ESTALE instead.
  */
-static const unsigned wanted =
-	FUSE_CAP_ASYNC_READ | FUSE_CAP_POSIX_LOCKS | FUSE_CAP_ATOMIC_O_TRUNC |
-	FUSE_CAP_DONT_MASK | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_FLOCK_LOCKS |
-	FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_READDIRPLUS |
-	FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_ASYNC_DIO |
-	FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_POSIX_ACL | FUSE_CAP_CACHE_SYMLINKS;
+static const unsigned wanted = FUSE_CAP_ASYNC_READ | FUSE_CAP_POSIX_LOCKS |
+			       FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_DONT_MASK |
+			       FUSE_CAP_SPLICE_WRITE | FUSE_CAP_FLOCK_LOCKS |
+			       FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_READDIRPLUS |
+			       FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_ASYNC_DIO |
+			       FUSE_CAP_POSIX_ACL | FUSE_CAP_CACHE_SYMLINKS;
 static const unsigned unwanted = FUSE_CAP_WRITEBACK_CACHE |
 				 FUSE_CAP_HANDLE_KILLPRIV |
 				 FUSE_CAP_SPLICE_READ | FUSE_CAP_EXPORT_SUPPORT;
@@ -57,6 +57,8 @@ static void on_init(void *userdata, struct fuse_conn_info *conn)
 	conn->want &= ~unwanted;
 	refuse_uring(conn);
 	backing_want(fs, conn);
+	/* What one user waits for in a directory keeps nobody else out. */
+	protocol_want_parallel(conn);
 	/* Otherwise the kernel asks for security.capability before every
 	 * write. */
 	fs->killpriv = protocol_want_killpriv(conn);

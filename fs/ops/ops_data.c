@@ -36,9 +36,9 @@ static int flags_now(const struct fuse_file_info *fi)
  * *extra_out: the new one, to be closed after the reply, when the handle may be
  * freed; or -1.
  */
-static int data_fd(struct fs *fs, struct handle *h, int flags, int *extra_out)
+static int data_fd(struct handle *h, int flags, int *extra_out)
 {
-	int own = handle_fd(fs, h);
+	int own = handle_fd(h);
 	int fd = -1;
 
 	if (own >= 0 && (h->flags ^ flags) & O_DIRECT)
@@ -63,7 +63,7 @@ void ops_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
 		similar_ops.read(req, node, size, off, fi);
 		return;
 	}
-	fd = data_fd(fs_of(req), handle_of(fi), flags_now(fi), &extra);
+	fd = data_fd(handle_of(fi), flags_now(fi), &extra);
 	if (fd < 0) {
 		reply_error(req, fd);
 	} else if (!(fi->flags & O_DIRECT)) {
@@ -139,7 +139,7 @@ void ops_write_buf(fuse_req_t req, fuse_ino_t node, struct fuse_bufvec *in,
 		return;
 	}
 	notify_writes(handle_of(fi)->inode);
-	fd = data_fd(fs_of(req), handle_of(fi), flags, &extra);
+	fd = data_fd(handle_of(fi), flags, &extra);
 	dropped = drop_setid(req, fi, fd);
 	if (flags & (O_DIRECT | O_APPEND)) {
 		len = write_whole(fd, in, size, off, flags & O_APPEND);
@@ -170,7 +170,7 @@ void ops_fsync(fuse_req_t req, fuse_ino_t node, int datasync,
 		reply_error(req, 0);
 		return;
 	}
-	fd = handle_fd(fs_of(req), handle_of(fi));
+	fd = handle_fd(handle_of(fi));
 	err = fd < 0 ? fd : 0;
 	if (!err && (datasync ? fdatasync(fd) : fsync(fd)) != 0)
 		err = -errno;
@@ -206,7 +206,7 @@ void ops_copy_file_range(fuse_req_t req, fuse_ino_t node_in, off_t off_in,
 	if (similar_refuses(req, node_in, -EROFS) ||
 	    similar_refuses(req, node_out, -EROFS))
 		return;
-	fd = handle_fd(fs_of(req), handle_of(fi_in));
+	fd = handle_fd(handle_of(fi_in));
 	if (fd < 0) {
 		reply_error(req, fd);
 		return;
@@ -234,7 +234,7 @@ void ops_lseek(fuse_req_t req, fuse_ino_t node, off_t off, int whence,
 
 	if (similar_refuses(req, node, -EINVAL))
 		return;
-	fd = handle_fd(fs_of(req), handle_of(fi));
+	fd = handle_fd(handle_of(fi));
 	at = fd < 0 ? fd : lseek(fd, off, whence);
 	if (fd >= 0 && at < 0)
 		at = -errno;
@@ -267,7 +267,7 @@ static int do_flag_request(fuse_req_t req, struct handle *h,
 			   const struct flag_request *request, void *flags)
 {
 	struct fs *fs = fs_of(req);
-	int fd = handle_fd(fs, h);
+	int fd = handle_fd(h);
 	int err =
 		fd < 0 ? fd :
 			 CRED_CALL(fs, req, ioctl(fd, request->command, flags));

@@ -179,7 +179,7 @@ static void read_directory(fuse_req_t req, size_t size, off_t off,
 		.counted = calloc(size / ENTRY_PLUS_BYTES + 1,
 				  sizeof(struct inode *)),
 	};
-	int err = f.data && f.counted ? handle_fd(fs, f.h) : -ENOMEM;
+	int err = f.data && f.counted ? handle_fd(f.h) : -ENOMEM;
 
 	if (err >= 0) {
 		pthread_mutex_lock(&f.h->stream->lock);
@@ -263,6 +263,7 @@ static int handle_new(fuse_req_t req, struct inode *inode,
 	s->at = 0;
 	s->used = s->filled = 0;
 	h->fd = fd;
+	h->uid = fuse_req_ctx(req)->uid;
 	h->stream = s;
 	handle_attach(fs, inode, h);
 	*handle_out = h;

@@ -43,9 +43,10 @@ static bool flags_write(int flags)
  * process on the file.  Locks set later through a handle without FLUSH are
  * dropped with its last descriptor.
  */
-static int handle_new(struct fs *fs, struct inode *inode, int fd, int id,
+static int handle_new(fuse_req_t req, struct inode *inode, int fd, int id,
 		      struct fuse_file_info *fi)
 {
+	struct fs *fs = fs_of(req);
 	struct handle *h = calloc(1, sizeof(*h));
 	int flags = flags_below(fi->flags);
 
@@ -55,6 +56,7 @@ static int handle_new(struct fs *fs, struct inode *inode, int fd, int id,
 		(void)fcntl(fd, F_SETFL, flags & ~O_APPEND);
 	h->fd = fd;
 	h->flags = fi->flags;
+	h->uid = fuse_req_ctx(req)->uid;
 	h->passes = id > 0;
 	h->writes = flags_write(fi->flags);
 	fi->noflush = !h->writes && !atomic_load(&inode->writers) &&
@@ -72,6 +74,7 @@ static void handle_close(struct fs *fs, struct handle *h)
 
 	if (h->writes && atomic_fetch_sub(&inode->writers, 1) == 1)
 		notify_closed(fs, inode, h->fd);
+	loop_release_counted();
 	locks_handle_closed(fs, h);
 	backing_end(fs, inode, h->flags, h->passes);
 	handle_detach(fs, h);
@@ -166,7 +169,7 @@ static int open_counted(fuse_req_t req, struct fs *fs, struct inode *inode,
 			fi->direct_io = 1;
 	}
 	if (!err)
-		err = handle_new(fs, inode, fd, id, fi);
+		err = handle_new(req, inode, fd, id, fi);
 	if (err && fd >= 0)
 		close(fd);
 	return err;
@@ -188,7 +191,7 @@ static int open_node(fuse_req_t req, struct fs *fs, struct inode *inode,
 	if (S_ISREG(inode->type)) { /* the kernel opens others itself */
 		id = backing_begin(req, fs, inode, fi->flags,
 				   c ? &c->st : NULL);
-		err = c ? handle_new(fs, inode, c->fd, id, fi) :
+		err = c ? handle_new(req, inode, c->fd, id, fi) :
 			  open_counted(req, fs, inode, id, fi);
 		if (err)
 			backing_end(fs, inode, fi->flags, id > 0);
