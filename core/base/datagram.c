@@ -57,7 +57,7 @@ ssize_t datagram_receive(int socket, void *data, size_t room, int flags,
 				  .msg_control = &control,
 				  .msg_controllen = sizeof(control) };
 	ssize_t len = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | flags);
-	struct cmsghdr *head = len > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+	struct cmsghdr *head = len >= 0 ? CMSG_FIRSTHDR(&message) : NULL;
 	int fds[FDS_ROOM];
 	size_t count;
 
@@ -68,7 +68,7 @@ ssize_t datagram_receive(int socket, void *data, size_t room, int flags,
 		return -EINVAL;
 	count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 	memcpy(fds, CMSG_DATA(head), count * sizeof(int));
-	if (count == 1) {
+	if (count == 1 && len) {
 		*fd_out = fds[0];
 		return len;
 	}

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,12 +151,40 @@ const struct listing_item *listing_find(const struct listing *l,
 	return NULL;
 }
 
-/* Of items with equal names all but the first get a number, unless the name with
- * that number is that of another item.  1: there are some. */
+static int compare_text(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+static void keep(void *name)
+{
+	(void)name;
+}
+
+/* The next name with a number that no item has, nor is in given, to which it is
+ * added.  NULL: no memory. */
+static char *next_name(const struct listing *l, const char *name,
+		       size_t *number, void **given)
+{
+	char *out;
+
+	while ((out = number_name(name, ++*number)) &&
+	       (listing_find(l, out) || tfind(out, given, compare_text)))
+		free(out);
+	if (out && !tsearch(out, given, compare_text)) {
+		free(out);
+		out = NULL;
+	}
+	return out;
+}
+
+/* Of items with equal names all but the first get a number.  1: there are
+ * some. */
 static int number_names(struct listing *l)
 {
 	char **numbered = calloc(l->count + 1, sizeof(*numbered));
 	size_t number = 1, i;
+	void *given = NULL;
 	int err = numbered ? 0 : -ENOMEM;
 
 	for (i = 1; i < l->count && err >= 0; i++) {
@@ -166,12 +195,10 @@ static int number_names(struct listing *l)
 			number = 1;
 			continue;
 		}
-		do {
-			free(*to);
-			*to = number_name(name, ++number);
-		} while (*to && listing_find(l, *to));
+		*to = next_name(l, name, &number, &given);
 		err = *to ? 1 : -ENOMEM;
 	}
+	tdestroy(given, keep);
 	for (i = 0; numbered && i < l->count; i++) {
 		if (!numbered[i])
 			continue;

@@ -164,7 +164,6 @@ static int remove_mount(void **state)
 {
 	struct test_mount *m = *state;
 
-	locks_stop(&m->fs);
 	fuse_session_destroy(m->fs.session);
 	similar_free(&m->fs);
 	inodes_free(&m->fs);
