@@ -167,7 +167,8 @@ static int add_paths(struct search_query *q, struct probe *p)
 			.link = p->found > 0,
 		};
 
-		query_count_work(q, p->found > 0);
+		query_count_work(q, (p->found > 0) +
+					    strlen(path) / PATH_BYTES_PER_WORK);
 		p->found++;
 		err = p->names ? hits_append(&q->hits, &hit) : 0;
 		if (!p->names)

@@ -71,7 +71,7 @@ static bool cut_last(char *path)
 
 /* ---- what a query has found out ---- */
 
-/* A directory, and whether the caller can list it. */
+/* A directory, and whether the caller can list it and all above it. */
 struct seen_directory {
 	bool open;
 	char path[];
@@ -84,52 +84,101 @@ static int by_path(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-/* directory_is_open(), once in a query for each directory. */
-static bool may_list(struct search_query *q, const char *path)
+/* To look at a path takes as long as its length says. */
+static void count_path(struct search_query *q, size_t len)
 {
-	size_t size = strlen(path) + 1;
-	struct seen_directory *new = malloc(sizeof(*new) + size), **known;
-
-	if (!new) {
-		q->err = -ENOMEM;
-		return false;
-	}
-	memcpy(new->path, path, size);
-	known = tsearch(new, &q->directories, by_path);
-	if (!known)
-		q->err = -ENOMEM;
-	if (!known || *known != new) {
-		free(new);
-		return known && (*known)->open;
-	}
-	new->open = directory_is_open(q->context->source, path, NULL);
-	return new->open;
+	query_count_work(q, len / PATH_BYTES_PER_WORK);
 }
 
-/* Whether the caller of the query (NULL: the calling thread) may list all
- * directories above a path, and with itself the one there, SOURCE excepted. */
-static bool directories_are_open(const struct source *source,
-				 struct search_query *q, const char *path,
-				 bool itself)
+/* What the query knows of the directory; NULL: nothing, or no memory.  sample is
+ * a copy of its path. */
+static struct seen_directory *find_seen(struct search_query *q,
+					struct seen_directory *sample,
+					size_t len)
+{
+	struct seen_directory *const *known;
+
+	count_path(q, len);
+	known = tfind(sample, &q->directories, by_path);
+	return known ? *known : NULL;
+}
+
+static struct seen_directory *copy_seen(struct search_query *q,
+					const char *path, size_t len)
+{
+	struct seen_directory *d = malloc(sizeof(*d) + len + 1);
+
+	if (!d) {
+		q->err = -ENOMEM;
+		return NULL;
+	}
+	memcpy(d->path, path, len);
+	d->path[len] = '\0';
+	return d;
+}
+
+/* Whether the caller may list the directory, of which what is above may be
+ * listed; remembers that. */
+static bool look_at(struct search_query *q, const char *path, size_t len)
+{
+	struct seen_directory *d = copy_seen(q, path, len);
+
+	if (!d)
+		return false;
+	count_path(q, len);
+	query_count_work(q, 1);
+	d->open = directory_is_open(q->context->source, d->path, NULL);
+	if (tsearch(d, &q->directories, by_path))
+		return d->open;
+	q->err = -ENOMEM;
+	free(d);
+	return false;
+}
+
+/* Whether the caller may list the directory of the first len bytes of the path,
+ * SOURCE excepted, and all above it: looked up from the nearest one that the
+ * query knows. */
+static bool is_open_to(struct search_query *q, const char *path, size_t len)
+{
+	struct seen_directory *at = copy_seen(q, path, len), *known = NULL;
+	size_t done = len;
+	const char *slash;
+	bool open = at;
+
+	while (open && done && !(known = find_seen(q, at, done))) {
+		slash = memrchr(path, '/', done);
+		done = slash ? (size_t)(slash - path) : 0;
+		at->path[done] = '\0';
+	}
+	free(at);
+	if (known)
+		open = known->open;
+	while (open && done < len) {
+		slash = memchr(path + done + 1, '/', len - done - 1);
+		done = slash ? (size_t)(slash - path) : len;
+		open = look_at(q, path, done);
+	}
+	return open;
+}
+
+/* Whether the calling thread may list all directories above a path. */
+static bool directories_are_open(const struct source *source, const char *path)
 {
 	char *above = strdup(path);
 	bool open = above;
 
-	if (!above && q)
-		q->err = -ENOMEM;
-	while (open && ((itself && *above) || cut_last(above))) {
-		open = q ? may_list(q, above) :
-			   directory_is_open(source, above, NULL);
-		itself = false;
-	}
+	while (open && cut_last(above))
+		open = directory_is_open(source, above, NULL);
 	free(above);
 	return open;
 }
 
 bool path_is_visible(struct search_query *q, const char *path)
 {
-	return q->caller->trusted ||
-	       directories_are_open(q->context->source, q, path, false);
+	const char *slash = strrchr(path, '/');
+
+	return q->caller->trusted || !slash ||
+	       is_open_to(q, path, (size_t)(slash - path));
 }
 
 /* Whether the caller may list the directory and every one above it. */
@@ -150,8 +199,7 @@ static bool directory_is_visible(struct search_query *q,
 		return false;
 	}
 	while (!visible && (err = catalog_paths_next(walk, &path)) == 1)
-		visible =
-			directories_are_open(q->context->source, q, path, true);
+		visible = is_open_to(q, path, strlen(path));
 	catalog_walk_end(walk);
 	if (err < 0)
 		q->err = err;
@@ -182,7 +230,7 @@ bool search_hit_holds(const struct source *source, const char *path,
 		!faccessat(fd, "", S_ISDIR(st.st_mode) ? R_OK | X_OK : R_OK,
 			   AT_EMPTY_PATH | AT_EACCESS);
 	close(fd);
-	return holds && directories_are_open(source, NULL, path, false);
+	return holds && directories_are_open(source, path);
 }
 
 /* ---- directories of trusted callers ---- */
@@ -193,6 +241,8 @@ void known_directories_release(struct search_slot *slot)
 
 	for (i = 0; i < KNOWN_DIRECTORIES; i++)
 		free(slot->known[i].path);
+	memset(slot->known, 0, sizeof(slot->known));
+	slot->known_bytes = 0;
 }
 
 int directory_path(struct search_query *q, const struct file_key *key,
@@ -229,7 +279,13 @@ int directory_find(struct search_query *q, const struct file_key *key,
 		err = directory_path(q, key, &path);
 		if (err)
 			return err;
+		if (d->path)
+			q->job->slot->known_bytes -= strlen(d->path);
 		free(d->path);
+		d->path = NULL;
+		if (q->job->slot->known_bytes > KNOWN_BYTES)
+			known_directories_release(q->job->slot);
+		q->job->slot->known_bytes += strlen(path);
 		*d = (struct known_directory){ .key = *key,
 					       .path = path,
 					       .snapshot = snapshot };

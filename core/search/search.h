@@ -59,7 +59,8 @@
  *      before, so that a file that was just hashed is found.
  *   4. The query waits until one of SEARCH_SLOTS is free for it.  Then it works
  *      with the caller's credentials and a read transaction.
- *   5. Where it has examined SEARCH_TURN_WORK files since it got the slot,
+ *   5. Where it has done SEARCH_TURN_WORK since it got the slot (a file that it
+ *      examines counts as 1, and so do PATH_BYTES_PER_WORK of paths),
  *      query_yield() ends its turn: it gives the slot, the credentials and the
  *      transaction back, and waits behind the queries of other users until it
  *      gets a slot again.
@@ -130,6 +131,18 @@ enum {
  * takes some milliseconds, also on a busy machine; a large one, for which one
  * query has waited, is waited for by no other. */
 enum { SEARCH_CLOSED_MS = 1000 };
+
+/* So many bytes of a path count as a file that is examined: paths may be as
+ * long as users like, and are compared and opened as a whole. */
+enum { PATH_BYTES_PER_WORK = 512 };
+
+/*
+ * A turn that lasts longer than SEARCH_SLOW_MS no longer counts among the
+ * SEARCH_SLOTS: it waits for what is below, or has very much to do, and others
+ * must not wait for it.  There are SEARCH_SLOTS_ALL at most, of which a user may
+ * have as many as are left for all others.
+ */
+enum { SEARCH_SLOW_MS = 50, SEARCH_SLOTS_ALL = 16 };
 
 /* Queries map pages of the catalog into this process.  The pages are unmapped
  * so long after the first query; they stay in the page cache.  (Unmapping after
@@ -239,8 +252,7 @@ struct searcher {
 	struct quota quota;   /* of all jobs */
 	struct search_job *jobs;   /* without a thread, by turn */
 	struct search_job *ready;  /* wait for a slot, by turn */
-	struct search_slot *slots; /* SEARCH_SLOTS; owned */
-	size_t running;            /* slots with a query */
+	struct search_slot *slots; /* SEARCH_SLOTS_ALL; owned */
 	/* The job whose query takes much memory and has begun, or NULL. */
 	struct search_job *grouping;
 	int64_t trim_ms; /* when to unmap pages of the catalog, or 0 */

@@ -10,7 +10,7 @@
  * catalog, and a trusted caller one fstatat().  Without it the second walk
  * through the listings of 4,000 files, of which each has 40 relatives in 250
  * directories, takes a third longer. */
-enum { KNOWN_DIRECTORIES = 2048 };
+enum { KNOWN_DIRECTORIES = 2048, KNOWN_BYTES = 1 << 20 };
 
 struct known_directory {
 	struct file_key key;
@@ -23,7 +23,9 @@ struct known_directory {
 /* The right to work, and what goes with it. */
 struct search_slot {
 	struct search_job *job; /* NULL: free */
+	int64_t since_ms;       /* when the job got it */
 	struct known_directory known[KNOWN_DIRECTORIES];
+	size_t known_bytes; /* of their paths */
 };
 
 /* A thread of its host's; under the lock of the searcher. */

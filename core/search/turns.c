@@ -26,22 +26,42 @@ static bool is_long(const struct search_job *job)
 	return !job->is_short || job->turns > 1;
 }
 
-static bool may_work(const struct searcher *s, const struct search_job *job)
+/* How many slots are in use, and those of them that others wait for. */
+static size_t count_slots(const struct searcher *s, size_t *busy_out)
 {
-	size_t others_long = 0, i;
+	int64_t since_ms = clock_now_ms() - SEARCH_SLOW_MS;
+	size_t used = 0, i;
 
-	for (i = 0; i < SEARCH_SLOTS; i++) {
+	*busy_out = 0;
+	for (i = 0; i < SEARCH_SLOTS_ALL; i++) {
+		used += s->slots[i].job != NULL;
+		*busy_out += s->slots[i].job && s->slots[i].since_ms > since_ms;
+	}
+	return used;
+}
+
+static bool may_work(const struct searcher *s, const struct search_job *job,
+		     size_t used)
+{
+	int64_t since_ms = clock_now_ms() - SEARCH_SLOW_MS;
+	size_t others_long = 0, own = 0, i;
+
+	for (i = 0; i < SEARCH_SLOTS_ALL; i++) {
 		const struct search_job *other = s->slots[i].job;
 
-		if (!other || !is_long(other))
+		if (!other)
 			continue;
-		others_long++;
+		own += other->uid == job->uid;
+		if (!is_long(other))
+			continue;
+		others_long += s->slots[i].since_ms > since_ms;
 		if (is_long(job) && other->uid == job->uid)
 			return false;
 	}
 	if (job->takes_memory && s->grouping && s->grouping != job)
 		return false;
-	return !is_long(job) || others_long < SEARCH_LONG_MAX;
+	return own < SEARCH_SLOTS_ALL - used &&
+	       (!is_long(job) || others_long < SEARCH_LONG_MAX);
 }
 
 static void slot_take(struct searcher *s, struct search_job *job)
@@ -51,8 +71,8 @@ static void slot_take(struct searcher *s, struct search_job *job)
 	while (slot->job)
 		slot++;
 	slot->job = job;
+	slot->since_ms = clock_now_ms();
 	job->slot = slot;
-	s->running++;
 	if (job->takes_memory)
 		s->grouping = job;
 	quota_serve(&s->quota, job->turn);
@@ -63,15 +83,21 @@ static void slot_take(struct searcher *s, struct search_job *job)
 static void choose(struct searcher *s)
 {
 	struct search_job **at = &s->ready, *job;
+	size_t busy, used = count_slots(s, &busy);
 
-	while ((job = *at) && s->running < s->slot_count) {
-		if (may_work(s, job)) {
+	while ((job = *at) && busy < s->slot_count && used < SEARCH_SLOTS_ALL) {
+		if (may_work(s, job, used)) {
 			*at = job->next;
 			slot_take(s, job);
+			busy++;
+			used++;
 		} else {
 			at = &job->next;
 		}
 	}
+	/* The first one that waits looks whether slots have become slow. */
+	if (s->ready)
+		pthread_cond_signal(&s->ready->resume);
 }
 
 static void slot_free(struct searcher *s, struct search_job *job)
@@ -80,7 +106,6 @@ static void slot_free(struct searcher *s, struct search_job *job)
 		return;
 	if (!s->trim_ms)
 		s->trim_ms = clock_now_ms() + SEARCH_TRIM_RSS_MS;
-	s->running--;
 	job->slot->job = NULL;
 	job->slot = NULL;
 }
@@ -118,8 +143,16 @@ static int wait_for_slot(struct searcher *s, struct search_job *job)
 	add_by_turn(&s->ready, job);
 	slot_free(s, job);
 	choose(s);
-	while (!job->slot && !s->stopped)
-		pthread_cond_wait(&job->resume, &s->lock);
+	while (!job->slot && !s->stopped) {
+		if (s->ready != job) {
+			pthread_cond_wait(&job->resume, &s->lock);
+			continue;
+		}
+		cond_wait_until(&job->resume, &s->lock,
+				clock_now_ms() + SEARCH_SLOW_MS);
+		if (!job->slot)
+			choose(s);
+	}
 	if (!job->slot) {
 		while (*at != job)
 			at = &(*at)->next;
@@ -214,7 +247,7 @@ int search_start_job(struct searcher *s, const struct search_caller *caller,
 				    .uid = caller->credentials.uid,
 				    .run = run,
 				    .arg = arg };
-	(void)pthread_cond_init(&job->resume, NULL);
+	(void)cond_init_monotonic(&job->resume);
 	pthread_mutex_lock(&s->lock);
 	err = s->stopped ? -ECANCELED :
 			   quota_take(&s->quota, job->uid, &job->turn);
@@ -295,7 +328,7 @@ int search_init(struct searcher *s, const struct search_context *context)
 		err = cond_init_monotonic(&s->work);
 	if (!err)
 		err = credentials_own(&s->own);
-	s->slots = calloc(SEARCH_SLOTS, sizeof(*s->slots));
+	s->slots = calloc(SEARCH_SLOTS_ALL, sizeof(*s->slots));
 	if (!err)
 		err = s->slots ? match_cache_new(&s->matches) : -ENOMEM;
 	return err;
@@ -342,7 +375,7 @@ void search_release(struct searcher *s)
 {
 	size_t i;
 
-	for (i = 0; s->slots && i < SEARCH_SLOTS; i++)
+	for (i = 0; s->slots && i < SEARCH_SLOTS_ALL; i++)
 		known_directories_release(&s->slots[i]);
 	crew_release(&s->crew);
 	free(s->slots);
