@@ -54,16 +54,42 @@ uint64_t quota_next_turn(struct quota *s, uid_t uid)
 	return next_turn(s, u);
 }
 
-void quota_give(struct quota *s, uid_t uid)
+int quota_take_many(struct quota *s, uid_t uid, size_t count)
+{
+	struct quota_user **at = find_user(s, uid);
+	size_t left = s->most - s->used;
+
+	if (count > left || (*at ? (*at)->count : 0) > left - count)
+		return -EAGAIN;
+	if (!*at) {
+		*at = calloc(1, sizeof(**at));
+		if (!*at)
+			return -ENOMEM;
+		(*at)->uid = uid;
+	}
+	(*at)->count += count;
+	s->used += count;
+	return 0;
+}
+
+void quota_give_many(struct quota *s, uid_t uid, size_t count)
 {
 	struct quota_user **at = find_user(s, uid), *u = *at;
 
-	assert(u && s->used);
-	s->used--;
-	if (--u->count)
+	if (!count)
+		return;
+	assert(u && u->count >= count && s->used >= count);
+	s->used -= count;
+	u->count -= count;
+	if (u->count)
 		return;
 	*at = u->next;
 	free(u);
+}
+
+void quota_give(struct quota *s, uid_t uid)
+{
+	quota_give_many(s, uid, 1);
 }
 
 void quota_serve(struct quota *s, uint64_t turn)

@@ -36,6 +36,9 @@ int quota_take(struct quota *s, uid_t uid, uint64_t *turn_out);
 /* A further turn for a place that uid holds, after all turns of that user: a
  * place that needs many turns gets one in each rotation. */
 uint64_t quota_next_turn(struct quota *s, uid_t uid);
+/* Takes count places, or none: -EAGAIN.  For what has no turns, as bytes. */
+int quota_take_many(struct quota *s, uid_t uid, size_t count);
+void quota_give_many(struct quota *s, uid_t uid, size_t count);
 /* Gives a place back. */
 void quota_give(struct quota *s, uid_t uid);
 /* The caller begins to serve a place with this turn. */

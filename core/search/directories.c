@@ -322,7 +322,7 @@ static int compare_place(struct search_query *q,
 	if (err || hit.verdict.reason != VERDICT_LISTED)
 		return err;
 	hit.path = strdup(path);
-	return hits_append(&q->hits, &hit);
+	return hits_append(q, &hit);
 }
 
 static int compare_hits(const void *a, const void *b)

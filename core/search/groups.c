@@ -18,6 +18,7 @@ void file_groups_free(struct file_groups *groups)
 	if (!groups)
 		return;
 	group_set_free(groups->set);
+	search_held_release(&groups->held);
 	search_paths_release(&groups->within);
 	free(groups);
 }
@@ -333,6 +334,12 @@ int search_groups(struct search_job *job, struct file_groups_query *query,
 	err = query_begin(&g.q) ?: groups_answer(&g, groups);
 	grouping_free(g.grouping);
 	err = query_end(&g.q, err, NULL);
+	if (!err)
+		err = search_hold(&groups->held, job->uid,
+				  groups->set->member_count *
+						  sizeof(struct group_member) +
+					  groups->set->count *
+						  sizeof(struct content_group));
 	if (err)
 		file_groups_free(groups);
 	else

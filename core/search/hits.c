@@ -32,12 +32,20 @@ struct probe {
 	struct file_identity identity; /* the present one */
 };
 
-int hits_append(struct search_hits *hits, const struct search_hit *hit)
+int hits_append(struct search_query *q, const struct search_hit *hit)
 {
-	struct search_hit *room =
-		array_with_room(hits->hits, hits->count, sizeof(*room));
+	struct search_hits *hits = &q->hits;
+	struct search_hit *room;
+	int err = hit->path ? search_hold(&hits->held, q->job->uid,
+					  sizeof(*hit) + strlen(hit->path)) :
+			      -ENOMEM;
 
-	if (!room || !hit->path) {
+	if (err) {
+		free(hit->path);
+		return err;
+	}
+	room = array_with_room(hits->hits, hits->count, sizeof(*room));
+	if (!room) {
 		free(hit->path);
 		return -ENOMEM;
 	}
@@ -170,7 +178,7 @@ static int add_paths(struct search_query *q, struct probe *p)
 		query_count_work(q, (p->found > 0) +
 					    strlen(path) / PATH_BYTES_PER_WORK);
 		p->found++;
-		err = p->names ? hits_append(&q->hits, &hit) : 0;
+		err = p->names ? hits_append(q, &hit) : 0;
 		if (!p->names)
 			free(path);
 	}

@@ -11,6 +11,38 @@
 
 /* The life of a query, see search.h. */
 
+/* ---- memory ---- */
+
+static pthread_mutex_t held_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct quota held_bytes = { .most = SEARCH_HELD_MOST };
+
+int search_hold(struct search_held *held, uid_t uid, size_t bytes)
+{
+	int err;
+
+	pthread_mutex_lock(&held_lock);
+	err = quota_take_many(&held_bytes, uid, bytes);
+	pthread_mutex_unlock(&held_lock);
+	if (err)
+		return err == -EAGAIN ? -EMFILE : err;
+	held->uid = uid;
+	held->bytes += bytes;
+	return 0;
+}
+
+void search_let_go(struct search_held *held, size_t bytes)
+{
+	pthread_mutex_lock(&held_lock);
+	quota_give_many(&held_bytes, held->uid, bytes);
+	pthread_mutex_unlock(&held_lock);
+	held->bytes -= bytes;
+}
+
+void search_held_release(struct search_held *held)
+{
+	search_let_go(held, held->bytes);
+}
+
 void search_hits_release(struct search_hits *hits)
 {
 	size_t i;
@@ -20,6 +52,7 @@ void search_hits_release(struct search_hits *hits)
 		json_decref(hits->hits[i].digests);
 	}
 	free(hits->hits);
+	search_held_release(&hits->held);
 	*hits = (struct search_hits){ 0 };
 }
 

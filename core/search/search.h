@@ -178,9 +178,30 @@ struct search_hit {
 	struct json_t *digests;
 };
 
+/*
+ * Memory that answers take: hits, listings, texts and groups, from when they are
+ * made until they are freed.  A user may hold as many bytes as all others leave
+ * of SEARCH_HELD_MOST: half of them when alone.  More is refused with EMFILE.
+ */
+#define SEARCH_HELD_MOST ((size_t)256 << 20)
+
+/* Bytes of one user; zeroed: none.  There is one account for the process, as
+ * some are held for longer than the module is there. */
+struct search_held {
+	uid_t uid; /* set with the first bytes */
+	size_t bytes;
+};
+
+/* Takes more bytes.  -EMFILE: more than the user may hold; -ENOMEM. */
+int search_hold(struct search_held *held, uid_t uid, size_t bytes);
+/* Gives bytes back; search_held_release(): all. */
+void search_let_go(struct search_held *held, size_t bytes);
+void search_held_release(struct search_held *held);
+
 struct search_hits {
 	struct search_hit *hits; /* best first */
 	size_t count;
+	struct search_held held; /* for them */
 	bool cut; /* there were more near-duplicates than the limit */
 	/* The state of the file's digests; hits are known only if it is
 	 * DIGESTS_FRESH.  The digests themselves are not filled in. */
@@ -192,6 +213,7 @@ struct search_hits {
 };
 
 void search_hits_release(struct search_hits *hits);
+
 /* For qsort(): best first, then by path. */
 int search_hit_order(const void *a, const void *b);
 
@@ -326,6 +348,7 @@ struct file_groups_query {
 
 struct file_groups {
 	struct group_set *set;
+	struct search_held held; /* for it */
 	struct search_paths within;
 	bool internal;
 	/* Files of the scan were still to be hashed, or have changed since. */

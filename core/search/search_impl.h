@@ -189,8 +189,9 @@ bool file_identify(const struct source *source, int fd,
 
 /* ---- hits.c ---- */
 
-/* Appends the hit; takes its path, also on failure. */
-int hits_append(struct search_hits *hits, const struct search_hit *hit);
+/* Appends the hit to those of the query; takes its path, also on failure.
+ * -EMFILE: the user holds too much, see struct search_held. */
+int hits_append(struct search_query *q, const struct search_hit *hit);
 
 /* Adds a hit for each path by which the caller sees the file, names at most.
  * Returns their number; with names 0, whether there is one.  0: the file is not

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/search/search.h"
 #include "fs/similar/similar.h"
 #include "fs/inode/cache.h"
 #include "fs/inode/cred.h"
@@ -18,7 +19,8 @@
 /*
  * Directory offsets are those of the filesystem below.  A reply has as many
  * entries as fit into the kernel's buffer.  The next request usually begins at
- * the offset of the last entry, so entries that were read ahead are kept.
+ * the offset of the last entry, so entries that were read ahead are kept, as
+ * long as the user may hold more memory (core/search/search.h).
  *
  * The entry of the virtual tree, if it is shown, comes first, with an offset
  * that no filesystem uses.
@@ -32,8 +34,30 @@ struct dir_stream {
 	off_t at;             /* offset of the entry at used */
 	size_t used;
 	size_t filled;
-	char entries[STREAM_BYTES] __attribute__((aligned(8)));
+	char *entries; /* STREAM_BYTES; NULL: none are kept */
+	struct search_held held;
 };
+
+static void stream_drop(struct dir_stream *s)
+{
+	free(s->entries);
+	s->entries = NULL;
+	search_held_release(&s->held);
+}
+
+/* Keeps entries that were not sent yet, if there are any. */
+static void stream_end(struct dir_stream *s, uid_t uid)
+{
+	bool has_more = s->used < s->filled;
+
+	if (has_more &&
+	    (s->held.bytes || !search_hold(&s->held, uid, STREAM_BYTES)))
+		return;
+	stream_drop(s);
+	if (has_more)
+		s->at = -1; /* to be read once more */
+	s->used = s->filled = 0;
+}
 
 /* ---- filling the kernel's buffer ---- */
 
@@ -148,8 +172,7 @@ static int fill_from(struct filling *f, off_t off)
 	}
 	for (;; s->at = d->d_off, s->used += d->d_reclen) {
 		if (s->used == s->filled) {
-			len = getdents64(f->h->fd, s->entries,
-					 sizeof(s->entries));
+			len = getdents64(f->h->fd, s->entries, STREAM_BYTES);
 			if (len <= 0)
 				return len < 0 && !f->used ? -errno : 0;
 			s->used = 0;
@@ -183,7 +206,10 @@ static void read_directory(fuse_req_t req, size_t size, off_t off,
 
 	if (err >= 0) {
 		pthread_mutex_lock(&f.h->stream->lock);
-		err = fill_from(&f, off);
+		if (!f.h->stream->entries)
+			f.h->stream->entries = malloc(STREAM_BYTES);
+		err = f.h->stream->entries ? fill_from(&f, off) : -ENOMEM;
+		stream_end(f.h->stream, f.h->uid);
 		pthread_mutex_unlock(&f.h->stream->lock);
 	}
 	if (err)
@@ -244,7 +270,7 @@ static int handle_new(fuse_req_t req, struct inode *inode,
 {
 	struct fs *fs = fs_of(req);
 	struct handle *h = calloc(1, sizeof(*h));
-	struct dir_stream *s = malloc(sizeof(*s));
+	struct dir_stream *s = calloc(1, sizeof(*s));
 	int err = h && s ? 0 : -ENOMEM, fd = -1;
 
 	/* For root the directory is opened only when it is read: the kernel
@@ -260,8 +286,6 @@ static int handle_new(fuse_req_t req, struct inode *inode,
 		return err;
 	}
 	pthread_mutex_init(&s->lock, NULL);
-	s->at = 0;
-	s->used = s->filled = 0;
 	h->fd = fd;
 	h->uid = fuse_req_ctx(req)->uid;
 	h->stream = s;
@@ -275,6 +299,7 @@ static void handle_close(struct fs *fs, struct handle *h)
 	handle_detach(fs, h);
 	if (h->fd >= 0)
 		close(h->fd);
+	stream_drop(h->stream);
 	pthread_mutex_destroy(&h->stream->lock);
 	free(h->stream);
 	free(h);

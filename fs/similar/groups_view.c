@@ -191,9 +191,7 @@ static int find_groups(struct listing_query *q,
 	}
 	took_ns = clock_now_ns() - began_ns;
 	(*out)->groups = groups;
-	(*out)->bytes +=
-		groups->set->member_count * sizeof(struct group_member) +
-		groups->set->count * sizeof(struct content_group);
+	(*out)->bytes += groups->held.bytes;
 	/* A listing that took longer is kept for longer. */
 	(*out)->lifetime_ns =
 		took_ns < LIFETIME_MAX_NS / 10 ? 10 * took_ns : LIFETIME_MAX_NS;

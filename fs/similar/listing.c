@@ -32,6 +32,7 @@ void listing_unref(struct listing *l)
 	free(l->state);
 	credentials_release(&l->credentials);
 	file_groups_free(l->groups);
+	search_held_release(&l->held);
 	free(l);
 }
 

@@ -316,6 +316,11 @@ static void query_run(void *query, struct search_job *job)
 	err = fd < 0 ? fd : q->node->view->list(q, fd, &l);
 	inode_fd_close(q->node->real, fd);
 	if (!err)
+		err = search_hold(
+			&l->held, q->caller.credentials.uid,
+			sizeof(*l) + l->bytes -
+				(l->groups ? l->groups->held.bytes : 0));
+	if (!err)
 		query_keep(q, l);
 	if (park_claim(&q->park)) {
 		if (err)

@@ -18,7 +18,7 @@
 #define QUERY_TEXT_MAX ((size_t)128 << 10)
 
 /* Bytes of an answer that are made before they are read. */
-enum { FILES_AHEAD = 1 << 20, CHANGES_AHEAD = 1 << 16 };
+enum { FILES_AHEAD = 1 << 17, CHANGES_AHEAD = 1 << 16 };
 
 /* A parked read request, and its reply. */
 struct query_read {
@@ -48,6 +48,7 @@ struct query_file {
 	bool asked;                      /* there was a job for the query */
 	bool busy;                       /* it has not ended */
 	struct buf text;                 /* that was made and not yet read */
+	struct search_held held;         /* for text */
 	int err;                         /* returned to the reader after text */
 	struct query_read *reader;       /* owned; NULL: no read waits */
 	struct changes_watcher *watcher; /* of a job that takes changes */
@@ -62,11 +63,20 @@ static void query_unref(struct query_file *q)
 	pthread_mutex_destroy(&q->lock);
 	buf_release(&q->query);
 	buf_release(&q->text);
+	search_held_release(&q->held);
 	free(q->reader); /* it was interrupted */
 	free(q);
 }
 
 /* ---- replies ---- */
+
+/* Appends to the text, which counts as the user's.  With the lock. */
+static int append_answer(struct query_file *q, const void *data, size_t len)
+{
+	int err = search_hold(&q->held, q->caller.credentials.uid, len);
+
+	return err ? err : buf_append(&q->text, data, len);
+}
 
 /* Takes the read that waits, with text, the end or the error, if there are any;
  * else NULL.  The caller holds the lock, and calls reply_read() without it. */
@@ -87,6 +97,8 @@ static struct query_read *take_read(struct query_file *q)
 	if (r->piece && r->len) {
 		memcpy(r->piece, q->text.data, r->len);
 		q->text.len -= r->len;
+		if (q->held.bytes > q->text.len) /* progress is not held */
+			search_let_go(&q->held, q->held.bytes - q->text.len);
 		memmove(q->text.data, q->text.data + r->len, q->text.len);
 	}
 	if (!q->text.len)
@@ -116,7 +128,7 @@ static int hand_out(struct query_file *q, struct buf *made, size_t ahead)
 	int err;
 
 	pthread_mutex_lock(&q->lock);
-	err = made->len ? buf_append(&q->text, made->data, made->len) : 0;
+	err = made->len ? append_answer(q, made->data, made->len) : 0;
 	made->len = 0;
 	r = take_read(q);
 	pthread_mutex_unlock(&q->lock);
@@ -144,9 +156,12 @@ static int answer_content(struct query_file *q, struct search_job *job,
 
 	if (err)
 		return err;
-	for (i = 0; !err && i < hits.count; i++)
+	for (i = 0; !err && i < hits.count; i++) {
 		err = query_text_add_hit(&hits.hits[i], query->rules.relation,
 					 out);
+		if (!err && out->len >= FILES_AHEAD)
+			err = hand_out(q, out, FILES_AHEAD);
+	}
 	if (!err)
 		err = query_text_add_end(hits.cut, hits.incomplete, out);
 	search_hits_release(&hits);
@@ -256,7 +271,7 @@ static void query_run(void *arg, struct search_job *job)
 	}
 	pthread_mutex_lock(&q->lock);
 	if (!err && rest.len)
-		err = buf_append(&q->text, rest.data, rest.len);
+		err = append_answer(q, rest.data, rest.len);
 	q->err = err;
 	q->busy = false;
 	r = take_read(q);
@@ -387,6 +402,7 @@ static int append_text(struct query_file *q, const char *text, size_t len)
 	if (q->asked && !q->busy) {
 		buf_release(&q->query);
 		buf_release(&q->text);
+		search_held_release(&q->held);
 		q->asked = false;
 	}
 	if (!q->asked)

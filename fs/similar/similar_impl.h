@@ -166,6 +166,7 @@ struct listing {
 	size_t *by_name; /* indices of items, in byte order of the names */
 	size_t count;
 	size_t bytes;                   /* of memory, estimated */
+	struct search_held held;        /* for it, but for the groups */
 	char *state;                    /* user.kinfs.state; or NULL */
 	bool answered;                  /* the state is complete or cut */
 	struct credentials credentials; /* of the caller; owned */
