@@ -33,7 +33,7 @@ struct watched;
  * open file (inode.h).  Helpers return 0 or a negative errno; the operation
  * replies once.  A request that needs the engine is parked (struct park,
  * reply.h): the thread that has the answer replies, or the handler of an
- * interrupt does.  A request that waits for a file lock has a thread of its own.
+ * interrupt does.  A request that waits for a file lock keeps its thread.
  *
  * Layers; each calls only those before it (lint: circles):
  *   log, reply, protocol, loop, cred, reopen
