@@ -255,7 +255,8 @@ static bool post_result(const struct hash_task *t, struct result *r)
 {
 	struct event *ev = NULL;
 
-	if (t->found->st.st_nlink && !r->demanded)
+	if (!r->demanded && !source_is_removed(t->w->context->source,
+					       t->found->fd, &t->found->st))
 		ev = event_new(EVENT_RESULT);
 	if (!ev)
 		return false;

@@ -207,11 +207,11 @@ void scan_request_directory(struct scanner *s, const struct file_key *key,
 	scan_add_request(s, &r);
 }
 
-static bool is_removed(int fd)
+static bool is_removed(const struct scanner *s, int fd)
 {
 	struct stat st;
 
-	return !fstat(fd, &st) && st.st_nlink == 0;
+	return !fstat(fd, &st) && source_is_removed(s->context.source, fd, &st);
 }
 
 /* The request keeps a descriptor, because the host may close the file before
@@ -224,7 +224,7 @@ void scan_request_unknown(struct scanner *s, const struct file_key *key)
 	if (source->open_known && !key->device)
 		fd = source->open_known(source->ctx, source->device,
 					key->inode);
-	if (fd >= 0 && is_removed(fd))
+	if (fd >= 0 && is_removed(s, fd))
 		close(fd);
 	else if (fd != -ENOENT && fd != -ESTALE)
 		scan_add_request(
@@ -354,7 +354,7 @@ static int look_up_settled(struct scanner *s, const struct scan_request *r)
 
 static bool is_gone(struct scanner *s, const struct scan_request *r)
 {
-	return r->fd >= 0 ? is_removed(r->fd) : !has_record(s, &r->key);
+	return r->fd >= 0 ? is_removed(s, r->fd) : !has_record(s, &r->key);
 }
 
 /* The number of tries is limited: a directory that a mount point hides is in

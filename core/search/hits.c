@@ -162,7 +162,8 @@ static int add_paths(struct search_query *q, struct probe *p)
 	if (err)
 		return err;
 	while (!err &&
-	       !(p->found && (p->found >= p->names || p->found >= p->nlink)) &&
+	       !(p->found && (p->found >= p->names ||
+			      (p->nlink && p->found >= p->nlink))) &&
 	       (err = next_path(q, p, walk, &path)) == 1) {
 		const struct search_hit hit = {
 			.path = path,

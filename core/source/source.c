@@ -241,13 +241,11 @@ int source_get_path(const struct source *s, int fd, char **path_out)
 {
 	size_t source_len = strlen(s->path);
 	char name[32], target[8192];
-	struct stat st;
+	struct stat st, now;
 	ssize_t len;
 
 	if (fstat(fd, &st))
 		return -errno;
-	if (!S_ISDIR(st.st_mode) && st.st_nlink == 0)
-		return -ENOENT;
 	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
 	len = readlink(name, target, sizeof(target) - 1);
 	if (len < 0)
@@ -262,10 +260,25 @@ int source_get_path(const struct source *s, int fd, char **path_out)
 	return *path_out ? 0 : -ENOMEM;
 }
 
+	/* Of a name that was removed the kernel tells another one. */
+	if (!st.st_nlink &&
+	    (fstatat(s->fd, target + source_len + 1, &now,
+		     AT_SYMLINK_NOFOLLOW) ||
+	     now.st_ino != st.st_ino || now.st_dev != st.st_dev))
+		return -ENOENT;
 enum source_use source_get_use(const struct source *s, const struct stat *st)
 {
 	return s->use ? s->use(s->ctx, st->st_dev, st->st_ino) : SOURCE_UNUSED;
 }
+bool source_is_removed(const struct source *s, int fd, const struct stat *st)
+{
+	char *path = NULL;
+	int err = st->st_nlink ? 0 : source_get_path(s, fd, &path);
+
+	free(path);
+	return err == -ENOENT;
+}
+
 
 bool source_catch_up(const struct source *s)
 {

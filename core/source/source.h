@@ -117,6 +117,10 @@ int source_find(const struct source *s, struct catalog *catalog,
  * it has no name, or is not below SOURCE. */
 int source_get_path(const struct source *s, int fd, char **path_out);
 
+/* Whether the file has no name any more.  Some filesystems tell a link count of
+ * 0 of files that have names. */
+bool source_is_removed(const struct source *s, int fd, const struct stat *st);
+
 enum source_use source_get_use(const struct source *s, const struct stat *st);
 /* See engine_host.catch_up. */
 bool source_catch_up(const struct source *s);
