@@ -349,6 +349,10 @@ int catalog_content_was_known(struct catalog_txn *txn,
  * elsewhere.  It is no error if there is no record. */
 int catalog_file_remove(struct catalog_txn *txn, const struct file_key *key);
 
+/* All names below root, the directory SOURCE, were read.  If SOURCE was another
+ * directory before, what has names below that alone is removed. */
+int catalog_root_set(struct catalog_txn *txn, const struct file_key *root);
+
 /* ---- names ---- */
 
 /* name: 1..255 bytes, any but '/' and NUL, not terminated. */
@@ -381,6 +385,25 @@ int catalog_name_move(struct catalog_txn *txn, const struct file_key *parent,
 
 int catalog_name_get(struct catalog_txn *txn, const struct file_key *parent,
 		     struct catalog_name name, struct file_key *out);
+
+/* ---- names that could not be looked at ---- */
+
+/* The name in the directory could not be looked at, for a positive errno; or the
+ * name is empty, and the directory could not be listed.  What is known of the
+ * name and of what is below it stays.  Ends when the name is set, moved or
+ * removed, or with the record of the directory. */
+int catalog_unread_set(struct catalog_txn *txn,
+		       const struct file_key *directory,
+		       struct catalog_name name, int error);
+
+/* Why; -ENOENT: it could. */
+int catalog_unread_get(struct catalog_txn *txn,
+		       const struct file_key *directory,
+		       struct catalog_name name, int *error_out);
+
+/* All in the directory could. */
+int catalog_unread_clear(struct catalog_txn *txn,
+			 const struct file_key *directory);
 
 /* ---- walks ---- */
 
@@ -544,6 +567,7 @@ struct catalog_counts {
 	uint64_t directories;
 	uint64_t fresh;
 	uint64_t failed;
+	uint64_t unread; /* names of catalog_unread_set() */
 	uint64_t pending;
 	uint64_t pending_bytes;
 	uint64_t contents;

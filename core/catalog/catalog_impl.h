@@ -17,7 +17,8 @@
  * are structs as they are in memory, without padding: LMDB's file is of one
  * byte order and word size, too.
  *
- *   meta        "catalog" -> struct catalog_meta; "source" -> path
+ *   meta        "catalog" -> struct catalog_meta; "source" -> path; "root" ->
+ *               file: see catalog_root_set()
  *   files       file -> struct file_record
  *   names       parent file, name -> file
  *   links       file, parent file, name -> nothing: the reverse of names
@@ -31,6 +32,7 @@
  *   changes     file -> struct catalog_change
  *   left        file -> what is left of its earlier content: see change.c
  *   texts       content -> struct content_text
+ *   unread      directory, name -> errno: see catalog_unread_set()
  *   owners      the sketch of a text -> the content whose text it is
  *   untold      content, file -> nothing: see catalog_text_untold()
  *
@@ -65,6 +67,7 @@ enum catalog_db {
 	DB_TEXTS,
 	DB_OWNERS,
 	DB_UNTOLD,
+	DB_UNREAD,
 	DB_BLOBS, /* those of blob_append() */
 	DB_SKETCHES = DB_BLOBS,
 	DB_DIGESTS,
@@ -82,6 +85,7 @@ enum catalog_db {
 #define META_KEY key_of_bytes("catalog", 7)
 #define SOURCE_KEY key_of_bytes("source", 6)
 #define SHARE_KEY key_of_bytes("share", 5)
+#define ROOT_KEY key_of_bytes("root", 4)
 
 #define FILE_KEY_BYTES_MAX 16
 #define NAME_BYTES_MAX 255
@@ -504,6 +508,10 @@ int link_has_second(struct catalog_txn *txn, const struct file_key *key);
 /* Removes all names of key except (parent, name).  parent NULL: all. */
 int link_delete_others(struct catalog_txn *txn, const struct file_key *key,
 		       const struct file_key *parent, struct catalog_name name);
+
+/* The name is no more what catalog_unread_set() said of it. */
+int unread_drop(struct catalog_txn *txn, const struct file_key *parent,
+		struct catalog_name name);
 
 /* ---- data_dir.c ---- */
 

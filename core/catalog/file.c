@@ -233,7 +233,7 @@ static int drop_entries(struct catalog_txn *txn,
 		if (err)
 			return err;
 	}
-	return err == -ENOENT ? 0 : err;
+	return err == -ENOENT ? catalog_unread_clear(txn, directory) : err;
 }
 
 static int drop_nameless(struct catalog_txn *txn, struct buf *list)

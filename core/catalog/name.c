@@ -22,6 +22,8 @@ static int link_put(struct catalog_txn *txn, const struct file_key *parent,
 	inherits = change_name_taken(txn, key, &taken);
 	err = inherits < 0 ? inherits :
 			     event_named(txn, parent, name, key, inherits);
+	if (!err)
+		err = unread_drop(txn, parent, name);
 	return err ? err : dirty_add(txn, key);
 }
 
@@ -32,6 +34,8 @@ int link_delete(struct catalog_txn *txn, const struct file_key *parent,
 
 	if (!err)
 		err = change_name_lost(txn, parent, name, key);
+	if (!err)
+		err = unread_drop(txn, parent, name);
 	if (!err)
 		err = txn_delete(txn, DB_NAMES, key_of_name(parent, name));
 	if (!err)
@@ -224,7 +228,9 @@ int catalog_name_remove(struct catalog_txn *txn, const struct file_key *parent,
 	struct file_key key;
 	int err = catalog_name_get(txn, parent, name, &key);
 
-	if (!err)
+	if (err == -ENOENT)
+		err = unread_drop(txn, parent, name) ?: -ENOENT;
+	else if (!err)
 		err = link_delete(txn, parent, name, &key) ?:
 			      remove_if_nameless(txn, &key);
 	return txn_result(txn, err);
@@ -353,6 +359,58 @@ int catalog_links_next(struct catalog_walk *w, struct file_key *parent_out,
 	return found != 1                                           ? found :
 	       link_key_decode(&w->key, &key, parent_out, name_out) ?:
 								      1;
+}
+
+/* ---- names that could not be looked at ---- */
+
+int unread_drop(struct catalog_txn *txn, const struct file_key *parent,
+		struct catalog_name name)
+{
+	int err = txn_delete(txn, DB_UNREAD, key_of_name(parent, name));
+
+	return err == -ENOENT ? 0 : err;
+}
+
+int catalog_unread_set(struct catalog_txn *txn,
+		       const struct file_key *directory,
+		       struct catalog_name name, int error)
+{
+	const uint32_t value = (uint32_t)error;
+
+	if (name.len > NAME_BYTES_MAX)
+		name.len = NAME_BYTES_MAX;
+	return txn_result(txn,
+			  txn_put(txn, DB_UNREAD, key_of_name(directory, name),
+				  &value, sizeof(value)));
+}
+
+int catalog_unread_get(struct catalog_txn *txn,
+		       const struct file_key *directory,
+		       struct catalog_name name, int *error_out)
+{
+	MDB_val value;
+	uint32_t error;
+	int err = txn_get(txn, DB_UNREAD, key_of_name(directory, name), &value);
+
+	if (!err && !value_copy(&value, &error, sizeof(error)))
+		err = -EUCLEAN;
+	if (!err)
+		*error_out = (int)error;
+	return err;
+}
+
+int catalog_unread_clear(struct catalog_txn *txn,
+			 const struct file_key *directory)
+{
+	MDB_val key, value;
+	int err;
+
+	while (!(err = txn_first(txn, DB_UNREAD, key_of_file(directory), &key,
+				 &value)) &&
+	       !(err = txn_delete(txn, DB_UNREAD,
+				  key_of_bytes(key.mv_data, key.mv_size))))
+		;
+	return txn_result(txn, err == -ENOENT ? 0 : err);
 }
 
 /* ---- paths ---- */

@@ -17,6 +17,7 @@ const char *const catalog_db_names[DB_COUNT] = {
 	[DB_DIRTY] = "dirty",       [DB_CHANGES] = "changes",
 	[DB_LEFT] = "left",         [DB_TEXTS] = "texts",
 	[DB_OWNERS] = "owners",     [DB_UNTOLD] = "untold",
+	[DB_UNREAD] = "unread",
 	[DB_SKETCHES] = "sketches", [DB_DIGESTS] = "digests",
 };
 
@@ -323,7 +324,7 @@ int catalog_counts(struct catalog_txn *txn, struct catalog_counts *out)
 	} tables[] = {
 		{ DB_FILES, &n.files },       { DB_COPIES, &n.fresh },
 		{ DB_PENDING, &n.pending },   { DB_OWNERS, &n.texts },
-		{ DB_CONTENTS, &n.contents },
+		{ DB_CONTENTS, &n.contents }, { DB_UNREAD, &n.unread },
 	};
 	MDB_stat st;
 	size_t i;

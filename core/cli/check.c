@@ -117,21 +117,22 @@ static int check_open_file(struct check *c, int fd, const char *path)
 }
 
 /* That a file cannot be read, or changes meanwhile, is no finding. */
-static int check_entry(struct check *c, FTS *fts, FTSENT *e)
+static int check_entry(struct check *c, struct tree_walk *walk,
+		       const struct tree_entry *e)
 {
 	int fd, err = 0;
 
-	if (e->fts_info == FTS_D && c->mount.listings &&
-	    !strcmp(e->fts_path, c->mount.listings))
-		(void)fts_set(fts, e, FTS_SKIP);
-	if (cli_walk_failed(e))
-		c->unread += e->fts_errno != ENOENT;
-	if (e->fts_info != FTS_F)
+	if (e->is_directory && c->mount.listings &&
+	    !strcmp(e->path, c->mount.listings))
+		tree_walk_skip(walk);
+	if (e->error)
+		c->unread += e->error != -ENOENT;
+	if (!e->is_file)
 		return 0;
-	err = reader_open(e->fts_path, false, &fd);
+	err = reader_open(e->path, false, &fd);
 	if (!err) {
 		err = check_open_file(c, fd,
-				      path_below(e->fts_path, c->mount.root));
+				      path_below(e->path, c->mount.root));
 		(void)close(fd);
 	}
 	if (err > 0 || err == -ENOMEM)
@@ -150,8 +151,8 @@ static int read_all(struct check *c)
 	const json_t *name;
 	const struct digest_ops *ops;
 	uint32_t set = 0;
-	FTSENT *entry;
-	FTS *fts;
+	const struct tree_entry *entry;
+	struct tree_walk *walk;
 	size_t i;
 	int err;
 
@@ -163,10 +164,10 @@ static int read_all(struct check *c)
 	err = reader_init(&c->reader, set & DIGEST_KEPT);
 	if (err)
 		return err;
-	fts = cli_walk_begin(c->mount.root, FTS_XDEV);
-	while (!err && (entry = cli_walk_next(fts)))
-		err = check_entry(c, fts, entry);
-	return cli_walk_end(fts, err);
+	walk = tree_walk_begin(c->mount.root, TREE_ONE_DEVICE);
+	while (walk && !err && (entry = tree_walk_next(walk)))
+		err = check_entry(c, walk, entry);
+	return tree_walk_end(walk, err);
 }
 
 /* ---- the answer ---- */

@@ -2,12 +2,12 @@
 #ifndef CORE_CLI_CLI_H
 #define CORE_CLI_CLI_H
 
-#include <fts.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "core/base/buf.h"
 #include "core/cli/options.h"
@@ -73,8 +73,11 @@ int cli_complain(const char *path, const char *format, ...)
 /* Prints what a negative errno means, and what to do about it.  EXIT_FAILED. */
 int cli_complain_errno(const char *path, int err);
 
-/* Of an answer that has not all files of a mount.  EXIT_INCOMPLETE. */
-int cli_complain_incomplete(const char *path);
+/* Of an answer that has not all files of a mount; failed: how many files and
+ * directories could not be read.  EXIT_INCOMPLETE. */
+int cli_complain_incomplete(const char *path, uint64_t failed);
+/* "3 files could not be hashed or looked at: kin status --failed". */
+void cli_complain_failed(const char *path, uint64_t failed);
 
 /* After getopt or by itself: points to the help.  EXIT_USAGE. */
 int cli_usage_error(const struct command *command, const char *format, ...)
@@ -121,19 +124,33 @@ int cli_told_digests(const char *path, uint32_t set, struct digests *out);
 int reader_digest_named(struct reader *r, const char *path, bool text,
 			struct digests *out);
 
-/* Every entry of the tree at path in order of names, as fts(3) has them; options
- * beside FTS_PHYSICAL and FTS_NOCHDIR.  The end returns what has ended it: code,
- * the caller's own, or if that is 0 an error of the walk. */
-FTS *cli_walk_begin(char *path, int options);
-FTSENT *cli_walk_next(FTS *fts);
-int cli_walk_end(FTS *fts, int code);
+/*
+ * The regular files and directories of a tree, each directory before those in
+ * it, in byte order of the names.  What cannot be looked at is an entry with its
+ * error, and does not end the walk: fts(3) would pass over names behind an error
+ * of readdir(3) without a word.
+ */
+struct tree_walk;
+struct tree_entry {
+	const char *path; /* valid until the next call */
+	bool is_file, is_directory;
+	bool is_top; /* what the walk began with */
+	/* A negative errno: it cannot be looked at; of a directory, which was
+	 * the entry before: it cannot be listed, or not to its end. */
+	int error;
+	struct stat st; /* without an error */
+};
 
-/* Whether an entry could not be read, for fts_errno. */
-static inline bool cli_walk_failed(const FTSENT *entry)
-{
-	return entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR ||
-	       entry->fts_info == FTS_NS;
-}
+/* TREE_FOLLOW_TOP: path may be a symbolic link.  TREE_ONE_DEVICE: other
+ * filesystems below are not entered. */
+enum { TREE_FOLLOW_TOP = 1, TREE_ONE_DEVICE = 2 };
+struct tree_walk *tree_walk_begin(const char *path, int options);
+const struct tree_entry *tree_walk_next(struct tree_walk *w);
+/* The directory at hand is not entered. */
+void tree_walk_skip(struct tree_walk *w);
+/* Frees it.  Returns what has ended it: code, the caller's own, or if that is 0
+ * -ENOMEM if the walk did not come to its end.  w may be NULL: -ENOMEM. */
+int tree_walk_end(struct tree_walk *w, int code);
 
 /* ---- digests in text form ---- */
 
@@ -184,14 +201,13 @@ struct state_walk {
 	const char *path;
 	char state[128];
 	/* Of all before it. */
-	size_t pending;  /* files whose state is not known yet */
-	bool is_damaged; /* some could not be asked for, and that was said */
+	size_t pending; /* files whose state is not known yet */
 
 	const struct mount *mount; /* borrowed */
-	FTS *fts;
+	struct tree_walk *tree;
 };
 
-/* To be ended by cli_walk_end(s->fts). */
+/* To be ended by tree_walk_end(s->tree). */
 void state_walk_begin(struct state_walk *s, const struct mount *mount,
 		      const char *rel);
 bool state_walk_next(struct state_walk *s);

@@ -7,6 +7,7 @@
 #include "core/base/buf.h"
 #include "core/base/err.h"
 #include "core/base/json.h"
+#include "core/base/text.h"
 #include "core/base/utf8.h"
 #include "core/cli/cli.h"
 #include "core/cli/progress.h"
@@ -73,12 +74,24 @@ int cli_complain_errno(const char *path, int err)
 	return cli_complain(path, "%s", meaning(err));
 }
 
-int cli_complain_incomplete(const char *path)
+int cli_complain_incomplete(const char *path, uint64_t failed)
 {
-	cli_complain(path, "not complete: not all files are hashed, or some "
-			   "changed (incomplete); kin wait waits for that, and "
-			   "says how many could not be hashed");
+	if (failed)
+		cli_complain_failed(path, failed);
+	cli_complain(path, failed ? "not complete (incomplete)" :
+				    "not complete: not all files are hashed, "
+				    "or some changed (incomplete); kin wait "
+				    "waits for that");
 	return EXIT_INCOMPLETE;
+}
+
+void cli_complain_failed(const char *path, uint64_t failed)
+{
+	cli_complain(path,
+		     "%llu %s could not be hashed or looked at: "
+		     "kin status --failed",
+		     (unsigned long long)failed,
+		     text_plural(failed, "file", "files"));
 }
 
 int cli_usage_error(const struct command *command, const char *format, ...)

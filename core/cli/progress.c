@@ -21,6 +21,8 @@ void progress_read(const json_t *status, struct progress *out)
 {
 	const json_t *catalog = json_object_get(status, "catalog");
 	const json_t *reading = json_object_get(status, "progress");
+	const json_t *texts = json_object_get(status, "texts");
+	const char *state = json_string_value(json_object_get(texts, "state"));
 	struct progress p = {
 		.idle = json_is_true(json_object_get(status, "idle")),
 		.scanning = json_is_true(json_object_get(
@@ -29,7 +31,12 @@ void progress_read(const json_t *status, struct progress *out)
 		.files = number(status, "files"),
 		.left = number(status, "pending"),
 		.failed = number(status, "failed"),
+		.unread = number(status, "unread"),
 		.unsteady = number(status, "unsteady"),
+		.texts = state && strcmp(state, "off") ?
+				 number(texts, "pending") :
+				 0,
+		.has_extract = state && strcmp(state, "not installed"),
 		.percent = number(status, "percent") < 100 ?
 				   (int)number(status, "percent") :
 				   100,
@@ -83,6 +90,33 @@ void progress_append_files(const struct progress *p, double least_size,
 	(void)buf_append_format(out, "%s%.0f %s left",
 				out->len > begin ? ", " : "",
 				p->seconds / units[i].seconds, units[i].name);
+}
+
+void progress_append_failed(const struct progress *p, struct buf *out)
+{
+	if (p->failed)
+		(void)buf_append_format(
+			out, "%lld %s could not be hashed", p->failed,
+			text_plural((uint64_t)p->failed, "file", "files"));
+	if (p->unread)
+		(void)buf_append_format(out, "%s%lld %s could not be looked at",
+					p->failed ? " and " : "", p->unread,
+					text_plural((uint64_t)p->unread,
+						    "file or directory",
+						    "files or directories"));
+	(void)buf_append_text(out, ": kin status --failed");
+}
+
+void progress_append_texts(const struct progress *p, struct buf *out)
+{
+	(void)buf_append_format(
+		out, "the text of %lld %s is not read: %s", p->texts,
+		text_plural((uint64_t)p->texts, "document or archive",
+			    "documents and archives"),
+		p->has_extract ? "kin-extract cannot be started, or the files "
+				 "are open for writing" :
+				 "kin-extract is not installed (with -o "
+				 "text=no it is not missed)");
 }
 
 /* ---- of a command ---- */

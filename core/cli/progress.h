@@ -15,11 +15,16 @@ struct progress {
 	bool counted; /* else files and left are not told to the caller */
 	long long files, left; /* left: of files, without valid digests */
 	long long failed;      /* files that could not be hashed */
+	long long unread;      /* names that could not be looked at */
 	long long unsteady;    /* files that change all the time */
-	int percent;           /* 100 only when idle and all is hashed */
-	const char *error;     /* of the catalog, in the status; or NULL */
-	const char *paused;    /* why, to be shown; or NULL */
-	bool stalled;          /* paused, and nothing else is under way */
+	/* Documents and archives whose text is still to be read; when idle, it
+	 * cannot be. */
+	long long texts;
+	bool has_extract;   /* the program that reads them is installed */
+	int percent;        /* 100 only when idle and all is hashed */
+	const char *error;  /* of the catalog, in the status; or NULL */
+	const char *paused; /* why, to be shown; or NULL */
+	bool stalled;       /* paused, and nothing else is under way */
 	/* Bytes of the files that it is reading; 0: nothing is known of that. */
 	double done, size, speed;
 	double left_bytes; /* of all files */
@@ -32,6 +37,12 @@ void progress_read(const json_t *status, struct progress *out);
  * none only the last part, if that is known. */
 void progress_append_files(const struct progress *p, double least_size,
 			   struct buf *out);
+
+/* "3 files could not be hashed: kin status --failed"; failed or unread is not
+ * 0. */
+void progress_append_failed(const struct progress *p, struct buf *out);
+/* Why texts are not read, when idle. */
+void progress_append_texts(const struct progress *p, struct buf *out);
 
 /* How far a command itself is: a bar on standard error if that is a terminal.
  * It goes away again. */

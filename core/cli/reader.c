@@ -107,36 +107,7 @@ int cli_told_digests(const char *path, uint32_t set, struct digests *out)
 	return err;
 }
 
-/* ---- trees ---- */
-
-static int by_name(const FTSENT **a, const FTSENT **b)
-{
-	return strcmp((*a)->fts_name, (*b)->fts_name);
-}
-
-FTS *cli_walk_begin(char *path, int options)
-{
-	char *const paths[] = { path, NULL };
-
-	return fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR | options, by_name);
-}
-
-FTSENT *cli_walk_next(FTS *fts)
-{
-	if (!fts)
-		return NULL;
-	errno = 0;
-	return fts_read(fts);
-}
-
-int cli_walk_end(FTS *fts, int code)
-{
-	if (!code)
-		code = -errno;
-	if (fts)
-		(void)fts_close(fts);
-	return code;
-}
+/* ---- files ---- */
 
 static int type_error(const struct stat *st)
 {

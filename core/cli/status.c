@@ -81,19 +81,23 @@ static void say_longest(const json_t *status)
 
 static void say_activity(const json_t *status, const struct progress *p)
 {
-	struct buf files = { 0 };
+	struct buf files = { 0 }, left = { 0 };
 	char size[TEXT_SIZE_ROOM];
 
-	if (p->idle && p->failed)
-		say("state",
-		    "idle, but %lld %s could not be hashed: "
-		    "kin status --failed",
-		    p->failed, text_plural(p->failed, "file", "files"));
+	if (p->idle && (p->failed || p->unread))
+		progress_append_failed(p, &left);
+	if (left.len)
+		say("state", "idle, but %s", left.data);
 	else if (p->idle && p->left)
 		say("state",
 		    "idle, but %lld %s open for writing or changing all the "
 		    "time",
 		    p->left, text_plural(p->left, "file is", "files are"));
+	else if (p->idle && p->texts)
+		say("state", "idle, but the text of %lld %s is not read",
+		    p->texts,
+		    text_plural(p->texts, "document or archive",
+				"documents and archives"));
 	else
 		say("state", "%s",
 		    p->idle     ? "idle, all digests are up to date" :
@@ -102,6 +106,7 @@ static void say_activity(const json_t *status, const struct progress *p)
 		    p->paused   ? "waiting" :
 		    p->left     ? "hashing" :
 				  "reading the texts of documents");
+	buf_release(&left);
 	if (p->paused)
 		say("paused", "%s", p->paused);
 	if (!p->counted)
@@ -239,41 +244,39 @@ static int take_failure(struct state_walk *s, int err)
 
 	if (err == -ENOENT || (err == -EACCES && !is_owner))
 		return 0;
-	if (err != -EACCES) {
-		cli_complain_errno(s->path, err);
-		s->is_damaged = true;
-		return 0;
-	}
 	(void)snprintf(s->state, sizeof(s->state), "error:%s", err_name(err));
 	return s->failed;
 }
 
 /* Every word for a state is short; many files are asked for it.  A directory
- * has one only when all that is in it is skipped. */
-static int take_entry(struct state_walk *s, FTSENT *entry)
+ * has one only when all that is in it is skipped, or it could not be listed. */
+static int take_entry(struct state_walk *s, const struct tree_entry *entry)
 {
-	const bool is_directory = entry->fts_info == FTS_D;
 	const char *listings = s->mount->listings;
 	ssize_t len;
 
-	s->path = entry->fts_path;
-	if (cli_walk_failed(entry))
-		return take_failure(s, -entry->fts_errno);
-	if (!is_directory && entry->fts_info != FTS_F)
+	s->path = entry->path;
+	/* A directory that could not be listed was told before by its state. */
+	if (entry->error)
+		return entry->is_directory && *s->state ?
+			       0 :
+			       take_failure(s, entry->error);
+	*s->state = '\0';
+	if (!entry->is_directory && !entry->is_file)
 		return 0;
 	/* With similar=show the root lists it. */
-	if (is_directory && listings && !strcmp(s->path, listings)) {
-		(void)fts_set(s->fts, entry, FTS_SKIP);
+	if (entry->is_directory && listings && !strcmp(s->path, listings)) {
+		tree_walk_skip(s->tree);
 		return 0;
 	}
 	len = getxattr(s->path, STATE_ATTRIBUTE, s->state,
 		       sizeof(s->state) - 1);
 	if (len < 0)
-		return is_directory ? 0 : take_failure(s, -errno);
+		return entry->is_directory ? 0 : take_failure(s, -errno);
 	s->state[len] = '\0';
 	s->pending += !strcmp(s->state, "pending") || !strcmp(s->state, "busy");
-	if (is_directory)
-		(void)fts_set(s->fts, entry, FTS_SKIP);
+	if (entry->is_directory && !strncmp(s->state, "skipped:", 8))
+		tree_walk_skip(s->tree);
 	return (s->failed && !strncmp(s->state, "error:", 6)) ||
 	       (s->skipped && !strncmp(s->state, "skipped:", 8));
 }
@@ -284,15 +287,15 @@ void state_walk_begin(struct state_walk *s, const struct mount *mount,
 	char *top = path_shown(mount->root, rel, false);
 
 	s->mount = mount;
-	s->fts = top ? cli_walk_begin(top, FTS_XDEV) : NULL;
+	s->tree = top ? tree_walk_begin(top, TREE_ONE_DEVICE) : NULL;
 	free(top);
 }
 
 bool state_walk_next(struct state_walk *s)
 {
-	FTSENT *entry;
+	const struct tree_entry *entry;
 
-	while ((entry = cli_walk_next(s->fts)))
+	while (s->tree && (entry = tree_walk_next(s->tree)))
 		if (take_entry(s, entry))
 			return true;
 	return false;
@@ -314,10 +317,9 @@ static int show_files(struct status_job *job)
 			&job->table,
 			json_with_path(row, "path", path_below(s->path, root)));
 	}
-	code = cli_walk_end(s->fts, code);
+	code = tree_walk_end(s->tree, code);
 	if (code)
 		return code;
-	code = s->is_damaged ? EXIT_FAILED : EXIT_OK;
 	if (job->table.output.json)
 		code |= table_totals(json_pack("{s:I}", "files",
 					       (json_int_t)job->table.rows),

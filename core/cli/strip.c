@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,12 +31,9 @@ static void strip_fail(struct strip *s, const char *path, int err)
 	s->failed++;
 }
 
-/* A link is followed where the user has named it. */
-static void strip_file(struct strip *s, const char *path, bool is_named)
+/* 0, or the first error; the attributes are those of the file at path. */
+static int strip_attributes(struct strip *s, const char *path)
 {
-	int (*remove_attribute)(const char *path, const char *name) =
-		is_named ? removexattr : lremovexattr;
-	const size_t before = s->attributes;
 	struct buf value = { 0 };
 	int id, err = 0;
 
@@ -47,7 +45,7 @@ static void strip_file(struct strip *s, const char *path, bool is_named)
 			continue;
 		err = mount_get_attribute(path, name, &value);
 		if (!err && !digest_parse(id, value.data, value.len, &d)) {
-			if (!s->dry_run && remove_attribute(path, name))
+			if (!s->dry_run && removexattr(path, name))
 				err = -errno;
 			s->attributes += !err;
 		}
@@ -55,26 +53,44 @@ static void strip_file(struct strip *s, const char *path, bool is_named)
 		if (err == -ENODATA || err == -ENOTSUP)
 			err = 0;
 	}
-	if (err)
-		strip_fail(s, path, err);
-	s->files += s->attributes > before;
 	buf_release(&value);
+	return err;
+}
+
+/* A link is followed where the user has named it. */
+static void strip_file(struct strip *s, const struct tree_entry *entry)
+{
+	const size_t before = s->attributes;
+	const int fd =
+		open(entry->path,
+		     O_PATH | O_CLOEXEC | (entry->is_top ? 0 : O_NOFOLLOW));
+	char path[40];
+	int err = fd < 0 ? -errno : 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (!err)
+		err = strip_attributes(s, path);
+	if (fd >= 0)
+		close(fd);
+	if (err)
+		strip_fail(s, entry->path, err);
+	s->files += s->attributes > before;
 }
 
 /* Other filesystems below are not entered: one may be a mount of kinfs. */
-static void strip_tree(struct strip *s, char *path)
+static void strip_tree(struct strip *s, const char *path)
 {
-	FTS *fts = cli_walk_begin(path, FTS_COMFOLLOW | FTS_XDEV);
-	const FTSENT *entry;
+	struct tree_walk *walk =
+		tree_walk_begin(path, TREE_FOLLOW_TOP | TREE_ONE_DEVICE);
+	const struct tree_entry *entry;
 	int err;
 
-	while ((entry = cli_walk_next(fts)))
-		if (entry->fts_info == FTS_F)
-			strip_file(s, entry->fts_path,
-				   entry->fts_level == FTS_ROOTLEVEL);
-		else if (cli_walk_failed(entry))
-			strip_fail(s, entry->fts_path, -entry->fts_errno);
-	err = cli_walk_end(fts, 0);
+	while (walk && (entry = tree_walk_next(walk)))
+		if (entry->error)
+			strip_fail(s, entry->path, entry->error);
+		else if (entry->is_file)
+			strip_file(s, entry);
+	err = tree_walk_end(walk, 0);
 	if (err)
 		strip_fail(s, path, err);
 }

@@ -68,14 +68,20 @@ static void show(struct wait_job *job, const struct progress *p)
 /* Everything was tried; what failed is not waited for. */
 static int finish(const struct wait_job *job, const struct progress *p)
 {
-	const bool complete = !p->failed && !p->unsteady;
+	const bool complete =
+		!p->failed && !p->unread && !p->unsteady && !p->texts;
+	struct buf why = { 0 };
 
-	if (p->failed)
-		cli_complain(job->mount.root,
-			     "%lld %s could not be hashed: "
-			     "kin status --failed",
-			     p->failed,
-			     text_plural(p->failed, "file", "files"));
+	if (p->texts) {
+		progress_append_texts(p, &why);
+		cli_complain(job->mount.root, "%s", why.data);
+		buf_clear(&why);
+	}
+	if (p->failed || p->unread) {
+		progress_append_failed(p, &why);
+		cli_complain(job->mount.root, "%s", why.data);
+		buf_clear(&why);
+	}
 	if (p->unsteady)
 		cli_complain(job->mount.root,
 			     "%lld %s all the time and %s not hashed",
@@ -83,14 +89,18 @@ static int finish(const struct wait_job *job, const struct progress *p)
 			     text_plural(p->unsteady, "file changes",
 					 "files change"),
 			     text_plural(p->unsteady, "is", "are"));
+	buf_release(&why);
 	if (job->json &&
-	    table_totals(json_pack("{s:o*, s:o*, s:o*}", "files",
-				   row_number(p->counted ? p->files : -1),
-				   "failed",
-				   row_number(p->counted ? p->failed : -1),
-				   "unsteady",
-				   row_number(p->counted ? p->unsteady : -1)),
-			 complete, NULL))
+	    table_totals(
+		    json_pack("{s:o*, s:o*, s:o*, s:o*, s:o*}", "files",
+			      row_number(p->counted ? p->files : -1), "failed",
+			      row_number(p->counted ? p->failed : -1),
+			      "unread",
+			      row_number(p->counted ? p->unread : -1),
+			      "unsteady",
+			      row_number(p->counted ? p->unsteady : -1),
+			      "texts", row_number(p->counted ? p->texts : -1)),
+		    complete, NULL))
 		return EXIT_FAILED;
 	return complete ? EXIT_OK : EXIT_INCOMPLETE;
 }
@@ -207,7 +217,8 @@ const struct command command_wait = {
 	.options = options,
 	.notes =
 		"Exit status: 0 everything is hashed; 1 failed; 2 usage; 3 some files could not\n"
-		"be hashed (kin status --failed lists them) or change all the time.\n",
+		"be hashed or looked at (kin status --failed lists them) or change all the time,\n"
+		"or the texts of documents could not be read.\n",
 	.job = &(struct wait_job){ .timeout = -1, .shown = -1 },
 	.run = run,
 };

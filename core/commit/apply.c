@@ -397,15 +397,20 @@ static int apply_entry(const struct committer *c, struct catalog_txn *txn,
 		       const struct source_listing *l,
 		       const struct source_entry *entry)
 {
-	int err = entry->directory ? 0 : apply_state(txn, entry);
+	int err;
 
+	if (entry->error)
+		return catalog_unread_set(txn, &l->directory,
+					  name_of(entry->name), entry->error);
+	err = entry->directory ? 0 : apply_state(txn, entry);
 	if (!err)
 		err = add_name(c, txn, &l->directory, entry->name, &entry->key,
 			       entry->directory, l->shallow);
 	return err == -EINVAL ? skip_contradiction(c) : err;
 }
 
-/* Makes the names of the directory in the catalog those of the listing. */
+/* Makes the names of the directory in the catalog those of the listing.  What
+ * could not be looked at stays as it was. */
 static int apply_listing(const struct committer *c, struct catalog_txn *txn,
 			 const struct source_listing *l)
 {
@@ -417,7 +422,11 @@ static int apply_listing(const struct committer *c, struct catalog_txn *txn,
 		return err;
 	err = set_state(txn, &l->directory, FILE_DIRECTORY, NULL, 0);
 	if (!err)
-		err = remove_vanished(txn, l);
+		err = catalog_unread_clear(txn, &l->directory);
+	if (!err)
+		err = l->error ? catalog_unread_set(txn, &l->directory,
+						    name_of(""), l->error) :
+				 remove_vanished(txn, l);
 	for (i = 0; i < l->count && !err; i++)
 		err = apply_entry(c, txn, l, &l->entries[i]);
 	return err;

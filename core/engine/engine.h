@@ -137,7 +137,7 @@ void engine_file_key(const struct engine *e, int fd, const struct stat *st,
 /* Looks up the digests of the file behind fd (O_PATH will do), which are valid
  * only for its present identity.  wanted (DIGEST_BIT()s): digests in text form
  * that are not in it may be missing in the answer.  Of a directory it says no more
- * than that a rule skips all in it.  Never waits.  Negative errno when fd cannot
+ * than that a rule skips all in it, or why it could not be listed.  Never waits.  Negative errno when fd cannot
  * be examined; -ENODATA: there is nothing to say of it. */
 int engine_ask(struct engine *e, int fd, uint32_t wanted,
 	       struct file_digests *answer_out);

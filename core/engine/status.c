@@ -117,7 +117,7 @@ static uint64_t percent(const struct snapshot *s)
 	const struct queue_counts *q = &s->queue;
 	double reading = (double)q->running, done;
 
-	if (is_idle(s) && !q->unsteady)
+	if (is_idle(s) && !q->unsteady && !c->pending)
 		return 100;
 	if (!c->files || c->pending > c->files || !s->walks)
 		return 0;
@@ -145,7 +145,7 @@ static json_t *status_object(struct engine *e, const struct snapshot *s)
 		"{s:o, s:i, s:o, s:b, s:s?, s:b, s:I, s:I,"
 		" s:{s:b, s:I, s:I}, s:{s:I, s:I, s:I}, s:{s:I, s:I, s:I},"
 		" s:{s:o, s:b, s:I, s:s?}, s:{s:s, s:I, s:I},"
-		" s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I,"
+		" s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I,"
 		" s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
 		"source", json_text(e->source.path), "threshold", o->threshold,
 		"digests", digest_names(o->digest_set), "idle", is_idle(s),
@@ -178,7 +178,7 @@ static json_t *status_object(struct engine *e, const struct snapshot *s)
 		"directories", number(c->directories), "fresh",
 		number(c->fresh), "pending", number(c->pending),
 		"pending_bytes", number(c->pending_bytes), "failed",
-		number(c->failed), "skipped",
+		number(c->failed), "unread", number(c->unread), "skipped",
 		number(atomic_load(&e->scan.skipped)),
 
 		"queue", number(q->queued + q->delayed), "hashing",

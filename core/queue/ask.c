@@ -43,6 +43,26 @@ static int ask_catalog(struct hasher *h, uint32_t wanted,
 	return err == -ENOENT || err == -EUCLEAN ? 0 : err;
 }
 
+/* Why the directory could not be listed.  -ENODATA: it was, or that is not
+ * known. */
+static int ask_directory(struct hasher *h, struct file_digests *out)
+{
+	const struct catalog_name self = { "", 0 };
+	struct catalog *catalog = h->context.catalog;
+	struct catalog_txn *txn;
+	int err = catalog_is_open(catalog) ? catalog_read(catalog, &txn) :
+					     -ENODATA;
+
+	if (err)
+		return -ENODATA;
+	err = catalog_unread_get(txn, &out->key, self, &out->error);
+	catalog_abort(txn);
+	if (err)
+		return -ENODATA;
+	out->state = DIGESTS_FAILED;
+	return 0;
+}
+
 static int answer_of(const struct result *found, struct file_digests *out)
 {
 	*out = (struct file_digests){
@@ -126,10 +146,14 @@ int hash_ask(struct hasher *h, int fd, uint32_t wanted,
 		*answer_out = answer;
 		return 0;
 	}
-	if (S_ISDIR(st.st_mode))
-		return -ENODATA;
 	source_get_key(c->source, fd, &st, &answer.key);
 	source_get_identity(&st, &answer.identity);
+	if (S_ISDIR(st.st_mode)) {
+		err = ask_directory(h, &answer);
+		if (!err)
+			*answer_out = answer;
+		return err;
+	}
 	/* This function must not wait until the catalog is open. */
 	if (catalog_is_open(c->catalog) &&
 	    is_identity_reliable(c->source, &answer.key, &st))

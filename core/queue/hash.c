@@ -436,6 +436,14 @@ static bool ends_early(struct hash_task *t)
 
 /* ---- a job ---- */
 
+/* Whether the file may be opened in a moment: the process lacks something, or the
+ * catalog is damaged. */
+static bool is_passing(int err)
+{
+	return err == -EMFILE || err == -ENFILE || err == -ENOMEM ||
+	       err == -EWOULDBLOCK || err == -EUCLEAN || err == -ECANCELED;
+}
+
 static void do_file(struct hash_task *t)
 {
 	const struct engine_parts *c = t->w->context;
@@ -457,7 +465,7 @@ static void do_file(struct hash_task *t)
 	err = open_to_read(t->found);
 	if (!err && job->demanded)
 		err = fingerprint_new(job->demanded, &t->fp);
-	if (err == -EMFILE || err == -ENFILE || err == -EWOULDBLOCK) {
+	if (is_passing(err)) {
 		queue_delay(c->queue, job, NO_DESCRIPTOR_MS, true);
 	} else if (err) {
 		end_with_result(t, -err, NULL);
@@ -475,7 +483,7 @@ static void do_file(struct hash_task *t)
 static void do_job(struct hash_worker *w, struct job *job)
 {
 	const struct engine_parts *c = w->context;
-	struct source_found found;
+	struct source_found found = { .fd = -1 };
 	struct hash_task t = {
 		.w = w, .job = job, .found = &found, .fp = w->fp
 	};
@@ -490,8 +498,10 @@ static void do_job(struct hash_worker *w, struct job *job)
 		(void)events_post(c->events,
 				  event_new_key(EVENT_MISSED, &job->key));
 		queue_finish(c->queue, job);
-	} else {
+	} else if (is_passing(err)) {
 		queue_delay(c->queue, job, NO_DESCRIPTOR_MS, true);
+	} else {
+		end_with_result(&t, -err, NULL);
 	}
 }
 

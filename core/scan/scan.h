@@ -55,7 +55,10 @@
  * The scan never opens a regular file for reading, never writes to SOURCE or
  * the catalog, and never follows a symbolic link.  In memory it has the entries
  * of one directory, and the directories still to be read beside the path to it.
- * A directory that cannot be read is logged and skipped; its records stay.
+ *
+ * An entry that cannot be looked at is in the listing with its error, and those
+ * beside it are as always.  A directory that cannot be read has a listing of
+ * what was read before the error; what else is known of it stays.
  *
  * Functions may be called from any thread and do not block, unless they say
  * otherwise.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -56,19 +57,25 @@ static char *path_join(const char *dir, const char *name)
 	return buf_take(&b);
 }
 
+/* st: NULL for an entry that cannot be looked at, with the error. */
 static int add_entry(struct scan_walk *w, struct source_listing *l, int dir_fd,
-		     const char *name, const char *path, const struct stat *st)
+		     const char *path, const struct stat *st, int error)
 {
 	struct scanner *s = w->s;
+	const char *slash = strrchr(path, '/');
 	struct source_entry entry = {
-		.directory = S_ISDIR(st->st_mode),
-		.name = strdup(name),
+		.error = error,
+		.directory = st && S_ISDIR(st->st_mode),
+		.name = strdup(slash ? slash + 1 : path),
 	};
 
 	if (!entry.name)
 		return -ENOMEM;
-	source_get_entry_key(s->context.source, dir_fd, name, st, &entry.key);
-	source_get_identity(st, &entry.identity);
+	if (st) {
+		source_get_entry_key(s->context.source, dir_fd, entry.name, st,
+				     &entry.key);
+		source_get_identity(st, &entry.identity);
+	}
 	if (source_listing_add(l, &entry)) {
 		free(entry.name);
 		return -ENOMEM;
@@ -83,22 +90,30 @@ static int read_entry(struct scan_walk *w, struct source_listing *l, int dir_fd,
 		      const char *directory, const char *name)
 {
 	struct scanner *s = w->s;
+	const struct source *source = s->context.source;
 	struct stat st;
 	char *path;
-	int err = 0;
+	int err = 0, error;
 
 	gate_pass(&s->gate);
-	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW))
-		return errno == ENOENT ? 0 : -errno; /* gone meanwhile */
-	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+	if (strlen(name) > NAME_MAX) /* some filesystems have such names */
+		error = ENAMETOOLONG;
+	else
+		error = fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) ?
+				errno :
+				0;
+	if (error == ENOENT) /* gone meanwhile */
+		return 0;
+	if (!error && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
 		return 0;
 	path = path_join(directory, name);
 	if (!path)
 		return -ENOMEM;
-	if (source_skip_rule(s->context.source, path, &st))
+	if (error ? source_is_excluded(source, path) :
+		    source_skip_rule(source, path, &st) != NULL)
 		atomic_fetch_add(&s->skipped, 1);
 	else
-		err = add_entry(w, l, dir_fd, name, path, &st);
+		err = add_entry(w, l, dir_fd, path, error ? NULL : &st, error);
 	free(path);
 	return err;
 }
@@ -111,8 +126,11 @@ static void report_names(struct scan_walk *w, int dir_fd,
 	for (i = 0; i < l->count && !scan_is_stopping(w->s); i++) {
 		const struct source_entry *entry = &l->entries[i];
 		struct file_key key = l->directory;
-		int fd = scan_report_name(w->s, dir_fd, entry->name, &key);
+		int fd;
 
+		if (entry->error)
+			continue;
+		fd = scan_report_name(w->s, dir_fd, entry->name, &key);
 		w->lost = w->lost || (fd == -ESTALE && entry->directory);
 		if (fd >= 0)
 			close(fd);
@@ -132,6 +150,7 @@ static void request_moved(struct scan_walk *w, const struct file_key *key)
 		scan_request_tree(w->s);
 }
 
+/* Reads the entries up to the first error of the directory itself. */
 static int read_listing(struct scan_walk *w, int dir_fd, const char *path,
 			const struct file_key *key, struct source_listing *l)
 {
@@ -146,7 +165,6 @@ static int read_listing(struct scan_walk *w, int dir_fd, const char *path,
 	source_get_key(c->source, dir_fd, &st, &l->directory);
 	if (!file_key_equal(&l->directory, key))
 		request_moved(w, key);
-	l->shallow = w->shallow;
 	l->version = events_names_version(c->events, &l->directory);
 	err = file_names_begin(dir_fd, &names);
 	if (err)
@@ -157,13 +175,38 @@ static int read_listing(struct scan_walk *w, int dir_fd, const char *path,
 	return err;
 }
 
-static int post_listing(struct scan_walk *w, int dir_fd,
+/* Logs what could not be looked at. */
+static void log_unread(struct scan_walk *w, const char *path,
+		       const struct source_listing *l)
+{
+	const struct engine_parts *c = &w->s->context;
+	size_t i, count = 0, first = 0;
+
+	for (i = l->count; i-- > 0;)
+		if (l->entries[i].error) {
+			first = i;
+			count++;
+		}
+	if (l->error)
+		logger_print(c->log, "%s/%s: %s; not scanned completely",
+			     c->source->path, path, err_text(-l->error));
+	if (count)
+		logger_print(c->log,
+			     "%s/%s: %zu of the entries could not be looked "
+			     "at; %s: %s",
+			     c->source->path, path, count,
+			     l->entries[first].name,
+			     err_text(-l->entries[first].error));
+}
+
+static int post_listing(struct scan_walk *w, int dir_fd, const char *path,
 			struct source_listing *l)
 {
 	struct event *ev = event_new(EVENT_LISTING);
 	int err;
 
 	source_listing_sort(l);
+	log_unread(w, path, l);
 	if (ev)
 		ev->listing = l;
 	else
@@ -183,44 +226,46 @@ static int list_directory(struct scan_walk *w, const char *path,
 	int fd = file_open_beneath(w->s->context.source->fd, path,
 				   O_RDONLY | O_DIRECTORY);
 	struct source_listing *l;
-	int err;
+	int err = fd;
 
-	if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP)
+	if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP) {
 		request_moved(w, key);
-	if (fd < 0)
-		return fd;
+		return 0;
+	}
 	l = calloc(1, sizeof(*l));
-	err = l ? read_listing(w, fd, path, key, l) : -ENOMEM;
-	if (err)
+	if (l) {
+		l->directory = *key;
+		l->shallow = w->shallow;
+		l->version = events_names_version(w->s->context.events, key);
+	}
+	if (fd >= 0)
+		err = l ? read_listing(w, fd, path, key, l) : -ENOMEM;
+	if (!l || err == -ENOMEM) {
 		source_listing_free(l);
-	else
-		err = post_listing(w, fd, l);
-	close(fd);
+		err = -ENOMEM;
+	} else {
+		l->error = -err;
+		err = post_listing(w, fd, path, l);
+	}
+	if (fd >= 0)
+		close(fd);
 	return err;
 }
 
-/* Logs the errors of a directory, so that the walk goes on.  -ENOBUFS: the
- * committer has requested another walk over the tree. */
+/* An error of the directory does not end the walk.  -ENOMEM does. */
 static int scan_directory(struct scan_walk *w, const char *path,
 			  const struct file_key *key, unsigned tries)
 {
-	const struct engine_parts *c = &w->s->context;
 	int err;
 
 	w->lost = false;
 	err = list_directory(w, path, key);
-	if (err == -ENOMEM)
-		return err;
 	if (err == -ESTALE)
 		scan_add_request(w->s, &(struct scan_request){ .key = *key,
 							       .deep = w->lost,
 							       .tries = tries,
 							       .fd = -1 });
-	else if (err && err != -ENOENT && err != -ENOTDIR && err != -ELOOP &&
-		 err != -ECANCELED && err != -ENOBUFS)
-		logger_print(c->log, "%s/%s: %s; not scanned", c->source->path,
-			     path, err_text(err));
-	return 0;
+	return err == -ENOMEM ? err : 0;
 }
 
 int scan_walk(struct scanner *s, const char *path, const struct file_key *key,

@@ -265,15 +265,15 @@ static void drop_ignored(struct search_query *q, struct group_set *set)
 	set->count = kept;
 }
 
-/* A file that could not be read may belong to a group.  Whether there is one is
- * told to trusted callers alone. */
-static int find_failed(struct search_query *q)
+/* What could not be hashed or looked at may belong to a group, and a document by
+ * its text.  Whether there is any is told to trusted callers alone. */
+static int find_failed(struct search_query *q, struct file_groups *groups)
 {
 	struct catalog_counts counts = { 0 };
 	int err = q->caller->trusted ? catalog_counts(q->txn, &counts) : 0;
 
-	if (counts.failed)
-		q->hits.incomplete = true;
+	groups->failed = counts.failed + counts.unread;
+	q->hits.incomplete |= q->context->texts && counts.pending_texts;
 	return err;
 }
 
@@ -310,8 +310,9 @@ static int groups_answer(struct groups_query *g, struct file_groups *groups)
 	if (err)
 		return err;
 	drop_ignored(q, groups->set);
-	err = find_failed(q) ?: q->err ?: hits_settle_incomplete(q);
-	atomic_store(&groups->incomplete, q->hits.incomplete || q->missed);
+	err = find_failed(q, groups) ?: q->err ?: hits_settle_incomplete(q);
+	atomic_store(&groups->incomplete,
+		     q->hits.incomplete || q->missed || groups->failed);
 	return err;
 }
 

@@ -353,6 +353,9 @@ struct file_groups {
 	bool internal;
 	/* Files of the scan were still to be hashed, or have changed since. */
 	atomic_bool incomplete;
+	/* Files that could not be hashed and names that could not be looked
+	 * at; 0 for callers that are not trusted. */
+	uint64_t failed;
 };
 
 void file_groups_free(struct file_groups *groups);

@@ -9,6 +9,9 @@
 
 /* The regular files and directories in a directory of SOURCE. */
 struct source_entry {
+	/* Of an entry that could not be looked at the positive errno, and else
+	 * nothing but the name is known. */
+	int error;
 	struct file_key key;
 	struct file_identity identity;
 	bool directory;
@@ -19,6 +22,7 @@ struct source_listing {
 	struct file_key directory;
 	bool shallow;     /* the directories in it are not read next */
 	unsigned version; /* events_names_version() from before the reading */
+	int error;        /* positive errno: there may be more entries */
 	struct source_entry *entries; /* in byte order of the names */
 	size_t count;
 };

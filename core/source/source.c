@@ -187,7 +187,7 @@ static int find_by_name(struct file_lookup *l)
 	struct catalog_txn *txn;
 	struct file_record record;
 	const char *path;
-	int err = catalog_read(l->catalog, &txn);
+	int failed = -ENOENT, found = 0, err = catalog_read(l->catalog, &txn);
 
 	if (err)
 		return err;
@@ -195,10 +195,14 @@ static int find_by_name(struct file_lookup *l)
 		l->recorded = &record.identity;
 	err = catalog_paths_begin(txn, &l->source->root, l->key, &walk);
 	if (!err) {
-		while (!err && (err = catalog_paths_next(walk, &path)) == 1)
-			err = try_path(l, path);
+		while (found != 1 &&
+		       (err = catalog_paths_next(walk, &path)) == 1) {
+			found = try_path(l, path);
+			if (found < 0)
+				failed = found;
+		}
 		catalog_walk_end(walk);
-		err = err < 0 ? err : l->found.fd < 0 ? -ENOENT : 0;
+		err = found == 1 ? 0 : err ? err : failed;
 	}
 	catalog_abort(txn);
 	return err;
@@ -256,20 +260,16 @@ int source_get_path(const struct source *s, int fd, char **path_out)
 	if (strncmp(target, s->path, source_len) != 0 ||
 	    target[source_len] != '/')
 		return -ENOENT;
-	*path_out = strdup(target + source_len + 1);
-	return *path_out ? 0 : -ENOMEM;
-}
-
 	/* Of a name that was removed the kernel tells another one. */
 	if (!st.st_nlink &&
 	    (fstatat(s->fd, target + source_len + 1, &now,
 		     AT_SYMLINK_NOFOLLOW) ||
 	     now.st_ino != st.st_ino || now.st_dev != st.st_dev))
 		return -ENOENT;
-enum source_use source_get_use(const struct source *s, const struct stat *st)
-{
-	return s->use ? s->use(s->ctx, st->st_dev, st->st_ino) : SOURCE_UNUSED;
+	*path_out = strdup(target + source_len + 1);
+	return *path_out ? 0 : -ENOMEM;
 }
+
 bool source_is_removed(const struct source *s, int fd, const struct stat *st)
 {
 	char *path = NULL;
@@ -279,6 +279,10 @@ bool source_is_removed(const struct source *s, int fd, const struct stat *st)
 	return err == -ENOENT;
 }
 
+enum source_use source_get_use(const struct source *s, const struct stat *st)
+{
+	return s->use ? s->use(s->ctx, st->st_dev, st->st_ino) : SOURCE_UNUSED;
+}
 
 bool source_catch_up(const struct source *s)
 {

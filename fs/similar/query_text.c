@@ -265,9 +265,12 @@ int query_text_add_watching(const char *cursor, struct buf *out)
 		out, json_pack("{s:b, s:s}", "watching", 1, "cursor", cursor));
 }
 
-int query_text_add_end(bool cut, bool incomplete, struct buf *out)
+int query_text_add_end(bool cut, bool incomplete, uint64_t failed,
+		       struct buf *out)
 {
-	return json_append_line(out,
-				json_pack("{s:b, s:b, s:b}", "end", 1, "cut",
-					  cut, "complete", !incomplete));
+	json_t *number = failed ? json_integer((json_int_t)failed) : NULL;
+
+	return json_append_line(out, json_pack("{s:b, s:b, s:b, s:o*}", "end",
+					       1, "cut", cut, "complete",
+					       !incomplete, "failed", number));
 }

@@ -465,6 +465,21 @@ helper() { # NAME: prints where the compiled program is
 	printf '%s\n' "$program"
 }
 
+# DIRECTORY at MOUNTPOINT, but for what $T/faults says; see helper/faulty.c.
+mount_faulty() { # DIRECTORY MOUNTPOINT
+	local program=$T/helper-faulty
+	# shellcheck disable=SC2046 # options
+	[ -x "$program" ] ||
+		"$CC" -std=c11 -D_GNU_SOURCE -O1 -Wall -Wextra -o "$program" \
+			-DFUSE_USE_VERSION=314 "$HELPERS/faulty.c" \
+			$(pkg-config --cflags --libs fuse3) || return
+	"$program" "$1" "$T/faults" -f -o attr_timeout=0,entry_timeout=0 \
+		-o negative_timeout=0 "$2" >"$T/faulty.log" 2>&1 &
+	pids+=("$!")
+	pid_of[$2]=$!
+	poll 20 mounted "$2"
+}
+
 # The checkout may lie where another user cannot go: puts copies of the
 # programs where anybody can.
 share_programs() {

@@ -11,19 +11,11 @@ faults=$T/faults # the calls that fail, with a comma behind each
 size=300000
 
 make_faulty() {
-	local program=$T/helper-faulty
-	# shellcheck disable=SC2046 # options
-	"$CC" -std=c11 -D_GNU_SOURCE -O1 -Wall -Wextra -o "$program" \
-		-DFUSE_USE_VERSION=314 "$HELPERS/faulty.c" \
-		$(pkg-config --cflags --libs fuse3) || return
 	mkdir "$disk" "$disk/dir"
 	gen "$size" 1 >"$disk/file"
 	gen "$size" 2 >"$disk/dir/other"
 	cp "$disk/file" "$disk/dir/copy"
-	"$program" "$disk" "$faults" -f -o attr_timeout=0,entry_timeout=0 \
-		-o negative_timeout=0 "$src" >"$T/faulty.log" 2>&1 &
-	pids+=("$!")
-	poll 10 mounted "$src"
+	mount_faulty "$disk" "$src"
 }
 
 fail() { # CALLS...: at no moment none

@@ -26,7 +26,7 @@
  *                "files":[{"path":"a","mtime":S}],
  *                "digests":{"sif":"...","simhash":"..."}}]}
  *   ...
- *   {"totals":{"groups":CONTENTS,"files":FILES,"complete":true}}
+ *   {"totals":{"groups":CONTENTS,"files":FILES,"failed":0,"complete":true}}
  *
  * within: the directory below root that it is of, if it is not of all.  A line for
  * each content (broken here), in the order of XXH128, then of size,

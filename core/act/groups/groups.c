@@ -226,8 +226,8 @@ static int take_totals(const json_t *object, struct groups_totals *t)
 	return json_get_number(object, "groups", INT64_MAX, &t->groups)       ?:
 		       json_get_number(object, "files", INT64_MAX, &t->files) ?:
 		       json_get_number(object, "exact_bytes", INT64_MAX, &t->exact_bytes) ?:
-		       json_get_number(object, "near_bytes", INT64_MAX,
-				       &t->near_bytes);
+		       json_get_number(object, "near_bytes", INT64_MAX, &t->near_bytes) ?:
+		       json_get_number(object, "failed", INT64_MAX, &t->failed);
 }
 
 int groups_take_line(struct groups *g, const json_t *object)
@@ -388,11 +388,14 @@ static int read_lines(struct groups *g)
 		more = client_next(&g->lines);
 		if (more < 0)
 			return more;
-		if (more)
+		if (more) {
 			event = take_line(g, g->lines.line);
-		else if (!json_is_true(
-				 json_object_get(g->lines.line, "complete")))
+			continue;
+		}
+		if (!json_is_true(json_object_get(g->lines.line, "complete")))
 			g->totals.incomplete = true;
+		event = json_get_number(g->lines.line, "failed", INT64_MAX,
+					&g->totals.failed);
 	}
 	return event == -EINVAL ? -EBADMSG : event;
 }

@@ -137,6 +137,9 @@ struct groups_totals {
 	int threshold; /* of a mount */
 	uint64_t groups, files, exact_bytes, near_bytes;
 	bool incomplete; /* not all files were hashed, or some changed */
+	/* Files and directories that could not be read, as far as the caller is
+	 * told; it is incomplete then. */
+	uint64_t failed;
 };
 
 /* What groups_next() has found. */

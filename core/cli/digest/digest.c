@@ -45,7 +45,7 @@ struct digest_job {
 	pthread_mutex_t lock;    /* of all below */
 	pthread_cond_t has_room; /* there may be a free slot */
 	char **paths;            /* the next operand */
-	FTS *fts;                /* of the last one, if it is a directory */
+	struct tree_walk *walk;  /* of the last one, if it is a directory */
 	uint64_t taken, told;    /* files */
 	struct slot slots[SLOTS];
 	size_t printed;
@@ -121,24 +121,24 @@ static void print(const struct buf *text)
  * no more. */
 static bool next_file(struct digest_job *job, struct slot *out)
 {
-	FTSENT *entry;
+	const struct tree_entry *entry;
 	struct stat st;
 	char *path;
 	int err;
 
 	for (;;) {
-		while ((entry = cli_walk_next(job->fts))) {
-			if (cli_walk_failed(entry))
-				fail(job, entry->fts_path, -entry->fts_errno);
-			if (entry->fts_info != FTS_F)
+		while (job->walk && (entry = tree_walk_next(job->walk))) {
+			if (entry->error)
+				fail(job, entry->path, entry->error);
+			if (!entry->is_file)
 				continue;
-			out->path = strdup(entry->fts_path);
+			out->path = strdup(entry->path);
 			return true;
 		}
-		err = job->fts ? cli_walk_end(job->fts, 0) : 0;
+		err = job->walk ? tree_walk_end(job->walk, 0) : 0;
 		if (err)
 			fail(job, job->paths[-1], err);
-		job->fts = NULL;
+		job->walk = NULL;
 		path = *job->paths;
 		if (!path)
 			return false;
@@ -149,9 +149,9 @@ static bool next_file(struct digest_job *job, struct slot *out)
 			out->follow = true;
 			return true;
 		}
-		job->fts = cli_walk_begin(path, FTS_COMFOLLOW);
-		if (!job->fts)
-			fail(job, path, -errno);
+		job->walk = tree_walk_begin(path, TREE_FOLLOW_TOP);
+		if (!job->walk)
+			fail(job, path, -ENOMEM);
 	}
 }
 

@@ -248,7 +248,9 @@ static int add_groups(const char *source)
 				     "line %zu of %s: not a plain path; "
 				     "nothing was changed",
 			from->lines.number, source, from->root);
-	/* Files that are not hashed yet are no error here. */
+	/* Files that are not hashed are no error here. */
+	if (!code && from->totals.failed)
+		cli_complain_failed(from->root, from->totals.failed);
 	if (!code && !job.asking.file && from->totals.incomplete)
 		cli_complain(from->root, "not all files are hashed: there may "
 					 "be more copies");

@@ -72,7 +72,8 @@ static int run(const struct command *self, char **paths)
 		code = cli_complain_errno("standard output",
 					  errno ? -errno : -EIO);
 	return !code && a->groups.totals.incomplete ?
-		       cli_complain_incomplete(a->mount.root) :
+		       cli_complain_incomplete(a->mount.root,
+					       a->groups.totals.failed) :
 		       code;
 }
 

@@ -142,11 +142,12 @@ int groups_print_totals(struct groups_printer *p, const struct groups_totals *t)
 
 	if (p->table.output.json)
 		return table_totals(
-			json_pack("{s:I, s:I, s:I, s:I}", "groups",
+			json_pack("{s:I, s:I, s:I, s:I, s:I}", "groups",
 				  (json_int_t)t->groups, "files",
 				  (json_int_t)t->files, "exact_bytes",
 				  (json_int_t)t->exact_bytes, "near_bytes",
-				  (json_int_t)t->near_bytes),
+				  (json_int_t)t->near_bytes, "failed",
+				  (json_int_t)t->failed),
 			!t->incomplete, "incomplete");
 	if (p->table.output.nul)
 		return 0;
@@ -208,7 +209,7 @@ static int list(struct groups_job *job)
 	if (code || event)
 		return groups_asking_explain(&job->asking, code ?: event);
 	if (g->totals.incomplete)
-		return cli_complain_incomplete(p->root);
+		return cli_complain_incomplete(p->root, g->totals.failed);
 	return p->refused ? EXIT_INCOMPLETE : EXIT_OK;
 }
 

@@ -272,14 +272,20 @@ static bool is_complete(const struct missing_command *c)
 	return c->one.is_complete && c->other.is_complete;
 }
 
+static uint64_t count_failed(const struct missing_command *c)
+{
+	return c->one.content.totals.failed + c->other.content.totals.failed;
+}
+
 static int print_totals(const struct missing_command *c)
 {
 	char size[TEXT_SIZE_ROOM];
 
 	if (c->table.output.json)
-		return table_totals(json_pack("{s:I, s:I}", "files",
+		return table_totals(json_pack("{s:I, s:I, s:I}", "files",
 					      (json_int_t)c->missing, "bytes",
-					      (json_int_t)c->bytes),
+					      (json_int_t)c->bytes, "failed",
+					      (json_int_t)count_failed(c)),
 				    is_complete(c), "incomplete");
 	fprintf(stderr, "%llu %s, %s, not in %s\n",
 		(unsigned long long)c->missing,
@@ -327,6 +333,8 @@ static int print_all(struct missing_command *c)
 static int run(const struct command *self, char **paths)
 {
 	struct missing_command *c = self->job;
+	struct export_reader *const trees[] = { &c->one, &c->other }, *const *
+									      r;
 	int code;
 
 	export_open(&c->one, paths[0]);
@@ -334,8 +342,11 @@ static int run(const struct command *self, char **paths)
 	c->table.relative = *paths[0] != '/';
 	c->table.note_root = c->other.mount.root;
 	code = compare(c) ?: print_all(c);
-	return code || is_complete(c) ? code :
-					cli_complain_incomplete(c->other.path);
+	for (r = trees; r < trees + 2 && !code; r++)
+		if (!(*r)->is_complete)
+			(void)cli_complain_incomplete(
+				(*r)->path, (*r)->content.totals.failed);
+	return code || is_complete(c) ? code : EXIT_INCOMPLETE;
 }
 
 static const struct option_row options[] = {

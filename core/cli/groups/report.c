@@ -126,7 +126,7 @@ static int ask_unread(struct report *report, const struct mount *mount)
 	while (!err && state_walk_next(&s))
 		err = report_add_unread(report, path_below(s.path, mount->root),
 					s.state);
-	err = cli_walk_end(s.fts, err);
+	err = tree_walk_end(s.tree, err);
 	progress_clear();
 	return err;
 }
@@ -145,7 +145,7 @@ static int read_groups(struct report_job *job)
 			code = report_add_group(&job->report, &g->group);
 	code = groups_asking_explain(a, code ?: event);
 	if (!code && g->totals.incomplete)
-		cli_complain_incomplete(a->mount.root);
+		cli_complain_incomplete(a->mount.root, g->totals.failed);
 	return code;
 }
 

@@ -312,7 +312,8 @@ static int match(struct seed_command *c)
 		code = print_totals(c);
 	return code || c->sender.is_complete ?
 		       code :
-		       cli_complain_incomplete(c->sender.path);
+		       cli_complain_incomplete(c->sender.path,
+					       c->sender.content.totals.failed);
 }
 
 static int check(struct seed_command *c, int operands)

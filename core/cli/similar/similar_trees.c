@@ -63,19 +63,19 @@ static void set_content(struct tree_file *f, struct tree_content *content)
 	content->is_in[f->side] = true;
 }
 
-static int take_entry(struct trees *t, int side, const FTSENT *entry)
+static int take_entry(struct trees *t, int side, const struct tree_entry *entry)
 {
-	const char *name = path_below(entry->fts_path, t->paths[side]);
+	const char *name = path_below(entry->path, t->paths[side]);
 	struct tree_file *f;
 
-	if (cli_walk_failed(entry) && entry->fts_errno != ENOENT) {
-		cli_complain_errno(entry->fts_path, -entry->fts_errno);
+	if (entry->error && entry->error != -ENOENT) {
+		cli_complain_errno(entry->path, entry->error);
 		similar_set_incomplete(t->job);
 	}
-	if (entry->fts_info != FTS_F ||
+	if (!entry->is_file ||
 	    !filter_takes(&t->job->filter,
-			  path_below(entry->fts_path, t->job->mount.root),
-			  (uint64_t)entry->fts_statp->st_size))
+			  path_below(entry->path, t->job->mount.root),
+			  (uint64_t)entry->st.st_size))
 		return 0;
 	f = array_with_room(t->files, t->count, sizeof(*f));
 	if (!f)
@@ -85,7 +85,7 @@ static int take_entry(struct trees *t, int side, const FTSENT *entry)
 	*f = (struct tree_file){
 		.name = strdup(name),
 		.side = side,
-		.size = (uint64_t)entry->fts_statp->st_size,
+		.size = (uint64_t)entry->st.st_size,
 		.score = -1,
 	};
 	if (!f->name)
@@ -140,18 +140,18 @@ static int read_trees(struct trees *t)
 					  .filter = t->job->filter,
 					  .within = { t->roots, 2 } };
 	struct groups g;
-	const FTSENT *entry;
-	FTS *fts;
+	const struct tree_entry *entry;
+	struct tree_walk *walk;
 	int side, event, err = 0;
 
 	for (side = 0; side < 2 && !err; side++) {
 		t->paths[side] = path_shown(mount->root, t->roots[side], false);
 		if (!t->paths[side])
 			return -ENOMEM;
-		fts = cli_walk_begin(t->paths[side], FTS_XDEV);
-		while (!err && (entry = cli_walk_next(fts)))
+		walk = tree_walk_begin(t->paths[side], TREE_ONE_DEVICE);
+		while (walk && !err && (entry = tree_walk_next(walk)))
 			err = take_entry(t, side, entry);
-		err = cli_walk_end(fts, err);
+		err = tree_walk_end(walk, err);
 	}
 	if (err)
 		return err;

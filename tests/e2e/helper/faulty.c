@@ -7,7 +7,10 @@
  * is cached: every call comes here.  With "cached," data is cached, so that
  * files can be mapped; each open drops what is cached of the file.  With
  * "blocks," only the first GOOD_BYTES of a file can be read; with "blocks-N,"
- * of the one with inode number N.
+ * of the one with inode number N.  With "stat-NAME," a file or directory of that
+ * name cannot be looked at, with "list-NAME," a directory not be listed, and with
+ * "half-NAME," not beyond half of its names.  With "unlinked," every file has a
+ * link count of 0.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -36,6 +39,16 @@ static bool fails(const char *call)
 	return strstr(words, call) != NULL;
 }
 
+static bool fails_at(const char *call, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char word[300];
+
+	(void)snprintf(word, sizeof(word), "%s-%s,", call,
+		       slash ? slash + 1 : path);
+	return fails(word);
+}
+
 static const char *below(const char *path)
 {
 	return path[1] ? path + 1 : ".";
@@ -50,12 +63,14 @@ static int faulty_getattr(const char *path, struct stat *st,
 			  struct fuse_file_info *fi)
 {
 	(void)fi;
-	if (path[1] && fails("getattr"))
+	if ((path[1] && fails("getattr")) || fails_at("stat", path))
 		return -EIO;
 	if (fstatat(source, below(path), st, AT_SYMLINK_NOFOLLOW) != 0)
 		return -errno;
 	if (fails("future"))
 		st->st_ctim.tv_sec += 3600;
+	if (S_ISREG(st->st_mode) && fails("unlinked,"))
+		st->st_nlink = 0;
 	return 0;
 }
 
@@ -64,20 +79,26 @@ static int faulty_readdir(const char *path, void *buffer, fuse_fill_dir_t fill,
 			  enum fuse_readdir_flags flags)
 {
 	int fd = openat(source, below(path), O_RDONLY | O_DIRECTORY);
+	const bool half = fails_at("half", path);
 	struct dirent *entry;
+	off_t count = 0, i = 0;
 	DIR *dir;
 
-	(void)offset;
 	(void)fi;
 	(void)flags;
 	if (fd < 0)
 		return -errno;
 	dir = fdopendir(fd);
-	while (dir && (entry = readdir(dir)))
-		fill(buffer, entry->d_name, NULL, 0, 0);
+	while (dir && readdir(dir))
+		count++;
+	if (dir)
+		rewinddir(dir);
+	/* Names with an offset are asked for again from the last one on. */
+	while (dir && (entry = readdir(dir)) && (!half || i < count / 2))
+		fill(buffer, entry->d_name, NULL, half ? ++i : 0, 0);
 	if (dir)
 		closedir(dir);
-	return fails("readdir") ? -EIO : 0;
+	return fails("readdir") || fails_at("list", path) || offset ? -EIO : 0;
 }
 
 static int open_file(const char *path, int flags, mode_t mode,
@@ -184,7 +205,16 @@ static int faulty_mkdir(const char *path, mode_t mode)
 	return answer(mkdirat(source, below(path), mode));
 }
 
+/* Files keep the inode numbers that they have in SOURCE. */
+static void *faulty_init(struct fuse_conn_info *conn, struct fuse_config *cfg)
+{
+	(void)conn;
+	cfg->use_ino = 1;
+	return NULL;
+}
+
 static const struct fuse_operations operations = {
+	.init = faulty_init,
 	.getattr = faulty_getattr,
 	.readdir = faulty_readdir,
 	.open = faulty_open,

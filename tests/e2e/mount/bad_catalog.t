@@ -149,17 +149,9 @@ ok "unmount" unmount "$mnt"
 # ---- bad blocks ----
 
 make_disk() {
-	local program=$T/helper-faulty
-	# shellcheck disable=SC2046 # two lists of flags
-	"$CC" -std=c11 -D_GNU_SOURCE -O1 -o "$program" \
-		$(pkg-config --cflags fuse3) -DFUSE_USE_VERSION=314 \
-		"$HELPERS/faulty.c" $(pkg-config --libs fuse3) || return
 	mkdir "$T/blocks" "$T/disk"
 	echo "cached," >"$T/faults"
-	"$program" "$T/blocks" "$T/faults" -f "$T/disk" >"$T/faulty.log" 2>&1 &
-	pids+=("$!")
-	pid_of[$T/disk]=$!
-	poll 20 mounted "$T/disk"
+	mount_faulty "$T/blocks" "$T/disk"
 }
 
 # At once: with no faults told, files cannot be mapped.
