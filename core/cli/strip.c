@@ -57,6 +57,24 @@ static int strip_attributes(struct strip *s, const char *path)
 	return err;
 }
 
+/* The attributes of a file that its owner may not write to, or not read, are
+ * reached while it has these rights.  With set-id bits, which chmod(2) may
+ * clear, it is left as it is. */
+static int strip_closed(struct strip *s, const char *path, int fd)
+{
+	struct stat st;
+	int err;
+
+	if (fstat(fd, &st) || st.st_uid != geteuid() ||
+	    st.st_mode & (S_ISUID | S_ISGID) ||
+	    chmod(path, (st.st_mode & 07777) | S_IRUSR | S_IWUSR))
+		return -EACCES;
+	err = strip_attributes(s, path);
+	if (chmod(path, st.st_mode & 07777) && !err)
+		err = -errno;
+	return err;
+}
+
 /* A link is followed where the user has named it. */
 static void strip_file(struct strip *s, const struct tree_entry *entry)
 {
@@ -70,6 +88,8 @@ static void strip_file(struct strip *s, const struct tree_entry *entry)
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (!err)
 		err = strip_attributes(s, path);
+	if (err == -EACCES && fd >= 0 && !s->dry_run)
+		err = strip_closed(s, path, fd);
 	if (fd >= 0)
 		close(fd);
 	if (err)

@@ -45,6 +45,18 @@ cp -a --preserve=xattr "$mnt/a" "$T/named"
 ln -s named "$T/symlink"
 is "$("$KIN" strip "$T/symlink" 2>&1)" "$each attributes of 1 file removed" \
 	"a symbolic link that is named stands for its file"
+
+# Every object of git is read-only.
+cp -a --preserve=xattr "$mnt/a" "$T/closed"
+cp -a --preserve=xattr "$mnt/a" "$T/secret"
+chmod 444 "$T/closed"
+chmod 0 "$T/secret"
+chown 65534 "$T/closed" "$T/secret"
+share_programs
+is "$(as_nobody "$KIN" strip "$T/closed" "$T/secret" 2>&1)" \
+	"$((2 * each)) attributes of 2 files removed" "files that are read-only"
+is "$(stat -c %a "$T/closed" "$T/secret" | tr '\n' ' ')" "444 0 " \
+	"which they are after that"
 ok "the contents are kept" cmp "$src/a" "$copy/a"
 
 refused "a mount is refused" 'in a kinfs mount' "$KIN" strip "$mnt/below"
