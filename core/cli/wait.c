@@ -94,8 +94,7 @@ static int finish(const struct wait_job *job, const struct progress *p)
 	    table_totals(
 		    json_pack("{s:o*, s:o*, s:o*, s:o*, s:o*}", "files",
 			      row_number(p->counted ? p->files : -1), "failed",
-			      row_number(p->counted ? p->failed : -1),
-			      "unread",
+			      row_number(p->counted ? p->failed : -1), "unread",
 			      row_number(p->counted ? p->unread : -1),
 			      "unsteady",
 			      row_number(p->counted ? p->unsteady : -1),
