@@ -349,10 +349,6 @@ int catalog_content_was_known(struct catalog_txn *txn,
  * elsewhere.  It is no error if there is no record. */
 int catalog_file_remove(struct catalog_txn *txn, const struct file_key *key);
 
-/* All names below root, the directory SOURCE, were read.  If SOURCE was another
- * directory before, what has names below that alone is removed. */
-int catalog_root_set(struct catalog_txn *txn, const struct file_key *root);
-
 /* ---- names ---- */
 
 /* name: 1..255 bytes, any but '/' and NUL, not terminated. */

@@ -17,8 +17,7 @@
  * are structs as they are in memory, without padding: LMDB's file is of one
  * byte order and word size, too.
  *
- *   meta        "catalog" -> struct catalog_meta; "source" -> path; "root" ->
- *               file: see catalog_root_set()
+ *   meta        "catalog" -> struct catalog_meta; "source" -> path
  *   files       file -> struct file_record
  *   names       parent file, name -> file
  *   links       file, parent file, name -> nothing: the reverse of names
@@ -85,7 +84,6 @@ enum catalog_db {
 #define META_KEY key_of_bytes("catalog", 7)
 #define SOURCE_KEY key_of_bytes("source", 6)
 #define SHARE_KEY key_of_bytes("share", 5)
-#define ROOT_KEY key_of_bytes("root", 4)
 
 #define FILE_KEY_BYTES_MAX 16
 #define NAME_BYTES_MAX 255

@@ -224,3 +224,73 @@ WITH_FIXTURE(test_a_listing_stops_when_told)
 	assert_int_equal(calls, 2);
 	commit(txn);
 }
+
+/* ---- what could not be looked at ---- */
+
+static void unread(struct catalog_txn *txn, uint64_t directory,
+		   const char *name, int error)
+{
+	struct file_key key = key_of(directory);
+
+	assert_int_equal(catalog_unread_set(txn, &key, name_of(name), error),
+			 0);
+}
+
+static int why(struct catalog_txn *txn, uint64_t directory, const char *name)
+{
+	struct file_key key = key_of(directory);
+	int error, err = catalog_unread_get(txn, &key, name_of(name), &error);
+
+	assert_true(!err || err == -ENOENT);
+	return err ? 0 : error;
+}
+
+static uint64_t count_unread(struct catalog_txn *txn)
+{
+	struct catalog_counts counts;
+
+	assert_int_equal(catalog_counts(txn, &counts), 0);
+	return counts.unread;
+}
+
+WITH_FIXTURE(test_a_name_that_cannot_be_looked_at_stays)
+{
+	struct catalog_txn *txn = begin_write(*state);
+	struct file_key d = key_of(D);
+	char longest[400] = "";
+
+	memset(longest, 'n', sizeof(longest) - 1);
+	unread(txn, D, "e", EIO);
+	unread(txn, D, "new", ENOTCONN);
+	unread(txn, D, "", EACCES);
+	unread(txn, D, longest, ENAMETOOLONG);
+	assert_int_equal(why(txn, D, "e"), EIO);
+	assert_int_equal(why(txn, D, "new"), ENOTCONN);
+	assert_int_equal(why(txn, D, ""), EACCES);
+	assert_int_equal(why(txn, E, ""), 0);
+	assert_true(known(txn, E) && known(txn, F));
+	assert_int_equal(count_unread(txn), 4);
+	assert_int_equal(catalog_unread_clear(txn, &d), 0);
+	assert_int_equal(count_unread(txn), 0);
+	commit(txn);
+}
+
+WITH_FIXTURE(test_a_name_that_changes_is_no_more_one_that_cannot_be_looked_at)
+{
+	struct catalog_txn *txn = begin_write(*state);
+
+	assert_int_equal(set_fresh(txn, X, 2), 0);
+	unread(txn, D, "e", EIO);
+	unread(txn, D, "gone", EIO);
+	unread(txn, D, "x", EIO);
+	unread(txn, E, "below", EIO);
+	assert_int_equal(drop(txn, D, "gone"), -ENOENT);
+	assert_int_equal(set(txn, D, "x", X), 0);
+	assert_int_equal(why(txn, D, "gone") + why(txn, D, "x"), 0);
+	assert_int_equal(move(txn, D, "e", ROOT.inode, "moved"), 0);
+	assert_int_equal(why(txn, D, "e"), 0);
+	assert_int_equal(why(txn, E, "below"), EIO);
+	assert_int_equal(drop(txn, ROOT.inode, "moved"), 0);
+	assert_int_equal(count_unread(txn), 0);
+	commit(txn);
+}
