@@ -145,14 +145,10 @@ static bool same_directory(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/*
- * Whether path is the directory or below it.  Walks up and compares inodes, as
- * paths are not reliable with bind mounts.
- */
-static int is_inside(const char *path, const struct stat *directory,
-		     bool *inside_out)
+/* Whether fd, which is closed, is the directory or below it.  Walks up and
+ * compares inodes, as paths are not reliable with bind mounts. */
+static int is_below(int fd, const struct stat *directory, bool *inside_out)
 {
-	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct stat at = { .st_ino = 0 };
 	struct stat before;
 	bool inside = false;
@@ -174,6 +170,45 @@ static int is_inside(const char *path, const struct stat *directory,
 		close(fd);
 	*inside_out = inside;
 	return 0;
+}
+
+static int is_inside(const char *path, const struct stat *directory,
+		     bool *inside_out)
+{
+	return is_below(open(path, O_PATH | O_DIRECTORY | O_CLOEXEC), directory,
+			inside_out);
+}
+
+/*
+ * Whether path is below the directory dir_fd, although the way up does not lead
+ * there: at a bind mount it leads to the directories above the mount point.  The
+ * way up from where the same directory lies in the mount of dir_fd does.  Needs
+ * CAP_DAC_READ_SEARCH; false without.
+ */
+static bool is_bound_inside(int dir_fd, const char *path,
+			    const struct stat *directory)
+{
+	union {
+		struct file_handle head;
+		char room[sizeof(struct file_handle) + MAX_HANDLE_SZ];
+	} handle = { .head = { .handle_bytes = MAX_HANDLE_SZ } };
+	int mount = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = -1, id;
+	struct stat st, there;
+	bool inside = false;
+
+	if (mount >= 0 && !stat(path, &st) &&
+	    !name_to_handle_at(AT_FDCWD, path, &handle.head, &id,
+			       AT_SYMLINK_FOLLOW))
+		fd = open_by_handle_at(mount, &handle.head,
+				       O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (mount >= 0)
+		close(mount);
+	if (fd >= 0 && !fstat(fd, &there) && same_directory(&st, &there))
+		(void)is_below(fd, directory, &inside);
+	else if (fd >= 0)
+		close(fd);
+	return inside;
 }
 
 /*
@@ -283,6 +318,8 @@ static int check_outside(const struct fs *fs, int source_fd, const char *path)
 		slash[slash == at] = '\0';
 		err = 0;
 	}
+	if (!err && !inside)
+		inside = is_bound_inside(source_fd, at, &st);
 	free(at);
 	if (err)
 		return report_error("catalog", path, -err,

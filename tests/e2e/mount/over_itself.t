@@ -131,6 +131,11 @@ test_names() {
 	fusermount3 -u "$dir"
 	refused "a catalog in it" "inside source" \
 		timeout 600 "$KINFS" "$dir" "$dir" -o "db=$dir/db"
+	mkdir "$T/bound"
+	mount --bind "$dir/sub" "$T/bound"
+	refused "a catalog in it by a bind mount" "inside source" \
+		timeout 600 "$KINFS" "$dir" "$dir" -o "db=$T/bound/db"
+	umount "$T/bound"
 	printf '#!/bin/sh\nexec "%s" "$@" -o "%s"\n' "$KINFS" "$db" \
 		>"$T/kinfs"
 	chmod +x "$T/kinfs"
