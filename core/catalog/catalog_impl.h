@@ -93,6 +93,8 @@ enum catalog_db {
 #define CONTENT_BYTES offsetof(struct digests, is_document)
 #define IDENTITY_HASH_BYTES 8
 #define META_MAGIC "kinfscat"
+/* More than any value has. */
+#define VALUE_BYTES_MAX (64 << 10)
 
 struct catalog_meta {
 	char magic[8];
@@ -104,7 +106,7 @@ struct catalog_meta {
 	uint64_t directories, pending_bytes, content_bytes, pending_texts;
 };
 
-_Static_assert(sizeof(struct file_record) == 32 && CONTENT_BYTES == 52 &&
+_Static_assert(sizeof(struct file_record) == 32 && CONTENT_BYTES == 68 &&
 		       sizeof(struct catalog_meta) == 64 &&
 		       sizeof(struct catalog_change) == 16 &&
 		       sizeof(struct content_text) == 16,
@@ -294,7 +296,11 @@ void map_guard_leave(struct map_guard *g);
  * else: no lock of ours is held and no memory of ours is allocated in it, since
  * the jump would leave both.
  */
-#define GUARDED(catalog, err, call)                    \
+	bool writes;
+#define GUARDED(catalog, err, call) GUARDED_AS(false, catalog, err, call)
+/* The call may change pages; see env.c. */
+#define GUARDED_WRITE(catalog, err, call) GUARDED_AS(true, catalog, err, call)
+#define GUARDED_AS(changes, catalog, err, call)        \
 	do {                                           \
 		struct map_guard guard_;               \
 		map_guard_push(&guard_);               \
@@ -310,6 +316,8 @@ void map_guard_leave(struct map_guard *g);
 int catalog_lose(struct catalog *c);
 
 /* value_out is a copy that is valid until the transaction looks for another
+                                                       \
+		guard_.writes = (changes);             \
  * record. */
 int txn_get(struct catalog_txn *txn, enum catalog_db db, struct record_key key,
 	    MDB_val *value_out);

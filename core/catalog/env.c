@@ -116,35 +116,50 @@ int env_open_tables(struct catalog *c, bool follows)
  *
  * The map is the data file itself.  Where the kernel cannot read the file, an
  * access to the map raises SIGBUS: a bad block of the disk, or a file that
- * another program has cut short.  That would end the process, and with it the
- * mount.  So every access to the map is in a guarded section, GUARDED(); a
- * SIGBUS in it jumps back to where the section was entered.
+ * another program has cut short.  Where a page is not as LMDB wrote it, because
+ * another program has overwritten it or the disk returns something else, LMDB
+ * follows wrong offsets: it reads what is not mapped (SIGSEGV), or finds a
+ * contradiction, for which it would abort().  Each would end the process, and
+ * with it the mount.  So every access to the map is in a guarded section,
+ * GUARDED(), and all three jump back to where the section was entered.
  *
- * A SIGBUS outside of a section, or sent by a process, has the effect that it
- * had before guard_install(): as a rule the process dies and dumps core.
+ * Not so SIGSEGV in a section that writes, GUARDED_WRITE(): LMDB changes copies
+ * of pages in memory, and by wrong offsets it may have changed other memory
+ * before.  The process ends; the next one inspects the file and sets it aside.
+ *
+ * These signals outside of a section, or sent by a process, have the effect that
+ * they had before guard_install(): as a rule the process dies and dumps core.
  */
 
 /* The innermost section of this thread. */
 static _Thread_local struct map_guard *volatile innermost;
 
-static struct sigaction before; /* what SIGBUS did until guard_install() */
+/* What the signals did until guard_install(). */
+static struct sigaction before_bus, before_segv;
+
+static void jump_back(struct map_guard *g)
+{
+	innermost = g->outer;
+	siglongjmp(g->back, 1);
+}
 
 /* If the handler returns, the instruction that failed is repeated, and fails
  * again with the action from before.  A signal that was sent is not repeated by
  * itself. */
-static void on_bus_error(int number, siginfo_t *info, void *context)
+static void on_fault(int number, siginfo_t *info, void *context)
 {
 	const ucontext_t *interrupted = context;
 	struct map_guard *g = innermost;
 
-	if (g && info->si_code > 0) { /* of the kernel, not sent */
-		innermost = g->outer;
+	if (g && info->si_code > 0 && /* of the kernel, not sent */
+	    (number == SIGBUS || !g->writes)) {
 		/* The jump does not restore what is blocked. */
 		(void)pthread_sigmask(SIG_SETMASK, &interrupted->uc_sigmask,
 				      NULL);
 		siglongjmp(g->back, 1);
 	}
-	(void)sigaction(number, &before, NULL);
+	(void)sigaction(number, number == SIGBUS ? &before_bus : &before_segv,
+			NULL);
 	if (info->si_code <= 0)
 		(void)raise(number);
 }
@@ -158,9 +173,8 @@ static void guard_install(void)
 	struct sigaction now = { 0 };
 
 	(void)pthread_mutex_lock(&lock);
-	(void)sigaction(SIGBUS, NULL, &now);
-	if (!(now.sa_flags & SA_SIGINFO) || now.sa_sigaction != on_bus_error)
-		(void)sigaction(SIGBUS, &action, &before);
+	guard_signal(SIGBUS, &before_bus);
+	guard_signal(SIGSEGV, &before_segv);
 	(void)pthread_mutex_unlock(&lock);
 }
 
@@ -240,6 +254,26 @@ uint64_t env_file_bytes(const struct catalog *c)
 
 	if (mdb_env_get_fd(c->env, &fd) || fstat(fd, &st))
 		return 0;
+/* LMDB has found a contradiction; it aborts the process after this returns. */
+static void on_assert(MDB_env *env, const char *message)
+{
+	(void)env;
+	(void)message;
+	if (innermost)
+		jump_back(innermost);
+}
+
+static void guard_signal(int number, struct sigaction *before)
+{
+	const struct sigaction action = { .sa_sigaction = on_fault,
+					  .sa_flags = SA_SIGINFO };
+	struct sigaction now = { 0 };
+
+	(void)sigaction(number, NULL, &now);
+	if (!(now.sa_flags & SA_SIGINFO) || now.sa_sigaction != on_fault)
+		(void)sigaction(number, &action, before);
+}
+
 	return (uint64_t)st.st_size;
 }
 
@@ -274,6 +308,8 @@ void env_close(struct catalog *c)
 	if (c->env && atomic_load(&c->lost))
 		keep_for_ever(c->env);
 	c->env = NULL;
+	if (!err)
+		err = catalog_errno(mdb_env_set_assert(c->env, on_assert));
 	(void)err;
 }
 

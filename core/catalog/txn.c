@@ -255,7 +255,8 @@ int catalog_commit(struct catalog_txn *txn, struct catalog_changes *out)
 	/* Behind the commit another thread may write already: this is stored
 	 * before it, and the file only grows. */
 	atomic_store(&c->next_content, txn->meta.next_content);
-	GUARDED(c, err, catalog_commit_errno(c, mdb_txn_commit(txn->mdb)));
+	GUARDED_WRITE(c, err,
+		      catalog_commit_errno(c, mdb_txn_commit(txn->mdb)));
 	if (err == -EUCLEAN)
 		catalog_found_damage(c);
 	if (!err) {
@@ -373,6 +374,8 @@ static int take_record(struct catalog *c, struct buf *b, MDB_val *key,
 {
 	int err;
 
+	if (key->mv_size > KEY_BYTES_MAX || value->mv_size > VALUE_BYTES_MAX)
+		return -EUCLEAN;
 	buf_clear(b);
 	err = buf_reserve(b, key->mv_size + value->mv_size);
 	if (!err)
@@ -431,7 +434,7 @@ static int put_record(struct catalog_txn *txn, enum catalog_db db,
 
 	if (err)
 		return err;
-	GUARDED(c, err, put_with_sum(txn->mdb, dbi, k, v, flags));
+	GUARDED_WRITE(c, err, put_with_sum(txn->mdb, dbi, k, v, flags));
 	return err;
 }
 
@@ -455,7 +458,8 @@ int txn_delete(struct catalog_txn *txn, enum catalog_db db,
 	int err = txn_state(txn);
 
 	if (!err)
-		GUARDED(c, err,
+		GUARDED_WRITE(
+			c, err,
 			catalog_errno(mdb_del(txn->mdb, c->dbs[db], &k, NULL)));
 	return err;
 }

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "core/catalog/catalog_impl.h"
 
@@ -15,7 +16,7 @@
  * cannot read its pages any more: SIGBUS.  The promise: the call returns
  * -EUCLEAN, all later ones do, and another catalog can take its place. */
 
-enum { FILES = 3000, THREADS = 4 };
+enum { FILES = 3000, THREADS = 4, SEED = 17 };
 
 /* cmocka has a handler of its own during each test. */
 static void open_with_handler(struct fixture *f)
@@ -375,4 +376,62 @@ WITH_FOLDER(test_other_mappings_stay_fatal)
 	assert_int_equal(catalog_write(f->c, &txn), -EUCLEAN);
 	assert_int_equal(signal_of_child(read_cut_mapping, f), SIGBUS);
 	assert_int_equal(signal_of_child(get_a_signal, f), SIGBUS);
+}
+
+/* ---- what is overwritten ---- */
+
+static void overwrite(struct fixture *f, uint64_t *random)
+{
+	static const uint8_t wrong = 0xff;
+	char path[128];
+	off_t size;
+	int fd, i;
+
+	fixture_data_path(f, path, sizeof(path));
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	size = lseek(fd, 0, SEEK_END);
+	for (i = 0; i < 200; i++)
+		assert_int_equal(
+			pwrite(fd, &wrong, 1,
+			       (off_t)random_below(random, (uint64_t)size)),
+			1);
+	(void)close(fd);
+}
+
+/* Everything that LMDB finds by wrong offsets, and where it finds nothing. */
+static void read_all(struct catalog *c)
+{
+	struct catalog_txn *txn;
+	uint32_t last;
+	uint64_t i;
+
+	for (i = 1; i <= 400; i++) {
+		if (catalog_read(c, &txn))
+			return;
+		(void)get_file(txn, i);
+		if (i % 40 == 0)
+			(void)catalog_content_each(txn, note_last, &last);
+		catalog_abort(txn);
+	}
+}
+
+WITH_FOLDER(test_reads_of_overwritten_pages_end)
+{
+	struct fixture *f = *state;
+	uint64_t random = SEED;
+	int i, lost = 0;
+
+	for (i = 0; i < 40; i++) {
+		(void)signal(SIGSEGV, SIG_DFL);
+		open_with_handler(f);
+		assert_int_equal(add_many(f->c, 1, 400), 0);
+		overwrite(f, &random);
+		read_all(f->c);
+		lost += !catalog_is_open(f->c);
+		fixture_close(f);
+		fixture_remove(f->directory);
+		assert_int_equal(mkdir(f->directory, 0700), 0);
+	}
+	assert_true(lost > 0);
 }
