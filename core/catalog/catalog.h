@@ -20,7 +20,10 @@
  *
  * It knows files and directories with their names, the contents of files with
  * their digests, and the texts of documents (catalog_impl.h has the tables).
- * Files with the same content share one; its id is never used again.
+ * Files with the same content share one; its id is never used again.  Contents
+ * are the same if their identities are, which are made with a secret key of the
+ * catalog (core/digest/identity.c).  All that is said of exact copies in SOURCE
+ * goes by the id of a content: listings, groups, a score of 100.
  *
  * Transactions.  One thread writes at a time; others that want to write wait.
  * Any number of threads read, each from its own snapshot, and do not wait for a
@@ -165,6 +168,10 @@ int catalog_holder(const char *directory, pid_t *pid_out,
 
 /* Appends the user's state directory of kinfs: /var/lib/kinfs for root, else
  * below $XDG_STATE_HOME or ~/.local/state.  -ENOENT: neither is set. */
+/* The key for DIGEST_IDENTITY; constant until catalog_free().  Every other
+ * process than the owner's must not see it. */
+const struct digest_key *catalog_key(const struct catalog *c);
+
 int catalog_state_directory(struct buf *out);
 
 /* Appends the default directory for the catalog of source (an absolute path).
@@ -440,7 +447,8 @@ int catalog_name_path(struct catalog_txn *txn, const struct file_key *root,
 
 /* ---- contents ---- */
 
-/* The id of the content with that XXH128 and size.  -ENOENT. */
+/* The id of the content with that identity; if d has none, because it is from
+ * elsewhere, of the first one with that XXH128 and size.  -ENOENT. */
 int catalog_content_find(struct catalog_txn *txn, const struct digests *d,
 			 uint32_t *out);
 

@@ -24,7 +24,8 @@
  *   contents    content -> the first CONTENT_BYTES of struct digests
  *   sketches    content or text -> its sketch: see content.c
  *   digests     content -> the other digests: see content.c
- *   identities  hash 8 of xxh128 and size, content -> nothing
+ *   identities  hash 8 of xxh128 and size, the first 8 of the identity,
+ *               content -> nothing
  *   copies      content, file -> nothing
  *   pending     file -> nothing
  *   dirty       file -> number of the change: see dirty.c
@@ -81,6 +82,7 @@ enum catalog_db {
 #define CATALOG_READERS_FILE "lock.mdb" /* LMDB's */
 #define SEAL_FILE "sealed"
 
+#define KEY_FILE "key"
 #define META_KEY key_of_bytes("catalog", 7)
 #define SOURCE_KEY key_of_bytes("source", 6)
 #define SHARE_KEY key_of_bytes("share", 5)
@@ -95,13 +97,17 @@ enum catalog_db {
 #define META_MAGIC "kinfscat"
 /* More than any value has. */
 #define VALUE_BYTES_MAX (64 << 10)
+/* The digests that a content may have. */
+#define DIGEST_STORED (DIGEST_KEPT | DIGEST_BIT(DIGEST_IDENTITY))
 
 struct catalog_meta {
 	char magic[8];
 	uint32_t version;
 	uint32_t digest_set;
 	uint64_t next_content; /* 1 + UINT32_MAX when ids are used up */
-	uint64_t seed;         /* of the hashes in identities */
+	/* Of the key with which identities are made; and the seed of the hashes
+	 * in the table. */
+	uint64_t key_sum;
 	/* The counts that no table has by its length. */
 	uint64_t directories, pending_bytes, content_bytes, pending_texts;
 };

@@ -24,7 +24,7 @@
  * A value of the table left is this and the sketch.
  */
 struct left {
-	uint8_t xxh128[16];
+	uint8_t identity[16];
 	uint64_t size;
 	uint64_t replaced;
 };
@@ -72,6 +72,11 @@ int catalog_change_get(struct catalog_txn *txn, const struct file_key *key,
 
 /* ---- what a content leaves ---- */
 
+static const uint8_t *identity_of(const struct digests *d)
+{
+	return d->set & DIGEST_BIT(DIGEST_IDENTITY) ? d->identity : d->xxh128;
+}
+
 static int append_content(struct catalog_txn *txn, uint32_t content,
 			  struct buf *out)
 {
@@ -82,7 +87,7 @@ static int append_content(struct catalog_txn *txn, uint32_t content,
 
 	if (err)
 		return err == -ENOENT ? -EUCLEAN : err;
-	memcpy(head.xxh128, d.xxh128, sizeof(d.xxh128));
+	memcpy(head.identity, identity_of(&d), sizeof(head.identity));
 	head.size = d.size;
 	err = buf_append(out, &head, sizeof(head));
 	if (!err)
@@ -164,7 +169,7 @@ static int compare_left(struct catalog_txn *txn, const struct buf *left,
 	if (err)
 		return err == -ENOENT ? -EUCLEAN : err;
 	memcpy(&was, left->data, sizeof(was));
-	if (!memcmp(was.xxh128, d.xxh128, sizeof(d.xxh128)) &&
+	if (!memcmp(was.identity, identity_of(&d), sizeof(was.identity)) &&
 	    was.size == d.size)
 		return 0;
 	err = blob_get(txn, DB_SKETCHES, content, &now);

@@ -258,14 +258,16 @@ static int list_read(const MDB_val *list, uint32_t set, uint32_t wanted,
 int catalog_content_find(struct catalog_txn *txn, const struct digests *d,
 			 uint32_t *out)
 {
-	struct record_key key = key_of_identity(txn->meta.seed, d, 0);
+	struct record_key key = key_of_identity(txn->meta.key_sum, d, 0);
 	const size_t len = key.len;
 	struct digests other = { 0 };
 	struct catalog_walk *w;
 	uint32_t content = 0;
 	int found = 1, err;
 
-	key.len = IDENTITY_HASH_BYTES;
+	key.len = d->set & DIGEST_BIT(DIGEST_IDENTITY) ?
+			  2 * IDENTITY_HASH_BYTES :
+			  IDENTITY_HASH_BYTES;
 	err = walk_begin(txn, DB_IDENTITIES, key, &w);
 	if (err)
 		return err;
@@ -274,11 +276,10 @@ int catalog_content_find(struct catalog_txn *txn, const struct digests *d,
 
 		err = w->key.mv_size == len ? 0 : -EUCLEAN;
 		if (!err) {
-			content = load_be32(p + IDENTITY_HASH_BYTES);
+			content = load_be32(p + 2 * IDENTITY_HASH_BYTES);
 			err = content_load(txn, content, &other);
 		}
-		if (!err && other.size == d->size &&
-		    !memcmp(other.xxh128, d->xxh128, 16))
+		if (!err && digests_are_of_one(&other, d))
 			break;
 	}
 	catalog_walk_end(w);
@@ -307,8 +308,8 @@ static int content_insert(struct catalog_txn *txn, uint32_t content,
 				  list.len);
 	if (!err)
 		err = txn_put(txn, DB_IDENTITIES,
-			      key_of_identity(txn->meta.seed, d, content), "",
-			      0);
+			      key_of_identity(txn->meta.key_sum, d, content),
+			      "", 0);
 	buf_release(&list);
 	return err;
 }
@@ -350,8 +351,9 @@ static int content_delete(struct catalog_txn *txn, uint32_t content)
 	if (!err && listed(d.set))
 		err = blob_delete(txn, DB_DIGESTS, content);
 	if (!err)
-		err = txn_delete(txn, DB_IDENTITIES,
-				 key_of_identity(txn->meta.seed, &d, content));
+		err = txn_delete(
+			txn, DB_IDENTITIES,
+			key_of_identity(txn->meta.key_sum, &d, content));
 	if (!err)
 		err = txn_drop_id(txn, content);
 	if (!err)

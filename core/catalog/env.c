@@ -8,10 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <ucontext.h>
 #include <unistd.h>
+
+#include "core/base/bytes.h"
+#include "core/base/xxh3.h"
 
 /* More than any data file will have, as the map cannot grow while transactions
  * are open; memory is used for what is read alone.  The small one is for a
@@ -33,11 +35,9 @@ static int meta_create(struct catalog_txn *txn)
 	struct catalog_meta m = { .magic = META_MAGIC,
 				  .version = CATALOG_VERSION,
 				  .digest_set = c->digest_set,
-				  .next_content =
-					  atomic_load(&c->next_content) };
+				  .next_content = atomic_load(&c->next_content),
+				  .key_sum = key_sum(c) };
 
-	if (getrandom(&m.seed, sizeof(m.seed), 0) != sizeof(m.seed))
-		return -EAGAIN;
 	return meta_put(txn, &m);
 }
 
@@ -101,6 +101,11 @@ int env_open_tables(struct catalog *c, bool follows)
 	if (!err && writes)
 		err = catalog_unseal(c);
 	buf_release(&txn.found);
+static uint64_t key_sum(const struct catalog *c)
+{
+	return XXH3_64bits(&c->key, sizeof(c->key));
+}
+
 	/* LMDB closes the tables if the transaction is aborted. */
 	if (err)
 		mdb_txn_abort(txn.mdb);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -66,6 +67,28 @@ static int catalog_new(const char *directory, struct catalog **out)
 	return err;
 }
 
+/* The key is a file of its own, because files are hashed before the data file is
+ * open.  With another key than that of its identities the data file is not
+ * used. */
+static int load_key(struct catalog *c)
+{
+	struct digest_key *key = &c->key;
+	ssize_t len = data_dir_read(c->dir, KEY_FILE, key, sizeof(*key));
+
+	if (len == sizeof(*key))
+		return 0;
+	if (getrandom(key, sizeof(*key), 0) != sizeof(*key))
+		return -EAGAIN;
+	/* Where that fails, the next process has another key. */
+	(void)data_dir_write(c->dir, KEY_FILE, key, sizeof(*key));
+	return 0;
+}
+
+const struct digest_key *catalog_key(const struct catalog *c)
+{
+	return &c->key;
+}
+
 int catalog_begin(const struct catalog_options *options, struct catalog **out)
 {
 	const char *holder = options->holder ? options->holder : "";
@@ -82,7 +105,7 @@ int catalog_begin(const struct catalog_options *options, struct catalog **out)
 	c->source = strdup(options->source);
 	err = c->source ? data_dir_lock(c->dir, holder, &c->lock_fd) : -ENOMEM;
 	if (!err)
-		err = begin_data(c);
+		err = load_key(c) ?: begin_data(c);
 	if (err)
 		catalog_free(c);
 	else
@@ -132,7 +155,10 @@ static int move_aside(struct catalog *c, struct buf *path_out)
 
 	do
 		(void)snprintf(name, sizeof(name),
-			       CATALOG_DATA_FILE ".damaged-%u", ++n);
+			       c->verdict == -EMEDIUMTYPE ?
+				       CATALOG_DATA_FILE ".other-version-%u" :
+				       CATALOG_DATA_FILE ".damaged-%u",
+			       ++n);
 	while (!faccessat(c->dir, name, F_OK, 0));
 	buf_clear(path_out);
 	err = buf_append_format(path_out, "%s/%s", c->directory, name);
@@ -159,6 +185,7 @@ int catalog_replace(struct catalog *c, struct buf *aside_out)
 	return env_open(c);
 }
 
+	c->verdict = 0;
 void catalog_admit(struct catalog *c, int err)
 {
 	(void)pthread_mutex_lock(&c->gate.lock);

@@ -68,18 +68,20 @@ struct record_key key_of_id(uint32_t id)
 }
 
 /* The seed is a secret: otherwise somebody could make many contents with one
- * hash, which are all compared when another one comes. */
+ * hash, which are all compared when another one comes.  Many with one XXH128 and
+ * size differ by their identities. */
 struct record_key key_of_identity(uint64_t seed, const struct digests *d,
 				  uint32_t content)
 {
-	uint8_t identity[24];
+	uint8_t name[24];
 	struct record_key k;
 
-	memcpy(identity, d->xxh128, 16);
-	store_be64(identity + 16, d->size);
-	store_be64(k.bytes, XXH3_64bits_withSeed(identity, 24, seed));
-	store_be32(k.bytes + IDENTITY_HASH_BYTES, content);
-	k.len = IDENTITY_HASH_BYTES + CONTENT_KEY_BYTES;
+	memcpy(name, d->xxh128, 16);
+	store_be64(name + 16, d->size);
+	store_be64(k.bytes, XXH3_64bits_withSeed(name, sizeof(name), seed));
+	memcpy(k.bytes + IDENTITY_HASH_BYTES, d->identity, IDENTITY_HASH_BYTES);
+	store_be32(k.bytes + 2 * IDENTITY_HASH_BYTES, content);
+	k.len = 2 * IDENTITY_HASH_BYTES + CONTENT_KEY_BYTES;
 	return k;
 }
 
@@ -225,7 +227,7 @@ int content_decode(const MDB_val *bytes, struct digests *out)
 	struct digests d = { 0 };
 	int id;
 
-	if (!value_copy(bytes, &d, CONTENT_BYTES) || d.set & ~DIGEST_KEPT ||
+	if (!value_copy(bytes, &d, CONTENT_BYTES) || d.set & ~DIGEST_STORED ||
 	    !(d.set & DIGEST_BIT(DIGEST_XXH128)))
 		return -EUCLEAN;
 	for (id = 0; id < DIGEST_COUNT; id++)

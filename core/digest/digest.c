@@ -22,6 +22,7 @@ const struct digest_ops *const digest_table[DIGEST_ROWS] = {
 	[DIGEST_SI2] = &digest_si2,
 	[DIGEST_SIF_CLASSIC] = &digest_sif_classic,
 	[DIGEST_RDC_SIGNATURES] = &digest_rdc_signatures,
+	[DIGEST_IDENTITY] = &digest_identity,
 };
 
 /* ---- names ---- */
@@ -106,6 +107,14 @@ int digests_copy(const struct digests *from, struct digests *out)
 	else
 		*out = copy;
 	return err;
+}
+
+bool digests_are_of_one(const struct digests *a, const struct digests *b)
+{
+	return a->size == b->size &&
+	       !memcmp(a->xxh128, b->xxh128, sizeof(a->xxh128)) &&
+	       (!(a->set & b->set & DIGEST_BIT(DIGEST_IDENTITY)) ||
+		!memcmp(a->identity, b->identity, sizeof(a->identity)));
 }
 
 struct digest_value digest_value_of(const struct digests *d, enum digest_id id)

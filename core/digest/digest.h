@@ -48,7 +48,7 @@ enum digest_id {
 	DIGEST_RDC,     /* similarity traits, [MS-RDC] 3.1.5.4.1 */
 	DIGEST_SIF,     /* Manber 1994, as a bounded sketch */
 	DIGEST_SSDEEP,  /* Kornblum 2006, as ssdeep 2.14.1 */
-	DIGEST_XXH128,  /* XXH3, 128 bits: the identity of the content */
+	DIGEST_XXH128,  /* XXH3, 128 bits; that and the size name a content */
 	DIGEST_SDHASH,  /* Roussev 2010; grows with the content */
 	DIGEST_TLSH,    /* Oliver, Cheng, Chen 2013, as TLSH 4.12.1 */
 	DIGEST_SHA256,  /* FIPS 180-4 */
@@ -61,20 +61,30 @@ enum digest_id {
 	DIGEST_SIF_CLASSIC,    /* reference/sif_classic.h: the values in hex,
 				* separated by commas; "-": there is none */
 	DIGEST_RDC_SIGNATURES, /* rdc/rdc.h: the text is the file, in binary */
+	/* Two XXH3 with the secrets of a catalog (identity.c).  It has no text,
+	 * as nobody sees it. */
+	DIGEST_IDENTITY,
 	DIGEST_ROWS
 };
 
 #define DIGEST_BIT(id) (1u << (id))
 #define DIGEST_ALL (DIGEST_BIT(DIGEST_COUNT) - 1)
 
-/* The digests of one content.  XXH128 and size are always there: they are the
- * content's identity.  Another digest has bytes if its bit is set. */
+/* A secret of a catalog. */
+enum { DIGEST_SECRETS = 2, DIGEST_SECRET_BYTES = 192 };
+struct digest_key {
+	uint8_t secrets[DIGEST_SECRETS][DIGEST_SECRET_BYTES]; /* random */
+};
+
+/* The digests of one content.  XXH128 and size are always there, and name it to
+ * other programs.  Another digest has bytes if its bit is set. */
 struct digests {
 	uint64_t size;      /* bytes that were digested */
 	uint32_t set;       /* DIGEST_BIT()s */
 	uint8_t xxh128[16]; /* canonical order, as xxhsum -H2 prints it */
 	uint8_t simhash[8]; /* big-endian */
 	uint8_t traits[16]; /* 0..63 each */
+	uint8_t identity[16];
 	/* The catalog keeps what is above as it is in memory. */
 	bool is_document; /* perhaps it has another text (extract/sniff.h) */
 	/* Of those that are not kept above. */
@@ -101,6 +111,7 @@ struct digest_stream {
 	uint64_t size;      /* UINT64_MAX: not known */
 	const char *name;   /* stands in an sdhash; borrowed until final */
 	size_t sdhash_most; /* the longest line of an sdhash */
+	const struct digest_key *key; /* for DIGEST_IDENTITY */
 };
 
 struct digest_part {
@@ -147,7 +158,7 @@ struct digest_ops {
 extern const struct digest_ops digest_sise, digest_simhash, digest_rdc,
 	digest_sif, digest_ssdeep, digest_xxh128, digest_sdhash, digest_tlsh,
 	digest_sha256, digest_md5, digest_si2, digest_sif_classic,
-	digest_rdc_signatures;
+	digest_rdc_signatures, digest_identity;
 
 /* Indexed by enum digest_id. */
 extern const struct digest_ops *const digest_table[DIGEST_ROWS];
@@ -171,6 +182,13 @@ int digest_parse_set(const char *names, uint32_t *set_out);
 
 void digests_release(struct digests *d);
 int digests_copy(const struct digests *from, struct digests *out);
+
+/*
+ * Whether both are digests of one content.  With the same catalog's identities
+ * that holds whoever has made the contents.  Without, it is what XXH128 and size
+ * say: a content with those of another one can be made at no cost.
+ */
+bool digests_are_of_one(const struct digests *a, const struct digests *b);
 
 /* Valid until d is changed; no bytes when id is not in d->set. */
 struct digest_value digest_value_of(const struct digests *d, enum digest_id id);

@@ -21,6 +21,7 @@ struct fingerprint {
 	size_t count;
 	struct running_part parts[DIGEST_ROWS];
 	struct buf bytes; /* of one digest */
+	const struct digest_key *key;
 };
 
 static void *state_of(const struct fingerprint *fp,
@@ -59,6 +60,11 @@ int fingerprint_new(uint32_t digest_set, struct fingerprint **out)
 	return 0;
 }
 
+void fingerprint_set_key(struct fingerprint *fp, const struct digest_key *key)
+{
+	fp->key = key;
+}
+
 void fingerprint_free(struct fingerprint *fp)
 {
 	size_t i;
@@ -77,8 +83,8 @@ void fingerprint_free(struct fingerprint *fp)
 int fingerprint_begin_file(struct fingerprint *fp, const char *name,
 			   uint64_t size, size_t sdhash_most)
 {
-	const struct digest_stream stream = { fp->set, size, name,
-					      sdhash_most };
+	const struct digest_stream stream = { fp->set, size, name, sdhash_most,
+					      fp->key };
 	size_t i;
 	int err = 0;
 

@@ -24,6 +24,10 @@ struct fingerprint;
 int fingerprint_new(uint32_t digest_set, struct fingerprint **out);
 void fingerprint_free(struct fingerprint *fp);
 
+/* The key is borrowed until fingerprint_free().  Called before the first begin
+ * if the set has DIGEST_IDENTITY. */
+void fingerprint_set_key(struct fingerprint *fp, const struct digest_key *key);
+
 /*
  * Begins a file, and forgets what came before.  Its name (borrowed until final)
  * stands in the sdhash.  Its size, UINT64_MAX if it is not known, decides of
@@ -44,8 +48,8 @@ static inline int fingerprint_begin(struct fingerprint *fp)
 /* len may be 0. */
 int fingerprint_update(struct fingerprint *fp, const void *data, size_t len);
 
-/* Adds zero bytes as if they were data.  XXH128 goes over all of them, and so do
- * sdhash, TLSH and SHA-256, each at its own speed, when they are in the set. */
+/* Adds zero bytes as if they were data.  XXH128 and the identity go over all of
+ * them, and so do sdhash, TLSH and SHA-256, each at its own speed, when they are in the set. */
 int fingerprint_update_zeros(struct fingerprint *fp, uint64_t len);
 
 /* The digests of everything since begin; the caller releases them. */

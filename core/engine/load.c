@@ -193,7 +193,8 @@ static int replace_catalog(struct engine *e, int why)
 			     e->options.catalog_dir,
 			     why == -EUCLEAN ?
 				     "damaged" :
-				     "of another version of LMDB or kinfs",
+				     "whole, but of another version of kinfs "
+				     "or LMDB",
 			     aside.len ? "moved to " : "its file is gone",
 			     aside.len ? aside.data : "");
 	buf_release(&aside);

@@ -256,13 +256,13 @@ int judge_digests(const struct digests *a, const struct digests *b,
 		  const struct judge_rules *rules, struct verdict *out)
 {
 	struct digest_pair *room;
-	int identity, err;
+	int err;
 
 	*out = (struct verdict){ .reason = VERDICT_BELOW };
 	if (!a->size || !b->size)
 		return 0;
-	err = digest_compare(DIGEST_XXH128, a, b, &identity);
-	if (!err && identity == 100) {
+	if (a->set & b->set & DIGEST_BIT(DIGEST_XXH128) &&
+	    digests_are_of_one(a, b)) {
 		*out = (struct verdict){ .score = 100,
 					 .distinctive = 100,
 					 .bytes = a->size };

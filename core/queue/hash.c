@@ -603,12 +603,16 @@ static int worker_start(struct crew *crew)
 	w->gate.throttle = h->context.throttle;
 	w->gate.is_idle = w->kind == WORKER_BACKGROUND;
 	w->chunk = malloc(HASH_CHUNK);
-	err = w->chunk ? fingerprint_new(h->context.digest_set, &w->fp) :
+	err = w->chunk ? fingerprint_new(h->context.digest_set |
+						 DIGEST_BIT(DIGEST_IDENTITY),
+					 &w->fp) :
 			 -ENOMEM;
 	if (!err && (w->kind == WORKER_TEXT || w->kind == WORKER_TEXT_IDLE))
 		err = extract_open_more(h->context.extract,
 					w->kind == WORKER_TEXT_IDLE,
 					&w->extract);
+	if (!err)
+		fingerprint_set_key(w->fp, catalog_key(h->context.catalog));
 	if (!err)
 		err = crew_thread(worker_run, w);
 	if (err)

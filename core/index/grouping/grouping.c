@@ -67,9 +67,12 @@ static int by_rank(const void *a, const void *b)
 {
 	const struct group_content *x = a, *y = b;
 
+	int order = memcmp(x->xxh128, y->xxh128, sizeof(x->xxh128));
+
 	if (x->size != y->size)
 		return x->size < y->size ? 1 : -1;
-	return memcmp(x->xxh128, y->xxh128, sizeof(x->xxh128));
+	return order ? order :
+		       (x->content > y->content) - (x->content < y->content);
 }
 
 static int by_xxh128(const void *a, const void *b)
@@ -77,9 +80,7 @@ static int by_xxh128(const void *a, const void *b)
 	const struct group_content *x = a, *y = b;
 	int order = memcmp(x->xxh128, y->xxh128, sizeof(x->xxh128));
 
-	if (order)
-		return order;
-	return x->size < y->size ? -1 : x->size > y->size;
+	return order ? order : -by_rank(a, b);
 }
 
 static int by_content(const void *a, const void *b, void *arg)

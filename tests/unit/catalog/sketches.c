@@ -256,8 +256,8 @@ WITH_CATALOG(test_an_identity_is_compared)
 	txn = begin_write(f);
 	assert_int_equal(catalog_content_get(txn, first + 1, 0, &d), 0);
 	assert_int_equal(txn_put(txn, DB_IDENTITIES,
-				 key_of_identity(txn->meta.seed, &d, first), "",
-				 0),
+				 key_of_identity(txn->meta.key_sum, &d, first),
+				 "", 0),
 			 0);
 	assert_int_equal(catalog_content_find(txn, &d, &found), 0);
 	assert_int_equal(found, first + 1);

@@ -316,11 +316,15 @@ TEST(digests_that_are_no_attributes)
 	const uint32_t set = (DIGEST_BIT(DIGEST_ROWS) - 1) & ~DIGEST_ALL;
 	struct bytes b = recipe_random(4, 100000), text = recipe_text(5, 50000);
 	struct digests first, again, whole;
+	struct digest_key key = { { { 1 }, { 2 } } }, other = key;
 	struct fingerprint *fp, *all;
 	int id;
 
 	assert_int_equal(fingerprint_new(set, &fp), 0);
 	assert_int_equal(fingerprint_new(set | DIGEST_DEFAULT, &all), 0);
+	assert_int_equal(fingerprint_begin(fp), -EINVAL);
+	fingerprint_set_key(fp, &key);
+	fingerprint_set_key(all, &key);
 	first = run(fp, text, 0);
 	assert_int_equal(first.set, set | DIGEST_BIT(DIGEST_XXH128));
 	assert_int_equal(fingerprint_begin(fp), 0);
@@ -332,6 +336,15 @@ TEST(digests_that_are_no_attributes)
 		assert_true(digest_is_equal(&first, &again, id));
 		assert_true(digest_is_equal(&first, &whole, id));
 	}
+	digests_release(&again);
+	/* Either secret matters. */
+	other.secrets[1][100] = 1;
+	fingerprint_set_key(fp, &other);
+	again = run(fp, text, 0);
+	assert_memory_equal(first.identity, again.identity, 8);
+	assert_memory_not_equal(first.identity + 8, again.identity + 8, 8);
+	assert_true(digests_are_of_one(&first, &whole));
+	assert_false(digests_are_of_one(&first, &again));
 	digests_release(&first);
 	digests_release(&again);
 	digests_release(&whole);

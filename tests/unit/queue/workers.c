@@ -445,7 +445,11 @@ static void make_large(struct recorder *r, const char *name,
 	assert_int_equal(truncate(path, HOLE * MIB), 0);
 	out = fopen(path, "a");
 	assert_non_null(out);
-	assert_int_equal(fingerprint_new(DIGEST_DEFAULT, &fp), 0);
+	assert_int_equal(
+		fingerprint_new(DIGEST_DEFAULT | DIGEST_BIT(DIGEST_IDENTITY),
+				&fp),
+		0);
+	fingerprint_set_key(fp, catalog_key(r->t.catalog));
 	assert_int_equal(fingerprint_begin_file(fp, "", ALL * MIB, 0), 0);
 	for (i = 0; i < ALL; i++) {
 		memset(data, i < HOLE ? 0 : i, MIB);
