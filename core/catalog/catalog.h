@@ -62,7 +62,7 @@ struct catalog_txn;
 /* Identifies a file or directory. */
 struct file_key {
 	uint64_t inode;
-	uint32_t device;     /* 0: that of SOURCE; else a hash of st_dev */
+	uint32_t device;     /* see core/source/source.h */
 	uint16_t generation; /* hash of the file handle; 0: there is none */
 };
 
@@ -107,7 +107,14 @@ struct catalog_options {
 	const char *directory; /* made (0700), with parents, when missing */
 	const char *source;    /* absolute path, for catalog_source() */
 	uint32_t digest_set;   /* with another one the catalog begins anew */
-	const char *holder;    /* text for catalog_holder(); or NULL */
+	/* The key of SOURCE, and a number of its filesystem.  With another number
+	 * the catalog begins anew; but where keys have a device, because inode
+	 * numbers are made up, the new root takes the place of the former one.
+	 * So it does if another directory of one filesystem is SOURCE now.  No
+	 * inode: not told. */
+	struct file_key root;
+	uint64_t filesystem;
+	const char *holder; /* text for catalog_holder(); or NULL */
 };
 
 /*
@@ -161,6 +168,10 @@ int catalog_failure(struct catalog *c);
 /* Waits until catalog_admit(), for timeout_ms at most. */
 void catalog_wait_open(struct catalog *c, unsigned timeout_ms);
 
+/* The key for DIGEST_IDENTITY; constant until catalog_free().  Every other
+ * process than the owner's must not see it. */
+const struct digest_key *catalog_key(const struct catalog *c);
+
 /* The process that has a catalog open, or had it open last; appends its
  * options->holder ("" for NULL).  -ENOENT: there was none. */
 int catalog_holder(const char *directory, pid_t *pid_out,
@@ -168,10 +179,6 @@ int catalog_holder(const char *directory, pid_t *pid_out,
 
 /* Appends the user's state directory of kinfs: /var/lib/kinfs for root, else
  * below $XDG_STATE_HOME or ~/.local/state.  -ENOENT: neither is set. */
-/* The key for DIGEST_IDENTITY; constant until catalog_free().  Every other
- * process than the owner's must not see it. */
-const struct digest_key *catalog_key(const struct catalog *c);
-
 int catalog_state_directory(struct buf *out);
 
 /* Appends the default directory for the catalog of source (an absolute path).
@@ -308,6 +315,8 @@ void catalog_events_free(struct catalog_event *events, size_t count);
 
 /* The path of SOURCE, appended. */
 int catalog_source(struct catalog_txn *txn, struct buf *out);
+/* Its key.  -ENOENT: it was not told. */
+int catalog_root(struct catalog_txn *txn, struct file_key *out);
 
 /* ---- files ---- */
 
@@ -407,6 +416,32 @@ int catalog_unread_get(struct catalog_txn *txn,
 /* All in the directory could. */
 int catalog_unread_clear(struct catalog_txn *txn,
 			 const struct file_key *directory);
+
+/*
+ * Where inode numbers are made up, everything has another key after the
+ * filesystem was mounted again.  The new directory takes the place of the former
+ * one, which loses its name and its paths, and is kept until the names in the
+ * new directory have been compared with those in it.
+ *
+ *   catalog_take_place()   key takes the place of former.  -EINVAL: former is
+ *                          above it.
+ *   catalog_former_find()  What had that name before and is not key: in the
+ *                          directory, or in former ones.  -ENOENT.
+ *   catalog_file_adopt()   The file gets the record of another one.  -EINVAL:
+ *                          that is not fresh, or key is, or is a directory.
+ *   catalog_former_drop()  Removes the former directory with all that is still
+ *                          in it.
+ */
+int catalog_take_place(struct catalog_txn *txn, const struct file_key *key,
+		       const struct file_key *former);
+int catalog_former_find(struct catalog_txn *txn,
+			const struct file_key *directory,
+			struct catalog_name name, const struct file_key *key,
+			struct file_key *out);
+int catalog_file_adopt(struct catalog_txn *txn, const struct file_key *key,
+		       const struct file_key *former);
+int catalog_former_drop(struct catalog_txn *txn,
+			const struct file_key *directory);
 
 /* ---- walks ---- */
 

@@ -17,7 +17,8 @@
  * are structs as they are in memory, without padding: LMDB's file is of one
  * byte order and word size, too.
  *
- *   meta        "catalog" -> struct catalog_meta; "source" -> path
+ *   meta        "catalog" -> struct catalog_meta; "source" -> path; "root" ->
+ *               number of the filesystem, key of SOURCE
  *   files       file -> struct file_record
  *   names       parent file, name -> file
  *   links       file, parent file, name -> nothing: the reverse of names
@@ -81,24 +82,25 @@ enum catalog_db {
 #define CATALOG_COPY_FILE CATALOG_DATA_FILE ".new"
 #define CATALOG_READERS_FILE "lock.mdb" /* LMDB's */
 #define SEAL_FILE "sealed"
-
 #define KEY_FILE "key"
+
 #define META_KEY key_of_bytes("catalog", 7)
 #define SOURCE_KEY key_of_bytes("source", 6)
 #define SHARE_KEY key_of_bytes("share", 5)
+#define ROOT_KEY key_of_bytes("root", 4)
 
 #define FILE_KEY_BYTES_MAX 16
 #define NAME_BYTES_MAX 255
 /* That of a link. */
 #define KEY_BYTES_MAX (2 * FILE_KEY_BYTES_MAX + NAME_BYTES_MAX)
-#define CONTENT_KEY_BYTES 4
-#define CONTENT_BYTES offsetof(struct digests, is_document)
-#define IDENTITY_HASH_BYTES 8
-#define META_MAGIC "kinfscat"
 /* More than any value has. */
 #define VALUE_BYTES_MAX (64 << 10)
+#define CONTENT_KEY_BYTES 4
+#define CONTENT_BYTES offsetof(struct digests, is_document)
 /* The digests that a content may have. */
 #define DIGEST_STORED (DIGEST_KEPT | DIGEST_BIT(DIGEST_IDENTITY))
+#define IDENTITY_HASH_BYTES 8
+#define META_MAGIC "kinfscat"
 
 struct catalog_meta {
 	char magic[8];
@@ -173,6 +175,9 @@ struct catalog {
 
 	/* Constant after catalog_begin(). */
 	char *source;
+	struct file_key root;
+	uint64_t filesystem;
+	struct digest_key key;
 	uint32_t digest_set;
 
 	/* The check, until catalog_finish(). */
@@ -253,6 +258,8 @@ int copy_key_decode(const MDB_val *bytes, uint32_t *content_out,
 int meta_decode(const MDB_val *bytes, struct catalog_meta *out);
 
 bool name_is_valid(struct catalog_name name);
+/* "/", which no entry has: see catalog_take_place(). */
+bool name_is_former(struct catalog_name name);
 
 /* name_out points into bytes. */
 int name_key_decode(const MDB_val *bytes, struct file_key *parent_out,
@@ -289,6 +296,7 @@ int catalog_commit_errno(const struct catalog *c, int rc);
 struct map_guard {
 	sigjmp_buf back;
 	struct map_guard *outer; /* sections can be nested */
+	bool writes;
 };
 
 void map_guard_push(struct map_guard *g);
@@ -296,19 +304,20 @@ void map_guard_leave(struct map_guard *g);
 
 /*
  * A guarded section: sets err to the result of the call, a negative errno; to
- * -EUCLEAN if the map could not be read, and env is lost then.
+ * -EUCLEAN if the map could not be read or is damaged, and env is lost then.
  *
  * The call is of LMDB, or copies from the map to memory of our own, and nothing
  * else: no lock of ours is held and no memory of ours is allocated in it, since
  * the jump would leave both.
  */
-	bool writes;
 #define GUARDED(catalog, err, call) GUARDED_AS(false, catalog, err, call)
 /* The call may change pages; see env.c. */
 #define GUARDED_WRITE(catalog, err, call) GUARDED_AS(true, catalog, err, call)
 #define GUARDED_AS(changes, catalog, err, call)        \
 	do {                                           \
 		struct map_guard guard_;               \
+                                                       \
+		guard_.writes = (changes);             \
 		map_guard_push(&guard_);               \
 		if (sigsetjmp(guard_.back, 0)) {       \
 			(err) = catalog_lose(catalog); \
@@ -322,8 +331,6 @@ void map_guard_leave(struct map_guard *g);
 int catalog_lose(struct catalog *c);
 
 /* value_out is a copy that is valid until the transaction looks for another
-                                                       \
-		guard_.writes = (changes);             \
  * record. */
 int txn_get(struct catalog_txn *txn, enum catalog_db db, struct record_key key,
 	    MDB_val *value_out);
@@ -569,6 +576,8 @@ int env_open(struct catalog *c);
 /* -EUCLEAN: a table is missing.  Makes them in a new file, unless it is another
  * process's, which is only followed. */
 int env_open_tables(struct catalog *c, bool follows);
+/* Compares the root that is stored with the one that was told. */
+int root_settle(struct catalog *c);
 /* The size of the data file; 0: not known. */
 uint64_t env_file_bytes(const struct catalog *c);
 /*

@@ -27,7 +27,82 @@ uint64_t catalog_bytes(const struct catalog *c)
 	return atomic_load(&c->file_bytes);
 }
 
+/* ---- the root ---- */
+
+/* The number of the filesystem, then the key. */
+enum { ROOT_HEAD = 8 };
+
+static int root_get(struct catalog_txn *txn, struct file_key *out,
+		    uint64_t *filesystem_out)
+{
+	MDB_val value, key;
+	int err = txn_get(txn, DB_META, ROOT_KEY, &value);
+
+	if (err)
+		return err;
+	if (value.mv_size < ROOT_HEAD)
+		return -EUCLEAN;
+	*filesystem_out = load_le64(value.mv_data);
+	key = (MDB_val){ value.mv_size - ROOT_HEAD,
+			 (uint8_t *)value.mv_data + ROOT_HEAD };
+	return file_key_decode(&key, out);
+}
+
+int catalog_root(struct catalog_txn *txn, struct file_key *out)
+{
+	uint64_t filesystem;
+
+	return root_get(txn, out, &filesystem);
+}
+
+static int root_put(struct catalog_txn *txn)
+{
+	const struct catalog *c = txn->catalog;
+	struct record_key key = key_of_file(&c->root);
+	uint8_t value[ROOT_HEAD + FILE_KEY_BYTES_MAX];
+
+	store_le64(value, c->filesystem);
+	memcpy(value + ROOT_HEAD, key.bytes, key.len);
+	return txn_put(txn, DB_META, ROOT_KEY, value, ROOT_HEAD + key.len);
+}
+
+int root_settle(struct catalog *c)
+{
+	struct file_record record;
+	struct catalog_txn *txn;
+	struct file_key former;
+	uint64_t filesystem;
+	int err = catalog_read(c, &txn);
+	bool differs;
+
+	if (err)
+		return err;
+	err = root_get(txn, &former, &filesystem);
+	catalog_abort(txn);
+	differs = !err && !file_key_equal(&former, &c->root);
+	if (err ? err != -ENOENT : !differs && filesystem == c->filesystem)
+		return err;
+	err = catalog_write(c, &txn);
+	if (err)
+		return err;
+	if (differs)
+		err = catalog_file_get(txn, &former, &record) ?:
+			      catalog_take_place(txn, &c->root, &former);
+	if (!err || err == -ENOENT)
+		err = root_put(txn);
+	if (!err)
+		err = catalog_commit(txn, NULL);
+	else
+		catalog_abort(txn);
+	return err == -ENOSPC ? 0 : err; /* the next process does it */
+}
+
 /* ---- the tables ---- */
+
+static uint64_t key_sum(const struct catalog *c)
+{
+	return XXH3_64bits(&c->key, sizeof(c->key));
+}
 
 static int meta_create(struct catalog_txn *txn)
 {
@@ -41,10 +116,19 @@ static int meta_create(struct catalog_txn *txn)
 	return meta_put(txn, &m);
 }
 
+/* Another filesystem; inode numbers that are made up have a device. */
+static bool has_moved(const struct catalog *c, uint64_t filesystem,
+		      const struct file_key *root)
+{
+	return filesystem != c->filesystem && !(root->device && c->root.device);
+}
+
 static int meta_check(struct catalog_txn *txn)
 {
 	struct catalog *c = txn->catalog;
 	struct catalog_meta m;
+	struct file_key root;
+	uint64_t filesystem;
 	MDB_stat untold;
 	int err = meta_get(txn, &m);
 
@@ -55,7 +139,12 @@ static int meta_check(struct catalog_txn *txn)
 	atomic_store(&c->next_content, m.next_content);
 	atomic_store(&c->pending_texts, m.pending_texts);
 	atomic_store(&c->untold_texts, untold.ms_entries);
-	return m.digest_set == c->digest_set ? 0 : -ESTALE;
+	if (m.digest_set != c->digest_set || m.key_sum != key_sum(c))
+		return -ESTALE;
+	err = c->root.inode ? root_get(txn, &root, &filesystem) : -ENOENT;
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	return has_moved(c, filesystem, &root) ? -ESTALE : 0;
 }
 
 /* Stores the path of the source if it is another one than before. */
@@ -98,14 +187,11 @@ int env_open_tables(struct catalog *c, bool follows)
 	if (!err && !follows)
 		err = (writes ? meta_create(&txn) : meta_check(&txn)) ?:
 			      source_put(&txn, &writes);
+	if (!err && writes && !st.ms_entries && c->root.inode)
+		err = root_put(&txn);
 	if (!err && writes)
 		err = catalog_unseal(c);
 	buf_release(&txn.found);
-static uint64_t key_sum(const struct catalog *c)
-{
-	return XXH3_64bits(&c->key, sizeof(c->key));
-}
-
 	/* LMDB closes the tables if the transaction is aborted. */
 	if (err)
 		mdb_txn_abort(txn.mdb);
@@ -161,7 +247,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
 		/* The jump does not restore what is blocked. */
 		(void)pthread_sigmask(SIG_SETMASK, &interrupted->uc_sigmask,
 				      NULL);
-		siglongjmp(g->back, 1);
+		jump_back(g);
 	}
 	(void)sigaction(number, number == SIGBUS ? &before_bus : &before_segv,
 			NULL);
@@ -169,13 +255,30 @@ static void on_fault(int number, siginfo_t *info, void *context)
 		(void)raise(number);
 }
 
+/* LMDB has found a contradiction; it aborts the process after this returns. */
+static void on_assert(MDB_env *env, const char *message)
+{
+	(void)env;
+	(void)message;
+	if (innermost)
+		jump_back(innermost);
+}
+
+static void guard_signal(int number, struct sigaction *before)
+{
+	const struct sigaction action = { .sa_sigaction = on_fault,
+					  .sa_flags = SA_SIGINFO };
+	struct sigaction now = { 0 };
+
+	(void)sigaction(number, NULL, &now);
+	if (!(now.sa_flags & SA_SIGINFO) || now.sa_sigaction != on_fault)
+		(void)sigaction(number, &action, before);
+}
+
 /* If it is not set. */
 static void guard_install(void)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	const struct sigaction action = { .sa_sigaction = on_bus_error,
-					  .sa_flags = SA_SIGINFO };
-	struct sigaction now = { 0 };
 
 	(void)pthread_mutex_lock(&lock);
 	guard_signal(SIGBUS, &before_bus);
@@ -205,6 +308,8 @@ static int open_mapped(struct catalog *c, size_t map_bytes, unsigned flags)
 			mdb_env_set_maxreaders(c->env, READERS_MAX));
 	if (!err)
 		err = catalog_errno(mdb_env_set_mapsize(c->env, map_bytes));
+	if (!err)
+		err = catalog_errno(mdb_env_set_assert(c->env, on_assert));
 	if (!err)
 		err = catalog_errno(
 			mdb_env_open(c->env, c->directory,
@@ -259,26 +364,6 @@ uint64_t env_file_bytes(const struct catalog *c)
 
 	if (mdb_env_get_fd(c->env, &fd) || fstat(fd, &st))
 		return 0;
-/* LMDB has found a contradiction; it aborts the process after this returns. */
-static void on_assert(MDB_env *env, const char *message)
-{
-	(void)env;
-	(void)message;
-	if (innermost)
-		jump_back(innermost);
-}
-
-static void guard_signal(int number, struct sigaction *before)
-{
-	const struct sigaction action = { .sa_sigaction = on_fault,
-					  .sa_flags = SA_SIGINFO };
-	struct sigaction now = { 0 };
-
-	(void)sigaction(number, NULL, &now);
-	if (!(now.sa_flags & SA_SIGINFO) || now.sa_sigaction != on_fault)
-		(void)sigaction(number, &action, before);
-}
-
 	return (uint64_t)st.st_size;
 }
 
@@ -313,8 +398,6 @@ void env_close(struct catalog *c)
 	if (c->env && atomic_load(&c->lost))
 		keep_for_ever(c->env);
 	c->env = NULL;
-	if (!err)
-		err = catalog_errno(mdb_env_set_assert(c->env, on_assert));
 	(void)err;
 }
 

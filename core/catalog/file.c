@@ -156,7 +156,7 @@ static bool digests_are_valid(const struct digests *d)
 	for (id = 0; id < DIGEST_COUNT; id++)
 		if (d->set & DIGEST_BIT(id) && !digest_value_of(d, id).bytes)
 			return false;
-	return !(d->set & ~DIGEST_KEPT) && d->set & DIGEST_BIT(DIGEST_XXH128);
+	return !(d->set & ~DIGEST_STORED) && d->set & DIGEST_BIT(DIGEST_XXH128);
 }
 
 int catalog_file_set_fresh(struct catalog_txn *txn, const struct file_key *key,
@@ -182,6 +182,35 @@ int catalog_file_set(struct catalog_txn *txn, const struct file_key *key,
 	if ((r->state == FILE_FAILED) != (r->error != 0))
 		return -EINVAL;
 	return txn_result(txn, record_replace(txn, key, r));
+}
+
+int catalog_file_adopt(struct catalog_txn *txn, const struct file_key *key,
+		       const struct file_key *former)
+{
+	struct file_record old = { .state = FILE_FAILED }, new;
+	struct catalog_change change;
+	int err = catalog_file_get(txn, former, &new);
+
+	if (err)
+		return txn_result(txn, err);
+	err = catalog_file_get(txn, key, &old);
+	if (err && err != -ENOENT)
+		return txn_result(txn, err);
+	if (new.state != FILE_FRESH || old.state == FILE_FRESH ||
+	    old.state == FILE_DIRECTORY)
+		return -EINVAL;
+	err = remove_state(txn, key, &old) ?:
+		      txn_put(txn, DB_FILES, key_of_file(key), &new,
+			      sizeof(new));
+	count_record(txn, &old, UINT64_MAX);
+	if (!err)
+		err = add_state(txn, key, &new) ?: dirty_add(txn, key);
+	if (!err)
+		err = catalog_change_get(txn, former, &change);
+	if (!err)
+		err = txn_put(txn, DB_CHANGES, key_of_file(key), &change,
+			      sizeof(change));
+	return txn_result(txn, err == -ENOENT ? 0 : err);
 }
 
 int file_make_directory(struct catalog_txn *txn, const struct file_key *key)

@@ -6,6 +6,9 @@
 
 /* ---- a name in the tables names and links ---- */
 
+/* That of a directory's former one in it; see catalog_take_place(). */
+#define FORMER ((struct catalog_name){ "/", 1 })
+
 static int link_put(struct catalog_txn *txn, const struct file_key *parent,
 		    struct catalog_name name, const struct file_key *key)
 {
@@ -325,6 +328,72 @@ int catalog_name_move(struct catalog_txn *txn, const struct file_key *parent,
 	return m.moves && (m.taken || !exchange) ? 0 : -ENOENT;
 }
 
+/* ---- a directory in the place of another one ---- */
+
+/* As catalog_name_get(), for the name FORMER. */
+static int former_get(struct catalog_txn *txn, const struct file_key *directory,
+		      struct file_key *out)
+{
+	MDB_val value;
+	int err =
+		txn_get(txn, DB_NAMES, key_of_name(directory, FORMER), &value);
+
+	return err ? err : file_key_decode(&value, out);
+}
+
+static int former_drop(struct catalog_txn *txn,
+		       const struct file_key *directory)
+{
+	struct file_key former;
+	int err = former_get(txn, directory, &former);
+
+	if (!err)
+		err = link_delete(txn, directory, FORMER, &former) ?:
+			      remove_if_nameless(txn, &former);
+	return err == -ENOENT ? 0 : err;
+}
+
+int catalog_take_place(struct catalog_txn *txn, const struct file_key *key,
+		       const struct file_key *former)
+{
+	const struct catalog_name none = { 0 };
+	int err, steps = 0;
+
+	err = is_above(txn, former, key, &steps);
+	if (err == 1)
+		return -EINVAL;
+	if (!err)
+		err = former_drop(txn, key);
+	if (!err)
+		err = link_delete_others(txn, former, NULL, none);
+	if (!err)
+		err = name_give(txn, key, FORMER, former);
+	return txn_result(txn, err);
+}
+
+int catalog_former_drop(struct catalog_txn *txn,
+			const struct file_key *directory)
+{
+	return txn_result(txn, former_drop(txn, directory));
+}
+
+int catalog_former_find(struct catalog_txn *txn,
+			const struct file_key *directory,
+			struct catalog_name name, const struct file_key *key,
+			struct file_key *out)
+{
+	struct file_key at = *directory;
+	int err = 0, depth;
+
+	for (depth = 0; !err && depth < DEPTH_MAX; depth++) {
+		err = catalog_name_get(txn, &at, name, out);
+		if (err ? err != -ENOENT : !file_key_equal(out, key))
+			return err;
+		err = former_get(txn, &at, &at);
+	}
+	return err ? err : -EUCLEAN;
+}
+
 int catalog_entries_begin(struct catalog_txn *txn,
 			  const struct file_key *directory,
 			  struct catalog_walk **out)
@@ -336,12 +405,16 @@ int catalog_entries_next(struct catalog_walk *w, struct catalog_name *name_out,
 			 struct file_key *key_out)
 {
 	struct file_key parent;
-	int found = walk_next(w);
+	int err, found;
 
-	return found != 1                                  ? found :
-	       name_key_decode(&w->key, &parent, name_out) ?:
-	       file_key_decode(&w->value, key_out)         ?:
-							     1;
+	do {
+		found = walk_next(w);
+		if (found != 1)
+			return found;
+		err = name_key_decode(&w->key, &parent, name_out) ?:
+			      file_key_decode(&w->value, key_out);
+	} while (!err && name_is_former(*name_out));
+	return err ? err : 1;
 }
 
 int catalog_links_begin(struct catalog_txn *txn, const struct file_key *key,
@@ -434,12 +507,16 @@ int catalog_name_path(struct catalog_txn *txn, const struct file_key *root,
 	struct link up;
 	int depth, err;
 
+	if (name_is_former(name))
+		return -ENOENT;
 	buf_clear(out);
 	err = buf_append(out, name.bytes, name.len);
 	for (depth = 0; !err && !file_key_equal(&at, root); depth++) {
 		if (depth == DEPTH_MAX)
 			return -ENOENT;
 		err = link_first(txn, &at, &up);
+		if (!err && name_is_former(up.name))
+			return -ENOENT;
 		if (!err)
 			err = prepend(out, "/", 1);
 		if (!err)

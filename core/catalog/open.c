@@ -102,6 +102,8 @@ int catalog_begin(const struct catalog_options *options, struct catalog **out)
 	c->gate.opening = true;
 	atomic_init(&c->next_content, 1);
 	c->digest_set = options->digest_set;
+	c->root = options->root;
+	c->filesystem = options->filesystem;
 	c->source = strdup(options->source);
 	err = c->source ? data_dir_lock(c->dir, holder, &c->lock_fd) : -ENOMEM;
 	if (!err)
@@ -136,12 +138,16 @@ int catalog_finish(struct catalog *c)
 		err = -ECANCELED;
 	if (!err)
 		err = env_open(c);
-	/* With other digests than those that are stored every file is hashed
-	 * again, so nothing of the catalog is worth to be kept. */
+	c->verdict = err;
+	/* With other digests than those that are stored, or on another
+	 * filesystem, every file is hashed again, so nothing of the catalog is
+	 * worth to be kept. */
 	if (err == -ESTALE)
 		err = unlinkat(c->dir, CATALOG_DATA_FILE, 0) ?
 			      -errno :
 			      catalog_replace(c, &none);
+	if (!err && c->root.inode)
+		err = root_settle(c);
 	buf_release(&none);
 	return err && atomic_load(&c->cancelled) ? -ECANCELED : err;
 }
@@ -179,13 +185,13 @@ int catalog_replace(struct catalog *c, struct buf *aside_out)
 	err = catalog_unseal(c);
 	if (!err)
 		err = move_aside(c, aside_out);
+	c->verdict = 0;
 	if (err)
 		return err;
 	(void)unlinkat(c->dir, CATALOG_READERS_FILE, 0);
 	return env_open(c);
 }
 
-	c->verdict = 0;
 void catalog_admit(struct catalog *c, int err)
 {
 	(void)pthread_mutex_lock(&c->gate.lock);

@@ -119,6 +119,11 @@ bool name_is_valid(struct catalog_name name)
 	       !memchr(name.bytes, '\0', name.len);
 }
 
+bool name_is_former(struct catalog_name name)
+{
+	return name.len == 1 && *name.bytes == '/';
+}
+
 /* Takes a file key off the front; false: it is not valid. */
 static bool take_file_key(const uint8_t **at, const uint8_t *end,
 			  struct file_key *out)
@@ -160,7 +165,8 @@ static int decode(const MDB_val *bytes, struct file_key *first_out,
 	    (second_out && !take_file_key(&at, end, &second)))
 		return -EUCLEAN;
 	name = (struct catalog_name){ (const char *)at, (size_t)(end - at) };
-	if (name_out ? !name_is_valid(name) : name.len != 0)
+	if (name_out ? !name_is_valid(name) && !name_is_former(name) :
+		       name.len != 0)
 		return -EUCLEAN;
 	*first_out = first;
 	if (second_out)

@@ -392,6 +392,36 @@ static int apply_state(struct catalog_txn *txn,
 	return set_state(txn, &entry->key, FILE_PENDING, &entry->identity, 0);
 }
 
+/*
+ * The file or directory may have had another inode number.  A file gets the
+ * record that its name had, if the content is the same by size and times; what
+ * is in a directory is compared when that is read.  1: a file got one; else 0.
+ */
+static int adopt_by_name(struct catalog_txn *txn,
+			 const struct source_listing *l,
+			 const struct source_entry *entry)
+{
+	struct file_record now, before;
+	struct file_key former;
+	int err = catalog_file_get(txn, &entry->key, &now);
+
+	if (err ? err != -ENOENT : now.state == FILE_FRESH)
+		return err;
+	err = catalog_former_find(txn, &l->directory, name_of(entry->name),
+				  &entry->key, &former);
+	if (!err)
+		err = catalog_file_get(txn, &former, &before);
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	if (entry->directory && before.state == FILE_DIRECTORY)
+		err = catalog_take_place(txn, &entry->key, &former);
+	else if (!entry->directory && before.state == FILE_FRESH &&
+		 file_identity_equal(&before.identity, &entry->identity))
+		err = catalog_file_adopt(txn, &entry->key, &former) ?: 1;
+	/* The numbers of two were exchanged. */
+	return err == -EINVAL ? 0 : err;
+}
+
 /* An entry that contradicts the catalog is skipped, those after it are not. */
 static int apply_entry(const struct committer *c, struct catalog_txn *txn,
 		       const struct source_listing *l,
@@ -402,7 +432,12 @@ static int apply_entry(const struct committer *c, struct catalog_txn *txn,
 	if (entry->error)
 		return catalog_unread_set(txn, &l->directory,
 					  name_of(entry->name), entry->error);
-	err = entry->directory ? 0 : apply_state(txn, entry);
+	err = entry->known_by_name ? adopt_by_name(txn, l, entry) : 0;
+	if (err == 1)
+		return catalog_name_set(txn, &l->directory,
+					name_of(entry->name), &entry->key);
+	if (!err && !entry->directory)
+		err = apply_state(txn, entry);
 	if (!err)
 		err = add_name(c, txn, &l->directory, entry->name, &entry->key,
 			       entry->directory, l->shallow);
@@ -429,6 +464,9 @@ static int apply_listing(const struct committer *c, struct catalog_txn *txn,
 				 remove_vanished(txn, l);
 	for (i = 0; i < l->count && !err; i++)
 		err = apply_entry(c, txn, l, &l->entries[i]);
+	/* After the entries, some of which it may have. */
+	if (!err && !l->error)
+		err = catalog_former_drop(txn, &l->directory);
 	return err;
 }
 

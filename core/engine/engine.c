@@ -41,6 +41,8 @@ static int begin_catalog(struct engine *e)
 		.directory = e->options.catalog_dir,
 		.holder = e->options.holder,
 		.source = e->source.path,
+		.root = e->source.root,
+		.filesystem = e->source.filesystem.id,
 		.digest_set = e->options.digest_set,
 	};
 	int err = index_new(&e->index);
@@ -307,7 +309,7 @@ int engine_watch_changes(struct engine *e, const struct search_caller *caller,
 
 bool engine_doubts_times(const struct engine *e)
 {
-	return e->source.times == TIMES_DOUBTFUL;
+	return e->source.filesystem.times == TIMES_DOUBTFUL;
 }
 
 void engine_rescan(struct engine *e)

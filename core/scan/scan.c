@@ -32,8 +32,8 @@ static size_t take_seen(struct scanner *s, struct seen_file *out,
 	return count;
 }
 
-/* Removes the files whose record has the same identity; returns how many are
- * left. */
+/* Removes the files of SOURCE's own filesystem whose record has the same
+ * identity; returns how many are left. */
 static size_t drop_recorded(const struct engine_parts *c,
 			    struct seen_file *seen, size_t count)
 {
@@ -43,9 +43,10 @@ static size_t drop_recorded(const struct engine_parts *c,
 	if (catalog_read(c->catalog, &txn))
 		return 0;
 	for (i = 0; i < count; i++)
-		if (catalog_file_is_recorded(
-			    txn, source_get_device(c->source, seen[i].device),
-			    seen[i].inode, &seen[i].identity) != 1)
+		if (seen[i].device != c->source->device ||
+		    catalog_file_is_recorded(txn, c->source->root.device,
+					     seen[i].inode,
+					     &seen[i].identity) != 1)
 			seen[kept++] = seen[i];
 	catalog_abort(txn);
 	return kept;
@@ -58,14 +59,30 @@ static void set_seen(struct seen_file *out, const struct stat *st)
 	source_get_identity(st, &out->identity);
 }
 
+static bool is_recorded(const struct engine_parts *c,
+			const struct file_key *key,
+			const struct file_identity *identity)
+{
+	struct file_record rec;
+	struct catalog_txn *txn;
+	int err = catalog_read(c->catalog, &txn);
+
+	if (err)
+		return true;
+	err = catalog_file_get(txn, key, &rec);
+	catalog_abort(txn);
+	return !err && rec.state != FILE_DIRECTORY &&
+	       file_identity_equal(&rec.identity, identity);
+}
+
 /* Reports the file if it still differs from its record: it may have changed
  * again since it was seen. */
 static void check_file(const struct engine_parts *c,
 		       const struct seen_file *seen)
 {
 	const struct source *source = c->source;
+	struct file_identity now;
 	struct file_key key;
-	struct seen_file now;
 	struct stat st;
 	int fd;
 
@@ -75,11 +92,10 @@ static void check_file(const struct engine_parts *c,
 	if (fd < 0)
 		return;
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode)) {
-		set_seen(&now, &st);
-		if (drop_recorded(c, &now, 1)) {
-			source_get_key(source, fd, &st, &key);
-			hash_file_closed(c->hasher, &key, &now.identity);
-		}
+		source_get_identity(&st, &now);
+		source_get_key(source, fd, &st, &key);
+		if (!is_recorded(c, &key, &now))
+			hash_file_closed(c->hasher, &key, &now);
 	}
 	close(fd);
 }

@@ -8,6 +8,7 @@
 
 #include "core/base/array.h"
 #include "core/base/buf.h"
+#include "core/base/clock.h"
 #include "core/base/err.h"
 #include "core/scan/scan_impl.h"
 #include "core/source/file.h"
@@ -74,6 +75,9 @@ static int add_entry(struct scan_walk *w, struct source_listing *l, int dir_fd,
 	if (st) {
 		source_get_entry_key(s->context.source, dir_fd, entry.name, st,
 				     &entry.key);
+		entry.known_by_name =
+			source_get_numbers(s->context.source, dir_fd,
+					   entry.name, st) == NUMBERS_MADE_UP;
 		source_get_identity(st, &entry.identity);
 	}
 	if (source_listing_add(l, &entry)) {
@@ -172,7 +176,8 @@ static int read_listing(struct scan_walk *w, int dir_fd, const char *path,
 	while (!err && (err = file_names_next(names, &name)) == 1)
 		err = read_entry(w, l, dir_fd, path, name);
 	closedir(names);
-	return err;
+	return err ? err :
+		     source_listing_tell_apart(l, timespec_to_ns(&st.st_mtim));
 }
 
 /* Logs what could not be looked at. */

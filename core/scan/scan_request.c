@@ -221,7 +221,7 @@ void scan_request_unknown(struct scanner *s, const struct file_key *key)
 	const struct source *source = s->context.source;
 	int fd = -ENOENT;
 
-	if (source->open_known && !key->device)
+	if (source->open_known && source_is_own(source, key))
 		fd = source->open_known(source->ctx, source->device,
 					key->inode);
 	if (fd >= 0 && is_removed(s, fd))

@@ -102,8 +102,7 @@ static bool entry_is_the_file(struct search_query *q, struct probe *p,
 
 	if (fstatat(source->fd, path, &st, AT_SYMLINK_NOFOLLOW))
 		return errno == ENAMETOOLONG && path_leads_there(q, p, path);
-	if (!S_ISREG(st.st_mode) || st.st_ino != p->key->inode ||
-	    source_get_device(source, st.st_dev) != p->key->device)
+	if (!S_ISREG(st.st_mode) || !source_has_number(source, p->key, &st))
 		return false;
 	leads = is_unchanged(p, &st);
 	p->missed |= p->stale;

@@ -276,13 +276,14 @@ int feed_fill(struct session *s)
 		err = catalog_read(s->catalog, &s->txn);
 		if (err)
 			break;
-		if (s->step == PASS_FILES) {
+		/* It changes when SOURCE was mounted again. */
+		err = catalog_root(s->txn, &s->root);
+		if (!err && s->step == PASS_FILES)
 			err = visit_files(s);
-		} else if (s->step == PASS_PUBLICATIONS) {
+		else if (!err && s->step == PASS_PUBLICATIONS)
 			err = visit_publications(s);
-		} else {
+		else if (!err)
 			err = visit_changes(s);
-		}
 		catalog_abort(s->txn);
 	}
 	if (err)

@@ -2,20 +2,17 @@
 #include "core/share/session.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/buf.h"
 #include "core/base/xxh3.h"
 #include "core/share/schema.h"
-#include "core/source/source.h"
 
 /* Of a batch that other transactions made fail: each waits longer, up to 3 s. */
 enum { TRIES = 8 };
@@ -35,26 +32,17 @@ static uint64_t hash_rules(const struct share_rules *rules)
 
 /* ---- opening ---- */
 
-/* The key of the root, and the path of SOURCE. */
+/* The path of SOURCE. */
 static int find_source(struct session *s)
 {
 	struct catalog_txn *txn;
 	struct buf source = { 0 };
-	struct stat st = { 0 };
-	int fd = -1, err = catalog_read(s->catalog, &txn);
+	int err = catalog_read(s->catalog, &txn);
 
 	if (err)
 		return err;
 	err = catalog_source(txn, &source);
 	catalog_abort(txn);
-	if (!err) {
-		fd = open(source.data, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		err = fd < 0 || fstat(fd, &st) ? -errno : 0;
-	}
-	if (!err)
-		source_make_key(st.st_dev, fd, "", &st, &s->root);
-	if (fd >= 0)
-		close(fd);
 	free(s->source);
 	s->source = buf_take(&source);
 	return err;

@@ -33,6 +33,44 @@ void source_listing_sort(struct source_listing *l)
 		qsort(l->entries, l->count, sizeof(*l->entries), compare_names);
 }
 
+static int compare_int64(const void *a, const void *b)
+{
+	const int64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+int source_listing_tell_apart(struct source_listing *l,
+			      int64_t directory_mtime_ns)
+{
+	int64_t *times, *at;
+	size_t i = 0;
+
+	while (i < l->count && !l->entries[i].known_by_name)
+		i++;
+	if (i == l->count)
+		return 0;
+	times = calloc(l->count + 1, sizeof(*times));
+	if (!times)
+		return -ENOMEM;
+	for (i = 0; i < l->count; i++)
+		times[i] = l->entries[i].identity.mtime_ns;
+	times[i] = directory_mtime_ns;
+	qsort(times, l->count + 1, sizeof(*times), compare_int64);
+	for (i = 0; i < l->count; i++) {
+		struct source_entry *e = &l->entries[i];
+
+		if (e->directory || !e->known_by_name)
+			continue;
+		at = bsearch(&e->identity.mtime_ns, times, l->count + 1,
+			     sizeof(*times), compare_int64);
+		e->known_by_name = !(at > times && at[-1] == *at) &&
+				   !(at < times + l->count && at[1] == *at);
+	}
+	free(times);
+	return 0;
+}
+
 void source_listing_free(struct source_listing *l)
 {
 	size_t i;

@@ -15,6 +15,9 @@ struct source_entry {
 	struct file_key key;
 	struct file_identity identity;
 	bool directory;
+	/* What the catalog knows by this name is believed, although the inode
+	 * number is another one; set by source_listing_tell_apart(). */
+	bool known_by_name;
 	char *name; /* owned by the listing */
 };
 
@@ -32,6 +35,15 @@ int source_listing_add(struct source_listing *l,
 		       const struct source_entry *entry);
 
 void source_listing_sort(struct source_listing *l);
+
+/*
+ * Where inode numbers are made up, a file is known by its name, size and times,
+ * if these times tell anything: those of an archive or image that was built
+ * reproducibly are all equal.  So known_by_name stays set for directories, and
+ * for files whose mtime neither another entry nor the directory has.  -ENOMEM.
+ */
+int source_listing_tell_apart(struct source_listing *l,
+			      int64_t directory_mtime_ns);
 
 void source_listing_free(struct source_listing *l);
 

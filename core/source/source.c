@@ -14,18 +14,6 @@
 
 /* ---- keys ---- */
 
-static uint32_t device_of(dev_t source_device, dev_t device)
-{
-	uint32_t hash = (uint32_t)XXH3_64bits(&device, sizeof(device));
-
-	return device == source_device ? 0 : hash ? hash : 1;
-}
-
-uint32_t source_get_device(const struct source *s, dev_t device)
-{
-	return device_of(s->device, device);
-}
-
 /* A file handle has inode and generation (ext4, XFS, btrfs, tmpfs), so its hash
  * serves as the generation. */
 static uint16_t handle_hash(int fd, const char *name, int flags)
@@ -44,34 +32,51 @@ static uint16_t handle_hash(int fd, const char *name, int flags)
 	return hash ? hash : 1;
 }
 
-void source_make_key(dev_t source_device, int fd, const char *name,
-		     const struct stat *st, struct file_key *out)
+static uint32_t device_of(const struct filesystem *filesystem)
 {
-	*out = (struct file_key){
-		.inode = st->st_ino,
-		.device = device_of(source_device, st->st_dev),
-		.generation = handle_hash(fd, name, *name ? 0 : AT_EMPTY_PATH),
-	};
-}
+	uint32_t folded = (uint32_t)(filesystem->id ^ filesystem->id >> 32);
 
-void source_get_key(const struct source *s, int fd, const struct stat *st,
-		    struct file_key *out)
-{
-	source_make_key(s->device, fd, "", st, out);
+	return folded ? folded : 1;
 }
 
 void source_get_entry_key(const struct source *s, int dir_fd, const char *name,
 			  const struct stat *st, struct file_key *out)
 {
-	source_make_key(s->device, dir_fd, name, st, out);
+	struct filesystem other;
+
+	*out = (struct file_key){
+		.inode = st->st_ino,
+		.device = s->root.device,
+		.generation =
+			handle_hash(dir_fd, name, *name ? 0 : AT_EMPTY_PATH),
+	};
+	if (st->st_dev == s->device)
+		return;
+	other = filesystem_of_entry(dir_fd, name, st->st_dev);
+	out->device = device_of(&other);
+}
+
+enum inode_numbers source_get_numbers(const struct source *s, int dir_fd,
+				      const char *name, const struct stat *st)
+{
+	return st->st_dev == s->device ?
+		       s->filesystem.numbers :
+		       filesystem_of_entry(dir_fd, name, st->st_dev).numbers;
+}
+
+void source_get_key(const struct source *s, int fd, const struct stat *st,
+		    struct file_key *out)
+{
+	source_get_entry_key(s, fd, "", st, out);
 }
 
 enum times_worth source_get_times(const struct source *s,
 				  const struct file_key *key)
 {
-	return key->device ? TIMES_DOUBTFUL : s->times;
+	return source_is_own(s, key) ? s->filesystem.times : TIMES_DOUBTFUL;
 }
 
+/* With kept numbers the catalog is begun anew for another filesystem. */
 int source_init(struct source *s)
 {
 	struct stat st;
@@ -79,7 +84,10 @@ int source_init(struct source *s)
 	if (fstat(s->fd, &st))
 		return -errno;
 	s->device = st.st_dev;
-	s->times = times_of(s->fd);
+	s->filesystem = filesystem_of_root(s->fd);
+	s->root.device = s->filesystem.numbers == NUMBERS_MADE_UP ?
+				 device_of(&s->filesystem) :
+				 0;
 	source_get_key(s, s->fd, &st, &s->root);
 	return 0;
 }
@@ -120,8 +128,8 @@ static bool is_recorded(const struct file_lookup *l, const struct stat *st)
 	struct file_identity now;
 
 	source_get_identity(st, &now);
-	return S_ISREG(st->st_mode) && st->st_ino == l->key->inode &&
-	       source_get_device(l->source, st->st_dev) == l->key->device &&
+	return S_ISREG(st->st_mode) &&
+	       source_has_number(l->source, l->key, st) &&
 	       file_identity_equal(&now, l->recorded);
 }
 
@@ -213,7 +221,7 @@ static int find_file(struct file_lookup *l)
 	const struct source *s = l->source;
 	int fd = -ENOENT;
 
-	if (s->open_known && l->key->device == 0)
+	if (s->open_known && source_is_own(s, l->key))
 		fd = s->open_known(s->ctx, s->device, l->key->inode);
 	if (fd >= 0) {
 		if (!check_key(l, fd))

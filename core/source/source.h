@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "core/catalog/catalog.h"
-#include "core/source/times.h"
+#include "core/source/filesystem.h"
 
 /*
  * SOURCE: the directory tree that is mounted, and the files in it.
@@ -16,7 +16,9 @@
  * Three terms describe a file and its state:
  *
  *   key       inode, generation and device (catalog.h).  It does not change
- *             when the file is renamed; a path is only a hint.
+ *             when the file is renamed; a path is only a hint.  The device is
+ *             0 on SOURCE's filesystem if that keeps its inode numbers, else a
+ *             number for which the inode numbers are valid (filesystem.h).
  *   identity  size, mtime and ctime.  Digests are valid for one identity.
  *   times     whether the timestamps show every change of content (times.h).
  *
@@ -66,10 +68,10 @@ struct source {
 	/* Set by source_init(). */
 	dev_t device;
 	struct file_key root;
-	enum times_worth times;
+	struct filesystem filesystem;
 };
 
-/* Sets device, root and times.  A negative errno. */
+/* Sets device, root and filesystem.  A negative errno. */
 int source_init(struct source *s);
 
 /* ---- keys and identities ---- */
@@ -82,13 +84,25 @@ void source_get_key(const struct source *s, int fd, const struct stat *st,
 void source_get_entry_key(const struct source *s, int dir_fd, const char *name,
 			  const struct stat *st, struct file_key *out);
 
-/* As the two above, for a tree whose root is on source_device.  name "": the
- * key of fd itself. */
-void source_make_key(dev_t source_device, int fd, const char *name,
-		     const struct stat *st, struct file_key *out);
+/* What the inode number of such an entry is worth. */
+enum inode_numbers source_get_numbers(const struct source *s, int dir_fd,
+				      const char *name, const struct stat *st);
 
-/* The device part of a key. */
-uint32_t source_get_device(const struct source *s, dev_t device);
+/* Whether the key is of a file on SOURCE's own filesystem. */
+static inline bool source_is_own(const struct source *s,
+				 const struct file_key *key)
+{
+	return key->device == s->root.device;
+}
+
+/* Whether the inode number is that of such a key.  The generation may differ. */
+static inline bool source_has_number(const struct source *s,
+				     const struct file_key *key,
+				     const struct stat *st)
+{
+	return source_is_own(s, key) && st->st_dev == s->device &&
+	       st->st_ino == key->inode;
+}
 
 void source_get_identity(const struct stat *st, struct file_identity *out);
 

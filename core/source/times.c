@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/source/times.h"
 
-#include <sys/vfs.h>
 #include <time.h>
 
 #include "core/base/clock.h"
@@ -23,50 +22,6 @@ enum { SETTLE_MS = 20, SETTLE_COARSE_MS = 2100 };
 
 /* The clocks of two machines differ by less. */
 enum { SKEW_MS = 24 * 3600 * 1000 };
-
-/* ---- filesystems ---- */
-
-/* Local filesystems with a ctime.  The numbers are from <linux/magic.h> or from
- * the filesystem's sources. */
-static const uint32_t own_types[] = {
-	0xef53,     /* ext2, ext3, ext4 */
-	0x58465342, /* XFS */
-	0x9123683e, /* btrfs */
-	0x01021994, /* tmpfs */
-	0x858458f6, /* ramfs */
-	0xf2f52010, /* F2FS */
-	0xca451a4e, /* bcachefs */
-	0x2fc12fc1, /* ZFS */
-	0x3153464a, /* JFS */
-	0x52654973, /* ReiserFS */
-	0x3434,     /* NILFS2 */
-	0x24051905, /* UBIFS */
-	0x7366746e, /* NTFS, by ntfs3 */
-	0x482b,     /* HFS+ */
-	0x15013346, /* UDF */
-	0x794c7630, /* overlayfs */
-	0x73717368, /* squashfs */
-	0xe0f5e1e2, /* EROFS */
-	0x9660,     /* ISO 9660 */
-};
-
-enum times_worth times_of_type(uint64_t type)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(own_types) / sizeof(own_types[0]); i++)
-		if ((uint32_t)type == own_types[i])
-			return TIMES_OWN;
-	return TIMES_DOUBTFUL;
-}
-
-enum times_worth times_of(int fd)
-{
-	struct statfs st;
-
-	return fstatfs(fd, &st) ? TIMES_DOUBTFUL :
-				  times_of_type((uint64_t)st.f_type);
-}
 
 /* ---- identities ---- */
 

@@ -24,12 +24,6 @@
  */
 enum times_worth { TIMES_OWN, TIMES_DOUBTFUL };
 
-/* By the type of the filesystem: f_type of statfs(2). */
-enum times_worth times_of_type(uint64_t type);
-
-/* By the filesystem of fd; O_PATH will do. */
-enum times_worth times_of(int fd);
-
 /* Milliseconds since the ctime; negative when it lies in the future. */
 int64_t times_age(const struct file_identity *id);
 

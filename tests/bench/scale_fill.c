@@ -42,7 +42,7 @@ struct fill {
 	const struct scale *s;
 	bool bare;
 	int source_fd, directory_fd;
-	dev_t device;
+	struct source source;
 	struct file_key root, directory;
 	char directory_name[SCALE_PATH];
 	struct catalog *catalog;
@@ -61,7 +61,7 @@ static void key_of(const struct fill *f, int fd, struct file_key *key,
 
 	if (fstat(fd, &st))
 		fail("fstat: %m");
-	source_make_key(f->device, fd, "", &st, key);
+	source_get_key(&f->source, fd, &st, key);
 	if (identity)
 		source_get_identity(&st, identity);
 }
@@ -246,7 +246,6 @@ static void open_all(struct fill *f)
 {
 	struct buf source = { 0 }, catalog = { 0 };
 	struct catalog_options options = { .digest_set = DIGEST_DEFAULT };
-	struct stat st;
 
 	fail_errno("buf",
 		   buf_append_format(&source, "%s/source", f->s->directory));
@@ -255,10 +254,13 @@ static void open_all(struct fill *f)
 	if (mkdir(source.data, 0700))
 		fail("%s: %m", source.data);
 	f->source_fd = open(source.data, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (f->source_fd < 0 || fstat(f->source_fd, &st))
+	if (f->source_fd < 0)
 		fail("%s: %m", source.data);
-	f->device = st.st_dev;
-	key_of(f, f->source_fd, &f->root, NULL);
+	f->source.fd = f->source_fd;
+	fail_errno("SOURCE", source_init(&f->source));
+	f->root = f->source.root;
+	options.root = f->root;
+	options.filesystem = f->source.filesystem.id;
 	options.source = source.data;
 	options.directory = catalog.data;
 	fail_errno("catalog", catalog_open(&options, &f->catalog));

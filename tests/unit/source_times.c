@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/source/listing.h"
 #include "core/source/source.h"
 #include "core/source/times.h"
 #include "tests/support/test.h"
@@ -133,10 +134,20 @@ TEST(test_another_clock)
 	assert_false(is_doubtful_for(&id, 0));
 }
 
+static void assert_type(uint64_t type, enum times_worth times,
+			enum inode_numbers numbers)
+{
+	struct filesystem found = filesystem_of_type(type);
+
+	assert_int_equal(found.times, times);
+	assert_int_equal(found.numbers, numbers);
+}
+
 TEST(test_filesystems)
 {
-	static const uint64_t own[] = { 0xef53, 0x58465342, 0x9123683e,
-					0x01021994 };
+	static const uint64_t kept[] = { 0xef53, 0x58465342, 0x9123683e,
+					 0x01021994 };
+	static const uint64_t images[] = { 0x73717368, 0xe0f5e1e2, 0x9660 };
 	static const uint64_t doubtful[] = {
 		0x4d44,     0x2011bab0, /* FAT, exFAT */
 		0x6969,     0xfe534d42, /* NFS, SMB */
@@ -145,11 +156,41 @@ TEST(test_filesystems)
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof(own) / sizeof(own[0]); i++)
-		assert_int_equal(times_of_type(own[i]), TIMES_OWN);
+	for (i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		assert_type(kept[i], TIMES_OWN, NUMBERS_KEPT);
+	for (i = 0; i < sizeof(images) / sizeof(images[0]); i++)
+		assert_type(images[i], TIMES_OWN, NUMBERS_OF_IMAGE);
 	for (i = 0; i < sizeof(doubtful) / sizeof(doubtful[0]); i++)
-		assert_int_equal(times_of_type(doubtful[i]), TIMES_DOUBTFUL);
-	assert_int_equal(times_of(-1), TIMES_DOUBTFUL);
+		assert_type(doubtful[i], TIMES_DOUBTFUL, NUMBERS_MADE_UP);
+	assert_type(0x794c7630, TIMES_OWN, NUMBERS_MADE_UP); /* overlayfs */
+	assert_int_equal(filesystem_of_root(-1).times, TIMES_DOUBTFUL);
+}
+
+/* The files of a directory on a filesystem that makes numbers up are known by
+ * their names, but for those whose mtime something else has as well. */
+TEST(test_what_a_name_tells)
+{
+	static const struct {
+		int64_t mtime_ns;
+		bool directory, known;
+	} want[] = { { 1, false, true },  { 2, false, false },
+		     { 2, false, false }, { 3, false, false },
+		     { 3, true, true },   { 4, false, false },
+		     { 5, false, true } };
+	enum { COUNT = sizeof(want) / sizeof(want[0]) };
+	struct source_entry entries[COUNT];
+	struct source_listing l = { .entries = entries, .count = COUNT };
+	size_t i;
+
+	for (i = 0; i < COUNT; i++)
+		entries[i] = (struct source_entry){
+			.identity.mtime_ns = want[i].mtime_ns,
+			.directory = want[i].directory,
+			.known_by_name = true,
+		};
+	assert_int_equal(source_listing_tell_apart(&l, 4), 0);
+	for (i = 0; i < COUNT; i++)
+		assert_int_equal(entries[i].known_by_name, want[i].known);
 }
 
 /* Files may have any time at all; what is made of it must not be undefined,

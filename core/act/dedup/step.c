@@ -23,7 +23,7 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/source/file.h"
-#include "core/source/times.h"
+#include "core/source/filesystem.h"
 #include "core/act/dedup/dedup_impl.h"
 
 /*
@@ -152,7 +152,7 @@ static bool is_own_disk(int fd)
 	struct statfs fs;
 
 	return !fstatfs(fd, &fs) && fs.f_type != OVERLAYFS_SUPER_MAGIC &&
-	       (times_of_type((uint64_t)fs.f_type) == TIMES_OWN ||
+	       (filesystem_of_type((uint64_t)fs.f_type).times == TIMES_OWN ||
 		fs.f_type == MSDOS_SUPER_MAGIC ||
 		fs.f_type == EXFAT_SUPER_MAGIC);
 }

@@ -3,7 +3,9 @@
 /*
  * faulty SOURCE FAULTS -f MOUNTPOINT: SOURCE, but what the file FAULTS names
  * (words like "read,fsync,") fails with EIO.  With "future," every file was
- * changed an hour later than it was, as when the clock was set back.  Nothing
+ * changed an hour later than it was, as when the clock was set back; with
+ * "mtime," when its content was.  Inode numbers count the files in the order in
+ * which they are looked up.  Nothing
  * is cached: every call comes here.  With "cached," data is cached, so that
  * files can be mapped; each open drops what is cached of the file.  With
  * "blocks," only the first GOOD_BYTES of a file can be read; with "blocks-N,"
@@ -69,6 +71,8 @@ static int faulty_getattr(const char *path, struct stat *st,
 		return -errno;
 	if (fails("future"))
 		st->st_ctim.tv_sec += 3600;
+	if (fails("mtime,"))
+		st->st_ctim = st->st_mtim;
 	if (S_ISREG(st->st_mode) && fails("unlinked,"))
 		st->st_nlink = 0;
 	return 0;

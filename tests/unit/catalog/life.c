@@ -434,3 +434,144 @@ WITH_CATALOG(test_packing_beside_a_writer)
 	assert_int_equal(count_files(f), w.files);
 	check_clean(f);
 }
+
+/* ---- the root and the key ---- */
+
+static const struct file_key HOME = { .inode = 2 };
+
+static void reopen_as(struct fixture *f, uint64_t filesystem,
+		      struct file_key root)
+{
+	fixture_close(f);
+	f->options.filesystem = filesystem;
+	f->options.root = root;
+	fixture_open(f);
+}
+
+static void add_named(struct fixture *f, const struct file_key *parent,
+		      const char *name, uint64_t inode)
+{
+	struct catalog_txn *txn = begin_write(f);
+	struct file_key key = { .inode = inode, .device = parent->device };
+	char room[64];
+	struct digests d = digests_of(inode, room, sizeof(room));
+	struct file_identity id = identity_of(inode);
+
+	assert_int_equal(catalog_file_set_fresh(txn, &key, &id, &d), 0);
+	assert_int_equal(catalog_name_set(txn, parent, name_of(name), &key), 0);
+	commit(txn);
+}
+
+WITH_CATALOG(test_another_filesystem_begins_anew)
+{
+	struct fixture *f = *state;
+
+	reopen_as(f, 1, HOME);
+	add_named(f, &HOME, "a", 5);
+	reopen_as(f, 1, HOME);
+	assert_int_equal(count_files(f), 1);
+	reopen_as(f, 2, HOME);
+	assert_int_equal(count_files(f), 0);
+}
+
+/* On one filesystem a file may be below both directories. */
+WITH_CATALOG(test_another_root_of_one_filesystem)
+{
+	struct file_key other = { .inode = 3 };
+	struct fixture *f = *state;
+	struct catalog_txn *txn;
+
+	reopen_as(f, 1, HOME);
+	add_named(f, &HOME, "gone", 5);
+	add_named(f, &HOME, "moved", 6);
+	reopen_as(f, 1, other);
+	assert_int_equal(count_files(f), 2);
+	add_named(f, &other, "moved", 6);
+	txn = begin_write(f);
+	assert_int_equal(catalog_former_drop(txn, &other), 0);
+	commit(txn);
+	assert_int_equal(count_files(f), 1);
+}
+
+/* The numbers of everything are others; what has its name gets its record. */
+WITH_CATALOG(test_made_up_numbers)
+{
+	struct file_key before = { .inode = 1, .device = 7 },
+			now = { .inode = 1, .device = 8 }, former, root,
+			file = { .inode = 9, .device = 8 };
+	struct fixture *f = *state;
+	struct file_record old, new;
+	struct catalog_txn *txn;
+
+	reopen_as(f, 1, before);
+	add_named(f, &before, "a", 5);
+	reopen_as(f, 2, now);
+	txn = begin_write(f);
+	assert_int_equal(catalog_root(txn, &root), 0);
+	assert_true(file_key_equal(&root, &now));
+	assert_int_equal(
+		catalog_former_find(txn, &now, name_of("b"), &file, &former),
+		-ENOENT);
+	assert_int_equal(
+		catalog_former_find(txn, &now, name_of("a"), &file, &former),
+		0);
+	assert_int_equal(catalog_file_get(txn, &former, &old), 0);
+	assert_int_equal(catalog_file_adopt(txn, &file, &former), 0);
+	assert_int_equal(catalog_file_adopt(txn, &file, &former), -EINVAL);
+	assert_int_equal(catalog_name_set(txn, &now, name_of("a"), &file), 0);
+	assert_int_equal(catalog_former_drop(txn, &now), 0);
+	assert_int_equal(catalog_file_get(txn, &former, &new), -ENOENT);
+	assert_int_equal(catalog_file_get(txn, &file, &new), 0);
+	assert_memory_equal(&old, &new, sizeof(old));
+	commit(txn);
+	assert_int_equal(count_files(f), 1);
+}
+
+/* Whoever makes a content with the XXH128 and size of another one. */
+WITH_CATALOG(test_contents_are_told_apart_by_their_identity)
+{
+	struct fixture *f = *state;
+	struct catalog_txn *txn = begin_write(f);
+	struct file_identity id = identity_of(77);
+	uint32_t contents[3], public;
+	char room[64];
+	struct digests d = digests_of(77, room, sizeof(room));
+	unsigned i;
+
+	d.set |= DIGEST_BIT(DIGEST_IDENTITY);
+	for (i = 0; i < 3; i++) {
+		struct file_key key = key_of(5 + i);
+
+		d.identity[15] = i == 1;
+		assert_int_equal(catalog_file_set_fresh(txn, &key, &id, &d), 0);
+		assert_int_equal(catalog_content_find(txn, &d, &contents[i]),
+				 0);
+	}
+	assert_int_equal(contents[0], contents[2]);
+	assert_int_not_equal(contents[0], contents[1]);
+	d.identity[15] = 2;
+	assert_int_equal(catalog_content_find(txn, &d, &public), -ENOENT);
+	d.set &= ~DIGEST_BIT(DIGEST_IDENTITY);
+	assert_int_equal(catalog_content_find(txn, &d, &public), 0);
+	assert_int_equal(public, contents[0]);
+	commit(txn);
+}
+
+WITH_CATALOG(test_without_its_key_it_begins_anew)
+{
+	struct fixture *f = *state;
+	struct digest_key key = *catalog_key(f->c);
+	char path[96];
+
+	assert_int_equal(mode_of(f, KEY_FILE), 0600);
+	add_file(f, 5, 77);
+	fixture_close(f);
+	fixture_open(f);
+	assert_memory_equal(&key, catalog_key(f->c), sizeof(key));
+	assert_int_equal(count_files(f), 1);
+	fixture_close(f);
+	(void)snprintf(path, sizeof(path), "%s/" KEY_FILE, f->directory);
+	assert_int_equal(unlink(path), 0);
+	fixture_open(f);
+	assert_int_equal(count_files(f), 0);
+}
