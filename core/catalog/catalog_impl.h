@@ -147,7 +147,7 @@ struct lost_name {
 	struct file_key parent, key;
 	int64_t lost_ms;
 	uint64_t lost_in; /* catalog_snapshot() */
-	struct buf left; /* owned; empty: there is no such name */
+	struct buf left;  /* owned; empty: there is no such name */
 	size_t len;
 	char name[NAME_BYTES_MAX];
 };

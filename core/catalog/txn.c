@@ -17,8 +17,8 @@ const char *const catalog_db_names[DB_COUNT] = {
 	[DB_DIRTY] = "dirty",       [DB_CHANGES] = "changes",
 	[DB_LEFT] = "left",         [DB_TEXTS] = "texts",
 	[DB_OWNERS] = "owners",     [DB_UNTOLD] = "untold",
-	[DB_UNREAD] = "unread",
-	[DB_SKETCHES] = "sketches", [DB_DIGESTS] = "digests",
+	[DB_UNREAD] = "unread",     [DB_SKETCHES] = "sketches",
+	[DB_DIGESTS] = "digests",
 };
 
 int catalog_errno(int rc)

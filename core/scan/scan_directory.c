@@ -162,7 +162,7 @@ static int read_listing(struct scan_walk *w, int dir_fd, const char *path,
 	struct stat st;
 	const char *name;
 	DIR *names;
-	int err;
+	int err, apart;
 
 	if (fstat(dir_fd, &st))
 		return -errno;
@@ -176,8 +176,8 @@ static int read_listing(struct scan_walk *w, int dir_fd, const char *path,
 	while (!err && (err = file_names_next(names, &name)) == 1)
 		err = read_entry(w, l, dir_fd, path, name);
 	closedir(names);
-	return err ? err :
-		     source_listing_tell_apart(l, timespec_to_ns(&st.st_mtim));
+	apart = source_listing_tell_apart(l, !err, timespec_to_ns(&st.st_mtim));
+	return err ? err : apart;
 }
 
 /* Logs what could not be looked at. */

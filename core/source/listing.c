@@ -40,7 +40,7 @@ static int compare_int64(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-int source_listing_tell_apart(struct source_listing *l,
+int source_listing_tell_apart(struct source_listing *l, bool whole,
 			      int64_t directory_mtime_ns)
 {
 	int64_t *times, *at;
@@ -64,7 +64,7 @@ int source_listing_tell_apart(struct source_listing *l,
 			continue;
 		at = bsearch(&e->identity.mtime_ns, times, l->count + 1,
 			     sizeof(*times), compare_int64);
-		e->known_by_name = !(at > times && at[-1] == *at) &&
+		e->known_by_name = whole && !(at > times && at[-1] == *at) &&
 				   !(at < times + l->count && at[1] == *at);
 	}
 	free(times);

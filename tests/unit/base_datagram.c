@@ -34,9 +34,9 @@ TEST(test_a_datagram_without_data_leaves_no_descriptor_open)
 	receiver = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/s",
 		       directory);
-	assert_int_equal(bind(receiver, (struct sockaddr *)&address,
-			      sizeof(address)),
-			 0);
+	assert_int_equal(
+		bind(receiver, (struct sockaddr *)&address, sizeof(address)),
+		0);
 	free_fd = lowest_free();
 	assert_int_equal(datagram_send(at, "s", "", 0, at), 0);
 	assert_int_equal(datagram_receive(receiver, data, sizeof(data), 0, &fd),
@@ -52,4 +52,3 @@ TEST(test_a_datagram_without_data_leaves_no_descriptor_open)
 	(void)unlink(address.sun_path);
 	(void)rmdir(directory);
 }
-

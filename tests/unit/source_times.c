@@ -188,7 +188,7 @@ TEST(test_what_a_name_tells)
 			.directory = want[i].directory,
 			.known_by_name = true,
 		};
-	assert_int_equal(source_listing_tell_apart(&l, 4), 0);
+	assert_int_equal(source_listing_tell_apart(&l, true, 4), 0);
 	for (i = 0; i < COUNT; i++)
 		assert_int_equal(entries[i].known_by_name, want[i].known);
 }

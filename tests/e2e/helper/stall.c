@@ -125,8 +125,8 @@ static void prepare(int i)
 		return;
 	}
 	fd = open(path, is_kind("read") ? O_RDWR : O_RDONLY);
-	if (fd < 0 || fcntl(fd, F_SETLEASE,
-			    is_kind("read") ? F_WRLCK : F_RDLCK) != 0)
+	if (fd < 0 ||
+	    fcntl(fd, F_SETLEASE, is_kind("read") ? F_WRLCK : F_RDLCK) != 0)
 		fail(path);
 }
 
