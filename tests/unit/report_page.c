@@ -97,10 +97,10 @@ TEST(test_data_of_the_page)
 	static const char want[] =
 		"[{\"members\":[{\"files\":[{\"mtime\":5.5,\"on_disk\":300,"
 		"\"path\":\"a/b/x\",\"removable\":true},{\"keep\":true,"
-		"\"mtime\":0.0,\"on_disk\":300,\"path\":\"a/c\\uFFFD\","
+		"\"on_disk\":300,\"path\":\"a/c\\uFFFD\","
 		"\"path_hex\":\"612f63ff\"}],\"head\":true,\"score\":100,"
 		"\"size\":300},{\"files\":[{\"links\":[{\"path\":\"a/b/l\"}],"
-		"\"mtime\":0.0,\"on_disk\":9007199254740991,\"path\":"
+		"\"on_disk\":9007199254740991,\"path\":"
 		"\"a/y\"}],\"score\":80,\"size\":9007199254740991}]},"
 		"{\"path\":\"a/new/w\",\"state\":\"error:EIO\"},"
 		"{\"like\":\"q\",\"path\":\"a/b\",\"score\":90}]";
