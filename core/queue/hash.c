@@ -630,7 +630,7 @@ void hash_init(struct hasher *h, const struct engine_parts *context)
 		[WORKER_BACKGROUND] = workers,
 		[WORKER_LARGE] = workers + QUEUE_LARGE_USERS,
 		[WORKER_TEXT] = context->extract ? workers + QUEUE_SPARE : 0,
-		[WORKER_TEXT_IDLE] = context->extract ? 1 : 0,
+		[WORKER_TEXT_IDLE] = 1,
 	};
 	struct queue *q = context->queue;
 	int kind;
