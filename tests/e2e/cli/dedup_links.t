@@ -149,7 +149,7 @@ if [ "$overlay" ]; then
 		dedup --how remove --keep "$mnt/inner" --apply "$mnt"
 	touch "$src/merged/f"
 	rescan "$mnt"
-	refused "nor is what it may show" "on an overlay" \
+	refused "nor is what it may show" "no disk of its own and may show the other file" \
 		dedup --how remove --apply "$mnt"
 	ok "the layer has its file" test -s "$src/lower/f"
 	ok "and the overlay, too" test -s "$src/merged/f"
