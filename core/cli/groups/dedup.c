@@ -134,8 +134,7 @@ static int print_end(void)
 					  "left_alone", (json_int_t)job.left,
 					  "linked_before", (json_int_t)linked),
 				"journal",
-				job.plan.rules.apply && !sharing ? job.journal :
-								   NULL),
+				job.plan.rules.apply ? job.journal : NULL),
 			!job.left, NULL);
 	(void)text_format_size((double)job.bytes, TEXT_UNITS_BRIEF, size);
 	if (job.plan.rules.apply)
@@ -169,9 +168,11 @@ static int run_plan(void)
 	const bool sharing = dedup_is_sharing(job.plan.rules.method);
 	struct dedup_file **f = job.plan.files;
 	FILE *j = NULL;
-	bool told = false;
-	const bool apply = job.plan.rules.apply;
-	int code = apply && !sharing ? create_journal(&j) : EXIT_OK;
+	bool told = sharing;
+	/* Shared blocks change no content, so there is nothing to note. */
+	const bool journal = job.plan.rules.apply &&
+			     job.plan.rules.method != DEDUP_BLOCKS;
+	int code = journal ? create_journal(&j) : EXIT_OK;
 
 	job.table.columns = columns;
 	job.table.output.verbose = sharing;
