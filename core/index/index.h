@@ -106,10 +106,11 @@ size_t index_bytes(const struct index *ix);
 #define INDEX_SHARE_LEAST ((uint64_t)2 << 10)
 
 /*
- * Which contents the caller of a query may learn of.  A content that
- * is_visible() denies has no influence on any answer, neither as a candidate
- * nor in the weight of a value.  is_visible() is called without a lock, once
- * for each pair of content and value, and should cache its answers.
+ * Which sketches the caller of a query may learn of: those of contents, and
+ * those of their texts, which may be hidden of a content that is not.  A sketch
+ * that is_visible() denies has no influence on any answer, neither as a
+ * candidate nor in the weight of a value.  is_visible() is called without a
+ * lock, once for each pair of sketch and value, and should cache its answers.
  *
  * To bound the work, a value that has more than INDEX_VISIBLE_MAX visible
  * contents counts as one that has INDEX_VISIBLE_MAX + 1, and no more of them
@@ -119,7 +120,8 @@ size_t index_bytes(const struct index *ix);
 #define INDEX_COUNT_SLOTS 4096
 
 struct index_visibility {
-	bool (*is_visible)(void *arg, uint32_t content);
+	/* sketch: its id; that of the content, or of its text. */
+	bool (*is_visible)(void *arg, uint32_t content, uint32_t sketch);
 	void *arg;
 	/* A cache of the numbers of visible contents of values, kept by the
 	 * index; zeroed by the caller at first. */

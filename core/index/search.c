@@ -46,7 +46,7 @@ int visible_find(struct index *ix, const struct index_visibility *v,
 	if (err)
 		return err;
 	for (i = 0; i < count && kept <= most; i++)
-		if (v->is_visible(v->arg, ids[count + i]))
+		if (v->is_visible(v->arg, ids[count + i], ids[i]))
 			out[kept++] = ids[i];
 	free(ids);
 	*count_out = kept;

@@ -407,14 +407,16 @@ int content_has_copies(struct search_query *q, uint32_t content)
 	return *state == SEVERAL_FILES;
 }
 
-bool content_is_visible(void *arg, uint32_t content)
+/* Whether a file with the content is visible; told: and the text is told of it.
+ * id: of the sketch, for which that is noted. */
+static bool is_seen(struct search_query *q, uint32_t content, uint32_t id,
+		    bool told)
 {
-	struct search_query *q = arg;
-	uint8_t *state = q->err ? NULL : state_of(q, content);
+	uint8_t *state = q->err ? NULL : state_of(q, id);
 	int count = state ? 0 : -ENOMEM;
 
 	if (state && *state == UNKNOWN) {
-		count = count_visible(q, content, false, 1);
+		count = count_visible(q, content, told, 1);
 		if (count >= 0)
 			*state = count > 0 ? VISIBLE : INVISIBLE;
 	}
@@ -423,17 +425,17 @@ bool content_is_visible(void *arg, uint32_t content)
 	return !q->err && *state != INVISIBLE;
 }
 
+bool content_is_visible(struct search_query *q, uint32_t content)
+{
+	return is_seen(q, content, content, false);
+}
+
 bool text_is_visible(struct search_query *q, uint32_t content, uint32_t sketch)
 {
-	uint8_t *state = q->err ? NULL : state_of(q, sketch);
-	int count = state ? 0 : -ENOMEM;
+	return is_seen(q, content, sketch, true);
+}
 
-	if (state && *state == UNKNOWN) {
-		count = count_visible(q, content, true, 1);
-		if (count >= 0)
-			*state = count > 0 ? VISIBLE : INVISIBLE;
-	}
-	if (count < 0 && !q->err)
-		q->err = count;
-	return !q->err && *state != INVISIBLE;
+bool sketch_is_visible(void *arg, uint32_t content, uint32_t sketch)
+{
+	return is_seen(arg, content, sketch, sketch != content);
 }

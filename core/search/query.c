@@ -141,7 +141,7 @@ int query_begin(struct search_query *q)
 		q->index_visibility = calloc(1, sizeof(*q->index_visibility));
 		if (!q->index_visibility)
 			return -ENOMEM;
-		q->index_visibility->is_visible = content_is_visible;
+		q->index_visibility->is_visible = sketch_is_visible;
 		q->index_visibility->arg = q;
 	}
 	err = query_wait_closed(q);

@@ -228,13 +228,16 @@ int copy_next(struct search_query *q, uint32_t content, struct file_key *at);
 /* 1: several files with that content are visible; else 0. */
 int content_has_copies(struct search_query *q, uint32_t content);
 
-/* Whether a file with that content is visible.  A callback for the index
- * (index_visibility.is_visible); arg is the query. */
-bool content_is_visible(void *arg, uint32_t content);
+/* Whether a file with that content is visible. */
+bool content_is_visible(struct search_query *q, uint32_t content);
 
 /* The same of the text of the content, whose sketch has that id: whether a file
  * of which it is told is visible. */
 bool text_is_visible(struct search_query *q, uint32_t content, uint32_t sketch);
+
+/* One of the two.  A callback for the index (index_visibility.is_visible); arg is
+ * the query. */
+bool sketch_is_visible(void *arg, uint32_t content, uint32_t sketch);
 
 /* ---- near.c ---- */
 

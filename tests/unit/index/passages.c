@@ -286,9 +286,10 @@ WITH_FIXTURE(test_boilerplate_is_no_passage)
 	assert_int_equal(s->count, 0);
 }
 
-static bool sees_odd(void *arg, uint32_t content)
+static bool sees_odd(void *arg, uint32_t content, uint32_t sketch)
 {
 	(void)arg;
+	(void)sketch;
 	return content % 2;
 }
 

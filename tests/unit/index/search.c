@@ -336,9 +336,10 @@ WITH_SHELF(test_plain_scores_count_what_is_common)
 
 /* ---- many matches ---- */
 
-static bool sees_odd(void *arg, uint32_t content)
+static bool sees_odd(void *arg, uint32_t content, uint32_t sketch)
 {
 	(void)arg;
+	(void)sketch;
 	return content % 2;
 }
 
@@ -416,6 +417,36 @@ WITH_SHELF(test_contents_that_are_hidden_are_not_counted)
 	assert_in_range(visible_contents(&v, value_of(3)), 1, WEIGHT_FEW);
 	assert_int_equal(v.err, 0);
 	free(odd);
+}
+
+static bool sees_no_text(void *arg, uint32_t content, uint32_t sketch)
+{
+	(void)arg;
+	return sketch == content;
+}
+
+/* A text may be hidden of a content that is not: it does not count either. */
+WITH_SHELF(test_texts_that_are_hidden_are_not_counted)
+{
+	struct index_visibility *v = calloc(1, sizeof(*v));
+	struct shelf *s = *state;
+	struct visible_index all = { .ix = s->ix, .visibility = v };
+	struct sketch text = { 0 };
+	uint32_t documents, id;
+
+	assert_non_null(v);
+	v->is_visible = sees_no_text;
+	put_with_value(s, value_of(1), 2 * WEIGHT_FEW);
+	put_with_value(s, value_of(2), 2 * WEIGHT_FEW);
+	documents = s->last;
+	sketch_add(&text, value_of(1));
+	for (id = WEIGHT_FEW; id < documents; id++)
+		assert_int_equal(
+			index_add_text(s->ix, documents + id, id + 1, &text),
+			0);
+	all.limit = visible_limit(s->ix);
+	assert_int_equal(visible_contents(&all, value_of(1)), 2 * WEIGHT_FEW);
+	free(v);
 }
 
 /* ---- the store ---- */
