@@ -40,7 +40,7 @@
  * read a file that was removed, or replaced by another one of its name.  So it
  * is told of no removal, a file that was moved or that took the place of
  * another one is new to it, and only a file that was changed in place is
- * changed.
+ * changed, without how much was kept.
  *
  * A change has a cursor: how far the reader is when it has applied the change
  * and all before it.  Cursors hold for one life of the daemon.  One that is not

@@ -237,7 +237,7 @@ int list_add(struct change_list *l, const struct path_event *e)
 	else if (e->kind == TREE_UNNAMED)
 		set_unnamed(l, p, e->event);
 	else
-		set_content(p, e->event->change.kept);
+		set_content(p, l->is_trusted ? e->event->change.kept : -1);
 	return 0;
 }
 

@@ -278,6 +278,7 @@ is "$(lines ada true | jq -r '"\(.event) \(.path)"' | sort)" \
 		'new open/renamed' 'new open/second' 'new open/secret' \
 		'new open/third')" \
 	"another user is told of what it may read, and nothing of what was before"
+is "$(lines ada '.kept != null')" "" "... nor what is left of that"
 is "$(lines root true | jq -r '"\(.event) \(.path)"' | sort)" \
 	"$(printf '%s\n' 'changed open/public' 'changed open/secret' \
 		'changed open/secret' 'moved open/renamed' 'new open/first' \
