@@ -134,7 +134,7 @@ static int add_below(struct catalog_txn *txn, const struct catalog_event *like,
 
 	if (depth < DEPTH_MAX)
 		err = catalog_entries_begin(txn, directory, &walk);
-	while (walk && !err &&
+	while (walk && !err && !txn->changes.events_lost &&
 	       (err = catalog_entries_next(walk, &name, &key)) == 1) {
 		err = buf_append_format(path, "/%.*s", (int)name.len,
 					name.bytes);
