@@ -146,12 +146,13 @@ static int open_counted(fuse_req_t req, struct fs *fs, struct inode *inode,
 			int id, struct fuse_file_info *fi)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+	const int opens = O_ACCMODE | O_TRUNC | O_DIRECT | O_NONBLOCK;
 	const bool writes = flags_write(fi->flags);
 	struct stat st;
 	int fd = -1, err = 0;
 
-	if (!id || (fi->flags & (O_ACCMODE | O_TRUNC | O_DIRECT)) != O_RDONLY ||
-	    ctx->uid != 0 || ctx->gid != 0) {
+	if (!id || (fi->flags & opens) != O_RDONLY || ctx->uid != 0 ||
+	    ctx->gid != 0) {
 		fd = open_as_caller(req, fs, inode, fi->flags);
 		if (fd < 0)
 			return fd;
@@ -290,23 +291,35 @@ static int add_created(fuse_req_t req, struct creation *c)
 	return err;
 }
 
-/* Another process has created the name meanwhile.  -ESTALE makes the kernel
- * look it up again, which is right if it is no regular file. */
+/*
+ * Another process has created the name meanwhile.  The kernel has its lock of the
+ * directory, so the open must not wait for a lease.  -ESTALE makes the kernel
+ * look the name up again, and open it without the lock; which is also right if it
+ * is no regular file.
+ */
 static int open_existing(fuse_req_t req, struct creation *c)
 {
 	struct fs *fs = fs_of(req);
+	const int flags = c->fi->flags;
 	struct inode *inode;
-	int err = lookup_name(fs, c->dir, c->dir_fd, c->name, false, &c->e);
+	int fd, err = lookup_name(fs, c->dir, c->dir_fd, c->name, false, &c->e);
 
 	if (err)
 		return err == -ENOENT ? -ESTALE : err;
 	inode = inode_of(fs, c->e.ino);
+	c->fi->flags |= O_NONBLOCK;
 	err = S_ISREG(inode->type) ? open_node(req, fs, inode, NULL, c->fi) :
 				     -ESTALE;
+	c->fi->flags = flags;
 	c->e.attr_timeout = cache_short_timeout(fs, inode, &c->e.attr);
-	if (err)
+	if (err) {
 		inode_unref(fs, inode);
-	return err;
+		return err == -EWOULDBLOCK ? -ESTALE : err;
+	}
+	fd = handle_of(c->fi)->fd;
+	if (fd >= 0 && !(flags & O_NONBLOCK))
+		(void)fcntl(fd, F_SETFL, flags_below(flags) & ~O_APPEND);
+	return 0;
 }
 
 static int create_in(fuse_req_t req, struct creation *c)

@@ -13,6 +13,8 @@
  *   mode       chmod of files whose lock in the kernel a stalled write() holds
  *   size       truncate of such files
  *   name       mkdir in directories whose lock a stalled readdir() holds
+ *   create     open with O_CREAT, of such files that were made after the kernel
+ *              had remembered that there are none
  *   flock      an exclusive lock that another process has
  *
  * Prints "ready" once all of them have begun.  What is not possible here ends it
@@ -104,6 +106,9 @@ static void prepare(int i)
 	struct uffd_msg message;
 	int fd;
 
+	path_of(path, mount_dir, i);
+	if (is_kind("create") && access(path, F_OK) == 0)
+		fail(path);
 	path_of(path, source, i);
 	if (is_kind("name")) {
 		if (mkdir(path, 0755) != 0)
@@ -136,6 +141,8 @@ static int request(const char *path)
 
 	if (is_kind("lease"))
 		return open(path, O_WRONLY);
+	if (is_kind("create"))
+		return open(path, O_WRONLY | O_CREAT, 0600);
 	if (is_kind("read"))
 		return open(path, O_RDONLY);
 	if (is_kind("truncate") || is_kind("size"))

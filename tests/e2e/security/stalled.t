@@ -99,4 +99,18 @@ kill -KILL "${stalls[@]}"
 wait "${stalls[@]}" 2>/dev/null
 ok "the user works when nothing waits any more" works "$b"
 ok "unmount" unmount "$mnt"
+
+# A wait with the kernel's lock of the directory would stop all who use that.
+lock_is_free() {
+	touch "$mnt/b/other" && ! gone "${stalls[create]}" &&
+		[ -n "$(waiting create)" ] && ! none_waits create
+}
+
+mount_kinfs "$fs" "$mnt" -o allow_other,timeout=3600,watch=no
+each=1
+ok "a user makes a file that there is, with a lease" stall create
+ok "others make files beside it meanwhile" lock_is_free
+kill -KILL "${stalls[create]}"
+wait "${stalls[create]}" 2>/dev/null
+ok "unmount" unmount "$mnt"
 finish
