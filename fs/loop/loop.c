@@ -36,10 +36,11 @@ struct loop {
 	struct fuse_session *session;
 	unsigned rest; /* threads wanted that are not stuck; 1: no others */
 	int timer;     /* wakes the main thread */
-	/* Interrupted requests that no thread had.  A thread that has just
-	 * received one may not have said so yet.  Under lock. */
+	/* Interrupted requests.  A thread that has received one and not yet
+	 * said so looks here then.  Under lock; the count, of all that there
+	 * ever were, is read without it. */
 	uint64_t missed[MISSED_MOST];
-	unsigned missed_count;
+	atomic_uint missed_count;
 	atomic_bool running;
 
 	atomic_uint free;         /* threads that wait for a request */
@@ -68,6 +69,7 @@ struct loop_thread {
 	atomic_bool stuck;       /* counted with caller; set under lock */
 	atomic_bool waits;       /* counted in waiting; changed under lock */
 	uint64_t interrupted;    /* the last such request; under lock */
+	unsigned missed_seen;    /* missed_count when the thread looked last */
 	struct caller *caller;   /* valid while stuck; under lock */
 	atomic_int tid;          /* 0: the thread has not begun */
 	int64_t free_ns;         /* when it was last seen free; under lock */
@@ -218,6 +220,23 @@ static bool is_interrupted(const struct loop_thread *t)
 	       atomic_load(&t->turn) % 2;
 }
 
+/* The thread has said which request it has: was that interrupted before? */
+static void notice_missed(struct loop *l, struct loop_thread *t)
+{
+	uint64_t unique = atomic_load(&t->unique);
+	bool missed = false;
+
+	pthread_mutex_lock(&l->lock);
+	t->missed_seen = atomic_load(&l->missed_count);
+	for (size_t i = 0; i < MISSED_MOST; i++)
+		missed |= l->missed[i] == unique;
+	if (missed)
+		t->interrupted = unique;
+	pthread_mutex_unlock(&l->lock);
+	if (missed)
+		schedule_check(l, STUCK_NS);
+}
+
 /* Holds the request if its caller may have no other thread now; false: it is to
  * be answered. */
 static bool hold_request(struct loop *l, const struct fuse_buf *request)
@@ -227,12 +246,13 @@ static bool hold_request(struct loop *l, const struct fuse_buf *request)
 	bool holds = false;
 	int err = 0;
 
+	if (!may_hold(header->opcode))
+		return false;
 	pthread_mutex_lock(&l->lock);
 	if (is_interrupted(self)) {
 		err = -EINTR;
 		holds = true;
-	} else if (may_hold(header->opcode) &&
-		   callers_must_hold(&l->callers, uid)) {
+	} else if (callers_must_hold(&l->callers, uid)) {
 		err = callers_hold(&l->callers, uid, header, request->size,
 				   is_awaited(header));
 		holds = !err || is_awaited(header);
@@ -256,13 +276,14 @@ static bool interrupt_request(struct loop *l,
 
 	pthread_mutex_lock(&l->lock);
 	held = callers_take(&l->callers, in->unique);
+	/* Before the threads are asked, see answer_one(). */
+	l->missed[atomic_load(&l->missed_count) % MISSED_MOST] = in->unique;
+	atomic_fetch_add(&l->missed_count, 1);
 	t = l->threads;
 	while (t && atomic_load(&t->unique) != in->unique)
 		t = t->next;
 	if (t)
 		t->interrupted = in->unique;
-	else if (!held)
-		l->missed[l->missed_count++ % MISSED_MOST] = in->unique;
 	pthread_mutex_unlock(&l->lock);
 	if (held)
 		refuse(l, in->unique, -EINTR);
@@ -287,9 +308,11 @@ static void answer_one(struct loop *l, struct loop_thread *t,
 	bool done = false;
 
 	atomic_store_explicit(&t->opcode, header->opcode, memory_order_relaxed);
-	atomic_store_explicit(&t->unique, header->unique, memory_order_relaxed);
 	atomic_store_explicit(&t->uid, caller_of(header), memory_order_relaxed);
+	atomic_store(&t->unique, header->unique);
 	atomic_fetch_add(&t->turn, 1);
+	if (atomic_load(&l->missed_count) != t->missed_seen)
+		notice_missed(l, t);
 	if (header->opcode == FUSE_INTERRUPT)
 		done = interrupt_request(l, header);
 	else if (may_be_held && atomic_load(&l->callers.limited))
@@ -435,6 +458,8 @@ int loop_wait_begin(struct fs *fs)
 	if (!self)
 		return -EAGAIN;
 	pthread_mutex_lock(&l->lock);
+	if (atomic_exchange(&self->stuck, false))
+		callers_end_stuck(&l->callers, self->caller);
 	atomic_store(&self->waits, true);
 	atomic_fetch_add(&l->waiting, 1);
 	if (atomic_load(&l->count) < wanted_count(l))
@@ -482,14 +507,6 @@ static int answer_first(struct fs *fs)
 	return r < 0 ? r : 0;
 }
 
-static bool was_missed(const struct loop *l, uint64_t unique)
-{
-	for (size_t i = 0; i < MISSED_MOST; i++)
-		if (l->missed[i] == unique)
-			return true;
-	return false;
-}
-
 /* Counts a thread that is at the same request as at the last call.  The caller
  * holds the lock. */
 static void find_stuck(struct loop *l, struct loop_thread *t)
@@ -501,8 +518,6 @@ static void find_stuck(struct loop *l, struct loop_thread *t)
 		t->caller =
 			callers_add_stuck(&l->callers, atomic_load(&t->uid));
 		atomic_store(&t->stuck, t->caller);
-		if (was_missed(l, atomic_load(&t->unique)))
-			t->interrupted = atomic_load(&t->unique);
 		/* The thread may have missed that, see answer_one(). */
 		if (t->caller && turn != atomic_load(&t->turn) &&
 		    atomic_exchange(&t->stuck, false))
