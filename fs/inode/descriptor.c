@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/queue/quota.h"
 #include "fs/fs.h"
 #include "fs/inode/inode.h"
 
@@ -170,6 +171,41 @@ int inode_stat(struct fs *fs, struct inode *inode, struct stat *out)
 	return err;
 }
 
+/* ---- shares ---- */
+
+static struct {
+	pthread_mutex_t lock;
+	struct quota quota; /* with the lock */
+	uid_t own;
+} shares = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+void shares_open(unsigned descriptors, uid_t own)
+{
+	shares.quota.most = descriptors - descriptors / 8 * 5;
+	shares.own = own;
+}
+
+int share_take(uid_t uid)
+{
+	int err;
+
+	if (uid == 0 || uid == shares.own)
+		return 0;
+	pthread_mutex_lock(&shares.lock);
+	err = quota_take_many(&shares.quota, uid, 1);
+	pthread_mutex_unlock(&shares.lock);
+	return err == -EAGAIN ? -EMFILE : err;
+}
+
+void share_give(uid_t uid)
+{
+	if (uid == 0 || uid == shares.own)
+		return;
+	pthread_mutex_lock(&shares.lock);
+	quota_give(&shares.quota, uid);
+	pthread_mutex_unlock(&shares.lock);
+}
+
 /* ---- handles ---- */
 
 void handle_attach(struct fs *fs, struct inode *inode, struct handle *h)
@@ -188,6 +224,7 @@ void handle_detach(struct fs *fs, struct handle *h)
 	inode_lock(fs, inode);
 	LIST_REMOVE(h, entry);
 	inode_unlock(fs, inode);
+	share_give(h->uid);
 	inode_unref(fs, inode);
 }
 

@@ -39,10 +39,23 @@ void inodes_rename_moved(struct fs *fs, struct inode *parent, int parent_fd,
 			 const char *name);
 void inodes_rename_end(struct fs *fs, bool begun);
 
+/* ---- shares ---- */
+
+/*
+ * What a user has open, and what holds the user's locks, are descriptors of the
+ * daemon.  Users may have three eighths of all (the rest is for inodes and the
+ * daemon itself), and each as many as are left for the others (quota.h).  Those
+ * of root and of the user that runs the daemon (own) are not counted.
+ */
+void shares_open(unsigned descriptors, uid_t own);
+/* Before the open.  -EMFILE: the user has its share; -ENOMEM. */
+int share_take(uid_t uid);
+void share_give(uid_t uid);
+
 /* ---- handles ---- */
 
-/* Adds a handle to its inode's list and takes a reference; removes it and drops
- * the reference. */
+/* Adds a handle, of which the share is taken, to its inode's list and takes a
+ * reference; removes it, drops the reference and gives the share back. */
 void handle_attach(struct fs *fs, struct inode *inode, struct handle *h);
 void handle_detach(struct fs *fs, struct handle *h);
 

@@ -385,6 +385,7 @@ int inodes_open(struct fs *fs, int source_fd,
 	fs->inodes = t;
 	limit = descriptors_raise();
 	t->bound = limit / 2;
+	shares_open(limit, fs->own.uid);
 	descriptors_reserve(source_fd, limit < RESERVED ? limit : RESERVED);
 	err = fstat(source_fd, &st) == 0 ? shards_init(t) : -errno;
 	fs->device = st.st_dev;

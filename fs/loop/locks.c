@@ -39,6 +39,7 @@ struct lock_owner {
 	struct lock_owner *next;
 	uint64_t id;
 	int fd;
+	uid_t uid;                   /* whose share has it */
 	pid_t pid;                   /* the process that set the last lock */
 	const struct handle *handle; /* used last; only compared */
 	unsigned users;              /* running operations */
@@ -71,11 +72,30 @@ static struct lock_owner *owner_find(struct inode *inode, uint64_t id)
 	return o;
 }
 
+/* A descriptor for a new owner. */
+static int owner_open(const struct fuse_file_info *fi, int own, uid_t uid)
+{
+	int fd = share_take(uid);
+
+	if (fd)
+		return fd == -EMFILE ? -ENOLCK : fd;
+	/* For writing if possible, because the owner may request an exclusive
+	 * lock later, through another handle. */
+	fd = fd_reopen(own, O_RDWR | O_NONBLOCK);
+	if (fd < 0)
+		fd = fd_reopen(own,
+			       (handle_of(fi)->flags & O_ACCMODE) | O_NONBLOCK);
+	if (fd < 0)
+		share_give(uid);
+	return fd;
+}
+
 static int owner_get(struct fs *fs, struct inode *inode,
 		     const struct fuse_file_info *fi, pid_t pid,
 		     struct lock_owner **owner_out)
 {
 	int own = handle_fd(handle_of(fi)), err = 0;
+	uid_t uid = handle_of(fi)->uid;
 	struct locks *l = fs->locks;
 	struct lock_owner *o;
 
@@ -86,17 +106,12 @@ static int owner_get(struct fs *fs, struct inode *inode,
 	if (!o) {
 		o = calloc(1, sizeof(*o));
 		err = o ? 0 : -ENOMEM;
-		/* For writing if possible, because the owner may request an
-		 * exclusive lock later, through another handle. */
 		if (!err)
-			err = fd_reopen(own, O_RDWR | O_NONBLOCK);
-		if (err < 0 && o)
-			err = fd_reopen(own,
-					(handle_of(fi)->flags & O_ACCMODE) |
-						O_NONBLOCK);
+			err = owner_open(fi, own, uid);
 		if (err >= 0) {
 			o->id = fi->lock_owner;
 			o->fd = err;
+			o->uid = uid;
 			o->next = atomic_load(&inode->owners);
 			atomic_store(&inode->owners, o);
 			err = 0;
@@ -133,6 +148,7 @@ static void owner_remove(struct inode *inode, struct lock_owner *o)
 	if (at != o)
 		at->next = o->next;
 	close(o->fd);
+	share_give(o->uid);
 	free(o);
 }
 

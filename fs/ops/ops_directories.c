@@ -271,14 +271,16 @@ static int handle_new(fuse_req_t req, struct inode *inode,
 	struct fs *fs = fs_of(req);
 	struct handle *h = calloc(1, sizeof(*h));
 	struct dir_stream *s = calloc(1, sizeof(*s));
-	int err = h && s ? 0 : -ENOMEM, fd = -1;
+	uid_t uid = fuse_req_ctx(req)->uid;
+	int err = h && s ? share_take(uid) : -ENOMEM, fd = -1;
 
 	/* For root the directory is opened only when it is read: the kernel
 	 * often uses its cached listing. */
-	if (!err &&
-	    !(fs->root_user && inode->fd >= 0 && fuse_req_ctx(req)->uid == 0)) {
+	if (!err && !(fs->root_user && inode->fd >= 0 && uid == 0)) {
 		fd = open_as_caller(req, inode);
 		err = fd < 0 ? fd : 0;
+		if (err)
+			share_give(uid);
 	}
 	if (err) {
 		free(s);
@@ -287,7 +289,7 @@ static int handle_new(fuse_req_t req, struct inode *inode,
 	}
 	pthread_mutex_init(&s->lock, NULL);
 	h->fd = fd;
-	h->uid = fuse_req_ctx(req)->uid;
+	h->uid = uid;
 	h->stream = s;
 	handle_attach(fs, inode, h);
 	*handle_out = h;

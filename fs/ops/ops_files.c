@@ -220,7 +220,12 @@ void ops_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 		similar_ops.open(req, node, fi);
 		return;
 	}
-	err = open_node(req, fs, inode_of(fs, node), NULL, fi);
+	err = share_take(fuse_req_ctx(req)->uid);
+	if (!err) {
+		err = open_node(req, fs, inode_of(fs, node), NULL, fi);
+		if (err)
+			share_give(fuse_req_ctx(req)->uid);
+	}
 	if (err)
 		reply_error(req, err);
 	else if (fuse_reply_open(req, fi) == -ENOENT)
@@ -342,14 +347,19 @@ static int create_in(fuse_req_t req, struct creation *c)
 static void create_and_reply(fuse_req_t req, fuse_ino_t parent,
 			     struct creation *c)
 {
+	uid_t uid = fuse_req_ctx(req)->uid;
 	struct fs *fs = fs_of(req);
 	struct inode *inode;
-	int err;
+	int err = share_take(uid);
 
-	c->dir = inode_of(fs, parent);
-	c->dir_fd = inode_fd(fs, c->dir);
-	err = c->dir_fd < 0 ? c->dir_fd : create_in(req, c);
-	inode_fd_close(c->dir, c->dir_fd);
+	if (!err) {
+		c->dir = inode_of(fs, parent);
+		c->dir_fd = inode_fd(fs, c->dir);
+		err = c->dir_fd < 0 ? c->dir_fd : create_in(req, c);
+		inode_fd_close(c->dir, c->dir_fd);
+		if (err)
+			share_give(uid);
+	}
 	if (err) {
 		reply_error(req, err);
 		return;
