@@ -20,15 +20,16 @@ open_many() { # UID PATH
 		read -r _' - "$2" "$T/said-$1"
 }
 
-begin() { # UID PATH: sets $opened
+begin() { # UID PATH: sets $opened and $holder
 	touch "$T/said-$1" && chmod 666 "$T/said-$1"
 	coproc opener { open_many "$1" "$2"; }
+	holder=$!
 	read -r opened <&"${opener[0]}"
 }
 
 end() {
 	echo >&"${opener[1]}"
-	wait "$opener_PID"
+	wait "$holder"
 }
 
 # Few descriptors, and no right to have more.
