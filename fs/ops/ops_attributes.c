@@ -200,10 +200,14 @@ static int set_attributes(fuse_req_t req, struct fs *fs, const struct target *t,
 			to_set &= ~(FUSE_SET_ATTR_MTIME |
 				    FUSE_SET_ATTR_MTIME_NOW);
 	}
-	/* No attribute at all: chown(-1, -1), which changes the ctime. */
+	/* No attribute at all: chown(-1, -1), which changes the ctime and clears
+	 * the setuid bits; so does a write, of a user who need not be the
+	 * owner. */
 	if (!err &&
 	    (!to_set || to_set & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)))
 		err = CRED_CALL_ON(fs, req, t->fd, set_owner(t, attr, to_set));
+	if (err == -EPERM && !to_set && atomic_load(&t->inode->writers))
+		err = set_owner(t, attr, to_set) == 0 ? 0 : -errno;
 	if (!err && to_set & FUSE_SET_ATTR_MODE)
 		err = CRED_CALL_ON(fs, req, t->fd,
 				   set_mode(t, attr->st_mode & 07777));
