@@ -29,6 +29,7 @@
 #define STATUS_ATTRIBUTE "user.kinfs.status"
 #define WAIT_ATTRIBUTE "user.kinfs.wait"
 #define STATE_ATTRIBUTE "user.kinfs.state"
+#define TEXT_ATTRIBUTE "user.kinfs.text"
 #define CONTROL_ATTRIBUTE "user.kinfs.control"
 
 struct mount {

@@ -318,6 +318,20 @@ static const char *const *reason_of(const struct similar_job *job,
 	return reasons[job->cut ? CUT : IGNORED];
 }
 
+/* Says of a text that was not read, or not all of it, what became of it. */
+static void print_doubt(const char *path)
+{
+	struct buf text = { 0 };
+
+	if (!mount_get_attribute(path, TEXT_ATTRIBUTE, &text) &&
+	    strcmp(text.data, "yes") != 0 && strcmp(text.data, "none") != 0) {
+		fputs("; text of ", stdout);
+		utf8_print_safe(stdout, path);
+		printf(": %s", text.data);
+	}
+	buf_release(&text);
+}
+
 int similar_print_why(const struct similar_job *job)
 {
 	json_t *listed = json_object_iter_value(json_object_iter(job->rows)),
@@ -365,9 +379,11 @@ int similar_print_why(const struct similar_job *job)
 					size));
 	else
 		fputs("; no passage that can be told", stdout);
-	printf(", share_min %s\n",
-	       text_format_size((double)job->rules.share_min, TEXT_UNITS_BRIEF,
-				size));
+	printf(", share_min %s", text_format_size((double)job->rules.share_min,
+						  TEXT_UNITS_BRIEF, size));
+	print_doubt(job->path);
+	print_doubt(job->other);
+	putchar('\n');
 	json_decref(row);
 	return 0;
 }

@@ -71,6 +71,8 @@ is "$(readlink mnt/.similar/report.pdf/.base)" "" \
 
 is "$("$KIN" similar --why mnt/report.docx mnt/report.pdf |
 	grep -o 'by text')" 'by text' "kin similar --why says so"
+like "$("$KIN" similar --why mnt/cut.docx mnt/report.pdf)" \
+	'; text of mnt/cut.docx: failed:damaged$' "... and that a text was not read"
 is "$("$KIN" similar --why mnt/report.txt mnt/later.docx | grep -c 'by text')" \
 	1 "... also when one of them is a plain text"
 is "$("$KIN" similar --json mnt/report.docx | jq -r \
