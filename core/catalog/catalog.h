@@ -546,7 +546,7 @@ struct content_text {
 	int64_t date;    /* that the document has; TEXT_NO_DATE */
 	uint32_t sketch; /* its id; TEXT_YES only, else 0 */
 	uint16_t state;
-	uint16_t why; /* TEXT_FAILED: TEXT_UNREADABLE, or the caller's */
+	uint16_t why; /* the caller's; TEXT_FAILED: or TEXT_UNREADABLE */
 };
 #define TEXT_NO_DATE INT64_MIN
 

@@ -270,6 +270,7 @@ enum extract_status package_open(const struct extract_input *in,
 			break;
 		name = archive_entry_pathname(entry);
 		parts[out->count].name = strdup(name ? name : "");
+		parts[out->count].size = (uint64_t)archive_entry_size(entry);
 		if (!parts[out->count++].name)
 			status = EXTRACT_LIMIT;
 	}

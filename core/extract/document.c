@@ -176,6 +176,8 @@ enum extract_status member_read(struct document *d, const char *name,
 	if (status)
 		return status;
 	m.result.status = len ? read_member(&m, data, len) : EXTRACT_NO_TEXT;
+	if (m.result.status)
+		m.result.unread = len;
 	return member_end(d, &m);
 }
 

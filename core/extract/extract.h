@@ -41,6 +41,10 @@ enum extract_flag {
 				 one of its own files, or fonts do not tell */
 	EXTRACT_PLAIN = 8,    /* the file itself is its text, byte for byte */
 	EXTRACT_DIED = 16,    /* the process that read it died, or was killed */
+	EXTRACT_CAPTION = 32, /* its text says too little, see sketch.h */
+	EXTRACT_FLAGS = 6,    /* how many there are */
+	/* What a user is told of a text, or of none. */
+	EXTRACT_DOUBTS = EXTRACT_PARTIAL | EXTRACT_DEGRADED | EXTRACT_CAPTION,
 };
 
 enum extract_kind {
@@ -92,6 +96,8 @@ struct extract_result {
 	int64_t date;  /* that the document itself has, seconds since 1970;
 			  EXTRACT_NO_DATE: it has none */
 	uint64_t size; /* bytes of text; of a member without text: its bytes */
+	uint64_t unread; /* bytes of pictures, forms, attachments without text,
+			    as they stand in the file; a member has its own */
 };
 
 #define EXTRACT_NO_DATE INT64_MIN
@@ -99,5 +105,6 @@ struct extract_result {
 /* "ok", "docx": as they are printed. */
 const char *extract_status_name(enum extract_status status);
 const char *extract_kind_name(enum extract_kind kind);
+const char *extract_flag_name(unsigned bit); /* below EXTRACT_FLAGS */
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <libxml/HTMLparser.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/extract/parsers.h"
 
@@ -60,7 +61,12 @@ static void begin_element(void *arg, const xmlChar *name,
 {
 	struct html *h = arg;
 
-	(void)attributes;
+	/* A picture may stand in the place of its address. */
+	for (; attributes && *attributes; attributes += 2)
+		if (attributes[1] &&
+		    !strncasecmp((const char *)attributes[1], "data:", 5))
+			h->d->result.unread +=
+				strlen((const char *)attributes[1]);
 	h->hidden += is_among(name, hidden_tags, COUNT(hidden_tags));
 	if (!is_among(name, inline_tags, COUNT(inline_tags)))
 		give_space(h, "\n");

@@ -14,6 +14,7 @@
 #include "core/base/utf8.h"
 #include "core/extract/client.h"
 #include "core/extract/reader.h"
+#include "core/extract/sketch.h"
 
 /* kin-extract: the keyboard's side, and with --serve the one that is
  * confined. */
@@ -52,13 +53,9 @@ static const char *const reasons[EXTRACT_STATUS_COUNT] = {
 	[EXTRACT_UNSUPPORTED] = "it is no text, document or archive",
 };
 
-/* In the order of their bits. */
-static const char *const flag_names[] = { "guessed", "partial", "degraded",
-					  "plain", "died" };
-
 static json_t *json_of(const struct extract_result *r)
 {
-	size_t i;
+	unsigned i;
 	json_t *object = json_pack("{s:s,s:s,s:I}", "status",
 				   extract_status_name(r->status), "type",
 				   extract_kind_name(r->kind), "size",
@@ -67,9 +64,12 @@ static json_t *json_of(const struct extract_result *r)
 	if (r->date != EXTRACT_NO_DATE)
 		(void)json_object_set_new(object, "date",
 					  json_integer(r->date));
-	for (i = 0; i < sizeof(flag_names) / sizeof(flag_names[0]); i++)
+	if (r->unread)
+		(void)json_object_set_new(object, "unread",
+					  json_integer((json_int_t)r->unread));
+	for (i = 0; i < EXTRACT_FLAGS; i++)
 		if (r->flags & (1U << i))
-			(void)json_object_set_new(object, flag_names[i],
+			(void)json_object_set_new(object, extract_flag_name(i),
 						  json_true());
 	return object;
 }
@@ -133,17 +133,20 @@ static void print_piece(struct printer *p, const struct extract_piece *piece)
 	}
 }
 
-static void print_end(struct printer *p, const struct extract_piece *piece,
-		      const char *path)
+/* The process may have died inside of members. */
+static void end_members(struct printer *p)
 {
-	json_t *object;
-
-	/* The process may have died inside of members. */
 	for (; p->depth; p->depth--) {
 		free(p->stack[p->depth].name);
 		json_decref(p->stack[p->depth].members);
 	}
-	object = end_object(p, piece, path);
+}
+
+static void print_end(struct printer *p, const struct extract_piece *piece,
+		      const char *path)
+{
+	json_t *object = end_object(p, piece, path);
+
 	if (p->json)
 		(void)json_write_line(stdout, json_incref(object));
 	json_decref(object);
@@ -151,39 +154,74 @@ static void print_end(struct printer *p, const struct extract_piece *piece,
 		complain(path, reasons[piece->result.status]);
 }
 
+/* Says what is wrong in a line for each file, too. */
+static bool fail(const char *path, bool json, const char *what)
+{
+	json_t *object =
+		json_pack("{s:s,s:s}", "status", "error", "error", what);
+
+	complain(path, what);
+	if (json && object && !json_set_path(object, "name", path))
+		(void)json_write_line(stdout, json_incref(object));
+	json_decref(object);
+	return false;
+}
+
+/* Prints all pieces; the last one is the end, of which a sketch for JSON tells
+ * more. */
+static int print_pieces(struct printer *p, struct extract_client *client,
+			const char *path)
+{
+	struct extract_sketch *sketch = p->json ? extract_sketch_new() : NULL;
+	struct extract_piece piece = { 0 };
+	int err = p->json && !sketch ? -ENOMEM : 0;
+
+	if (sketch)
+		extract_sketch_begin(sketch);
+	while (!err && piece.type != EXTRACT_PIECE_END) {
+		err = extract_next(client, &piece);
+		if (!err && sketch)
+			extract_sketch_add(sketch, &piece);
+		if (!err && piece.type != EXTRACT_PIECE_END)
+			print_piece(p, &piece);
+	}
+	if (!err && sketch)
+		(void)extract_sketch_end(sketch, &piece.result);
+	end_members(p);
+	if (!err)
+		print_end(p, &piece, path);
+	extract_sketch_free(sketch);
+	return err ? err : piece.result.status ? -ENODATA : 0;
+}
+
 /* Whether it has text. */
 static bool extract_file(struct extract_client *client, const char *path,
 			 bool json)
 {
 	struct printer p = { .json = json };
-	struct extract_piece piece = { 0 };
 	int err, fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
 
 	err = fd < 0 || fstat(fd, &st) ? -errno : 0;
 	if (!err && !S_ISREG(st.st_mode)) {
-		complain(path, "no regular file");
 		(void)close(fd);
-		return false;
+		return fail(path, json, "no regular file");
 	}
 	if (!err)
 		err = extract_begin(client, fd, geteuid(),
 				    &extract_limits_default);
 	p.stack[0].members = json_array();
-	while (!err) {
-		err = extract_next(client, &piece);
-		if (err || piece.type == EXTRACT_PIECE_END)
-			break;
-		print_piece(&p, &piece);
-	}
-	if (err)
-		complain(path, err == -EIO ? "no process to read it could be "
-					     "started" :
-					     err_text(err));
-	print_end(&p, &piece, path);
+	if (!err)
+		err = print_pieces(&p, client, path);
+	json_decref(p.stack[0].members);
 	if (fd >= 0)
 		(void)close(fd);
-	return !err && piece.result.status == EXTRACT_OK;
+	if (err && err != -ENODATA)
+		return fail(path, json,
+			    err == -EIO ? "no process to read it could be "
+					  "started" :
+					  err_text(err));
+	return !err;
 }
 
 int main(int argc, char **argv)

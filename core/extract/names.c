@@ -23,6 +23,10 @@ static const char *const kind_names[EXTRACT_KIND_COUNT] = {
 	[EXTRACT_BZIP2] = "bzip2",
 };
 
+static const char *const flag_names[EXTRACT_FLAGS] = {
+	"guessed", "partial", "degraded", "plain", "died", "caption",
+};
+
 const char *extract_status_name(enum extract_status status)
 {
 	return status_names[status];
@@ -31,4 +35,9 @@ const char *extract_status_name(enum extract_status status)
 const char *extract_kind_name(enum extract_kind kind)
 {
 	return kind_names[kind];
+}
+
+const char *extract_flag_name(unsigned bit)
+{
+	return flag_names[bit];
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <fnmatch.h>
 #include <string.h>
 
 #include "core/extract/parsers.h"
@@ -19,6 +20,45 @@ static const struct {
 	{ EXTRACT_EPUB, "META-INF/container.xml", "mimetype", epub_read },
 };
 
+/* Pictures, films and attachments; not a thumbnail, which shows the text. */
+static const char *const unread_parts[] = {
+	"*/media/*",
+	"*/embeddings/*",
+	"Pictures/*",
+	"media/*",
+	"ObjectReplacements/*",
+	"*.[jJ][pP][gG]",
+	"*.[jJ][pP][eE][gG]",
+	"*.[pP][nN][gG]",
+	"*.[gG][iI][fF]",
+	"*.[sS][vV][gG]",
+	"*.[wW][eE][bB][pP]",
+	"*.[mM][pP][34]",
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static bool is_unread(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < COUNT(unread_parts) && !strcasestr(name, "thumbnail");
+	     i++)
+		if (!fnmatch(unread_parts[i], name, 0))
+			return true;
+	return false;
+}
+
+static uint64_t count_unread(const struct package *p)
+{
+	uint64_t sum = 0;
+	size_t i;
+
+	for (i = 0; i < p->count; i++)
+		sum += is_unread(p->parts[i].name) ? p->parts[i].size : 0;
+	return sum;
+}
+
 static bool has_prefix(const struct package *p, const char *prefix)
 {
 	size_t i;
@@ -38,10 +78,11 @@ enum extract_status package_read(struct document *d,
 
 	if (!status) {
 		status = EXTRACT_UNSUPPORTED;
-		for (i = 0; i < sizeof(packages) / sizeof(packages[0]); i++)
+		for (i = 0; i < COUNT(packages); i++)
 			if (package_find(&p, packages[i].part) &&
 			    has_prefix(&p, packages[i].prefix)) {
 				d->result.kind = packages[i].kind;
+				d->result.unread = count_unread(&p);
 				status = packages[i].read(d, in, &p);
 				break;
 			}

@@ -36,6 +36,7 @@ int archive_warm_up(void);
 /* A file in a zip that is a document. */
 struct package_part {
 	char *name;
+	uint64_t size;
 	struct buf content;
 };
 
@@ -44,7 +45,7 @@ struct package {
 	size_t count;
 };
 
-/* The names alone, then the content of those that are wanted.  Lasts until
+/* The names and sizes alone, then the content of those that are wanted.  Lasts until
  * package_release(), which a failure needs, too. */
 enum extract_status package_open(const struct extract_input *in,
 				 struct package *out);

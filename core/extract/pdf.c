@@ -153,6 +153,70 @@ static enum extract_status read_pages(struct document *d, PopplerDocument *pdf)
 	return status || d->is_visible ? status : EXTRACT_NO_TEXT;
 }
 
+/* ---- what is no text ---- */
+
+/*
+ * A stream counts as not read if it says that it is a picture or an attachment; or
+ * if it is compressed and larger than what draws a page of text: drawings, and forms
+ * in XML.  Fonts with their tables, and what tells of colours and objects, do not.
+ */
+enum { DRAWING_LEAST = 4096, DICTIONARY_MOST = 2048 };
+
+static const char *const unread_names[] = { "/Image", "/EmbeddedFile", NULL };
+static const char *const table_names[] = {
+	"/Length1", "/Type1C", "/CIDFontType0C", "/OpenType", "/CMap",
+	"/N",       "/XRef",   "/ObjStm",        "/Metadata", NULL,
+};
+
+/* Whether a dictionary has one of the names. */
+static bool has_name(const char *at, const char *end, const char *const *names)
+{
+	const char *found, *from;
+	size_t len;
+
+	for (; *names; names++) {
+		len = strlen(*names);
+		for (from = at;
+		     (found = memmem(from, (size_t)(end - from), *names, len));
+		     from = found + len)
+			if (found + len == end || !g_ascii_isalnum(found[len]))
+				return true;
+	}
+	return false;
+}
+
+static bool is_unread(const char *dictionary, const char *end, size_t size)
+{
+	static const char *const filter[] = { "/Filter", NULL };
+
+	if (has_name(dictionary, end, unread_names))
+		return true;
+	return size > DRAWING_LEAST && has_name(dictionary, end, filter) &&
+	       !has_name(dictionary, end, table_names);
+}
+
+/* Streams stand in a file as they are, whatever else is compressed. */
+static uint64_t count_unread(const uint8_t *data, size_t len)
+{
+	const char *at = (const char *)data, *end = at + len;
+	const char *begin, *over, *object;
+	uint64_t sum = 0;
+
+	while ((begin = memmem(at, (size_t)(end - at), "stream", 6))) {
+		over = memmem(begin + 6, (size_t)(end - begin - 6), "endstream",
+			      9);
+		over = over ? over : end;
+		if (begin - at > DICTIONARY_MOST)
+			at = begin - DICTIONARY_MOST;
+		while ((object = memmem(at, (size_t)(begin - at), "obj", 3)))
+			at = object + 3;
+		if (is_unread(at, begin, (size_t)(over - begin)))
+			sum += (uint64_t)(over - begin);
+		at = over + (over < end ? 9 : 0);
+	}
+	return sum;
+}
+
 /* ---- a document ---- */
 
 static int64_t date_of_pdf(PopplerDocument *pdf)
@@ -212,6 +276,7 @@ void reader_read(struct extract_output *o, const struct extract_input *in)
 		d.result.status = read_pages(&d, pdf);
 		g_object_unref(pdf);
 	}
+	d.result.unread = d.result.status ? in->size : count_unread(data, len);
 	free(owned);
 	if (poppler_data_missed)
 		d.result.flags |= EXTRACT_DEGRADED;

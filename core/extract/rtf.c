@@ -17,6 +17,7 @@ struct rtf_group {
 	uint16_t skipped; /* characters behind \u that old readers show */
 	uint16_t charset; /* of the font; 0: the document's */
 	bool is_hidden;   /* no text, as in a list of fonts */
+	bool is_picture;  /* or an object, which is hidden, too */
 	bool is_fonts;
 };
 
@@ -36,6 +37,7 @@ struct rtf {
 
 enum rtf_word_kind {
 	WORD_HIDE, /* a destination without text */
+	WORD_PICTURE,
 	WORD_CHAR,
 	WORD_PAGE,
 	WORD_UNICODE,
@@ -64,8 +66,8 @@ static const struct {
 	{ "info", WORD_HIDE, 0 },        { "ldblquote", WORD_CHAR, 0x201c },
 	{ "line", WORD_CHAR, '\n' },     { "listtext", WORD_HIDE, 0 },
 	{ "lquote", WORD_CHAR, 0x2018 }, { "nonshppict", WORD_HIDE, 0 },
-	{ "object", WORD_HIDE, 0 },      { "page", WORD_CHAR, '\n' },
-	{ "par", WORD_CHAR, '\n' },      { "pict", WORD_HIDE, 0 },
+	{ "object", WORD_PICTURE, 0 },   { "page", WORD_CHAR, '\n' },
+	{ "par", WORD_CHAR, '\n' },      { "pict", WORD_PICTURE, 0 },
 	{ "plain", WORD_PLAIN, 0 },      { "rdblquote", WORD_CHAR, 0x201d },
 	{ "row", WORD_CHAR, '\n' },      { "rquote", WORD_CHAR, 0x2019 },
 	{ "sect", WORD_CHAR, '\n' },     { "stylesheet", WORD_HIDE, 0 },
@@ -120,6 +122,7 @@ static enum extract_status give_byte(struct rtf *r, uint8_t byte)
 		r->to_skip--;
 		return EXTRACT_OK;
 	}
+	r->d->result.unread += r->now.is_picture;
 	if (r->now.is_hidden || r->now.is_fonts)
 		return EXTRACT_OK;
 	if (page != r->bytes_page)
@@ -176,6 +179,9 @@ static enum extract_status obey_word(struct rtf *r, size_t which, long value,
 			return EXTRACT_LIMIT;
 		r->to_skip = r->now.skipped;
 		break;
+	case WORD_PICTURE:
+		r->now.is_picture = true;
+		/* fall through */
 	case WORD_HIDE:
 		r->now.is_hidden = true;
 		break;
@@ -206,7 +212,9 @@ static enum extract_status obey_word(struct rtf *r, size_t which, long value,
 		set_charset(r, value);
 		break;
 	case WORD_BINARY:
-		r->at += value > 0 && value < r->end - r->at ? value : 0;
+		value = value > 0 && value < r->end - r->at ? value : 0;
+		r->at += value;
+		r->d->result.unread += (uint64_t)value;
 		break;
 	}
 	return EXTRACT_OK;

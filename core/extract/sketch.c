@@ -9,6 +9,7 @@ enum { DEPTH = 4 }; /* of members that are open, with the file */
  * that turns out to be damaged counts for nothing. */
 struct extract_sketch {
 	unsigned depth;
+	uint64_t unread;
 	struct sketch_stream streams[DEPTH + 1];
 	struct sketch sketch;
 };
@@ -48,37 +49,69 @@ static void end_member(struct extract_sketch *s, bool counts)
 		*stream_of(s) = *ended;
 }
 
+void extract_sketch_begin(struct extract_sketch *s)
+{
+	s->depth = 0;
+	s->unread = 0;
+	sketch_begin(&s->streams[0], UINT64_MAX);
+}
+
+void extract_sketch_add(struct extract_sketch *s,
+			const struct extract_piece *piece)
+{
+	switch (piece->type) {
+	case EXTRACT_PIECE_TEXT:
+	case EXTRACT_PIECE_BYTES:
+		sketch_update(stream_of(s), piece->data, piece->len);
+		break;
+	case EXTRACT_PIECE_MEMBER:
+		begin_member(s);
+		break;
+	case EXTRACT_PIECE_MEMBER_END:
+		end_member(s, piece->result.status == EXTRACT_OK);
+		/* fall through */
+	case EXTRACT_PIECE_END:
+		s->unread += piece->result.unread;
+	}
+}
+
+const struct sketch *extract_sketch_end(struct extract_sketch *s,
+					struct extract_result *result)
+{
+	uint64_t simhash, distinct;
+
+	result->unread = s->unread;
+	/* A plain text is its own. */
+	if (result->status != EXTRACT_OK || result->flags & EXTRACT_PLAIN)
+		return NULL;
+	sketch_final(&s->streams[0], &s->sketch, &simhash);
+	distinct = sketch_distinct(&s->sketch);
+	if (distinct < EXTRACT_CAPTION_WINDOWS &&
+	    distinct < s->unread / EXTRACT_CAPTION_SHARE) {
+		result->status = EXTRACT_NO_TEXT;
+		result->flags |= EXTRACT_CAPTION;
+		return NULL;
+	}
+	return s->sketch.folded < EXTRACT_TEXT_LEAST ? NULL : &s->sketch;
+}
+
 int extract_sketch_read(struct extract_sketch *s, struct extract_client *client,
 			int fd, uint32_t owner, const struct sketch **out,
 			struct extract_result *result_out)
 {
 	struct extract_piece piece = { 0 };
-	uint64_t simhash;
 	int err = extract_begin(client, fd, owner, &extract_limits_default);
 
 	*out = NULL;
-	s->depth = 0;
-	sketch_begin(&s->streams[0], UINT64_MAX);
+	extract_sketch_begin(s);
 	while (!err && piece.type != EXTRACT_PIECE_END) {
 		err = extract_next(client, &piece);
-		if (err)
-			return err;
-		if (piece.type == EXTRACT_PIECE_TEXT ||
-		    piece.type == EXTRACT_PIECE_BYTES)
-			sketch_update(stream_of(s), piece.data, piece.len);
-		else if (piece.type == EXTRACT_PIECE_MEMBER)
-			begin_member(s);
-		else if (piece.type == EXTRACT_PIECE_MEMBER_END)
-			end_member(s, piece.result.status == EXTRACT_OK);
+		if (!err)
+			extract_sketch_add(s, &piece);
 	}
 	if (err)
 		return err;
 	*result_out = piece.result;
-	sketch_final(&s->streams[0], &s->sketch, &simhash);
-	/* A plain text is its own. */
-	if (piece.result.status == EXTRACT_OK &&
-	    !(piece.result.flags & EXTRACT_PLAIN) &&
-	    s->sketch.folded >= EXTRACT_TEXT_LEAST)
-		*out = &s->sketch;
+	*out = extract_sketch_end(s, result_out);
 	return 0;
 }

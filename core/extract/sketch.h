@@ -14,12 +14,29 @@ struct extract_sketch; /* 1.6 MiB; for one thread at a time */
 struct extract_sketch *extract_sketch_new(void); /* NULL: no memory */
 void extract_sketch_free(struct extract_sketch *s);
 
-/* Less text than this, in bytes of the folded text, says nothing. */
-enum { EXTRACT_TEXT_LEAST = 200 };
+/*
+ * Less text than the least, in bytes of the folded text, says nothing.  Neither
+ * does a caption: fewer than so many distinct windows beside so many times as many
+ * bytes that were not read.  A stamp on scans, the labels of a form and what stands
+ * below photographs are the same in files that have nothing in common.
+ */
+enum {
+	EXTRACT_TEXT_LEAST = 200,
+	EXTRACT_CAPTION_WINDOWS = 1024,
+	EXTRACT_CAPTION_SHARE = 10,
+};
 
-/* Reads the text of a descriptor to its end, see extract_begin().  *out is its
- * sketch, of s; NULL: it has no other text than its bytes, or too little, and
- * result_out says more.  -EIO: there is no process to read it. */
+/* Makes a sketch of all pieces of a file, the end the last of them, of which the
+ * result is completed: of a caption EXTRACT_NO_TEXT, the bytes that were not read
+ * those of all members.  NULL: there is no text but the bytes, or too little. */
+void extract_sketch_begin(struct extract_sketch *s);
+void extract_sketch_add(struct extract_sketch *s,
+			const struct extract_piece *piece);
+const struct sketch *extract_sketch_end(struct extract_sketch *s,
+					struct extract_result *result);
+
+/* Reads the text of a descriptor to its end, see extract_begin(), in one call.
+ * -EIO: there is no process to read it. */
 int extract_sketch_read(struct extract_sketch *s, struct extract_client *client,
 			int fd, uint32_t owner, const struct sketch **out,
 			struct extract_result *result_out);

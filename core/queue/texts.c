@@ -53,6 +53,14 @@ static enum text_state state_of(const struct extract_result *r, bool has_text)
 	}
 }
 
+static uint16_t why_of(const struct extract_result *r)
+{
+	if (r->status == EXTRACT_OK || r->status == EXTRACT_NO_TEXT)
+		return (uint16_t)(r->flags & EXTRACT_DOUBTS);
+	return r->status == EXTRACT_UNSUPPORTED ? TEXT_UNREADABLE :
+						  (uint16_t)r->status;
+}
+
 /* Has the committer write what became of it. */
 static int post(struct hasher *h, const struct file_key *key,
 		const struct file_identity *identity,
@@ -75,8 +83,7 @@ static int post(struct hasher *h, const struct file_key *key,
 	}
 	ev->text->text = (struct content_text){
 		.state = state_of(r, sketch != NULL),
-		.why = r->status == EXTRACT_UNSUPPORTED ? TEXT_UNREADABLE :
-							  (uint8_t)r->status,
+		.why = why_of(r),
 		.date = r->date,
 	};
 	return events_post(h->context.events, ev);

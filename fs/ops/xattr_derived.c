@@ -135,7 +135,8 @@ static int read_change(fuse_req_t req, struct fs *fs, struct inode *inode,
 		       buf_append_format(out, "%d %s", change.kept, date);
 }
 
-/* "yes", "none", "encrypted", "pending", "failed:damaged". */
+/* "yes", "yes:partial:degraded", "none:caption", "encrypted", "pending",
+ * "failed:damaged". */
 static int read_text(fuse_req_t req, struct fs *fs, struct inode *inode,
 		     struct buf *out)
 {
@@ -145,6 +146,7 @@ static int read_text(fuse_req_t req, struct fs *fs, struct inode *inode,
 		[TEXT_FAILED] = "failed",
 	};
 	struct content_text text = { .state = TEXT_NONE };
+	unsigned i;
 	int fd, err;
 
 	if (!S_ISREG(inode->type))
@@ -160,12 +162,18 @@ static int read_text(fuse_req_t req, struct fs *fs, struct inode *inode,
 		return buf_append_text(out, fs->options.no_text ?
 						    "failed:off" :
 						    "failed:not-installed");
-	if (text.state != TEXT_FAILED)
-		return buf_append_text(out, names[text.state]);
-	return buf_append_format(out, "failed:%s",
-				 text.why == TEXT_UNREADABLE ?
-					 "unsupported" :
-					 extract_status_name(text.why));
+	err = buf_append_text(out, names[text.state]);
+	if (!err && text.state == TEXT_FAILED)
+		err = buf_append_format(out, ":%s",
+					text.why == TEXT_UNREADABLE ?
+						"unsupported" :
+						extract_status_name(text.why));
+	if (text.state == TEXT_YES || text.state == TEXT_NONE)
+		for (i = 0; i < EXTRACT_FLAGS && !err; i++)
+			if (text.why & EXTRACT_DOUBTS & 1U << i)
+				err = buf_append_format(out, ":%s",
+							extract_flag_name(i));
+	return err;
 }
 
 static void get_kinfs(fuse_req_t req, struct fs *fs, struct inode *inode,
