@@ -79,7 +79,7 @@ remount_shuffled() { # NAME
 }
 
 mkdir "$src"
-echo "mtime," >"$flaws"
+echo "mtime,numbers," >"$flaws"
 ok "a filesystem that makes numbers up" build_faulty
 make_files 1 10
 remount_shuffled "FUSE"

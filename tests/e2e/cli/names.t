@@ -72,7 +72,7 @@ safe 'digest -a on a terminal' on_terminal "$KIN" digest -a xxh128 \
 safe '--format on a terminal' on_terminal "$KIN" digest --format ssdeep \
 	"$src/$name/$name"
 on_terminal "$KIN" digest --json "$src/$name/$name" >"$T/out"
-is "$(tr -d '\n\t -~' <"$T/out" | od -An -tx1)" '' \
-	'--json on a terminal is ASCII'
+is "$(sed 's/\xef\xbf\xbd//g' <"$T/out" | tr -d '\n\t -~' | od -An -tx1)" '' \
+	'--json on a terminal has nothing but what can be printed'
 
 finish

@@ -113,7 +113,8 @@ test_one_device() {
 		$(pkg-config --cflags fuse3) -DFUSE_USE_VERSION=314 \
 		"$HELPERS/faulty.c" $(pkg-config --libs fuse3) 2>/dev/null ||
 		bail "a filesystem that makes up numbers" ""
-	"$T/faulty" "$T/low" "$T/none" -f "$T/high" >"$T/faulty.log" 2>&1 &
+	echo numbers, >"$T/flaws"
+	"$T/faulty" "$T/low" "$T/flaws" -f "$T/high" >"$T/faulty.log" 2>&1 &
 	pids+=("$!")
 	ok "one is mounted" poll 20 mounted "$T/high"
 	isnt "$(stat -c %i "$T/high/real/f")" "$(stat -c %i "$T/high/again/f")" \

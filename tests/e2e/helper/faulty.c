@@ -4,9 +4,9 @@
  * faulty SOURCE FAULTS -f MOUNTPOINT: SOURCE, but what the file FAULTS names
  * (words like "read,fsync,") fails with EIO.  With "future," every file was
  * changed an hour later than it was, as when the clock was set back; with
- * "mtime," when its content was.  Inode numbers count the files in the order in
- * which they are looked up.  Nothing
- * is cached: every call comes here.  With "cached," data is cached, so that
+ * "mtime," when its content was.  Inode numbers are those of SOURCE; with
+ * "numbers," from the start they count the files in the order in which they are
+ * looked up.  Nothing is cached: every call comes here.  With "cached," data is cached, so that
  * files can be mapped; each open drops what is cached of the file.  With
  * "blocks," only the first GOOD_BYTES of a file can be read; with "blocks-N,"
  * of the one with inode number N.  With "stat-NAME," a file or directory of that
@@ -209,11 +209,10 @@ static int faulty_mkdir(const char *path, mode_t mode)
 	return answer(mkdirat(source, below(path), mode));
 }
 
-/* Files keep the inode numbers that they have in SOURCE. */
 static void *faulty_init(struct fuse_conn_info *conn, struct fuse_config *cfg)
 {
 	(void)conn;
-	cfg->use_ino = 1;
+	cfg->use_ino = !fails("numbers,");
 	return NULL;
 }
 
