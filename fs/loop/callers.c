@@ -7,6 +7,51 @@
 #include <string.h>
 
 #include "core/base/clock.h"
+#include "fs/inode/inode.h"
+#include "fs/similar/similar.h"
+
+/* ---- requests ---- */
+
+uid_t request_uid(const struct fuse_in_header *header)
+{
+	const struct fuse_write_in *write = (const void *)(header + 1);
+	const struct handle *h;
+
+	switch (header->opcode) {
+	case FUSE_FORGET:
+	case FUSE_BATCH_FORGET:
+		return CALLER_NONE;
+	case FUSE_WRITE:
+	case FUSE_RELEASE: /* has the handle in the same place */
+	case FUSE_RELEASEDIR:
+		if (header->pid || similar_is_node(header->nodeid))
+			break;
+		h = (const void *)(uintptr_t)write->fh;
+		return h->uid;
+	default:
+		break;
+	}
+	return header->uid;
+}
+
+bool request_may_be_held(uint32_t opcode)
+{
+	return opcode != FUSE_FLUSH && opcode != FUSE_RELEASE &&
+	       opcode != FUSE_RELEASEDIR && opcode != FUSE_SETLK &&
+	       opcode != FUSE_SETLKW && opcode != FUSE_DESTROY;
+}
+
+bool request_is_awaited(const struct fuse_in_header *header)
+{
+	const struct fuse_write_in *write = (const void *)(header + 1);
+
+	return header->opcode != FUSE_FORGET &&
+	       header->opcode != FUSE_BATCH_FORGET &&
+	       (header->opcode != FUSE_WRITE ||
+		!(write->write_flags & FUSE_WRITE_CACHE));
+}
+
+/* ---- callers ---- */
 
 static bool has_thread_for(const struct callers *all, const struct caller *c)
 {

@@ -68,6 +68,17 @@ struct callers {
 	atomic_bool limited;  /* some caller's requests are to be held */
 };
 
+/* The user whose request it is: whose file is closed or written back, where no
+ * process waits for the answer. */
+uid_t request_uid(const struct fuse_in_header *header);
+
+/* A request that ends something is never held, as others may wait for that; locks
+ * have a quota of their own. */
+bool request_may_be_held(uint32_t opcode);
+
+/* Whether a process waits for the answer. */
+bool request_is_awaited(const struct fuse_in_header *header);
+
 /* A request of the user is stuck; NULL: no memory to count it. */
 struct caller *callers_add_stuck(struct callers *all, uid_t uid);
 void callers_end_stuck(struct callers *all, struct caller *caller);

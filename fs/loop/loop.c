@@ -20,9 +20,7 @@
 
 #include "core/base/thread.h"
 #include "fs/fs.h"
-#include "fs/inode/inode.h"
 #include "fs/loop/callers.h"
-#include "fs/similar/similar.h"
 
 #define REST_MOST 10      /* threads that are not stuck */
 #define STUCK_NS 1000000L /* work on a request; then it is stuck */
@@ -158,49 +156,6 @@ void loop_answer(struct fs *fs, struct fuse_buf *request)
 	fuse_session_process_buf(fs->session, request);
 }
 
-/* The user whose request it is: whose file is closed or written back, where no
- * process waits for the answer. */
-static uid_t caller_of(const struct fuse_in_header *header)
-{
-	const struct fuse_write_in *write = (const void *)(header + 1);
-	const struct handle *h;
-
-	switch (header->opcode) {
-	case FUSE_FORGET:
-	case FUSE_BATCH_FORGET:
-		return CALLER_NONE;
-	case FUSE_WRITE:
-	case FUSE_RELEASE: /* has the handle in the same place */
-	case FUSE_RELEASEDIR:
-		if (header->pid || similar_is_node(header->nodeid))
-			break;
-		h = (const void *)(uintptr_t)write->fh;
-		return h->uid;
-	default:
-		break;
-	}
-	return header->uid;
-}
-
-/* A request that ends something is never held, as others may wait for that; locks
- * have a quota of their own. */
-static bool may_hold(uint32_t opcode)
-{
-	return opcode != FUSE_FLUSH && opcode != FUSE_RELEASE &&
-	       opcode != FUSE_RELEASEDIR && opcode != FUSE_SETLK &&
-	       opcode != FUSE_SETLKW && opcode != FUSE_DESTROY;
-}
-
-static bool is_awaited(const struct fuse_in_header *header)
-{
-	const struct fuse_write_in *write = (const void *)(header + 1);
-
-	return header->opcode != FUSE_FORGET &&
-	       header->opcode != FUSE_BATCH_FORGET &&
-	       (header->opcode != FUSE_WRITE ||
-		!(write->write_flags & FUSE_WRITE_CACHE));
-}
-
 /* Replies to a request that libfuse has not seen. */
 static void refuse(struct loop *l, uint64_t unique, int err)
 {
@@ -242,11 +197,11 @@ static void notice_missed(struct loop *l, struct loop_thread *t)
 static bool hold_request(struct loop *l, const struct fuse_buf *request)
 {
 	const struct fuse_in_header *header = request->mem;
-	uid_t uid = caller_of(header);
+	uid_t uid = request_uid(header);
 	bool holds = false;
 	int err = 0;
 
-	if (!may_hold(header->opcode))
+	if (!request_may_be_held(header->opcode))
 		return false;
 	pthread_mutex_lock(&l->lock);
 	if (is_interrupted(self)) {
@@ -254,8 +209,8 @@ static bool hold_request(struct loop *l, const struct fuse_buf *request)
 		holds = true;
 	} else if (callers_must_hold(&l->callers, uid)) {
 		err = callers_hold(&l->callers, uid, header, request->size,
-				   is_awaited(header));
-		holds = !err || is_awaited(header);
+				   request_is_awaited(header));
+		holds = !err || request_is_awaited(header);
 	}
 	pthread_mutex_unlock(&l->lock);
 	if (holds && err)
@@ -308,7 +263,8 @@ static void answer_one(struct loop *l, struct loop_thread *t,
 	bool done = false;
 
 	atomic_store_explicit(&t->opcode, header->opcode, memory_order_relaxed);
-	atomic_store_explicit(&t->uid, caller_of(header), memory_order_relaxed);
+	atomic_store_explicit(&t->uid, request_uid(header),
+			      memory_order_relaxed);
 	atomic_store(&t->unique, header->unique);
 	atomic_fetch_add(&t->turn, 1);
 	if (atomic_load(&l->missed_count) != t->missed_seen)

@@ -52,7 +52,8 @@ bool keep_order_parse(const char *name, enum keep_order *out);
 struct found_file;
 
 /* Negative: a is to be kept rather than b, by its first name; what is internal
- * never rather than what is not.  0 only for one path.  The names of both are absolute, or relative to one directory. */
+ * never rather than what is not.  0 only for one path.  The names of both are
+ * absolute, or relative to one directory. */
 int keep_compare(enum keep_order order, const struct found_file *a,
 		 const struct found_file *b);
 

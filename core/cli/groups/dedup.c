@@ -170,8 +170,8 @@ static int run_plan(void)
 	FILE *j = NULL;
 	bool told = sharing;
 	/* Shared blocks change no content, so there is nothing to note. */
-	const bool journal = job.plan.rules.apply &&
-			     job.plan.rules.method != DEDUP_BLOCKS;
+	const bool journal =
+		job.plan.rules.apply && job.plan.rules.method != DEDUP_BLOCKS;
 	int code = journal ? create_journal(&j) : EXIT_OK;
 
 	job.table.columns = columns;
