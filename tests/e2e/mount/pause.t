@@ -38,10 +38,11 @@ threads() { # POLICY
 }
 
 # Beside the main one, those that serve requests, and one that looks at what
-# others do on the filesystem.
+# others do on the filesystem: the timer, the loader, the committer, the scan, the
+# reader of events, and one that has the kernel ask for names again.
 few_threads() {
 	[ "$(cat "/proc/$(daemon_pid "$mnt")/task/"*/comm 2>/dev/null |
-		grep -cvxE "kinfs|kinfs-watch-bg")" -le 5 ]
+		grep -cvxE "kinfs|kinfs-watch-bg")" -le 6 ]
 }
 
 # Threads inherit their class from the one that starts them.
