@@ -259,7 +259,7 @@ struct catalog_change {
 };
 
 /*
- * What a watched transaction did to the tree, for those who follow it.
+ * A change of the tree by a watched transaction, for readers that follow the tree.
  *
  * The tree is the set of the paths of all files whose content is known, or was
  * known before they became pending.  Every change of the set has an event, in

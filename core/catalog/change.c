@@ -32,9 +32,9 @@ struct left {
 enum {
 	LEFT_BY_ITSELF,
 	LEFT_BY_ANOTHER,
-	/* The same, in an earlier transaction: whoever follows the tree was
-	 * told that the name is gone, and is told of it again when the new
-	 * content is known. */
+	/* By another file, in an earlier transaction: readers that follow the
+	 * tree were told that the name is gone, and are told of it again when
+	 * the new content is known. */
 	LEFT_AND_GONE,
 };
 

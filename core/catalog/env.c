@@ -225,7 +225,7 @@ int env_open_tables(struct catalog *c, bool follows)
 /* The innermost section of this thread. */
 static _Thread_local struct map_guard *volatile innermost;
 
-/* What the signals did until guard_install(). */
+/* The actions of the signals before guard_install(). */
 static struct sigaction before_bus, before_segv;
 
 static void jump_back(struct map_guard *g)

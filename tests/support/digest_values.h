@@ -26,7 +26,7 @@ static inline bool digests_are_equal(const struct digests *a,
 	for (id = 0; id < DIGEST_COUNT; id++)
 		if (!digest_is_equal(a, b, id))
 			return false;
-	/* Whoever has the key of a catalog has the identity, too. */
+	/* The identity is there only where the key of a catalog is. */
 	return !((a->set ^ b->set) & DIGEST_ALL) && a->size == b->size;
 }
 

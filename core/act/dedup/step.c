@@ -311,7 +311,7 @@ static int check_link(const struct step *s)
 	return check_flags(s->view[KEEP].fd);
 }
 
-/* What is kept and what goes must be two files. */
+/* The file that is kept and the one that goes must be two files. */
 static int check_disks(const struct step *s)
 {
 	const struct dedup_view *a = &s->view[KEEP], *b = &s->view[REPLACE];
