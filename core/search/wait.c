@@ -144,12 +144,17 @@ static void on_closed(void *query, int err, const struct result *found)
 	tell(query, err == -ETIMEDOUT);
 }
 
+/* After the deadline none is parked, which would hurry it. */
 static void wait_for_batch(struct search_query *q, struct closed_files *c,
 			   int64_t deadline_ms)
 {
 	size_t i;
 	int err;
 
+	if (clock_now_ms() >= deadline_ms) {
+		q->late = true;
+		return;
+	}
 	await(q, c->count);
 	for (i = 0; i < c->count; i++) {
 		c->requests[i] = (struct parked_request){

@@ -100,13 +100,18 @@ static bool item_holds(fuse_req_t req, struct fs *fs, struct similar_node *n,
 	return holds;
 }
 
-/* Whether the state is final, and the listed file has not changed. */
+/* Whether the state is final, no file was closed or found since, and the listed
+ * file has not changed. */
 static bool state_holds(struct fs *fs, const struct similar_node *n,
 			const struct listing *l)
 {
 	struct file_digests answer;
-	bool fresh;
+	bool fresh, only_pending;
 
+	if (l->closings != engine_closings(fs->engine) ||
+	    search_is_incomplete(&engine_searcher(fs->engine)->context,
+				 &only_pending))
+		return false;
 	if (l->answered && n->view->flags & VIEW_OF_GROUPS)
 		return true;
 	if (!l->answered || node_ctime(fs, n) != l->listed_ctime_ns)
