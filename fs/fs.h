@@ -98,6 +98,7 @@ struct fs {
 
 	atomic_bool
 		had_requests; /* set by each request, cleared by the engine */
+	atomic_uint flushed;  /* handles for writing that may be closed soon */
 	atomic_bool ready;    /* init() was called */
 	void (*report)(struct fs *fs); /* called by init(), may be NULL */
 	int ready_pipe;

@@ -481,7 +481,7 @@ int search_group_files(struct search_job *job, struct file_groups *groups,
 	query_init(&q, job, -1);
 	q.within = &groups->within;
 	q.live = !groups->internal;
-	q.closings = 0; /* which files there are has been found out */
+	q.goes_on = true;
 	err = query_begin(&q) ?: group_files_answer(&q, groups, range);
 	return query_end(&q, err, out);
 }

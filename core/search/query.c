@@ -113,7 +113,6 @@ void query_init(struct search_query *q, struct search_job *job, int fd)
 			   .share_min = context->share_min },
 		.limit = context->limit,
 		.ignore = true,
-		.closings = queue_closings(context->hasher->context.queue),
 	};
 	job->is_short = job->takes_memory = false;
 }

@@ -57,7 +57,7 @@ struct search_query {
 	/* Of waiting for digests and for a text. */
 	int64_t deadline_ms;
 	const struct queue_ticket *ticket;
-	uint64_t closings; /* queue_closings() when the query began */
+	bool goes_on; /* with an earlier answer: it waits for no closed file */
 	/* Requests that are parked, and whether a file that was closed before is
 	 * missing; under the lock of the searcher. */
 	size_t awaited;

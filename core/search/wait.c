@@ -91,6 +91,8 @@ int query_wait_digests(struct search_query *q)
 enum { CLOSED_BATCH = 64 };
 
 struct closed_files {
+	uint64_t until; /* the last closing before the query */
+	int64_t deadline_ms;
 	size_t count;
 	struct file_key keys[CLOSED_BATCH];
 	struct parked_request requests[CLOSED_BATCH];
@@ -145,22 +147,21 @@ static void on_closed(void *query, int err, const struct result *found)
 }
 
 /* After the deadline none is parked, which would hurry it. */
-static void wait_for_batch(struct search_query *q, struct closed_files *c,
-			   int64_t deadline_ms)
+static void wait_for_batch(struct search_query *q, struct closed_files *c)
 {
 	size_t i;
 	int err;
 
-	if (clock_now_ms() >= deadline_ms) {
+	if (clock_now_ms() >= c->deadline_ms) {
 		q->late = true;
 		return;
 	}
 	await(q, c->count);
 	for (i = 0; i < c->count; i++) {
 		c->requests[i] = (struct parked_request){
-			.closed_until = q->closings,
+			.closed_until = c->until,
 			.uid = q->job->uid,
-			.deadline_ms = deadline_ms,
+			.deadline_ms = c->deadline_ms,
 			.ticket = q->ticket,
 			.done = on_closed,
 			.arg = q,
@@ -172,28 +173,46 @@ static void wait_for_batch(struct search_query *q, struct closed_files *c,
 	wait_until_told(q);
 }
 
+/* Until every close() that has returned is known to the queue: the kernel tells of
+ * it later. */
+static bool catch_up(const struct search_query *q, int64_t deadline_ms)
+{
+	bool caught_up;
+
+	do
+		caught_up = source_catch_up(q->context->source);
+	while (!caught_up && clock_now_ms() < deadline_ms);
+	return caught_up;
+}
+
 int query_wait_closed(struct search_query *q)
 {
-	int64_t deadline_ms =
-		clock_now_ms() + (q->context->no_wait ? 0 : SEARCH_CLOSED_MS);
+	const int64_t wait_ms = q->context->no_wait ? 0 : SEARCH_CLOSED_MS;
+	const int64_t deadline_ms = clock_now_ms() + wait_ms;
 	struct closed_files *c = NULL;
 	struct file_key first;
-	uint64_t after = 0;
+	uint64_t after = 0, until;
 	int err = 0;
 
-	if (!queue_list_closed(queue_of(q), &after, q->closings, &first, 1))
+	if (q->goes_on)
+		return 0;
+	q->late = !catch_up(q, deadline_ms);
+	until = queue_closings(queue_of(q));
+	if (!queue_list_closed(queue_of(q), &after, until, &first, 1))
 		return 0;
 	c = malloc(sizeof(*c));
 	if (!c)
 		return -ENOMEM;
+	c->until = until;
+	c->deadline_ms = deadline_ms;
 	after = 0;
 	while (!err &&
-	       (c->count = queue_list_closed(queue_of(q), &after, q->closings,
+	       (c->count = queue_list_closed(queue_of(q), &after, until,
 					     c->keys, CLOSED_BATCH))) {
 		if (!q->caller->trusted)
 			err = keep_readable(q, c);
 		if (!err && c->count)
-			wait_for_batch(q, c, deadline_ms);
+			wait_for_batch(q, c);
 	}
 	free(c);
 	return err;

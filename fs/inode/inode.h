@@ -61,6 +61,7 @@ struct handle {
 	uid_t uid;                 /* who opened it */
 	bool passes;               /* passes through, see backing.h */
 	bool writes;               /* counted in inode->writers */
+	atomic_bool flushed;       /* counted in fs->flushed */
 	struct dir_stream *stream; /* directories only */
 };
 

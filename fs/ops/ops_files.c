@@ -74,6 +74,8 @@ static void handle_close(struct fs *fs, struct handle *h)
 
 	if (h->writes && atomic_fetch_sub(&inode->writers, 1) == 1)
 		notify_closed(fs, inode, h->fd);
+	if (atomic_load(&h->flushed))
+		atomic_fetch_sub(&fs->flushed, 1);
 	loop_release_counted();
 	locks_handle_closed(fs, h);
 	backing_end(fs, inode, h->flags, h->passes);
@@ -394,7 +396,7 @@ void ops_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode,
 void ops_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
 	struct fs *fs = fs_of(req);
-	const struct handle *h = handle_of(fi);
+	struct handle *h = handle_of(fi);
 	int fd, err = 0;
 
 	if (similar_is_node(node)) {
@@ -406,6 +408,8 @@ void ops_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 		 * the filesystem below reports to close(). */
 		fd = dup(h->fd);
 		err = fd >= 0 && close(fd) == 0 ? 0 : -errno;
+		if (!atomic_exchange(&h->flushed, true))
+			atomic_fetch_add(&fs->flushed, 1);
 		notify_flushed(fs, h->inode, h->fd);
 	}
 	locks_owner_closed(fs, h->inode, fi->lock_owner);

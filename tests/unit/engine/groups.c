@@ -298,3 +298,40 @@ WITH_FIXTURE(test_many)
 		file_groups_free(g[i].groups);
 	}
 }
+
+/* Each close() has returned, and the host hears of one of them later. */
+static atomic_int calls_until_told;
+
+static bool tell_late(void *ctx)
+{
+	struct fixture *f = ctx;
+	int fd;
+
+	if (atomic_fetch_sub(&calls_until_told, 1) != 1)
+		return atomic_load(&calls_until_told) < 0;
+	fd = open_file(f, "copy");
+	tell_closed(f, fd);
+	close(fd);
+	return true;
+}
+
+TEST(test_a_file_of_which_the_host_hears_late_is_in_the_answer)
+{
+	const struct file_groups_query every = { 0 };
+	struct groups_outcome g;
+	struct fixture f;
+
+	fixture_make(&f);
+	f.options.host.catch_up = tell_late;
+	write_variant(&f, "file", 1, 0, 0);
+	fixture_open(&f);
+	wait_idle(&f);
+	write_variant(&f, "copy", 1, 0, 0);
+	atomic_store(&calls_until_told, 3);
+	assert_int_equal(find_groups(&f, &every, true, &g), 0);
+	assert_false(g.groups->incomplete);
+	list_files(&f, &g, all);
+	assert_true(has(&g, "0:head:file ") && has(&g, "0:head:copy "));
+	file_groups_free(g.groups);
+	fixture_remove(&f);
+}
