@@ -591,8 +591,10 @@ int catalog_text_tell(struct catalog_txn *txn, uint32_t content,
 /* 1: it may be told of that file. */
 int catalog_text_is_told(struct catalog_txn *txn, uint32_t content,
 			 const struct file_key *key);
-/* How many files are untold, as of the last commit. */
+/* How many files are untold, as of the last commit; and how often one became so
+ * since the catalog was opened. */
 uint64_t catalog_untold_texts(const struct catalog *c);
+uint64_t catalog_untold_added(const struct catalog *c);
 
 /* ---- pending ---- */
 

@@ -170,7 +170,8 @@ struct catalog {
 	atomic_bool lost;
 	uint64_t replaced; /* how often; changed while no transaction is open */
 	/* As of the last commit, or of one that is under way. */
-	_Atomic uint64_t next_content, file_bytes, pending_texts, untold_texts;
+	_Atomic uint64_t next_content, file_bytes, pending_texts, untold_texts,
+		untold_added;
 	struct map_gate gate;
 
 	/* Constant after catalog_begin(). */
@@ -208,6 +209,7 @@ struct catalog_txn {
 		size_t room;  /* bytes in the last one; 0: not known */
 	} pages[DB_COUNT - DB_BLOBS];
 	struct catalog_meta meta, stored; /* put by the commit when changed */
+	uint64_t untold_added; /* see catalog_untold_added() */
 	int failed;  /* first error of a write; the commit fails with it */
 	bool shared; /* changes are recorded (dirty.c) */
 	struct dirty_mark mark; /* of this transaction; 0: none yet */

@@ -61,6 +61,7 @@ int text_note_copy(struct catalog_txn *txn, uint32_t content,
 
 	if (err)
 		return err == -ENOENT ? 0 : err;
+	txn->untold_added++;
 	return txn_put(txn, DB_UNTOLD, key_of_copy(content, key), "", 0);
 }
 
@@ -102,6 +103,11 @@ int catalog_text_untold(struct catalog_txn *txn, uint32_t *content,
 uint64_t catalog_untold_texts(const struct catalog *c)
 {
 	return atomic_load(&c->untold_texts);
+}
+
+uint64_t catalog_untold_added(const struct catalog *c)
+{
+	return atomic_load(&c->untold_added);
 }
 
 /* ---- what it is ---- */

@@ -238,6 +238,7 @@ int catalog_commit_errno(const struct catalog *c, int rc)
 int catalog_commit(struct catalog_txn *txn, struct catalog_changes *out)
 {
 	const uint64_t pending_texts = txn->meta.pending_texts;
+	const uint64_t untold_added = txn->untold_added;
 	struct catalog *c = txn->catalog;
 	MDB_stat untold;
 	int err = txn_state(txn);
@@ -263,6 +264,7 @@ int catalog_commit(struct catalog_txn *txn, struct catalog_changes *out)
 		atomic_store(&c->file_bytes, env_file_bytes(c));
 		atomic_store(&c->pending_texts, pending_texts);
 		atomic_store(&c->untold_texts, untold.ms_entries);
+		atomic_fetch_add(&c->untold_added, untold_added);
 	}
 	if (!err && out) {
 		*out = txn->changes;

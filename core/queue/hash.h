@@ -63,8 +63,12 @@ struct text_place {
 };
 
 struct hash_texts {
-	/* Files of the last pass that could not be read. */
-	atomic_uint_least64_t passed_over;
+	/* A pass has ended; and catalog_untold_added() when the last one of them
+	 * began.  If no file was added since, those that are left are files that
+	 * cannot be read now, which no user is to wait for. */
+	atomic_bool passed;
+	atomic_uint_least64_t settled;
+	atomic_bool is_broken; /* kin-extract could not be started */
 	/* The rest is the idle worker's: there is one at a time. */
 	struct text_owner {
 		uid_t uid;
@@ -74,9 +78,8 @@ struct hash_texts {
 	size_t owner_count, turn;
 	struct text_place looked; /* owners of files up to here are known */
 	uint32_t unreadable;      /* see make_unreadable() */
-	bool passed;              /* the first pass has ended */
-	uint64_t skipped;
-	bool is_broken; /* kin-extract could not be started */
+	bool passes;    /* a pass has begun, ... */
+	uint64_t begun; /* ... at this catalog_untold_added() */
 };
 
 struct hasher {
@@ -109,8 +112,8 @@ int hash_open_same(const struct engine_parts *c, const struct file_key *key,
 
 /* A commit may have added contents whose text is pending. */
 void hash_want_texts(struct hasher *h);
-/* Whether texts are still to be made, or to be made or told, but for what was
- * passed over. */
+/* Whether texts are still to be made, or to be made or told, but for those of files
+ * that could not be read in the last pass. */
 bool hash_has_texts_to_make(struct hasher *h);
 bool hash_has_texts_to_tell(struct hasher *h);
 /* Does and ends a job for a text, with the worker's client. */

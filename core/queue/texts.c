@@ -145,8 +145,8 @@ static int read_task(struct text_task *t)
 
 /* ---- one file, or another one of its owner ---- */
 
-/* The next file of which the text of the content was told; after: NULL at first. */
-static int find_told(struct hasher *h, uint32_t content,
+/* The next file with the content.  1: its text was told; 0: it was not. */
+static int next_copy(struct hasher *h, uint32_t content,
 		     const struct file_key *after, struct file_key *key_out,
 		     struct file_identity *identity_out)
 {
@@ -156,14 +156,13 @@ static int find_told(struct hasher *h, uint32_t content,
 
 	if (err)
 		return err;
-	do {
-		err = catalog_copy_after(txn, content, after, key_out);
-		after = key_out;
-	} while (!err && !catalog_text_is_told(txn, content, key_out));
+	err = catalog_copy_after(txn, content, after, key_out);
 	if (!err)
 		err = catalog_file_get(txn, key_out, &rec);
-	if (!err)
+	if (!err) {
 		*identity_out = rec.identity;
+		err = catalog_text_is_told(txn, content, key_out);
+	}
 	catalog_abort(txn);
 	return err;
 }
@@ -176,12 +175,12 @@ static bool is_told_to_owner(struct text_task *t)
 	struct source_found found;
 	struct file_key key;
 	bool is_told = false;
-	int i, err = 0;
+	int i, told = 0;
 
-	for (i = 0; i < COPIES_TRIED && !err && !is_told; i++) {
-		err = find_told(t->h, t->content, i ? &key : NULL, &key,
-				&identity);
-		if (err ||
+	for (i = 0; i < COPIES_TRIED && told >= 0 && !is_told; i++) {
+		told = next_copy(t->h, t->content, i ? &key : NULL, &key,
+				 &identity);
+		if (told != 1 ||
 		    hash_open_same(&t->h->context, &key, &identity, &found))
 			continue;
 		is_told = found.st.st_uid == t->found.st.st_uid;
@@ -309,10 +308,8 @@ static int look_ahead(struct text_task *t)
 			texts->looked = before;
 			i = LOOK_AHEAD;
 		}
-		if (err == -EAGAIN) { /* passed over */
-			texts->skipped++;
-			err = 0;
-		}
+		if (err == -EAGAIN)
+			err = 0; /* passed over */
 		close_task(t);
 	}
 	return err;
@@ -340,10 +337,10 @@ static int64_t end_pass(struct hasher *h)
 {
 	struct hash_texts *t = &h->texts;
 
-	t->passed = true;
+	atomic_store(&t->settled, t->begun);
+	atomic_store(&t->passed, true);
+	t->passes = false;
 	t->looked = (struct text_place){ 0 };
-	atomic_store(&t->passed_over, t->skipped);
-	t->skipped = 0;
 	return catalog_untold_texts(h->context.catalog) ? LATER_MS : -1;
 }
 
@@ -352,12 +349,11 @@ static int note_outcome(struct text_task *t, int err)
 	struct hash_texts *texts = &t->h->texts;
 
 	close_task(t);
-	if (err == -EIO && !texts->is_broken)
+	if (err == -EIO && !atomic_load(&texts->is_broken))
 		logger_print(t->h->context.log,
 			     "kin-extract cannot be started; texts of "
 			     "documents have to wait");
-	texts->is_broken = err == -EIO;
-	texts->skipped += err == -EAGAIN;
+	atomic_store(&texts->is_broken, err == -EIO);
 	return err == -EAGAIN ? 0 : err;
 }
 
@@ -389,8 +385,9 @@ static int make_unreadable(struct text_task *t)
 	struct hash_texts *texts = &t->h->texts;
 	struct catalog_txn *txn;
 	struct file_key key;
-	int err = texts->passed ? -ENOENT :
-				  catalog_read(t->h->context.catalog, &txn);
+	int err = atomic_load(&texts->passed) ?
+			  -ENOENT :
+			  catalog_read(t->h->context.catalog, &txn);
 
 	if (err)
 		return err;
@@ -411,18 +408,18 @@ static int make_unreadable(struct text_task *t)
 static int64_t make_next(struct text_task *t)
 {
 	struct hash_texts *texts = &t->h->texts;
-	int err = look_ahead(t);
+	int err;
 
+	if (!texts->passes)
+		texts->begun = catalog_untold_added(t->h->context.catalog);
+	texts->passes = true;
+	err = look_ahead(t);
 	if (!err || err == -ENOENT)
 		err = texts->owner_count ? make_for_owner(t) :
 		      err                ? make_unreadable(t) :
 					   0;
 	if (err == -ENOENT)
 		return end_pass(t->h);
-	/* No user is to wait for them. */
-	if (texts->is_broken)
-		atomic_store(&texts->passed_over,
-			     catalog_untold_texts(t->h->context.catalog));
 	return err ? LATER_MS : 0;
 }
 
@@ -452,18 +449,27 @@ void hash_make_text(struct hasher *h, struct extract_client *client,
 void hash_want_texts(struct hasher *h)
 {
 	if (h->context.extract &&
-	    (!h->texts.passed || catalog_untold_texts(h->context.catalog)))
+	    (!atomic_load(&h->texts.passed) || catalog_untold_texts(h->context.catalog)))
 		queue_want_texts(h->context.queue, BUSY_MS);
+}
+
+/* Whether the worker has still to look at files. */
+static bool has_new(struct hasher *h)
+{
+	struct hash_texts *t = &h->texts;
+
+	return h->context.extract && !atomic_load(&t->is_broken) &&
+	       (!atomic_load(&t->passed) ||
+		atomic_load(&t->settled) !=
+			catalog_untold_added(h->context.catalog));
 }
 
 bool hash_has_texts_to_make(struct hasher *h)
 {
-	return h->context.extract && catalog_pending_texts(h->context.catalog) >
-					     atomic_load(&h->texts.passed_over);
+	return has_new(h) && catalog_pending_texts(h->context.catalog);
 }
 
 bool hash_has_texts_to_tell(struct hasher *h)
 {
-	return h->context.extract && catalog_untold_texts(h->context.catalog) >
-					     atomic_load(&h->texts.passed_over);
+	return has_new(h) && catalog_untold_texts(h->context.catalog);
 }
