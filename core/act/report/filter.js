@@ -29,9 +29,8 @@ class Filter {
 		return this.low > 0 || this.high < 100;
 	}
 
-	// Groups that pass everything but the limits of the score, in the
-	// order of the report.
-	beforeScore() {
+	// Groups that pass, in the order of the report.
+	groups() {
 		const { model, kind, least } = this;
 		const tests = [];
 		const found = [];
@@ -46,16 +45,12 @@ class Filter {
 			tests.push(this.anyFile(this.filesWithin()));
 		if (this.text)
 			tests.push(this.anyFile(this.filesNamed()));
+		if (this.hasScore)
+			tests.push((g) => this.hasMember(g));
 		for (let g = 0; g < model.groupCount; g++)
 			if (tests.every((test) => test(g)))
 				found.push(g);
 		return Uint32Array.from(found);
-	}
-
-	withScore(groups) {
-		if (!this.hasScore)
-			return groups;
-		return groups.filter((g) => this.hasMember(g));
 	}
 
 	// Copies of one content have the score 100 with one another.

@@ -151,3 +151,28 @@ function makeButton(className, text, act) {
 	button.addEventListener("click", act);
 	return button;
 }
+
+// A plain table: the first column is text, the others are numbers.
+function makeTable(caption, titles, rows, textColumns = 1) {
+	const table = make("table");
+	const head = table.createTHead().insertRow();
+	const body = table.createTBody();
+
+	table.setAttribute("aria-label", caption);
+	titles.forEach((title, i) => {
+		const cell = make("th", i < textColumns ? "" : "number", title);
+
+		cell.scope = "col";
+		head.append(cell);
+	});
+	for (const row of rows) {
+		const line = body.insertRow();
+
+		row.forEach((content, i) => {
+			line.insertCell().append(content);
+			if (i >= textColumns)
+				line.lastChild.className = "number";
+		});
+	}
+	return table;
+}

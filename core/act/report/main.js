@@ -19,10 +19,9 @@ class Page {
 		showAbout(this.model);
 		this.update();
 		this.treemap = new Treemap(this.model, (d) => this.enter(d));
-		this.histogram = new Histogram(this.model, (low, high) =>
-			this.choose(low, high));
+		this.histogram = new Histogram(this.model);
 		this.treemap.show(this.treemap.last(0));
-		this.histogram.show(this.passed, this.filter);
+		this.histogram.show(this.found);
 		showPairs(this.model, (d) => {
 			this.enter(d);
 			document.getElementById("where-title").scrollIntoView();
@@ -33,10 +32,9 @@ class Page {
 	update() {
 		const { model, filter } = this;
 
-		this.passed = filter.beforeScore();
-		this.found = filter.withScore(this.passed);
+		this.found = filter.groups();
 		this.groups.show(filter.sorted(this.found));
-		this.histogram?.show(this.passed, filter);
+		this.histogram?.show(this.found);
 		this.input("reset").disabled = filter.isClear;
 		document.getElementById("count").textContent = this.summary(
 			d3.sum(this.found, (g) => model.inCopies(g)));
@@ -102,14 +100,6 @@ class Page {
 	enter(d) {
 		this.filter.dir = d;
 		this.treemap.show(d || this.treemap.last(0));
-		this.update();
-	}
-
-	choose(low, high) {
-		this.filter.low = low;
-		this.filter.high = high;
-		this.input("low").value = low || "";
-		this.input("high").value = high < 100 || low === 100 ? high : "";
 		this.update();
 	}
 

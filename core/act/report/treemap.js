@@ -3,8 +3,8 @@
 
 // Directories as areas: two levels below the one that is shown, laid out by
 // d3.treemap().  The arrows move between areas, Enter goes into one, Backspace
-// back.  The table beside it says the same in words.  An area that would leave
-// the others no room is drawn smaller, and is marked as cut.
+// back.  An area that would leave the others no room is drawn smaller, and is
+// marked as cut.
 
 const TILES = { outer: 200, inner: 200 };
 const SMALLEST = 3; // pixels
@@ -18,10 +18,7 @@ class Treemap {
 		this.choose = choose;
 		this.element = document.getElementById("treemap");
 		this.status = document.getElementById("treemap-status");
-		this.table = document.getElementById("treemap-table");
-		this.toggle = document.getElementById("as-table");
 		this.dir = 0;
-		this.toggle.addEventListener("click", () => this.flip());
 		this.element.addEventListener("keydown", (e) => this.key(e));
 		for (const type of ["pointerover", "focusin"])
 			this.element.addEventListener(type, (e) =>
@@ -108,8 +105,6 @@ class Treemap {
 		this.crumbs();
 		this.draw();
 		this.tell(null);
-		if (!this.table.hidden)
-			this.tabulate();
 		if (had)
 			this.tiles()[0]?.focus();
 	}
@@ -236,7 +231,7 @@ class Treemap {
 
 	// Only a width that changed needs another layout.
 	resize() {
-		if (this.element.clientWidth !== this.width && !this.element.hidden)
+		if (this.element.clientWidth !== this.width)
 			this.draw();
 	}
 
@@ -339,59 +334,4 @@ class Treemap {
 			nav.lastChild.append(name);
 		}
 	}
-
-	flip() {
-		const table = this.table.hidden;
-
-		this.table.hidden = !table;
-		this.element.hidden = table;
-		this.status.hidden = table;
-		this.toggle.setAttribute("aria-pressed", String(table));
-		if (table)
-			this.tabulate();
-		else
-			this.draw();
-	}
-
-	tabulate() {
-		const rows = this.areasIn(this.dir, 1000).map((a) => {
-			const name = a.dir ? makeButton("link", "", () =>
-				this.choose(a.dir)) : make("span", "soft");
-
-			name.append(this.label(a));
-			return [name, formatCount(a.count), formatSize(a.exact),
-				formatSize(a.near),
-				formatSize(a.exact + a.near)];
-		});
-
-		this.table.replaceChildren(makeTable(
-			"Space in copies in each directory",
-			["Directory", "Copies", "Exact", "Near",
-				"In copies"], rows));
-	}
-}
-
-// A plain table: the first column is text, the others are numbers.
-function makeTable(caption, titles, rows, textColumns = 1) {
-	const table = make("table");
-	const head = table.createTHead().insertRow();
-	const body = table.createTBody();
-
-	table.setAttribute("aria-label", caption);
-	titles.forEach((title, i) => {
-		const cell = make("th", i < textColumns ? "" : "number", title);
-
-		cell.scope = "col";
-		head.append(cell);
-	});
-	for (const row of rows) {
-		const line = body.insertRow();
-
-		row.forEach((content, i) => {
-			line.insertCell().append(content);
-			if (i >= textColumns)
-				line.lastChild.className = "number";
-		});
-	}
-	return table;
 }
