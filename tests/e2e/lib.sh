@@ -165,8 +165,13 @@ poll() { # SECONDS COMMAND...: until it succeeds, at most that long
 	shift
 	until "$@" >/dev/null 2>&1; do
 		[ "$SECONDS" -lt "$end" ] || return 1
-		sleep 0.02
+		pause
 	done
+}
+
+# No process is started for it: much time goes by in poll.
+pause() {
+	read -rt 0.02 <>"$T/silence" || :
 }
 
 gone() { # PID
@@ -183,6 +188,7 @@ private_directory() {
 	T=$(mktemp -d "$base/kinfs-e2e.XXXXXXXX") || exit 1
 	T=$(realpath "$T")
 	chmod 755 "$T"
+	mkfifo "$T/silence"
 }
 
 mounts_below() { # DIRECTORY: mount points in it, the last mounted first
@@ -206,7 +212,7 @@ is_child() { # PID
 background_daemons() {
 	local dir
 	for dir in /proc/[0-9]*; do
-		[ "$(readlink "$dir/exe" 2>/dev/null)" = "$KINFS" ] &&
+		[ "$dir/exe" -ef "$KINFS" ] &&
 			tr '\0' ' ' <"$dir/cmdline" 2>/dev/null |
 			grep -qF "$T/" &&
 			[ "$(cat "$dir/comm" 2>/dev/null)" != kin-starter ] &&
@@ -249,7 +255,7 @@ private_namespace() {
 		return
 	fi
 	export PRIVATE_NAMESPACE=1
-	rmdir "$T"
+	rm -r "$T"
 	exec unshare -m --propagation private bash "$0"
 }
 
@@ -275,8 +281,12 @@ trap 'exit 1' HUP INT TERM
 # ---- mounts ----
 
 mounted() { # DIRECTORY
-	awk -v point="$1" '$5 == point { found = 1 } END { exit !found }' \
-		/proc/self/mountinfo
+	local lines line
+	mapfile -t lines </proc/self/mountinfo
+	for line in "${lines[@]}"; do
+		[[ $line =~ ^([^\ ]+\ ){4}"$1"\  ]] && return
+	done
+	return 1
 }
 
 mounted_or_gone() { # DIRECTORY PID
@@ -383,17 +393,31 @@ status_json() { # MOUNTPOINT
 	getx "$1" user.kinfs.status
 }
 
-status_field() { # MOUNTPOINT NAME: "hashed.files" looks into an object
-	status_json "$1" | perl -MJSON::PP -0777 -e '
-		my $o = decode_json(<STDIN>);
-		$o = $o->{$_} for split /\./, $ARGV[0];
-		print $o' "$2"
+# "hashed.files" is of the object "hashed".  true is 1, false 0, null nothing.
+status_field() { # MOUNTPOINT NAME
+	local text
+	text=$(status_json "$1")
+	text=${text#\{}
+	if [[ $2 = *.* ]]; then
+		text=${text#*"\"${2%.*}\": {"}
+		text=${text%%\}*}
+	fi
+	while [[ $text =~ (.*)\{[^{}]*\}(.*) ]]; do
+		text=${BASH_REMATCH[1]}${BASH_REMATCH[2]}
+	done
+	[[ $text =~ \""${2#*.}"\":\ ([^,}]*) ]] || return
+	case ${BASH_REMATCH[1]} in
+	true) echo 1 ;;
+	false) echo 0 ;;
+	null) ;;
+	*) printf '%s\n' "${BASH_REMATCH[1]//\"/}" ;;
+	esac
 }
 
 # ---- attributes and digests ----
 
 getx() { # FILE NAME
-	timeout 600 getfattr --absolute-names --only-values -n "$2" -- "$1" \
+	getfattr --absolute-names --only-values -n "$2" -- "$1" \
 		2>/dev/null
 }
 
@@ -435,7 +459,7 @@ digests_match() { # FILE
 # What the kernel answers, by name: errno_of getx FILE NAME -> "ENODATA", or
 # "ok".  See helper/sys.c for what else it can ask.
 errno_of() {
-	timeout 600 "$(helper sys)" "$@"
+	"$(helper sys)" "$@"
 }
 
 # ---- content that is the same in every run ----
@@ -447,12 +471,19 @@ gen() { # BYTES SEED: random bytes
 }
 
 gen_text() { # LINES SEED: about 60 bytes a line, no line like another
-	awk -v lines="$1" -v seed="$2" -f "$HELPERS/text.awk"
+	awk -v parts="$1:$2" -f "$HELPERS/text.awk"
 }
 
 # The text on stdin with PERCENT of its lines replaced.
 edit_text() { # PERCENT SEED
-	awk -v percent="$1" -v seed="$2" -v edit=1 -f "$HELPERS/text.awk"
+	awk -v parts="$1~$2=-" -f "$HELPERS/text.awk"
+}
+
+# Many texts by one process.  Of stdin each line is the name of a file and its
+# parts, as helper/text.awk has them: "a.c =licence 12:7" is a copy of the file
+# licence, and the twelve lines of gen_text 12 7.
+gen_files() {
+	awk -f "$HELPERS/text.awk"
 }
 
 # ---- helper programs ----

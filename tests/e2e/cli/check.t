@@ -194,8 +194,8 @@ test_killed() {
 	unmount "$mnt"
 	rm -rf "$db"
 	mkdir "$src/many"
-	gen $((2000 * 8192)) 11 | split -b 8192 -a 4 - "$src/many/"
-	for round in $(seq 20); do
+	gen $((800 * 8192)) 11 | split -b 8192 -a 4 - "$src/many/"
+	for round in {1..8}; do
 		mount_kinfs "$src" "$mnt" -o wait=0,workers=1
 		"$KIN" pause "$mnt"
 		poll 20 catalog_is_open
@@ -211,11 +211,11 @@ test_killed() {
 		rm "$mnt/renamed-$round"
 		kill_daemon "$mnt"
 	done
-	is "$bad" 0 "killed while hashing, 20 times: no finding"
+	is "$bad" 0 "killed while hashing, 8 times: no finding"
 	hash_tree
 	checked 0 "... and none in the end" --read --json
 	is "$(json totals.pending)" 0 "... when all is hashed"
-	is "$(json totals.read)" 2011 "... and no file left out"
+	is "$(json totals.read)" 811 "... and no file left out"
 	is "$(set_aside)" 0 "... by the catalog that was begun with"
 }
 
@@ -256,11 +256,11 @@ test_churn() {
 			diag "check $tries: $(head -n 5 "$T/out")"
 		}
 		[ "$before" = "$(cat "$T/churned")" ] || busy=$((busy + 1))
-		[ "$busy" -lt 20 ] || break
+		[ "$busy" -lt 6 ] || break
 	done
 	: >"$T/stop"
 	wait "$pid"
-	is "$busy" 20 "... while it is checked 20 times"
+	is "$busy" 6 "... while it is checked 6 times"
 	is "$bad" 0 "... and nothing is found"
 	rm -r "$mnt/busy"
 	wait_idle "$mnt"

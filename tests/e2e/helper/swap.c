@@ -2,10 +2,10 @@
 
 /*
  * swap A B PID OUTSIDE...: makes two entries change places again and again,
- * until standard input ends, and watches what should not be read meanwhile.
- * Prints how often the process PID opened or read something there, and on
- * standard error what that was and how often the entries were swapped.  Others
- * may walk by.
+ * LEAST times and until standard input ends, and watches what should not be
+ * read meanwhile.  Prints how often the process PID opened or read something
+ * there, and on standard error what that was and how often the entries were
+ * swapped.  Others may walk by.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <sys/fanotify.h>
 #include <unistd.h>
+
+enum { LEAST = 1000 };
 
 static int input_ended(void)
 {
@@ -60,7 +62,7 @@ int main(int argc, char **argv)
 			perror("fanotify");
 			return 1;
 		}
-	while (!input_ended()) {
+	while (swaps < LEAST || !input_ended()) {
 		if (renameat2(AT_FDCWD, argv[1], AT_FDCWD, argv[2],
 			      RENAME_EXCHANGE))
 			return 2;

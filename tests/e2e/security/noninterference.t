@@ -13,7 +13,7 @@ private_namespace
 ada=60001
 bob=60002
 seed=${OBSERVE_SEED:-$((RANDOM * 32768 + RANDOM))}
-observations=3000
+observations=1000
 
 as_bob() {
 	setpriv --reuid="$bob" --regid="$bob" --clear-groups -- "$@"
@@ -25,11 +25,11 @@ make_documents() { # in bob/docs
 	local i
 	mkdir -p bob/docs bob/parts
 	for i in 1 2 3 4 5 6 7 8; do
-		gen_text 60 "$i" >"bob/docs/doc$i"
-		edit_text 5 "1$i" <"bob/docs/doc$i" >"bob/docs/variant$i"
-		cp "bob/docs/doc$i" "bob/parts/copy$i"
-		head -n 20 "bob/docs/doc$i" >"bob/parts/part$i"
-	done
+		echo "bob/docs/doc$i 60:$i"
+		echo "bob/docs/variant$i 5~1$i=bob/docs/doc$i"
+		echo "bob/parts/copy$i 60:$i"
+		echo "bob/parts/part$i 20:$i"
+	done | gen_files
 	printf 'export AWS_SECRET_ACCESS_KEY=wJalrXUt' >bob/docs/guess
 	gen 5000 77 >bob/docs/linked
 	: >bob/docs/empty
@@ -55,14 +55,8 @@ make_crowd() {
 
 # As many directories with something in common as are compared.
 make_places() {
-	local i filler
-	filler=$(gen_text 20 200)
-	for ((i = 0; i < 32; i++)); do
-		mkdir -p "bob/places/p$i"
-		echo "$filler" >"bob/places/p$i/filler"
-	done
-	mkdir -p bob/places/asked
-	echo "$filler" >bob/places/asked/filler
+	mkdir -p bob/places/asked bob/places/p{0..31}
+	printf '%s/filler 20:200\n' bob/places/* | gen_files
 	printf 'S_KEY=wJalrXUtnF' >bob/places/asked/g1
 	printf 'ESS_KEY=wJalrXUt' >bob/places/asked/g2
 }
@@ -81,15 +75,12 @@ make_texts() {
 		bob/docs
 }
 
-host() { # LINES SEED: the passage among as many lines on each side
-	gen_text "$1" "${2}1"
-	gen_text 120 400
-	gen_text "$1" "${2}2"
+host() { # FILE LINES SEED: the passage among as many lines on each side
+	echo "$1 $2:${3}1 120:400 $2:${3}2"
 }
 
-licensed_file() { # SEED: two thirds of it are the licence
-	gen_text 24 300
-	gen_text 12 "$1"
+licensed_file() { # FILE SEED: two thirds of it are the licence
+	echo "$1 24:300 12:$2"
 }
 
 # Whether a passage or a licence in common counts depends on how many files have
@@ -97,63 +88,106 @@ licensed_file() { # SEED: two thirds of it are the licence
 make_common() {
 	local i
 	mkdir bob/passages bob/licensed
-	for ((i = 0; i < 6; i++)); do
-		host 200 "41$i" >"bob/passages/host$i"
-		licensed_file "31$i" >"bob/licensed/l$i"
-	done
+	for i in 0 1 2 3 4 5; do
+		host "bob/passages/host$i" 200 "41$i"
+		licensed_file "bob/licensed/l$i" "31$i"
+	done | gen_files
 }
 
 # ---- ada's half ----
 
-related_file() { # NUMBER
-	local doc=bob/docs/doc$(($1 / 20 % 8 + 1))
-	case $(($1 % 20)) in
-	0) cat "$doc" ;;
-	1) edit_text 10 "5$1" <"$doc" ;;
-	2) edit_text 3 "6$1" <bob/crowd/probe ;;
-	3) cat bob/docs/guess && echo nFEMI ;;
-	4) cat bob/places/asked/filler "$doc" ;;
-	5) fmt -w 30 "$doc" ;;
-	6) edit_text 3 "8$1" <bob/crowd/probe | fmt -w 50 ;;
-	[789] | 1[01]) host 20 "4$1" ;;
-	12) gzip -nc "$doc" ;;
-	13) edit_text 10 "7$1" <"$doc" | iconv -t UTF-16 ;;
-	*) licensed_file "7$1" ;;
-	esac
+# What several of ada's files have, and what is made of others.
+make_sources() {
+	local i
+	mkdir sources
+	printf '%s\n' 'export AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI' >sources/key
+	for i in 1 2 3 4 5 6 7 8; do
+		fmt -w 30 "bob/docs/doc$i" >"sources/narrow$i"
+		gzip -nc "bob/docs/doc$i" >"sources/doc$i.gz"
+		edit_text 3 "8$i" <bob/crowd/probe | fmt -w 50 >"sources/probe$i"
+		edit_text 10 "7$i" <"bob/docs/doc$i" |
+			iconv -t UTF-16 >"sources/wide$i"
+	done
 }
 
 # So many that the licence and the passage are boilerplate to those who see all
-# of them.
-make_secrets() { # WORLD: files of equal sizes in both
-	local i file
+# of them: the parts of each, or one source that is copied byte by byte.
+list_secrets() {
+	local i doc file
 	for ((i = 0; i < 900; i++)); do
+		doc=$((i / 20 % 8 + 1))
 		file=ada/closed/d$((i % 12))/f$i
-		mkdir -p "${file%/*}"
-		if [ "$1" = one ]; then
-			related_file "$i" >"$file"
-		else
-			gen "$(stat -c %s "$T/one/$file")" "9$i" >"$file"
-		fi
+		case $((i % 20)) in
+		0) echo "$file =bob/docs/doc$doc" ;;
+		1) echo "$file 10~5$i=bob/docs/doc$doc" ;;
+		2) echo "$file 3~6$i=bob/crowd/probe" ;;
+		3) echo "$file =sources/key" ;;
+		4) echo "$file =bob/places/asked/filler =bob/docs/doc$doc" ;;
+		5) echo "$file =sources/narrow$doc" ;;
+		6) echo "$file =sources/probe$doc" ;;
+		[789] | 1[01]) host "$file" 20 "4$i" ;;
+		12) echo "sources/doc$doc.gz $file" >&3 ;;
+		13) echo "sources/wide$doc $file" >&3 ;;
+		*) licensed_file "$file" "7$i" ;;
+		esac
 	done
-	ln bob/docs/linked "ada/closed/name-in-$1"
 }
 
-make_world() { # WORLD
-	mkdir -p "$T/$1" && (
+make_secrets() {
+	make_sources
+	mkdir -p ada/closed/d{0..11}
+	list_secrets 3>copied | gen_files
+	perl -MFile::Copy -ane 'copy(@F) or die "@F: $!"' copied
+}
+
+# Files of the same names and sizes, of random bytes.
+make_others() {
+	local size
+	mkdir -p ada/closed/d{0..11}
+	(cd "$T/one" && find ada -type f -links 1 -printf '%s %p\n' | sort) >sizes
+	size=$(awk '{ sum += $1 } END { print sum }' sizes)
+	gen "$size" 9 | perl -e 'open my $sizes, "<", "sizes" or die $!;
+		while (<$sizes>) {
+			my ($size, $name) = split;
+			open my $to, ">", $name or die "$name: $!";
+			read(STDIN, my $bytes, $size) == $size or die;
+			print $to $bytes;
+		}'
+}
+
+make_world() { # WORLD: bob's half is there
+	(
 		cd "$T/$1" || exit
 		mkdir -p ada/closed
-		make_documents
-		make_crowd
-		make_places
-		make_texts
-		make_common
-		make_secrets "$1"
+		if [ "$1" = one ]; then make_secrets; else make_others; fi
+		rm -rf sources copied sizes
+		ln bob/docs/linked "ada/closed/name-in-$1"
 		chown -R "$ada" ada
 		chown -R "$bob" bob
 		find ada -type f ! -links 2 -exec chmod 600 {} +
 		chmod 700 ada/closed
 		find . -exec touch -h -d @1700000000 {} +
 	)
+}
+
+# The files of bob are made in one order in both: it is that of their numbers,
+# in which equal ones are told.
+make_worlds() {
+	local world
+	mkdir "$T/half" "$T/one" "$T/two"
+	(
+		cd "$T/half" || exit
+		make_documents
+		make_crowd
+		make_places
+		make_texts
+		make_common
+	)
+	tar --sort=name -C "$T/half" -cf "$T/half.tar" bob
+	for world in one two; do
+		tar -C "$T/$world" -xpf "$T/half.tar"
+		make_world "$world"
+	done
 }
 
 # ---- looking ----
@@ -190,27 +224,34 @@ by_hash_alone() { # MOUNTPOINT
 	done
 }
 
+says() { # COMMAND...: as bob
+	echo "$@"
+	as_bob "$@" 2>&1
+	echo "exit $?"
+}
+
 kin_sees() { # WORLD
-	local path other m=$T/mnt-$1
-	for path in bob/docs/doc1 bob/docs/doc2 bob/docs/guess bob/crowd/probe \
-		bob/licensed/l1 bob/parts/part3 bob/places/asked bob/places/p3 \
-		bob/passages/host1 bob/texts/wrapped1 bob/texts/doc1.gz \
-		bob/texts/wide2 bob/texts/docs.tgz \
-		bob/docs bob ada ada/closed/d1/f1; do
-		other=$T/$1/bob/docs/variant1
-		for call in "similar" "similar --json" "similar --of $other" \
-			"similar --relation boilerplate" \
-			"similar --share-min 1k" "similar --threshold 1 -v" \
-			"similar --relation within" \
-			"similar --relation contains --limit 2" \
-			"similar --relation shares --of $other" \
-			"similar --why $m/bob/docs/variant1" \
-			"compare $other" "digest --sdhash"; do
-			echo "kin $call $path"
-			# shellcheck disable=SC2086 # words
-			as_bob "$KIN" $call "$m/$path" 2>&1
-			echo "exit $?"
-		done
+	local path other=$T/$1/bob/docs/variant1 m=$T/mnt-$1 call
+	local files=("$m"/bob/docs/{doc1,doc2,guess} "$m/bob/crowd/probe"
+		"$m/bob/licensed/l1" "$m/bob/parts/part3" "$m/bob/passages/host1"
+		"$m"/bob/texts/{wrapped1,doc1.gz,wide2,docs.tgz}
+		"$m/ada/closed/d1/f1")
+	for call in "similar" "similar --json" "similar --relation boilerplate" \
+		"similar --share-min 1k" "similar --threshold 1 -v" \
+		"similar --relation within" \
+		"similar --relation contains --limit 2" "digest --sdhash"; do
+		# shellcheck disable=SC2086 # words
+		says "$KIN" $call "${files[@]}"
+	done
+	says "$KIN" similar --of "$other" "$m/bob/docs"
+	says "$KIN" similar --relation shares --of "$other" "$m/bob/docs"
+	for path in "${files[@]}"; do
+		says "$KIN" similar --why "$path" "$m/bob/docs/variant1"
+		says "$KIN" compare "$path" "$other"
+	done
+	for path in "$m"/bob/places/{asked,p3} "$m/bob/docs" "$m/bob" "$m/ada"; do
+		says "$KIN" similar "$path"
+		says "$KIN" similar --json --threshold 1 "$path"
 	done
 	for path in bob/docs/doc1 bob/docs/guess bob/crowd/probe bob/licensed/l1 \
 		bob/parts/part3 bob/passages/host1 ada/closed/d1/f1; do
@@ -236,11 +277,8 @@ kin_sees() { # WORLD
 	poll 60 says_idle "$m" --json
 	cat "$T/said"
 	as_bob "$KIN" wait "$m" | tail -n 1
-	for call in "check" "rescan" "pause"; do
-		echo "kin $call"
-		# shellcheck disable=SC2086
-		as_bob "$KIN" $call "$m" 2>&1
-		echo "exit $?"
+	for call in check rescan pause; do
+		says "$KIN" "$call" "$m"
 	done
 }
 
@@ -307,8 +345,7 @@ share_programs
 observer=$(helper observe)
 chmod 755 "$observer"
 cp "$(command -v head)" "$T/root-head" && chmod 4755 "$T/root-head"
-make_world one
-make_world two
+make_worlds
 list_paths
 for world in one two; do
 	mount_kinfs "$T/$world" "$T/mnt-$world" -o allow_other,wait=5,limit=200,share_min=2k

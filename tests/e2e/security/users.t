@@ -255,21 +255,11 @@ stop_swapping() {
 
 # Everything that takes a path, as two users.
 use_race() {
-	local who at=$mnt
-	"$KIN" rescan "$at"
+	local who
+	"$KIN" rescan "$mnt"
 	for who in 0 "$bob"; do
-		for file in dir/inner/file file; do
-			as "$who" none getfattr --absolute-names \
-				--only-values -n user.xxh128 "$at/$file"
-			echo
-			as "$who" none cat "$at/$file"
-			as "$who" none ls "$at/.similar/$file" "$at/.similar/bait"
-			as "$who" none tee -a "$at/$file" </dev/null
-			as "$who" none touch "$at/${file%file}new"
-			as "$who" none rm -f "$at/${file%file}new"
-		done
-		as "$who" none find "$at/.similar" "$at"
-		as "$who" none "$KIN" similar "$at/bait"
+		as "$who" none "$(helper wander)" "$mnt" 4 dir/inner/file file
+		as "$who" none "$KIN" similar "$mnt/bait"
 	done
 }
 
@@ -284,8 +274,10 @@ race_for() { # NAME A B
 		"$1 and a link change places thousands of times"
 	is "$(cat "$T/touched")" 0 "and nothing outside is ever opened"
 	diag "$(tail -n 3 "$T/swapped")"
-	is "$(grep -cF -e "$secret_digest" -e "$secret_line" "$T/seen")" 0 \
+	is "$(grep -acF -e "$secret_digest" -e "$secret_line" "$T/seen")" 0 \
 		"nor its digest or content seen"
+	isnt "$(grep -acF -e "$own_digest" "$T/seen")" 0 \
+		"while the file's own are"
 	ok "$1: the daemon lives" alive "$mnt"
 	rescan "$mnt"
 	is "$(ls "$mnt/.similar/bait")" "" \
@@ -293,9 +285,10 @@ race_for() { # NAME A B
 }
 
 test_races() {
-	local secret_digest secret_line
+	local secret_digest secret_line own_digest
 	make_race
 	secret_digest=$(xxhsum -H2 <"$race/bait" | cut -d' ' -f1)
+	own_digest=$(xxhsum -H2 <"$race/file" | cut -d' ' -f1)
 	secret_line=$(head -n 1 "$race/bait")
 	# What the mount itself shows under its own name does not count.
 	chmod 600 "$race/bait"
@@ -520,7 +513,8 @@ test_log() {
 }
 
 share_programs
-helper sys >/dev/null && chmod 755 "$T/helper-sys"
+helper sys >/dev/null && helper wander >/dev/null &&
+	chmod 755 "$T"/helper-{sys,wander}
 test_calls
 test_daemon
 test_listings

@@ -20,9 +20,9 @@ names() { # VIEW: the names of its links, without their scores
 # 800 sources with one licence, and two versions of one of them.
 mkdir -p "$src/others"
 gen_text 28 1 >"$T/licence"
-for n in $(seq 800); do
-	{ cat "$T/licence" && gen_text 12 "7$n"; } >"$src/others/$n.c"
-done
+for n in {1..800}; do
+	echo "$src/others/$n.c =$T/licence 12:7$n"
+done | gen_files
 gen_text 12 3 >"$T/body"
 { cat "$T/licence" "$T/body"; } >"$src/old.c"
 { cat "$T/licence" && head -n 6 "$T/body" && gen_text 6 4; } >"$src/new.c"
