@@ -464,10 +464,24 @@ errno_of() {
 
 # ---- content that is the same in every run ----
 
+random_bytes() { # SEED: without an end, of input without an end
+	local key
+	printf -v key %032x "$1"
+	openssl enc -aes-128-ctr -K "$key" -iv "${key//?/0}" 2>/dev/null
+}
+
 gen() { # BYTES SEED: random bytes
-	head -c "$1" /dev/zero |
-		openssl enc -aes-128-ctr -K "$(printf '%032x' "$2")" \
-			-iv 00000000000000000000000000000000 2>/dev/null
+	head -c "$1" /dev/zero | random_bytes "$2"
+}
+
+gen_random_files() { # SEED: of stdin each line is a size and a name
+	perl -e 'open my $random, "<", shift or die;
+		while (<STDIN>) {
+			my ($size, $name) = split;
+			open my $to, ">", $name or die "$name: $!";
+			read($random, my $bytes, $size) == $size or die;
+			print $to $bytes;
+		}' <(random_bytes "$1" </dev/zero)
 }
 
 gen_text() { # LINES SEED: about 60 bytes a line, no line like another

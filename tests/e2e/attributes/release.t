@@ -76,7 +76,7 @@ ok "the mount is unmounted" unmount "$mnt"
 
 mount_kinfs "$src" "$mnt"
 wrong=0
-for ((i = 0; i < ${TRIES:-40}; i++)); do
+for ((i = 0; i < ${TRIES:-20}; i++)); do
 	noise "$i" >"$mnt/one"
 	"$KIN" wait "$mnt" >/dev/null
 	[ "$(state "$mnt/one")" = fresh ] || wrong=$((wrong + 1))

@@ -144,8 +144,8 @@ cp "$T/d/plain" "$T/copy"
 
 mkdir "$T/many"
 for ((i = 0; i < 300; i++)); do
-	gen $((i * 37)) $((i + 1)) >"$T/many/$i"
-done
+	echo "$((i * 37)) $T/many/$i"
+done | gen_random_files 1
 ln -s nowhere "$T/many/dangling"
 for style in '' --json '-a sise' '--format ssdeep' --si2; do
 	for jobs in 1 7; do

@@ -166,20 +166,29 @@ test_very_deep() {
 	rm -rf "$src"/nnnn*
 }
 
+# Until $T/enough is there, if the code does not end it.
+write_until_told() { # CODE: of perl, for the number $i, with $src and noise()
+	rm -f "$T/enough"
+	perl -e 'my ($src, $enough) = @ARGV;
+		sub noise { pack "L*", map { rand 2**32 } 1 .. $_[0] / 4 }
+		for (my $i = 0; !-e $enough; $i++) {'"$1"'}' "$src" "$T/enough"
+}
+
 test_vanishing() {
 	local i writer
-	(
-		for ((i = 0; i < 300; i++)); do
-			gen 20000 "$i" >"$src/vanishing-$((i % 7))"
-			rm -f "$src/vanishing-$(((i + 3) % 7))"
-		done
-	) &
+	write_until_told 'my $name = "$src/vanishing-" . $i % 7;
+		open my $f, ">", $name or die "$name: $!";
+		print $f noise(20000);
+		close $f;
+		unlink "$src/vanishing-" . ($i + 3) % 7;' &
 	writer=$!
-	until gone "$writer"; do
+	for i in {1..20}; do
 		timeout 600 "$KIN" rescan "$mnt"
 		find "$mnt" -maxdepth 1 -name 'vanishing*' -exec \
 			getfattr -n user.xxh128 -- {} + >/dev/null 2>&1
 	done
+	: >"$T/enough"
+	ok "files come and go" wait "$writer"
 	rescan "$mnt"
 	ok "files that come and go while they are hashed" alive "$mnt"
 	for i in "$src"/vanishing-*; do
@@ -191,14 +200,12 @@ test_vanishing() {
 }
 
 test_changing() {
-	local i writer
+	local writer
 	gen 30000000 1 >"$src/changing"
-	(
-		for ((i = 0; i < 60; i++)); do
-			gen 1000 "$i" | dd of="$src/changing" bs=1000 \
-				seek="$((i * 400))" conv=notrunc status=none
-		done
-	) &
+	write_until_told 'open my $f, "+<", "$src/changing" or die;
+		seek $f, $i * 400000, 0;
+		print $f noise(100000);
+		exit if $i == 60;' &
 	writer=$!
 	until gone "$writer"; do
 		getx "$mnt/changing" user.xxh128 >/dev/null

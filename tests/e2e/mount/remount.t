@@ -24,7 +24,7 @@ gone_all() {
 : >"$T/said"
 ok "the first mount" start
 refused=0
-for ((i = 0; i < ${TRIES:-100}; i++)); do
+for ((i = 0; i < ${TRIES:-25}; i++)); do
 	echo "$i" >"$mnt/changed" # something to be written at the end
 	poll 20 fusermount3 -u "$mnt" 2>/dev/null && start ||
 		refused=$((refused + 1))

@@ -142,17 +142,9 @@ make_secrets() {
 
 # Files of the same names and sizes, of random bytes.
 make_others() {
-	local size
 	mkdir -p ada/closed/d{0..11}
-	(cd "$T/one" && find ada -type f -links 1 -printf '%s %p\n' | sort) >sizes
-	size=$(awk '{ sum += $1 } END { print sum }' sizes)
-	gen "$size" 9 | perl -e 'open my $sizes, "<", "sizes" or die $!;
-		while (<$sizes>) {
-			my ($size, $name) = split;
-			open my $to, ">", $name or die "$name: $!";
-			read(STDIN, my $bytes, $size) == $size or die;
-			print $to $bytes;
-		}'
+	(cd "$T/one" && find ada -type f -links 1 -printf '%s %p\n' | sort) |
+		gen_random_files 9
 }
 
 make_world() { # WORLD: bob's half is there
@@ -160,7 +152,7 @@ make_world() { # WORLD: bob's half is there
 		cd "$T/$1" || exit
 		mkdir -p ada/closed
 		if [ "$1" = one ]; then make_secrets; else make_others; fi
-		rm -rf sources copied sizes
+		rm -rf sources copied
 		ln bob/docs/linked "ada/closed/name-in-$1"
 		chown -R "$ada" ada
 		chown -R "$bob" bob

@@ -15,10 +15,10 @@ make_guess() { # TREE
 	local n
 	mkdir -p "$1/guess/asked"
 	echo filler | sha512sum >"$1/guess/filler"
-	for n in $(seq 32); do
-		mkdir "$1/guess/d$n"
-		cp "$1/guess/filler" "$1/guess/d$n"
-	done
+	mkdir "$1"/guess/d{1..32}
+	for n in {1..32}; do
+		echo "$1/guess/d$n/filler =$1/guess/filler"
+	done | gen_files
 	cp "$1/guess/filler" "$1/guess/asked"
 	echo guess | sha512sum >"$1/guess/asked/guess"
 }
@@ -32,9 +32,9 @@ make_many() { # TREE
 	local n
 	mkdir "$1/many"
 	gen_text 100 2 >"$1/many/probe"
-	for n in $(seq 511); do
-		{ cat "$1/many/probe"; echo "variant $n"; } >"$1/many/v$n"
-	done
+	for n in {1..511}; do
+		echo "$1/many/v$n =$1/many/probe 1:7$n"
+	done | gen_files
 	chmod 0 "$1"/many/v*
 }
 
@@ -54,9 +54,9 @@ make_crowd() { # TREE
 
 hide_crowd() { # TREE
 	local n
-	for n in $(seq 700); do
-		{ cat "$1/crowd/probe"; echo "copy $n"; } >"$1/closed/crowd$n"
-	done
+	for n in {1..700}; do
+		echo "$1/closed/crowd$n =$1/crowd/probe 1:8$n"
+	done | gen_files
 }
 
 # Most of two files is a text that very many unreadable files begin with.
@@ -71,9 +71,9 @@ make_licence() { # TREE
 
 hide_licence() { # TREE
 	local n
-	for n in $(seq 500); do
-		{ cat "$T/licence"; gen_text 20 "5$n"; } >"$1/closed/source$n"
-	done
+	for n in {1..500}; do
+		echo "$1/closed/source$n =$T/licence 20:5$n"
+	done | gen_files
 }
 
 # A passage of two files is in very many unreadable ones, too.
@@ -88,9 +88,9 @@ make_passage() { # TREE
 
 hide_passage() { # TREE
 	local n
-	for n in $(seq 250); do
-		{ cat "$T/passage"; echo "$n"; } >"$1/closed/passage$n"
-	done
+	for n in {1..250}; do
+		echo "$1/closed/passage$n =$T/passage 1:9$n"
+	done | gen_files
 }
 
 # Readable copies are found behind unreadable ones that came before.
@@ -104,13 +104,11 @@ make_copies() { # TREE
 }
 
 hide_copies() { # TREE
-	local n k
-	for n in 1 2 3 4; do
-		for k in $(seq 80); do
-			mkdir -p "$1/closed/copies$k"
-			gen_text 40 "6$n" >"$1/closed/copies$k/f$n"
-		done
-	done
+	local k
+	mkdir "$1"/closed/copies{1..80}
+	for k in {1..80}; do
+		printf "$1/closed/copies$k/f%d 40:6%d\\n" 1 1 2 2 3 3 4 4
+	done | gen_files
 }
 
 scenes="guess many crowd licence passage copies"
@@ -132,31 +130,23 @@ make_trees() {
 
 # ---- what nobody sees ----
 
-observe() { # DIRECTORY below .similar: names, targets and state
-	as_nobody ls -U "$1" 2>&1
-	as_nobody find "$1" -maxdepth 1 -type l -printf '%f %l\n' 2>&1
-	as_nobody getfattr --only-values -n user.kinfs.state "$1" 2>&1
-	echo
-}
-
+# Names, targets and states of all listings of the scene.
 observe_scene() { # MOUNTPOINT SCENE
-	local file
-	(
+	# shellcheck disable=SC2016 # of the shell within
+	as_nobody bash -c '
 		cd "$1" || exit
-		set -- "$2"/*
+		files=("$2"/*)
+		lists=("$2")
 		cd .similar || exit
-		observe "${1%/*}"
-		for file; do
-			observe "$file/.dirs"
-			as_nobody test -f "../$file" -a -r "../$file" ||
-				continue
-			observe "$file"
-			observe "$file/.within"
-			observe "$file/.contains"
-			observe "$file/.all"
-			observe "$file/.shares"
+		for file in "${files[@]}"; do
+			lists+=("$file/.dirs")
+			[ ! -f "../$file" ] || [ ! -r "../$file" ] ||
+				lists+=("$file"{,/.within,/.contains,/.all,/.shares})
 		done
-	) 2>&1 | sed "s,$1,MOUNT,g"
+		ls -U "${lists[@]}"
+		find "${lists[@]}" -maxdepth 1 -type l -printf "%p %l\n"
+		getfattr -n user.kinfs.state "${lists[@]}"' - "$1" "$2" 2>&1 |
+		sed "s,$1,MOUNT,g"
 }
 
 test_scenes() {

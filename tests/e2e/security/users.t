@@ -258,7 +258,7 @@ use_race() {
 	local who
 	"$KIN" rescan "$mnt"
 	for who in 0 "$bob"; do
-		as "$who" none "$(helper wander)" "$mnt" 4 dir/inner/file file
+		as "$who" none "$(helper wander)" "$mnt" 10 dir/inner/file file
 		as "$who" none "$KIN" similar "$mnt/bait"
 	done
 }
@@ -292,7 +292,7 @@ test_races() {
 	secret_line=$(head -n 1 "$race/bait")
 	# What the mount itself shows under its own name does not count.
 	chmod 600 "$race/bait"
-	mount_kinfs "$race" "$mnt" -o "allow_other,timeout=0,wait=2,db=$T/db-race"
+	mount_kinfs "$race" "$mnt" -o "allow_other,timeout=0,wait=0,db=$T/db-race"
 	wait_idle "$mnt"
 	race_for "a directory" dir door
 	race_for "a file" file window

@@ -10,7 +10,7 @@ private_namespace
 src=$T/src
 mnt=$T/mnt
 bob=60002
-rounds=30
+rounds=12
 
 as_bob() {
 	setpriv --reuid="$bob" --regid="$bob" --clear-groups -- "$@"
@@ -61,7 +61,7 @@ wait_idle "$mnt"
 is "$(missed listing doc)" 0 "listings have what was just closed"
 is "$(missed listing_as_bob)" 0 "and those of other users"
 is "$(missed groups_listed)" 0 "and groups"
-rounds=10
+rounds=5
 is "$(missed "$KIN" groups --exact --json "$mnt")" 0 "and kin groups"
 is "$(missed "$KIN" similar "$mnt/doc")" 0 "and kin similar"
 is "$(missed "$KIN" similar --of "$src/doc" "$mnt")" 0 \
