@@ -536,6 +536,24 @@ share_programs() {
 	KIN=$T/bin/kin
 }
 
+# Users without names, who may run the programs in $T and those of helper().
+ada=60001
+bob=60002
+
+as() { # UID GROUPS COMMAND...: GROUPS is a number, or none
+	local groups=--groups=$2
+	[ "$2" != none ] || groups=--clear-groups
+	setpriv --reuid="$1" --regid="$1" "$groups" -- "${@:3}"
+}
+
+as_ada() { # COMMAND...
+	as "$ada" none "$@"
+}
+
+as_bob() { # COMMAND...
+	as "$bob" none "$@"
+}
+
 as_nobody() { # COMMAND...
-	setpriv --reuid=65534 --regid=65534 --clear-groups -- "$@"
+	as 65534 none "$@"
 }

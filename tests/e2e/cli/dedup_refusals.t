@@ -192,7 +192,9 @@ links_and_holes() { # DIRECTORY
 }
 
 full_disk() { # DIRECTORY
-	dd if=/dev/zero of="$disk/filler" bs=1M status=none 2>/dev/null
+	fallocate -l "$(df --output=avail -B1 "$disk" | tail -n 1)" \
+		"$disk/filler" 2>/dev/null ||
+		dd if=/dev/zero of="$disk/filler" bs=1M status=none 2>/dev/null
 	dd if=/dev/zero of="$disk/filler2" bs=1k status=none 2>/dev/null
 	sync -f "$disk"
 	group "$1/a" "$1/b" >"$T/groups"
@@ -205,11 +207,18 @@ full_disk() { # DIRECTORY
 		"$type, $how: and gives the content back"
 }
 
+# What the groups say and name is looked at before any filesystem is: once for
+# each method.
+declare -A looked_at=()
+
 all_refusals() { # DIRECTORY
-	old_groups "$1"
-	odd_files "$1"
+	if [ -z "${looked_at[$how]:-}" ]; then
+		looked_at[$how]=1
+		old_groups "$1"
+		odd_files "$1"
+		other_users "$1"
+	fi
 	writers "$1"
-	other_users "$1"
 	other_disks "$1"
 	links_and_holes "$1"
 	full_disk "$1"

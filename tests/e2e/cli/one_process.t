@@ -13,8 +13,7 @@ src=$T/src
 mnt=$T/mnt
 
 alone() { # COMMAND...: as a user that can have one process
-	setpriv --reuid="$user" --regid="$user" --clear-groups -- \
-		prlimit --nproc=1 "$@"
+	as "$user" none prlimit --nproc=1 "$@"
 }
 
 share_programs

@@ -9,7 +9,6 @@ private_namespace
 open_fuse_to_all
 share_programs
 
-ada=60001
 src=$T/src
 mnt=$T/mnt
 mkdir -p "$src/docs" "$src/other"

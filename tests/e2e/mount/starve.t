@@ -61,8 +61,7 @@ is "$(status_field "$mnt" waiting)" "${#readers[@]}" \
 	"before any of the huge ones"
 echo "a few more" >"$src/another"
 chown "${users[0]}" "$src/another"
-is "$(setpriv --reuid="${users[0]}" --regid="${users[0]}" --clear-groups \
-	getfattr --absolute-names --only-values -n user.xxh128 \
+is "$(as "${users[0]}" none getfattr --absolute-names --only-values -n user.xxh128 \
 	"$mnt/another" 2>&1)" "$(digest "$src/another" user.xxh128)" \
 	"also for a user who waits for huge ones"
 interrupt_readers

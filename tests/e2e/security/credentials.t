@@ -10,15 +10,7 @@ private_namespace
 
 src=$T/src
 mnt=$T/mnt
-ada=60001
-bob=60002
 team=60010
-
-as() { # UID GROUPS COMMAND...: GROUPS is a number, or none
-	local groups=--groups=$2
-	[ "$2" != none ] || groups=--clear-groups
-	setpriv --reuid="$1" --regid="$1" "$groups" -- "${@:3}"
-}
 
 make_tree() {
 	mkdir -p "$src/ada"
@@ -47,7 +39,7 @@ privileged_cat() {
 # bob asks, COMMAND reads in place of bob, and bob reads on.
 ask_through() { # COMMAND...
 	# shellcheck disable=SC2016 # for the inner shell
-	as "$bob" none bash -c '
+	as_bob bash -c '
 		exec 3<>"$1/.similar/.query"
 		cat "$2" >&3
 		"${@:3}" <&3 2>&1
@@ -57,7 +49,7 @@ ask_through() { # COMMAND...
 # The privileged process writes the question.
 ask_by_writing() { # COMMAND...
 	# shellcheck disable=SC2016
-	as "$bob" none bash -c '
+	as_bob bash -c '
 		exec 3<>"$1/.similar/.query"
 		"${@:3}" "$2" 2>&1 >&3' - "$mnt" "$T/question" "$@"
 }
@@ -68,9 +60,9 @@ with_groups() { # GROUPS COMMAND...: as root, which may choose them
 
 test_query() {
 	ok "a program that runs as root" privileged_cat
-	is "$(as "$bob" none "$T/root-cat" "$src/ada/secret")" \
+	is "$(as_bob "$T/root-cat" "$src/ada/secret")" \
 		"$(cat "$src/ada/secret")" "which reads everything"
-	like "$(as "$ada" none bash -c 'exec 3<>"$1/.similar/.query"
+	like "$(as_ada bash -c 'exec 3<>"$1/.similar/.query"
 		cat "$2" >&3; cat <&3' - "$mnt" "$T/question")" \
 		'"path":"ada/secret"' "the owner is told of the secret file"
 	is "$(ask_through true)" "" "another user is not"
@@ -128,19 +120,19 @@ test_status() {
 rate scan.running share_min similar_name source stalled texts.state threshold version watch.on " \
 		"the status has no numbers of files or contents"
 	like "$(status_of 0)" '"contents": [1-9]' "but to root"
-	is "$(as "$ada" none "$(helper sys)" getx "$mnt" user.kinfs.wait)" \
+	is "$(as_ada "$(helper sys)" getx "$mnt" user.kinfs.wait)" \
 		EPERM "nor does another user hurry the background"
 	is "$("$(helper sys)" getx "$mnt" user.kinfs.wait)" ok "as root does"
 	poll 60 is_idle
-	like "$(as "$bob" none "$KIN" status "$mnt")" \
+	like "$(as_bob "$KIN" status "$mnt")" \
 		'state +idle.*progress +100 %' "kin status shows the progress"
 	like "$("$KIN" status "$mnt")" 'contents +[0-9]' "and root the numbers"
-	like "$(as "$bob" none "$KIN" wait "$mnt")" '100 %$' \
+	like "$(as_bob "$KIN" wait "$mnt")" '100 %$' \
 		"kin wait shows it, too"
 	like "$(as "$bob" "$team" "$KIN" similar "$mnt/open")" team \
 		"kin similar finds the listings"
 	refused "kin check is for the owner" "not permitted" \
-		as "$bob" none "$KIN" check "$mnt"
+		as_bob "$KIN" check "$mnt"
 }
 
 # What goes on at this moment is told to all: the status when nothing does.
@@ -157,7 +149,7 @@ idle_status() {
 test_guess() {
 	local before
 	before=$(idle_status)
-	as "$bob" none cp "$T/guess" "$mnt/guess"
+	as_bob cp "$T/guess" "$mnt/guess"
 	wait_idle "$mnt"
 	is "$(idle_status)" "$before" "a guess leaves no trace in it"
 	rm "$mnt/guess"
@@ -170,11 +162,11 @@ test_sdhash() {
 	ln "$mnt/ada/a-secret-name" "$mnt/public"
 	chmod 644 "$mnt/public"
 	wait_idle "$mnt"
-	unlike "$(as "$bob" none getfattr --absolute-names --only-values \
+	unlike "$(as_bob getfattr --absolute-names --only-values \
 		-n user.sdhash "$mnt/public")" secret \
 		"user.sdhash does not tell the other name of a link"
 	getx "$mnt/ada/a-secret-name" user.sdhash >/dev/null
-	is "$(as "$bob" none getfattr --absolute-names --only-values \
+	is "$(as_bob getfattr --absolute-names --only-values \
 		-n user.sdhash "$mnt/public")" \
 		"$("$KIN" digest -a sdhash - <"$mnt/public" | sed 's/  .*//')" \
 		"also after somebody asked by that name"
@@ -237,7 +229,7 @@ make_tree
 cp "$src/ada/secret" "$T/guess"
 chmod 644 "$T/guess"
 share_programs
-helper sys >/dev/null && chmod 755 "$T/helper-sys"
+helper sys >/dev/null
 mount_kinfs "$src" "$mnt" -o allow_other
 wait_idle "$mnt"
 test_query

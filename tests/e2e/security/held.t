@@ -34,8 +34,7 @@ keep_listings() {
 }
 
 listing() { # UID
-	setpriv --reuid="$1" --regid="$1" --clear-groups \
-		ls "$mnt/.similar/pub/one"
+	as "$1" none ls "$mnt/.similar/pub/one"
 }
 
 resident_mb() {

@@ -10,14 +10,8 @@
 . tests/e2e/lib.sh
 private_namespace
 
-ada=60001
-bob=60002
 seed=${OBSERVE_SEED:-$((RANDOM * 32768 + RANDOM))}
 observations=1000
-
-as_bob() {
-	setpriv --reuid="$bob" --regid="$bob" --clear-groups -- "$@"
-}
 
 # ---- bob's half, equal in both worlds ----
 
@@ -288,8 +282,7 @@ look() { # WORLD NAME
 # no other one for as long as it is open.
 ada_looks() { # WORLD DESCRIPTOR
 	eval "exec $2<\"\$T/mnt-$1/ada/closed/name-in-$1\""
-	setpriv --reuid="$ada" --regid="$ada" --clear-groups -- \
-		getfattr --absolute-names -n user.sdhash \
+	as_ada getfattr --absolute-names -n user.sdhash \
 		"$T/mnt-$1/ada/closed/name-in-$1"
 }
 
@@ -335,7 +328,6 @@ act_watched() { # WORLD
 
 share_programs
 observer=$(helper observe)
-chmod 755 "$observer"
 cp "$(command -v head)" "$T/root-head" && chmod 4755 "$T/root-head"
 make_worlds
 list_paths

@@ -47,7 +47,7 @@ for path in "$mnt" "$mnt/file"; do
 	begin 70002 "$path"
 	between "$opened" 100 300 "a user may open ${path##*/} so often"
 	like "$(<"$T/said-70002")" "Too many open files" "and is told why"
-	is "$(setpriv --reuid=70001 --regid=70001 --clear-groups cat "$mnt/file")" content "another user reads"
+	is "$(as 70001 none cat "$mnt/file")" content "another user reads"
 	is "$(cat "$mnt/file" && ls "$mnt")" $'content\nfile' "root does"
 	end
 done

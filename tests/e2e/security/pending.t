@@ -9,12 +9,6 @@ private_namespace
 
 src=$T/src
 mnt=$T/mnt
-ada=60001
-bob=60002
-
-as_bob() {
-	setpriv --reuid="$bob" --regid="$bob" --clear-groups -- "$@"
-}
 
 scan_ended() { # poll calls it
 	# shellcheck disable=SC2317

@@ -10,12 +10,6 @@ private_namespace
 
 src=$T/src
 mnt=$T/mnt
-ada=60001
-bob=60002
-
-as_bob() {
-	setpriv --reuid="$bob" --regid="$bob" --clear-groups -- "$@"
-}
 
 document() { # NUMBER
 	printf '{\\rtf1 %s}' "$(gen_text 40 "$1" | tr '\n' ' ')"

@@ -234,11 +234,11 @@ sql a "CREATE ROLE ada LOGIN PASSWORD 'secret'; CREATE ROLE reader LOGIN;
 	CREATE ROLE writer LOGIN" >"$T/output"
 sed -i '1i local all ada scram-sha-256' "$T/pg-a/data/pg_hba.conf"
 sql a 'SELECT pg_reload_conf()' >"$T/output"
-as_ada() {
+wrong_password() {
 	PGPASSWORD=guess "$KIN_SHARE" --once --db \
 		"host=$T/pg-a user=ada dbname=postgres" "$T/m1"
 }
-refused "a wrong password" 'password authentication failed' as_ada
+refused "a wrong password" 'password authentication failed' wrong_password
 unlike "$ERRORS" 'guess' "which is not printed"
 sql a 'ALTER ROLE ada CONNECTION LIMIT 0' >"$T/output"
 like "$(everywhere "host=$T/pg-a user=ada

@@ -9,12 +9,7 @@ private_namespace
 
 src=$T/src
 mnt=$T/mnt
-bob=60002
 rounds=12
-
-as_bob() {
-	setpriv --reuid="$bob" --regid="$bob" --clear-groups -- "$@"
-}
 
 # Asks right after a copy is closed.  What is asked may take its time on a busy
 # machine, but then it says so.

@@ -10,13 +10,7 @@ private_namespace
 
 src=$T/src
 mnt=$T/mnt
-ada=60001
-bob=60002
 idle=5 # SCHED_IDLE
-
-as() { # UID COMMAND...
-	setpriv --reuid="$1" --regid="$1" --clear-groups -- "${@:2}"
-}
 
 text() { # FILE
 	getfattr --only-values --absolute-names -n user.kinfs.text "$mnt/$1"
@@ -61,11 +55,11 @@ for i in 1 2; do
 	document "$i" "$T/doc$i"
 	install -o "$ada" "$T/doc$i" "$mnt/ada/doc$i"
 done
-as "$bob" ls "$mnt/.similar/bob/slow1.pdf" >"$T/listed" 2>&1 &
+as_bob ls "$mnt/.similar/bob/slow1.pdf" >"$T/listed" 2>&1 &
 pids+=("$!")
 ok "one that a user waits for is made at normal priority" \
 	poll 20 has_class 0
-as "$ada" ls "$mnt/.similar/ada/doc1" >/dev/null
+as_ada ls "$mnt/.similar/ada/doc1" >/dev/null
 is "$(text ada/doc1)" yes "meanwhile another user gets an answer"
 rm "$mnt/bob/slow1.pdf"
 ok "another user's document is next" poll 20 is_text ada/doc2 yes
