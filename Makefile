@@ -87,9 +87,9 @@ fs_tests := tests/unit/fs/protocol tests/unit/fs/requests
 test_sources := $(unit_sources) $(fuzz_sources)
 unit_programs = $(patsubst %.c,$(out)/%,$(test_sources))
 # Those that run threads of their own, for SAN=thread.
-thread_sources := $(filter $(addprefix tests/unit/,catalog/% check/% commit/% \
-	engine/% hash/% index/threads.c queue/% scan_% search/% \
-	watch/%),$(unit_sources))
+thread_sources := $(filter $(addprefix tests/unit/,catalog/cut.c catalog/life.c \
+	catalog/room.c commit/% engine/% index/threads.c queue/% scan_% \
+	search/% watch/events.c),$(unit_sources))
 thread_programs = $(patsubst %.c,$(out)/%,$(thread_sources))
 
 # ---- how ----
@@ -352,6 +352,7 @@ jobs := $(shell nproc 2>/dev/null || echo 2)
 parallel = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(jobs))
 # The sanitizers of check-long.
 sanitized := address-undefined
+sanitized_sources = $(filter-out $(bulk_units:%=%.c),$(test_sources))
 prove_jobs = $(jobs)
 prove = TEST_TIMEOUT=$(TEST_TIMEOUT) PATH="$(abspath $(out)):$$PATH" \
 	KIN=$(abspath $(out))/kin KINFS=$(abspath $(out))/kinfs \
@@ -360,10 +361,12 @@ prove = TEST_TIMEOUT=$(TEST_TIMEOUT) PATH="$(abspath $(out)):$$PATH" \
 	LIKENESS=$(abspath $(out))/tests/eval/likeness \
 	prove -j$(prove_jobs) --exec scripts/run-test
 
-# Each takes longer than five seconds; they are for check-long.
-long_units := $(addprefix tests/unit/,catalog/damage dedup/kill digest/big \
-	digest/sdhash/input digest/sdhash/sdhash digest/worst_time \
-	engine/unsteady index/frequency)
+# Each takes longer than five seconds; they are for check-long.  A sanitizer says
+# nothing new of the bulk: these run without one, the others with it alone.
+bulk_units := $(addprefix tests/unit/,digest/big digest/sdhash/input \
+	digest/worst_time index/frequency)
+long_units := $(bulk_units) $(addprefix tests/unit/,catalog/damage dedup/kill \
+	digest/sdhash/sdhash engine/unsteady)
 long_e2e := $(addprefix tests/e2e/,extract/bombs.t packaging/packages.t readme/bench.t \
 	$(addprefix share/,cut.t faults.t servers.t))
 # One of each kind, those that take longest first.
@@ -379,7 +382,8 @@ short_units = $(filter-out $(long_units:%=$(out)/%),$(unit_programs))
 
 # check-quick while working; check before a commit; check-long beside it in
 # continuous integration: sanitizers, random operations, recall.
-.PHONY: check check-quick check-long unit e2e unit-programs thread-programs
+.PHONY: check check-quick check-long unit e2e unit-programs thread-programs \
+	sanitized-programs
 # Its tests wait for mounts and daemons half of the time.
 check-quick: prove_jobs := $(shell expr 2 '*' $(jobs))
 check-quick:
@@ -395,12 +399,12 @@ check:
 
 check-long:
 	@scripts/deps check
-	@+$(MAKE) $(parallel) all $(long_units:%=$(out)/%) stress-program \
+	@+$(MAKE) $(parallel) all $(bulk_units:%=$(out)/%) stress-program \
 		bench-programs eval-program
-	@+$(MAKE) $(parallel) SAN=address,undefined unit-programs
+	@+$(MAKE) $(parallel) SAN=address,undefined sanitized-programs
 	@+$(MAKE) $(parallel) SAN=thread thread-programs
-	@$(prove) $(long_units:%=$(out)/%) \
-		$(test_sources:%.c=$(BUILD)/$(sanitized)/%) \
+	@$(prove) $(bulk_units:%=$(out)/%) \
+		$(sanitized_sources:%.c=$(BUILD)/$(sanitized)/%) \
 		$(patsubst %.c,$(BUILD)/thread/%,$(thread_sources)) \
 		$(eval_tests) $(long_e2e) $(steady_tests)
 	@+$(MAKE) SAN=address,undefined extract
@@ -411,6 +415,7 @@ extract: $(out)/kin-extract $(out)/kin-extract-pdf
 	@$(prove) $(filter-out $(long_e2e),$(filter tests/e2e/extract/%,$(e2e_tests)))
 
 unit-programs: $(unit_programs)
+sanitized-programs: $(sanitized_sources:%.c=$(out)/%)
 thread-programs: $(thread_programs)
 
 unit: unit-programs
