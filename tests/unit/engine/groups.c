@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/engine/fixture.h"
 
-/*
- * Groups of a tree by the engine: which files they have, below which paths, for
- * whom, and how a search for them ends.
- */
+/* How a search for the groups of a tree ends, and what it waits for. */
 
 enum { LEN = 20000 };
 
@@ -101,16 +98,12 @@ static int ask_groups(void *arg, struct search_job *job)
 }
 
 static int find_groups(struct fixture *f, const struct file_groups_query *q,
-		       bool trusted, struct groups_outcome *g)
+		       struct groups_outcome *g)
 {
-	struct search_caller caller = { .trusted = trusted };
-	int err;
+	static const struct search_caller caller = { .trusted = true };
 
 	outcome_init(g, q);
-	assert_int_equal(credentials_own(&caller.credentials), 0);
-	err = query(f, &caller, ask_groups, g);
-	credentials_release(&caller.credentials);
-	return err;
+	return query(f, &caller, ask_groups, g);
 }
 
 static int ask_files(void *arg, struct search_job *job)
@@ -154,12 +147,12 @@ static bool has(const struct groups_outcome *g, const char *word)
 
 /* ---- tests ---- */
 
-static void check_all(struct fixture *f, bool trusted)
+static void check_all(struct fixture *f)
 {
 	const struct file_groups_query query = { 0 };
 	struct groups_outcome g;
 
-	assert_int_equal(find_groups(f, &query, trusted, &g), 0);
+	assert_int_equal(find_groups(f, &query, &g), 0);
 	assert_int_equal(g.groups->set->count, 2);
 	assert_int_equal(g.groups->set->rules.threshold, 60);
 	assert_false(g.groups->incomplete);
@@ -183,78 +176,6 @@ static void check_all(struct fixture *f, bool trusted)
 
 #define WITH_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
 
-WITH_FIXTURE(test_all)
-{
-	struct tree *t = *state;
-
-	check_all(&t->f, true);
-}
-
-/* The files are all open to the process: the answer is that for the owner. */
-WITH_FIXTURE(test_every_file_examined)
-{
-	struct tree *t = *state;
-
-	check_all(&t->f, false);
-}
-
-WITH_FIXTURE(test_rules)
-{
-	struct tree *t = *state;
-	struct file_groups_query query = { .rules = { .exact = true } };
-	struct groups_outcome g;
-
-	assert_int_equal(find_groups(&t->f, &query, true, &g), 0);
-	list_files(&t->f, &g, all);
-	assert_int_equal(g.files, 4);
-	assert_false(has(&g, "docs/b"));
-	file_groups_free(g.groups);
-	query = (struct file_groups_query){ .min_size = LEN + 1 };
-	assert_int_equal(find_groups(&t->f, &query, true, &g), 0);
-	assert_int_equal(g.groups->set->count, 0);
-	list_files(&t->f, &g, all);
-	assert_int_equal(g.files, 0);
-	file_groups_free(g.groups);
-}
-
-WITH_FIXTURE(test_within)
-{
-	struct tree *t = *state;
-	struct file_groups_query query = { 0 };
-	struct groups_outcome g;
-
-	assert_int_equal(search_paths_add(&query.within, "old", 3), 0);
-	assert_int_equal(find_groups(&t->f, &query, true, &g), 0);
-	list_files(&t->f, &g, all);
-	assert_int_equal(g.groups->set->count, 1);
-	assert_int_equal(g.files, 2);
-	assert_true(has(&g, "old/a ") && has(&g, "old/c "));
-	file_groups_free(g.groups);
-	query.within = (struct search_paths){ 0 }; /* the search took it */
-	assert_int_equal(search_paths_add(&query.within, "old", 3), 0);
-	assert_int_equal(search_paths_add(&query.within, "docs/b", 6), 0);
-	assert_int_equal(find_groups(&t->f, &query, true, &g), 0);
-	list_files(&t->f, &g, all);
-	assert_int_equal(g.files, 3);
-	assert_false(has(&g, "docs/a"));
-	file_groups_free(g.groups);
-}
-
-/* A file that changed since is in no answer. */
-WITH_FIXTURE(test_changed)
-{
-	struct tree *t = *state;
-	const struct file_groups_query query = { 0 };
-	struct groups_outcome g;
-
-	assert_int_equal(find_groups(&t->f, &query, true, &g), 0);
-	write_variant(&t->f, "docs/copy", 77, 0, 0);
-	list_files(&t->f, &g, all);
-	assert_int_equal(g.files, 5);
-	assert_false(has(&g, "docs/copy "));
-	file_groups_free(g.groups);
-}
-
 WITH_FIXTURE(test_cancelled)
 {
 	struct tree *t = *state;
@@ -266,7 +187,7 @@ WITH_FIXTURE(test_cancelled)
 	atomic_store(&g.cancelled, true);
 	assert_int_equal(query(&t->f, &caller, ask_groups, &g), -ECANCELED);
 	assert_null(g.groups);
-	check_all(&t->f, true);
+	check_all(&t->f);
 }
 
 /* One at a time is worked on, and all are answered. */
@@ -328,7 +249,7 @@ TEST(test_a_file_of_which_the_host_hears_late_is_in_the_answer)
 	wait_idle(&f);
 	write_variant(&f, "copy", 1, 0, 0);
 	atomic_store(&calls_until_told, 3);
-	assert_int_equal(find_groups(&f, &every, true, &g), 0);
+	assert_int_equal(find_groups(&f, &every, &g), 0);
 	assert_false(g.groups->incomplete);
 	list_files(&f, &g, all);
 	assert_true(has(&g, "0:head:file ") && has(&g, "0:head:copy "));

@@ -1,33 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Paused, nothing is read but what somebody waits for; and what is waited for
- * does not wait for its turn under a limit.
- */
+/* What is read slowly, under a limit, is let go by a pause. */
 
 #include "tests/unit/engine/fixture.h"
 
-enum { FILES = 40, BYTES = 5000, LARGE = 300000, HUGE_SIZE = 12 << 20 };
+enum { LARGE = 300000 };
 
 /* Bytes a second: a large file takes minutes, which no test waits for. */
 enum { CRAWL = 1000 };
-
-static void name_of(int i, char out[16])
-{
-	(void)snprintf(out, 16, "file-%d", i);
-}
-
-static void make_files(struct fixture *f)
-{
-	char name[16], data[BYTES];
-	int i;
-
-	for (i = 0; i < FILES; i++) {
-		name_of(i, name);
-		make_text(data, sizeof(data), (uint64_t)i + 1);
-		write_file(f, name, data, sizeof(data));
-	}
-}
 
 static bool status_bool(struct fixture *f, const char *name)
 {
@@ -54,113 +34,6 @@ static void wait_stalled(struct fixture *f)
 	fail_msg("not stalled after %d s", DEADLINE_S);
 }
 
-static void assert_paused(struct fixture *f, const char *why)
-{
-	const char *have;
-	json_t *status;
-
-	assert_int_equal(engine_status(f->engine, &status), 0);
-	have = json_string_value(json_object_get(status, "paused"));
-	assert_int_equal(have != NULL, why != NULL);
-	if (why)
-		assert_string_equal(have, why);
-	json_decref(status);
-}
-
-static enum digests_state state_of(struct fixture *f, const char *path)
-{
-	struct file_digests answer;
-	enum digests_state state;
-	int fd = open_file(f, path);
-
-	assert_int_equal(engine_ask(f->engine, fd, DIGEST_ALL, &answer), 0);
-	close(fd);
-	state = answer.state;
-	file_digests_release(&answer);
-	return state;
-}
-
-/* An engine that is paused before there is anything to hash. */
-static void open_paused(struct fixture *f)
-{
-	fixture_make(f);
-	fixture_open(f);
-	wait_idle(f);
-	engine_pause(f->engine, true);
-	make_files(f);
-	engine_rescan(f->engine);
-}
-
-TEST(test_a_file_with_requests_is_hashed)
-{
-	struct file_digests answer;
-	struct fixture f;
-	char name[16];
-	int i;
-
-	open_paused(&f);
-	for (i = 0; i < FILES; i += 2) {
-		name_of(i, name);
-		ask_fresh(&f, name, &answer);
-		file_digests_release(&answer);
-	}
-	assert_int_equal(hashed_files(&f), FILES / 2);
-	for (i = 1; i < FILES; i += 2) {
-		name_of(i, name);
-		assert_int_equal(state_of(&f, name), DIGESTS_PENDING);
-	}
-	fixture_remove(&f);
-}
-
-TEST(test_stalls_and_resumes)
-{
-	struct fixture f;
-
-	open_paused(&f);
-	wait_stalled(&f);
-	assert_paused(&f, "asked");
-	assert_int_equal(hashed_files(&f), 0);
-	assert_int_equal(status_number(&f, "pending"), FILES);
-	engine_pause(f.engine, false);
-	wait_idle(&f);
-	assert_paused(&f, NULL);
-	assert_false(status_bool(&f, "stalled"));
-	assert_int_equal(hashed_files(&f), FILES);
-	fixture_remove(&f);
-}
-
-/* Nothing left to do is idle, paused or not: kin wait must see it. */
-TEST(test_nothing_to_do_is_idle)
-{
-	struct fixture f;
-
-	fixture_make(&f);
-	make_files(&f);
-	fixture_open(&f);
-	wait_idle(&f);
-	engine_pause(f.engine, true);
-	engine_rescan(f.engine);
-	wait_idle(&f);
-	assert_false(status_bool(&f, "stalled"));
-	fixture_remove(&f);
-}
-
-/* What was pending when the engine ended is found again after all. */
-TEST(test_pending_survives)
-{
-	struct fixture f;
-
-	open_paused(&f);
-	wait_stalled(&f);
-	fixture_close(&f);
-	fixture_open(&f);
-	wait_idle(&f);
-	assert_int_equal(hashed_files(&f), FILES);
-	fixture_remove(&f);
-}
-
-/* ---- a limit ---- */
-
 /* Both threads of the background are in the middle of a file. */
 static void wait_crawling(struct fixture *f)
 {
@@ -186,42 +59,6 @@ static void open_crawling(struct fixture *f, size_t len)
 	wait_crawling(f);
 }
 
-static void ask(struct fixture *f, const char *path)
-{
-	struct file_digests answer;
-
-	ask_fresh(f, path, &answer);
-	file_digests_release(&answer);
-}
-
-/* Also those the background is in the middle of. */
-TEST(test_a_file_with_requests_has_no_limit)
-{
-	struct fixture f;
-
-	open_crawling(&f, LARGE);
-	assert_int_equal(hashed_files(&f), 0);
-	ask(&f, "a");
-	ask(&f, "b");
-	ask(&f, "c");
-	wait_idle(&f);
-	assert_int_equal(hashed_files(&f), 3);
-	fixture_remove(&f);
-}
-
-/* Enough is left to be given to a thread that is not in the background. */
-TEST(test_a_large_file_with_requests_is_handed_over)
-{
-	struct fixture f;
-
-	open_crawling(&f, HUGE_SIZE);
-	ask(&f, "a");
-	ask(&f, "b");
-	ask(&f, "c");
-	wait_idle(&f);
-	fixture_remove(&f);
-}
-
 TEST(test_a_pause_ends_a_slow_read)
 {
 	struct fixture f;
@@ -231,19 +68,6 @@ TEST(test_a_pause_ends_a_slow_read)
 	wait_stalled(&f);
 	assert_int_equal(status_number(&f, "hashing"), 0);
 	assert_int_equal(hashed_files(&f), 0);
-	fixture_remove(&f);
-}
-
-TEST(test_a_stop_ends_a_slow_read)
-{
-	struct timespec before, after;
-	struct fixture f;
-
-	open_crawling(&f, LARGE);
-	clock_gettime(CLOCK_MONOTONIC, &before);
-	fixture_close(&f);
-	clock_gettime(CLOCK_MONOTONIC, &after);
-	assert_true(after.tv_sec - before.tv_sec < DEADLINE_S);
 	fixture_remove(&f);
 }
 
@@ -281,6 +105,7 @@ static bool is_begun(struct fixture *f)
 TEST(test_a_pause_closes_a_large_file)
 {
 	struct timespec pause = { 0, 2000000 };
+	struct file_digests answer;
 	struct fixture f;
 
 	fixture_make(&f);
@@ -297,7 +122,8 @@ TEST(test_a_pause_closes_a_large_file)
 	engine_pause(f.engine, false);
 	while (!is_open("a-large-file"))
 		nanosleep(&pause, NULL);
-	ask(&f, "a-large-file");
+	ask_fresh(&f, "a-large-file", &answer);
+	file_digests_release(&answer);
 	assert_int_equal(hashed_files(&f), 1);
 	fixture_remove(&f);
 }
