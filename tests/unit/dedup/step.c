@@ -11,24 +11,6 @@ static void expect_skipped(const char *reason)
 	expect_entries(3);
 }
 
-IN_TREE(test_a_copy_becomes_a_hard_link)
-{
-	dedup(DEDUP_HARDLINK);
-	assert_int_equal(last_err, 0);
-	assert_int_equal(stat_of("bb").st_ino, stat_of("a").st_ino);
-	expect_text("bb", text);
-	expect_entries(3);
-}
-
-IN_TREE(test_a_copy_is_removed)
-{
-	dedup(DEDUP_REMOVE);
-	assert_int_equal(last_err, 0);
-	assert_false(exists("bb"));
-	expect_text("a", text);
-	expect_entries(2);
-}
-
 IN_TREE(test_other_content_is_found_out)
 {
 	struct dedup_plan p;
@@ -95,32 +77,6 @@ static void plan_links(struct dedup_plan *p, enum dedup_method method,
 	*p = (struct dedup_plan){ 0 };
 	plan_names(p, &step_rules, names, 3);
 	assert_int_equal(step_count(p), 1);
-}
-
-IN_TREE(test_all_names_of_a_copy_become_links)
-{
-	struct dedup_plan p;
-
-	plan_links(&p, DEDUP_HARDLINK, false);
-	apply_plan(&p);
-	assert_int_equal(last_err, 0);
-	assert_int_equal(stat_of("bb").st_ino, stat_of("a").st_ino);
-	assert_int_equal(stat_of("c/e").st_ino, stat_of("a").st_ino);
-	assert_int_equal(stat_of("a").st_nlink, 3);
-	expect_entries(4);
-}
-
-IN_TREE(test_all_names_of_a_copy_are_removed)
-{
-	struct dedup_plan p;
-
-	plan_links(&p, DEDUP_REMOVE, false);
-	apply_plan(&p);
-	assert_int_equal(last_err, 0);
-	assert_false(exists("bb"));
-	assert_false(exists("c/e"));
-	expect_text("a", text);
-	expect_entries(2);
 }
 
 static void expect_both_names(const char *reason)
@@ -248,16 +204,6 @@ IN_TREE(test_removal_does_not_cross_users_unless_forced)
 	remove_bb(true);
 	assert_int_equal(last_err, 0);
 	assert_false(exists("bb"));
-}
-
-IN_TREE(test_a_file_open_for_writing_stays)
-{
-	int fd = open(at("bb"), O_WRONLY | O_CLOEXEC);
-
-	assert_true(fd >= 0);
-	dedup(DEDUP_HARDLINK);
-	expect_skipped("open for writing");
-	close(fd);
 }
 
 IN_TREE(test_a_file_in_another_run_stays)
