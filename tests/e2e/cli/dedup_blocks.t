@@ -54,13 +54,13 @@ field() { # NAME: of the first line of JSON on stdin
 
 # 40 MB of which a block in a hundred differs.
 make_images() { # DIRECTORY
-	local n
 	gen 40960000 1 >"$1/disk.img"
 	cp --reflink=never "$1/disk.img" "$1/disk-old.img"
-	for ((n = 50; n < 10000; n += 100)); do
-		printf 'changed %04d' "$n" | dd of="$1/disk-old.img" bs=4096 \
-			seek="$n" conv=notrunc status=none
-	done
+	perl -e 'open my $f, "+<", shift or die;
+		for (my $n = 50; $n < 10000; $n += 100) {
+			seek $f, 4096 * $n, 0;
+			printf $f "changed %04d", $n;
+		}' "$1/disk-old.img"
 }
 
 # What one has at the end of it, and what one has in the middle.

@@ -88,10 +88,10 @@ is "$(code "$KIN" digest -r -a sdhash "$T/sizes")" 0 \
 	'... but not when a tree is walked'
 is "$(wc -l <"$T/.out")" 1 '... it is passed over'
 # A file of several segments, sparse: the lines belong together.
-truncate -s 300M "$T/sparse"
+truncate -s 150M "$T/sparse"
 "$KIN" digest --format sdbf "$T/sparse" "$T/a" >"$T/set"
 is "$(cut -d: -f4 "$T/set" | tr '\n' ' ')" \
-	"$T/sparse.0000M $T/sparse.0128M $T/sparse.0256M $T/a " \
+	"$T/sparse.0000M $T/sparse.0128M $T/a " \
 	'a large file has a line for every 128 MiB'
 grep -F "$T/sparse." "$T/set" >"$T/zeros"
 is "$(code "$KIN" compare -m sdhash "$T/zeros" "$T/a")" 1 \
@@ -120,15 +120,16 @@ cp "$T/a" "$odd"
 is "$("$KIN" digest --format csv "$T/a" | head -n 1)" \
 	$'size,sise,simhash,rdc,sif,ssdeep,xxh128,sdhash,tlsh,sha256,path\r' \
 	'csv: a title line'
+table "$T/a" >"$T/row"
 for name in sise simhash rdc sif ssdeep xxh128; do
-	is "$(table "$T/a" | column "$name")" \
+	is "$(column "$name" <"$T/row")" \
 		"$("$KIN" digest -a "$name" - <"$T/a" | sed 's/  -$//')" \
 		"csv: $name"
 done
-is "$(table "$T/a" | column size)" "$(stat -c %s "$T/a")" 'csv: the size'
+is "$(column size <"$T/row")" "$(stat -c %s "$T/a")" 'csv: the size'
 is "$(table "$odd" | column path)" "$odd" 'csv: a name of any bytes'
 is "$(table -r "$T/a" "$T/d" "$T/tiny" | wc -l)" 3 'csv: a line for each file'
-is "$(table "$T/a" | column sdhash)" '' 'csv: no sdhash'
+is "$(column sdhash <"$T/row")" '' 'csv: no sdhash'
 is "$(table --sdhash "$T/a" | column sdhash)" \
 	"$("$KIN" digest -a sdhash "$T/a" | sed 's/  .*//')" 'csv: with --sdhash'
 is "$(code "$KIN" digest --format csv --json "$T/a")" 2 'csv is not JSON'

@@ -182,7 +182,7 @@ test_vanishing() {
 		close $f;
 		unlink "$src/vanishing-" . ($i + 3) % 7;' &
 	writer=$!
-	for i in {1..20}; do
+	for i in {1..8}; do
 		timeout 600 "$KIN" rescan "$mnt"
 		find "$mnt" -maxdepth 1 -name 'vanishing*' -exec \
 			getfattr -n user.xxh128 -- {} + >/dev/null 2>&1

@@ -11,7 +11,7 @@
 private_namespace
 
 seed=${OBSERVE_SEED:-$((RANDOM * 32768 + RANDOM))}
-observations=1000
+observations=500
 
 # ---- bob's half, equal in both worlds ----
 
