@@ -13,10 +13,10 @@ export most=80 # of listings of 4 MB
 
 # A thousand copies with paths as long as paths may be.
 make_copies() {
-	local i name
+	local name
 	name=$(printf 'd%.0s' {1..250})
 	cd "$fs/b" && gen_text 40 1 >first || return
-	for i in {1..14}; do
+	for _ in {1..14}; do
 		mkdir "$name" && cd "$name" || return
 	done
 	tee {1..1000} <"$fs/b/first" >/dev/null

@@ -21,7 +21,7 @@
  * Whatever the moment: every path that was not to go has its content, undo
  * gives every path a file of its own as before, and no temporary name stays.
  */
-enum { ROUNDS = 500, SETS = 6, COPIES = 3, FILES = SETS * COPIES };
+enum { ROUNDS = 200, SETS = 6, COPIES = 3, FILES = SETS * COPIES };
 
 /* The second copy of each set has two names more. */
 enum { LINKS = 2 };
