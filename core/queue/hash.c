@@ -607,7 +607,7 @@ static int worker_start(struct crew *crew)
 						 DIGEST_BIT(DIGEST_IDENTITY),
 					 &w->fp) :
 			 -ENOMEM;
-	if (!err && h->context.extract &&
+	if (!err &&
 	    (w->kind == WORKER_TEXT || w->kind == WORKER_TEXT_IDLE))
 		err = extract_open_more(h->context.extract,
 					w->kind == WORKER_TEXT_IDLE,
@@ -631,7 +631,7 @@ void hash_init(struct hasher *h, const struct engine_parts *context)
 		[WORKER_BACKGROUND] = workers,
 		[WORKER_LARGE] = workers + QUEUE_LARGE_USERS,
 		[WORKER_TEXT] = context->extract ? workers + QUEUE_SPARE : 0,
-		[WORKER_TEXT_IDLE] = 1,
+		[WORKER_TEXT_IDLE] = context->extract ? 1 : 0,
 	};
 	struct queue *q = context->queue;
 	int kind;
