@@ -2,6 +2,8 @@
 #ifndef CORE_BASE_ERR_H
 #define CORE_BASE_ERR_H
 
+#include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 /*
@@ -24,6 +26,17 @@
  *
  * Any other errno is the system's own answer, passed through.
  */
+
+/* Whether the system lacked something at that moment, or was interrupted: no
+ * property of what was asked for, so that it is worth another try.  err: a
+ * negative or positive errno. */
+static inline bool err_is_lack(int err)
+{
+	const int error = err < 0 ? -err : err;
+
+	return error == EMFILE || error == ENFILE || error == ENOMEM ||
+	       error == EINTR;
+}
 
 /* Symbolic name of a negative or positive errno: "EIO".  Static storage;
  * "E?" when it is unknown. */

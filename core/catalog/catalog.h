@@ -417,6 +417,12 @@ int catalog_unread_get(struct catalog_txn *txn,
 int catalog_unread_clear(struct catalog_txn *txn,
 			 const struct file_key *directory);
 
+/* All such names, those of a directory one after the other; see "walks". */
+struct catalog_walk;
+int catalog_unread_begin(struct catalog_txn *txn, struct catalog_walk **out);
+int catalog_unread_next(struct catalog_walk *w, struct file_key *directory_out,
+			int *error_out);
+
 /*
  * Where inode numbers are made up, everything has another key after the
  * filesystem was mounted again.  The new directory takes the place of the former

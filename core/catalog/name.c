@@ -457,19 +457,45 @@ int catalog_unread_set(struct catalog_txn *txn,
 				  &value, sizeof(value)));
 }
 
+static int unread_decode(const MDB_val *value, int *error_out)
+{
+	uint32_t error;
+
+	if (!value_copy(value, &error, sizeof(error)))
+		return -EUCLEAN;
+	*error_out = (int)error;
+	return 0;
+}
+
 int catalog_unread_get(struct catalog_txn *txn,
 		       const struct file_key *directory,
 		       struct catalog_name name, int *error_out)
 {
 	MDB_val value;
-	uint32_t error;
 	int err = txn_get(txn, DB_UNREAD, key_of_name(directory, name), &value);
 
-	if (!err && !value_copy(&value, &error, sizeof(error)))
-		err = -EUCLEAN;
+	return err ? err : unread_decode(&value, error_out);
+}
+
+int catalog_unread_begin(struct catalog_txn *txn, struct catalog_walk **out)
+{
+	return walk_begin(txn, DB_UNREAD, ANY_KEY, out);
+}
+
+int catalog_unread_next(struct catalog_walk *w, struct file_key *directory_out,
+			int *error_out)
+{
+	struct catalog_name name;
+	int err, found = walk_next(w);
+
+	if (found != 1)
+		return found;
+	err = file_key_decode(&w->key, directory_out);
+	if (err) /* there is a name */
+		err = name_key_decode(&w->key, directory_out, &name);
 	if (!err)
-		*error_out = (int)error;
-	return err;
+		err = unread_decode(&w->value, error_out);
+	return err ? err : 1;
 }
 
 int catalog_unread_clear(struct catalog_txn *txn,

@@ -16,6 +16,7 @@ struct snapshot {
 	uint64_t catalog_bytes;
 	int catalog_error; /* why there are no digests, or none are written */
 	unsigned walks;    /* over the whole tree, finished */
+	size_t lacks; /* requests of the scan that wait for a lack to pass */
 	bool catalog_open, caught_up, scan_idle, quiet, texts_busy;
 	struct buf longest; /* the path of queue.longest; empty: none */
 };
@@ -51,6 +52,7 @@ static int take_snapshot(struct engine *e, struct snapshot *s)
 	s->caught_up = source_catch_up(&e->source);
 	events_counts(&e->events, &before);
 	s->scan_idle = scan_is_idle(&e->scan);
+	s->lacks = scan_count_lacks(&e->scan);
 	events_counts(&e->events, &s->commit);
 	queue_counts(&e->queue, &s->queue);
 	s->quiet = !s->commit.events && !s->queue.feeding;
@@ -178,8 +180,8 @@ static json_t *status_object(struct engine *e, const struct snapshot *s)
 		"directories", number(c->directories), "fresh",
 		number(c->fresh), "pending", number(c->pending),
 		"pending_bytes", number(c->pending_bytes), "failed",
-		number(c->failed), "unread", number(c->unread), "skipped",
-		number(atomic_load(&e->scan.skipped)),
+		number(c->failed), "unread", number(c->unread + s->lacks),
+		"skipped", number(atomic_load(&e->scan.skipped)),
 
 		"queue", number(q->queued + q->delayed), "hashing",
 		number(q->running), "uncommitted", number(s->commit.events),

@@ -440,8 +440,8 @@ static bool ends_early(struct hash_task *t)
  * catalog is damaged. */
 static bool is_passing(int err)
 {
-	return err == -EMFILE || err == -ENFILE || err == -ENOMEM ||
-	       err == -EWOULDBLOCK || err == -EUCLEAN || err == -ECANCELED;
+	return err_is_lack(err) || err == -EWOULDBLOCK || err == -EUCLEAN ||
+	       err == -ECANCELED;
 }
 
 static void do_file(struct hash_task *t)

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
-#include "core/base/err.h"
 #include "core/base/thread.h"
 #include "core/scan/scan_impl.h"
 
@@ -139,13 +138,10 @@ bool scan_add_seen(struct scanner *s, const struct stat *st)
 static void walk_tree(struct scanner *s)
 {
 	const struct engine_parts *c = &s->context;
-	int err;
 
 	atomic_store(&s->files, 0);
 	atomic_store(&s->skipped, 0);
-	err = scan_walk(s, "", &c->source->root, 0, true);
-	if (err)
-		logger_print(c->log, "scan: %s", err_text(err));
+	scan_walk(s, "", &c->source->root, 0, true);
 	/* All moves are to be reported by the end of the walk, see
 	 * scan_directory_moved(). */
 	(void)source_catch_up(c->source);
@@ -167,8 +163,9 @@ static void (*next_work_locked(struct scanner *s))(struct scanner *s)
 	}
 	if (s->seen_count)
 		return scan_check_seen;
-	return scan_next_request_ms(s) <= clock_now_ms() ? scan_serve_request :
-							   NULL;
+	if (scan_next_request_ms(s) <= clock_now_ms())
+		return scan_serve_request;
+	return s->again_ms <= clock_now_ms() ? scan_try_again : NULL;
 }
 
 static void *scan_run(void *arg)
@@ -182,9 +179,13 @@ static void *scan_run(void *arg)
 	while (!s->stopped) {
 		work = next_work_locked(s);
 		if (!work) {
+			const int64_t request_ms = scan_next_request_ms(s),
+				      again_ms = s->again_ms;
+
 			s->checking = false;
 			cond_wait_until(&s->work, &s->lock,
-					scan_next_request_ms(s));
+					request_ms < again_ms ? request_ms :
+								again_ms);
 			continue;
 		}
 		pthread_mutex_unlock(&s->lock);
@@ -229,6 +230,7 @@ int scan_init(struct scanner *s, const struct engine_parts *context)
 	int err = -pthread_mutex_init(&s->lock, NULL);
 
 	s->context = *context;
+	s->again_ms = INT64_MAX;
 	if (!err)
 		err = cond_init_monotonic(&s->work);
 	s->gate.throttle = context->throttle;

@@ -49,16 +49,22 @@
  * walk may leave a place that is still to be read for one that was read; it is
  * read again with all below it (scan_directory_moved()).
  *
+ * An entry that cannot be looked at is in the listing with its error, and those
+ * beside it are as always.  A directory that cannot be read has a listing of
+ * what was read before the error; what else is known of it stays.
+ *
+ * What the system lacked (err_is_lack()) says nothing of an entry.  What could
+ * not be looked at for that is in the catalog with its error, and the
+ * directories of it are read again with all below them, and nothing else, after
+ * LACK_MIN_MS, at intervals that double to LACK_MAX_MS as long as something is
+ * left.  A request that meets a lack is served again at such intervals.
+ *
  * The names read from a directory may be older than a rename that has been
  * posted; see "Versions of names" in core/queue/event.h.
  *
  * The scan never opens a regular file for reading, never writes to SOURCE or
  * the catalog, and never follows a symbolic link.  In memory it has the entries
  * of one directory, and the directories still to be read beside the path to it.
- *
- * An entry that cannot be looked at is in the listing with its error, and those
- * beside it are as always.  A directory that cannot be read has a listing of
- * what was read before the error; what else is known of it stays.
  *
  * Functions may be called from any thread and do not block, unless they say
  * otherwise.
@@ -69,6 +75,9 @@ enum {
 	REQUESTS_MAX = 4096,
 	HELD_MAX = 256, /* of these, with a descriptor */
 	DEEP_MAX = 4,   /* of these, with deep set */
+	/* A file is closed soon, or many of the users' are open for long. */
+	LACK_MIN_MS = 1000,
+	LACK_MAX_MS = 256000,
 };
 
 struct seen_file {
@@ -83,6 +92,7 @@ struct scan_request {
 	struct file_key key;
 	bool deep;      /* read all directories below it, too */
 	unsigned tries; /* made before, in vain */
+	bool lacks;     /* the last one met a lack */
 	int fd;         /* of key, O_PATH; -1: it is looked up by key */
 	int64_t due_ms;
 };
@@ -95,6 +105,10 @@ struct scanner {
 	size_t seen_first, seen_count;
 	struct scan_request *requests; /* by due_ms; owned */
 	struct scan_request *serving;  /* the thread is at this one; or NULL */
+	/* When what could not be looked at for a lack is tried again; INT64_MAX:
+	 * there is nothing.  How often it was, in vain. */
+	int64_t again_ms;
+	unsigned again_tries;
 	bool wanted; /* a walk over the whole tree is requested */
 	bool stopped;
 	bool checking; /* the thread is at seen files */
@@ -124,8 +138,12 @@ void scan_request_tree(struct scanner *s);
 bool scan_is_running(struct scanner *s);
 
 /* Whether the thread has nothing to do.  Directories tried EARLY_TRIES
- * times do not count: such a directory changes all the time. */
+ * times do not count: such a directory changes all the time.  Nor does what
+ * meets a lack. */
 bool scan_is_idle(struct scanner *s);
+
+/* How many requests wait because they met a lack. */
+size_t scan_count_lacks(struct scanner *s);
 
 /* Adds a seen file.  False: SEEN_MAX files wait already. */
 bool scan_add_seen(struct scanner *s, const struct stat *st);

@@ -180,28 +180,33 @@ static int read_listing(struct scan_walk *w, int dir_fd, const char *path,
 	return err ? err : apart;
 }
 
-/* Logs what could not be looked at. */
-static void log_unread(struct scan_walk *w, const char *path,
-		       const struct source_listing *l)
+/* Logs what could not be looked at, or has it tried again. */
+static void note_unread(struct scan_walk *w, const char *path,
+			const struct source_listing *l)
 {
 	const struct engine_parts *c = &w->s->context;
+	int lack = err_is_lack(l->error) ? l->error : 0;
 	size_t i, count = 0, first = 0;
 
 	for (i = l->count; i-- > 0;)
-		if (l->entries[i].error) {
+		if (err_is_lack(l->entries[i].error)) {
+			lack = l->entries[i].error;
+		} else if (l->entries[i].error) {
 			first = i;
 			count++;
 		}
-	if (l->error)
+	if (lack)
+		scan_note_lack(w->s, path, lack);
+	if (l->error && !err_is_lack(l->error))
 		logger_print(c->log, "%s/%s: %s; not scanned completely",
-			     c->source->path, path, err_text(-l->error));
+			     c->source->path, path, err_text(l->error));
 	if (count)
 		logger_print(c->log,
 			     "%s/%s: %zu of the entries could not be looked "
 			     "at; %s: %s",
 			     c->source->path, path, count,
 			     l->entries[first].name,
-			     err_text(-l->entries[first].error));
+			     err_text(l->entries[first].error));
 }
 
 static int post_listing(struct scan_walk *w, int dir_fd, const char *path,
@@ -211,7 +216,7 @@ static int post_listing(struct scan_walk *w, int dir_fd, const char *path,
 	int err;
 
 	source_listing_sort(l);
-	log_unread(w, path, l);
+	note_unread(w, path, l);
 	if (ev)
 		ev->listing = l;
 	else
@@ -225,13 +230,14 @@ static int post_listing(struct scan_walk *w, int dir_fd, const char *path,
 	return err;
 }
 
+/* -ESTALE: names in it changed meanwhile. */
 static int list_directory(struct scan_walk *w, const char *path,
 			  const struct file_key *key)
 {
-	int fd = file_open_beneath(w->s->context.source->fd, path,
-				   O_RDONLY | O_DIRECTORY);
+	const struct engine_parts *c = &w->s->context;
+	int fd = file_open_beneath(c->source->fd, path, O_RDONLY | O_DIRECTORY);
 	struct source_listing *l;
-	int err = fd;
+	int err;
 
 	if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP) {
 		request_moved(w, key);
@@ -241,40 +247,31 @@ static int list_directory(struct scan_walk *w, const char *path,
 	if (l) {
 		l->directory = *key;
 		l->shallow = w->shallow;
-		l->version = events_names_version(w->s->context.events, key);
-	}
-	if (fd >= 0)
-		err = l ? read_listing(w, fd, path, key, l) : -ENOMEM;
-	if (!l || err == -ENOMEM) {
-		source_listing_free(l);
-		err = -ENOMEM;
-	} else {
-		l->error = -err;
+		l->version = events_names_version(c->events, key);
+		l->error = -(fd < 0 ? fd : read_listing(w, fd, path, key, l));
 		err = post_listing(w, fd, path, l);
+	} else {
+		err = events_post(c->events, NULL);
 	}
 	if (fd >= 0)
 		close(fd);
 	return err;
 }
 
-/* An error of the directory does not end the walk.  -ENOMEM does. */
-static int scan_directory(struct scan_walk *w, const char *path,
-			  const struct file_key *key, unsigned tries)
+/* An error of the directory does not end the walk. */
+static void scan_directory(struct scan_walk *w, const char *path,
+			   const struct file_key *key, unsigned tries)
 {
-	int err;
-
 	w->lost = false;
-	err = list_directory(w, path, key);
-	if (err == -ESTALE)
+	if (list_directory(w, path, key) == -ESTALE)
 		scan_add_request(w->s, &(struct scan_request){ .key = *key,
 							       .deep = w->lost,
 							       .tries = tries,
 							       .fd = -1 });
-	return err == -ENOMEM ? err : 0;
 }
 
-int scan_walk(struct scanner *s, const char *path, const struct file_key *key,
-	      unsigned tries, bool deep)
+void scan_walk(struct scanner *s, const char *path, const struct file_key *key,
+	       unsigned tries, bool deep)
 {
 	struct scan_walk w = {
 		.s = s,
@@ -282,18 +279,17 @@ int scan_walk(struct scanner *s, const char *path, const struct file_key *key,
 		.reports_names = deep || tries == 1,
 		.tries = tries,
 	};
-	int err = scan_directory(&w, path, key, tries);
 
-	while (!err && w.count && !scan_is_stopping(s) &&
+	scan_directory(&w, path, key, tries);
+	while (w.count && !scan_is_stopping(s) &&
 	       events_wait_room(s->context.events)) {
 		struct scan_step step = w.steps[--w.count];
 
 		scan_check_seen(s);
-		err = scan_directory(&w, step.path, &step.key, 0);
+		scan_directory(&w, step.path, &step.key, 0);
 		free(step.path);
 	}
 	while (w.count)
 		free(w.steps[--w.count].path);
 	free(w.steps);
-	return err;
 }

@@ -14,8 +14,8 @@ static inline bool scan_is_stopping(const struct scanner *s)
 /* ---- scan_directory.c ---- */
 
 /* Reads a directory again, for the tries-th time.  deep: and all below it. */
-int scan_walk(struct scanner *s, const char *path, const struct file_key *key,
-	      unsigned tries, bool deep);
+void scan_walk(struct scanner *s, const char *path, const struct file_key *key,
+	       unsigned tries, bool deep);
 
 /* ---- scan_request.c ---- */
 
@@ -36,6 +36,10 @@ int64_t scan_next_request_ms(const struct scanner *s);
 /* With the lock: whether there are some, but for late tries. */
 bool scan_has_early_requests(const struct scanner *s);
 void scan_serve_request(struct scanner *s);
+/* Something at the path could not be looked at for a lack. */
+void scan_note_lack(struct scanner *s, const char *path, int error);
+/* Reads all directories again in which something could not. */
+void scan_try_again(struct scanner *s);
 void scan_drop_requests(struct scanner *s);
 
 /* ---- scan.c ---- */

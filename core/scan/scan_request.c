@@ -5,7 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/buf.h"
 #include "core/base/clock.h"
+#include "core/base/err.h"
 #include "core/scan/scan_impl.h"
 #include "core/source/file.h"
 
@@ -42,7 +44,7 @@ static int try_report_name(struct scanner *s, int dir_fd, const char *name,
 	struct stat st;
 
 	if (fd < 0)
-		return -ENOENT;
+		return err_is_lack(fd) ? fd : -ENOENT;
 	if (fstat(fd, &st) || !(S_ISDIR(st.st_mode) || S_ISREG(st.st_mode))) {
 		close(fd);
 		return -ENOENT;
@@ -109,6 +111,13 @@ enum {
 	RETRY_MAX_MS = 30000,
 };
 
+static int64_t pause_ms(unsigned tries, int64_t least, int64_t most)
+{
+	const int64_t pause = least << (tries < 16 ? tries : 16);
+
+	return pause < most ? pause : most;
+}
+
 static void request_free(struct scan_request *r)
 {
 	if (r && r->fd >= 0)
@@ -153,8 +162,10 @@ static void add_locked(struct scanner *s, const struct scan_request *from)
 	struct scan_request *r = unlink_locked(s, &from->key),
 			    **at = &s->requests, new = *from;
 
-	new.due_ms = clock_now_ms() +
-		     (new.tries < 9 ? RETRY_MIN_MS << new.tries : RETRY_MAX_MS);
+	new.due_ms =
+		clock_now_ms() +
+		(new.lacks ? pause_ms(new.tries, LACK_MIN_MS, LACK_MAX_MS) :
+			     pause_ms(new.tries, RETRY_MIN_MS, RETRY_MAX_MS));
 	if (r) {
 		new.deep |= r->deep;
 		if (r->due_ms < new.due_ms)
@@ -275,9 +286,22 @@ bool scan_has_early_requests(const struct scanner *s)
 {
 	const struct scan_request *r = s->serving ? s->serving : s->requests;
 
-	while (r && r->tries >= EARLY_TRIES)
+	while (r && (r->tries >= EARLY_TRIES || r->lacks))
 		r = r == s->serving ? s->requests : r->next;
 	return r;
+}
+
+size_t scan_count_lacks(struct scanner *s)
+{
+	const struct scan_request *r;
+	size_t count = 0;
+
+	pthread_mutex_lock(&s->lock);
+	for (r = s->requests; r; r = r->next)
+		count += r->lacks;
+	count += s->serving && s->serving->lacks;
+	pthread_mutex_unlock(&s->lock);
+	return count;
 }
 
 /* ---- serving it ---- */
@@ -290,14 +314,15 @@ static int serve_found(struct scanner *s, const struct scan_request *r, int fd,
 	char *path = NULL;
 	int err;
 
-	if (file_key_equal(&r->key, &source->root))
-		return scan_walk(s, "", &r->key, r->tries + 1, r->deep);
+	if (file_key_equal(&r->key, &source->root)) {
+		scan_walk(s, "", &r->key, r->tries + 1, r->deep);
+		return 0;
+	}
 	err = source_get_path(source, fd, &path);
 	if (!err && !source_is_excluded(source, path)) {
 		err = scan_report_path(s, fd, &r->key);
 		if (!err && S_ISDIR(st->st_mode))
-			err = scan_walk(s, path, &r->key, r->tries + 1,
-					r->deep);
+			scan_walk(s, path, &r->key, r->tries + 1, r->deep);
 	}
 	free(path);
 	return err;
@@ -366,7 +391,10 @@ static void look_up(struct scanner *s, struct scan_request *r)
 
 	if (!err || (is_elsewhere(err) && is_gone(s, r)))
 		return;
-	if (is_elsewhere(err) && ++again.tries < EARLY_TRIES) {
+	again.lacks = err_is_lack(err);
+	if (again.lacks ||
+	    (is_elsewhere(err) && again.tries + 1 < EARLY_TRIES)) {
+		again.tries++;
 		scan_add_request(s, &again);
 		r->fd = -1; /* taken */
 	} else {
@@ -390,6 +418,82 @@ void scan_serve_request(struct scanner *s)
 	s->serving = NULL;
 	pthread_mutex_unlock(&s->lock);
 	request_free(r);
+}
+
+/* ---- what is tried again after a lack ---- */
+
+void scan_note_lack(struct scanner *s, const char *path, int error)
+{
+	bool logs = false;
+
+	pthread_mutex_lock(&s->lock);
+	if (s->again_ms == INT64_MAX) {
+		logs = !s->again_tries;
+		s->again_ms =
+			clock_now_ms() +
+			pause_ms(s->again_tries++, LACK_MIN_MS, LACK_MAX_MS);
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (logs)
+		logger_print(s->context.log,
+			     "%s/%s: %s; what cannot be looked at for that is "
+			     "tried again until it can",
+			     s->context.source->path, path, err_text(error));
+}
+
+/* Appends the keys of the directories. */
+static int find_lacks(struct scanner *s, struct buf *out)
+{
+	struct file_key key, last = { 0 };
+	struct catalog_walk *walk = NULL;
+	struct catalog_txn *txn;
+	int error, err = catalog_read(s->context.catalog, &txn);
+
+	if (err)
+		return err;
+	err = catalog_unread_begin(txn, &walk);
+	while (!err && (err = catalog_unread_next(walk, &key, &error)) == 1) {
+		err = 0;
+		if (!err_is_lack(error) || file_key_equal(&key, &last))
+			continue;
+		last = key;
+		err = buf_append(out, &key, sizeof(key));
+	}
+	catalog_walk_end(walk);
+	catalog_abort(txn);
+	return err;
+}
+
+void scan_try_again(struct scanner *s)
+{
+	struct scan_request r = { .deep = true, .fd = -1 };
+	struct buf keys = { 0 };
+	size_t at;
+	int err = events_settle(s->context.events);
+
+	if (!err)
+		err = find_lacks(s, &keys);
+	pthread_mutex_lock(&s->lock);
+	s->again_ms = INT64_MAX;
+	s->serving = &r;
+	pthread_mutex_unlock(&s->lock);
+	if (err)
+		scan_note_lack(s, "", err);
+	for (at = 0; at < keys.len && !scan_is_stopping(s);
+	     at += sizeof(r.key)) {
+		memcpy(&r.key, keys.data + at, sizeof(r.key));
+		err = look_up_settled(s, &r);
+		if (err_is_lack(err))
+			scan_note_lack(s, "", err);
+		else if (err) /* it has moved, or is gone */
+			scan_add_request(s, &r);
+	}
+	buf_release(&keys);
+	pthread_mutex_lock(&s->lock);
+	s->serving = NULL;
+	if (s->again_ms == INT64_MAX)
+		s->again_tries = 0;
+	pthread_mutex_unlock(&s->lock);
 }
 
 void scan_drop_requests(struct scanner *s)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "core/base/err.h"
 #include "core/base/filter.h"
 #include "core/source/file.h"
 
@@ -219,7 +220,7 @@ static int find_by_name(struct file_lookup *l)
 static int find_file(struct file_lookup *l)
 {
 	const struct source *s = l->source;
-	int fd = -ENOENT;
+	int err, fd = -ENOENT;
 
 	if (s->open_known && source_is_own(s, l->key))
 		fd = s->open_known(s->ctx, s->device, l->key->inode);
@@ -228,7 +229,8 @@ static int find_file(struct file_lookup *l)
 			return 0;
 		close(fd);
 	}
-	return find_by_name(l);
+	err = find_by_name(l);
+	return err == -ENOENT && err_is_lack(fd) ? fd : err;
 }
 
 int source_find(const struct source *s, struct catalog *catalog,

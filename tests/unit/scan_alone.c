@@ -8,10 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/base/buf.h"
+#include "core/base/err.h"
 #include "core/base/logger.h"
 #include "core/queue/event.h"
 #include "core/scan/scan.h"
@@ -32,6 +35,8 @@ struct recorder {
 	atomic_int refusals; /* so many listings are refused as stale */
 	int held;            /* a directory that the host knows */
 	atomic_bool forgets; /* the host knows no file any more */
+	atomic_bool lacks;   /* the host has no descriptor for one */
+	atomic_int logged;   /* lines */
 	atomic_bool settled; /* the catalog was to be brought up to date */
 	/* Done by that, or NULL: the news that were on their way. */
 	void (*news)(struct recorder *r);
@@ -73,6 +78,30 @@ static void name_of_key(const struct recorder *r, const struct file_key *key,
 		(void)find_inode(r->t.top, key->inode, out, size);
 }
 
+static void set_unread(struct catalog_txn *txn, const struct source_listing *l,
+		       const char *name, int error)
+{
+	struct catalog_name n = { name, strlen(name) };
+
+	if (error)
+		assert_int_equal(
+			catalog_unread_set(txn, &l->directory, n, error), 0);
+}
+
+/* As the committer does. */
+static void keep_unread(struct recorder *r, const struct source_listing *l)
+{
+	struct catalog_txn *txn;
+	size_t i;
+
+	assert_int_equal(catalog_write(r->t.catalog, &txn), 0);
+	assert_int_equal(catalog_unread_clear(txn, &l->directory), 0);
+	set_unread(txn, l, "", l->error);
+	for (i = 0; i < l->count; i++)
+		set_unread(txn, l, l->entries[i].name, l->entries[i].error);
+	assert_int_equal(catalog_commit(txn, NULL), 0);
+}
+
 static int post_listing(struct recorder *r, const struct source_listing *l)
 {
 	struct buf line = { 0 };
@@ -83,8 +112,12 @@ static int post_listing(struct recorder *r, const struct source_listing *l)
 		atomic_fetch_sub(&r->refusals, 1);
 		return -ESTALE;
 	}
+	keep_unread(r, l);
 	name_of_key(r, &l->directory, name, sizeof(name));
 	assert_int_equal(buf_append_format(&line, "list %s:", name), 0);
+	if (l->error)
+		assert_int_equal(
+			buf_append_format(&line, " %s", err_name(l->error)), 0);
 	for (i = 0; i < l->count; i++)
 		assert_int_equal(
 			buf_append_format(&line, " %s%s", l->entries[i].name,
@@ -182,6 +215,8 @@ static int open_known(void *ctx, dev_t device, ino_t inode)
 
 	if (atomic_load(&r->forgets))
 		return -ENOENT;
+	if (atomic_load(&r->lacks))
+		return -EMFILE;
 	if (r->held > 0 && !fstat(r->held, &st) && st.st_ino == inode)
 		return fcntl(r->held, F_DUPFD_CLOEXEC, 0);
 	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
@@ -203,6 +238,14 @@ static void make_files(struct recorder *r)
 		make_file(&r->t, files[i], "", 0);
 }
 
+static void count_line(void *ctx, const char *line)
+{
+	struct recorder *r = ctx;
+
+	(void)line;
+	atomic_fetch_add(&r->logged, 1);
+}
+
 static int set_up(void **state)
 {
 	struct recorder *r = calloc(1, sizeof(*r));
@@ -216,6 +259,7 @@ static int set_up(void **state)
 
 	temp_tree_make(&r->t);
 	make_files(r);
+	r->log = (struct logger){ r, count_line };
 	r->t.source.ctx = r;
 	r->t.source.open_known = open_known;
 	context.catalog = r->t.catalog;
@@ -408,19 +452,32 @@ WITH_TREE(test_a_seen_file_is_reported_if_it_is_not_as_recorded)
 	expect(&r->t, "changed c\nchanged e\n");
 }
 
+static void record_directory(struct recorder *r, const char *name)
+{
+	struct catalog_txn *txn;
+	struct file_key key;
+
+	get_key(&r->t, name, &key);
+	assert_int_equal(catalog_write(r->t.catalog, &txn), 0);
+	assert_int_equal(catalog_directory_set(txn, &key), 0);
+	assert_int_equal(
+		catalog_name_set(txn, &r->t.source.root,
+				 (struct catalog_name){ name, strlen(name) },
+				 &key),
+		0);
+	assert_int_equal(catalog_commit(txn, NULL), 0);
+}
+
 /* The directory b/d has that name in the catalog, in the directory b. */
 static void name_in_catalog(struct recorder *r, const char *name)
 {
 	struct catalog_txn *txn;
 	struct file_key b, d;
 
+	record_directory(r, "b");
 	get_key(&r->t, "b", &b);
 	get_key(&r->t, "b/d", &d);
 	assert_int_equal(catalog_write(r->t.catalog, &txn), 0);
-	assert_int_equal(catalog_directory_set(txn, &b), 0);
-	assert_int_equal(catalog_name_set(txn, &r->t.source.root,
-					  (struct catalog_name){ "b", 1 }, &b),
-			 0);
 	assert_int_equal(catalog_directory_set(txn, &d), 0);
 	assert_int_equal(
 		catalog_name_set(txn, &b,
@@ -512,6 +569,145 @@ WITH_TREE(test_a_walk_drops_no_retry)
 	wait_lines(&r->t, 2); /* the names */
 	scan_request_tree(r->scanner);
 	wait_lines(&r->t, 2 + 4 + 1);
+}
+
+/* ---- a passing lack ---- */
+
+/* The stat of the entry of that name fails. */
+static struct {
+	const char *name;
+	_Atomic int error;
+} faulty;
+
+int fstatat(int dir, const char *restrict path, struct stat *restrict st,
+	    int flags)
+{
+	const int error = atomic_load(&faulty.error);
+
+	if (!error || strcmp(path, faulty.name) != 0)
+		return (int)syscall(SYS_newfstatat, dir, path, st, flags);
+	errno = error;
+	return -1;
+}
+
+/* no descriptor is left: the process has one for each below the limit. */
+static void limit_descriptors(bool none_left)
+{
+	static struct rlimit before;
+	struct rlimit now;
+	int next;
+
+	if (!none_left) {
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+		return;
+	}
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	next = open("/", O_PATH | O_CLOEXEC);
+	assert_true(next >= 0);
+	close(next);
+	now = (struct rlimit){ (rlim_t)next, before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &now), 0);
+}
+
+/* How often the idle scan has tried in vain; 0: nothing is left to be tried.  Each
+ * try doubles the pause before the next one. */
+static unsigned tries_in_vain(struct recorder *r)
+{
+	unsigned tries;
+
+	while (!scan_is_idle(r->scanner))
+		(void)sched_yield();
+	pthread_mutex_lock(&r->scanner->lock);
+	tries = r->scanner->again_tries;
+	pthread_mutex_unlock(&r->scanner->lock);
+	return tries;
+}
+
+/* It does so now. */
+static void let_try(struct recorder *r)
+{
+	struct scanner *s = r->scanner;
+	bool tried = false;
+
+	pthread_mutex_lock(&s->lock);
+	s->again_ms = 0;
+	pthread_cond_signal(&s->work);
+	pthread_mutex_unlock(&s->lock);
+	while (!tried) {
+		(void)sched_yield();
+		pthread_mutex_lock(&s->lock);
+		tried = s->again_ms && !s->serving;
+		pthread_mutex_unlock(&s->lock);
+	}
+}
+
+WITH_TREE(test_a_directory_for_which_a_descriptor_lacked_is_read_again)
+{
+	struct recorder *r = *state;
+	unsigned before;
+
+	limit_descriptors(true);
+	scan_request_tree(r->scanner);
+	assert_int_equal(scan_start(r->scanner), 0);
+	expect(&r->t, "list .: EMFILE\ndone\n");
+	before = tries_in_vain(r);
+	assert_true(before > 0);
+	let_try(r);
+	assert_true(tries_in_vain(r) > before);
+	limit_descriptors(false);
+	let_try(r);
+	expect(&r->t, "list .: a b/\nlist b: c d/\nlist d: e\n");
+	assert_int_equal(tries_in_vain(r), 0);
+	assert_int_equal(atomic_load(&r->scanner->walks), 1);
+	assert_int_equal(atomic_load(&r->logged), 1);
+}
+
+/* Another error is one of the entry, which the next scan meets again. */
+WITH_TREE(
+	test_an_entry_that_could_not_be_looked_at_for_a_lack_is_looked_at_again)
+{
+	struct recorder *r = *state;
+
+	faulty.name = "d";
+	atomic_store(&faulty.error, EIO);
+	scan_request_tree(r->scanner);
+	assert_int_equal(scan_start(r->scanner), 0);
+	expect(&r->t, "list .: a b/\nlist b: c d\ndone\n");
+	assert_int_equal(tries_in_vain(r), 0);
+	atomic_store(&faulty.error, EINTR);
+	scan_request_tree(r->scanner);
+	expect(&r->t, "list .: a b/\nlist b: c d\ndone\n");
+	atomic_store(&faulty.error, 0);
+	record_directory(r, "b");
+	assert_true(tries_in_vain(r) > 0);
+	let_try(r);
+	expect(&r->t, "list b: c d/\nlist d: e\n");
+}
+
+WITH_TREE(test_a_request_that_meets_a_lack_is_kept)
+{
+	struct recorder *r = *state;
+	struct scan_request *kept;
+	struct file_key key;
+
+	get_key(&r->t, "b/c", &key);
+	atomic_store(&r->lacks, true);
+	scan_request_unknown(r->scanner, &key);
+	assert_int_equal(scan_start(r->scanner), 0);
+	while (!scan_count_lacks(r->scanner))
+		(void)sched_yield();
+	assert_true(scan_is_idle(r->scanner));
+	atomic_store(&r->lacks, false);
+	pthread_mutex_lock(&r->scanner->lock);
+	kept = r->scanner->requests;
+	assert_true(kept->lacks);
+	kept->due_ms = 0;
+	pthread_cond_signal(&r->scanner->work);
+	pthread_mutex_unlock(&r->scanner->lock);
+	expect(&r->t, "name ./b\nname b/c\n");
+	while (scan_count_lacks(r->scanner))
+		(void)sched_yield();
+	assert_int_equal(atomic_load(&r->scanner->walks), 0);
 }
 
 /* Mounts are seen by this process alone. */

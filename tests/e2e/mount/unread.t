@@ -206,6 +206,35 @@ test_unlinked() {
 	fail
 }
 
+# A daemon without descriptors can list nothing for a while.
+test_lack() {
+	local limit pid scans
+	mkdir -p "$T/lack/d" "$T/lack.mnt"
+	cp "$disk"/[abc] "$T/lack/d"
+	mount_kinfs "$T/lack" "$T/lack.mnt"
+	wait_idle "$T/lack.mnt"
+	pid=$(daemon_pid "$T/lack.mnt")
+	limit=$(prlimit --pid "$pid" --nofile --output HARD --noheadings)
+	prlimit --pid "$pid" --nofile="3:$limit"
+	cp "$disk/d/a" "$T/lack/d/new"
+	rescan "$T/lack.mnt"
+	is "$(status_field "$T/lack.mnt" unread)" 1 "no descriptors: is counted"
+	code_of "$KIN" wait "$T/lack.mnt"
+	is "$code" 3 "no descriptors: kin wait says so"
+	scans=$(status_field "$T/lack.mnt" scan.scans)
+	prlimit --pid "$pid" --nofile="$limit:$limit"
+	ok "when there are some, the directory is read again" \
+		poll 60 all_looked_at "$T/lack.mnt"
+	wait_idle "$T/lack.mnt"
+	is "$(status_field "$T/lack.mnt" fresh) $(status_field "$T/lack.mnt" \
+		scan.scans)" "4 $scans" "and what is new in it is hashed"
+	unmount "$T/lack.mnt"
+}
+
+all_looked_at() { # MOUNTPOINT
+	[ "$(status_field "$1" unread)" = 0 ]
+}
+
 # ---- other filesystems below SOURCE ----
 
 test_dead_mount() {
@@ -286,6 +315,7 @@ test_plain
 test_replaced
 test_excluded
 test_unlinked
+test_lack
 test_dead_mount
 test_others_mount
 test_closed
