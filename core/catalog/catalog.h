@@ -621,6 +621,8 @@ struct catalog_counts {
 	uint64_t content_bytes; /* of all contents */
 	uint64_t texts;         /* contents with the sketch of a text */
 	uint64_t pending_texts; /* contents whose text is still to be made */
+	/* Contents whose text failed, but those of TEXT_UNREADABLE. */
+	uint64_t failed_texts;
 };
 
 /* Takes constant time. */

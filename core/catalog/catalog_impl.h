@@ -75,7 +75,7 @@ enum catalog_db {
 	DB_COUNT
 };
 
-#define CATALOG_VERSION 19
+#define CATALOG_VERSION 20
 #define CATALOG_LOCK_FILE "lock"
 #define CATALOG_DATA_FILE "data.mdb"
 /* It is renamed to the data file when it is complete. */
@@ -111,11 +111,12 @@ struct catalog_meta {
 	 * in the table. */
 	uint64_t key_sum;
 	/* The counts that no table has by its length. */
-	uint64_t directories, pending_bytes, content_bytes, pending_texts;
+	uint64_t directories, pending_bytes, content_bytes, pending_texts,
+		failed_texts;
 };
 
 _Static_assert(sizeof(struct file_record) == 32 && CONTENT_BYTES == 68 &&
-		       sizeof(struct catalog_meta) == 64 &&
+		       sizeof(struct catalog_meta) == 72 &&
 		       sizeof(struct catalog_change) == 16 &&
 		       sizeof(struct content_text) == 16,
 	       "values have no padding");

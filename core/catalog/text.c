@@ -30,11 +30,21 @@ int catalog_text_get(struct catalog_txn *txn, uint32_t content,
 	return err ? err : text_decode(&value, out);
 }
 
+/* step is 1, or -1 as an unsigned number. */
+static void count_text(struct catalog_txn *txn, const struct content_text *text,
+		       uint64_t step)
+{
+	if (text->state == TEXT_PENDING)
+		txn->meta.pending_texts += step;
+	if (text->state == TEXT_FAILED && text->why != TEXT_UNREADABLE)
+		txn->meta.failed_texts += step;
+}
+
 int text_begin(struct catalog_txn *txn, uint32_t content)
 {
 	const struct content_text pending = { .date = TEXT_NO_DATE };
 
-	txn->meta.pending_texts++;
+	count_text(txn, &pending, 1);
 	return text_put(txn, content, &pending);
 }
 
@@ -126,7 +136,10 @@ int catalog_text_set(struct catalog_txn *txn, uint32_t content,
 		err = sketch_insert(txn, content, sketch, len, &new.sketch);
 	if (!err)
 		err = text_put(txn, content, &new);
-	txn->meta.pending_texts -= !err && old.state == TEXT_PENDING;
+	if (!err) {
+		count_text(txn, &old, UINT64_MAX);
+		count_text(txn, &new, 1);
+	}
 	return txn_result(txn, err);
 }
 
@@ -138,7 +151,7 @@ int text_forget(struct catalog_txn *txn, uint32_t content)
 	if (err)
 		return err == -ENOENT ? 0 : err;
 	err = txn_delete(txn, DB_TEXTS, key_of_id(content));
-	txn->meta.pending_texts -= text.state == TEXT_PENDING;
+	count_text(txn, &text, UINT64_MAX);
 	if (err || !text.sketch)
 		return err;
 	err = txn_delete(txn, DB_OWNERS, key_of_id(text.sketch));

@@ -320,7 +320,8 @@ int catalog_counts(struct catalog_txn *txn, struct catalog_counts *out)
 	struct catalog_counts n = { .directories = m->directories,
 				    .pending_bytes = m->pending_bytes,
 				    .content_bytes = m->content_bytes,
-				    .pending_texts = m->pending_texts };
+				    .pending_texts = m->pending_texts,
+				    .failed_texts = m->failed_texts };
 	const struct {
 		enum catalog_db db;
 		uint64_t *count;

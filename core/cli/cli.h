@@ -74,10 +74,13 @@ int cli_complain(const char *path, const char *format, ...)
 int cli_complain_errno(const char *path, int err);
 
 /* Of an answer that has not all files of a mount; failed: how many files and
- * directories could not be read.  EXIT_INCOMPLETE. */
-int cli_complain_incomplete(const char *path, uint64_t failed);
-/* "3 files could not be hashed or looked at: kin status --failed". */
-void cli_complain_failed(const char *path, uint64_t failed);
+ * directories could not be read; texts: how many texts.  EXIT_INCOMPLETE. */
+int cli_complain_incomplete(const char *path, uint64_t failed, uint64_t texts);
+/* "3 files could not be hashed or looked at and the text of 1 document or archive
+ * could not be read: kin status --failed"; one of the numbers is not 0. */
+void cli_complain_failed(const char *path, uint64_t failed, uint64_t texts);
+/* Appends that last part but for the command, unless texts is 0. */
+void cli_append_failed_texts(uint64_t texts, struct buf *out);
 
 /* After getopt or by itself: points to the help.  EXIT_USAGE. */
 int cli_usage_error(const struct command *command, const char *format, ...)
@@ -195,7 +198,7 @@ int mount_listings_or_complain(const struct mount *m);
 
 /* The files at and below a path of a mount that have no digests. */
 struct state_walk {
-	bool failed;  /* "error:EIO" is asked for */
+	bool failed;  /* "error:EIO" and "text:damaged" are asked for */
 	bool skipped; /* "skipped:RULE"; a directory stands for all in it */
 	/* The one at hand. */
 	const char *path;
@@ -203,6 +206,7 @@ struct state_walk {
 	/* Of all before it. */
 	size_t pending; /* files whose state is not known yet */
 
+	bool has_texts;            /* the text of some files failed */
 	const struct mount *mount; /* borrowed */
 	struct tree_walk *tree;
 };

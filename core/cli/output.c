@@ -74,24 +74,41 @@ int cli_complain_errno(const char *path, int err)
 	return cli_complain(path, "%s", meaning(err));
 }
 
-int cli_complain_incomplete(const char *path, uint64_t failed)
+int cli_complain_incomplete(const char *path, uint64_t failed, uint64_t texts)
 {
-	if (failed)
-		cli_complain_failed(path, failed);
-	cli_complain(path, failed ? "not complete (incomplete)" :
-				    "not complete: not all files are hashed, "
-				    "or some changed (incomplete); kin wait "
-				    "waits for that");
+	if (failed || texts)
+		cli_complain_failed(path, failed, texts);
+	cli_complain(path, failed || texts ?
+				   "not complete (incomplete)" :
+				   "not complete: not all files are hashed, "
+				   "or some changed (incomplete); kin wait "
+				   "waits for that");
 	return EXIT_INCOMPLETE;
 }
 
-void cli_complain_failed(const char *path, uint64_t failed)
+void cli_append_failed_texts(uint64_t texts, struct buf *out)
 {
-	cli_complain(path,
-		     "%llu %s could not be hashed or looked at: "
-		     "kin status --failed",
-		     (unsigned long long)failed,
-		     text_plural(failed, "file", "files"));
+	if (texts)
+		(void)buf_append_format(
+			out, "%sthe text of %llu %s could not be read",
+			out->len ? " and " : "", (unsigned long long)texts,
+			text_plural(texts, "document or archive",
+				    "documents and archives"));
+}
+
+void cli_complain_failed(const char *path, uint64_t failed, uint64_t texts)
+{
+	struct buf what = { 0 };
+
+	if (failed)
+		(void)buf_append_format(
+			&what, "%llu %s could not be hashed or looked at",
+			(unsigned long long)failed,
+			text_plural(failed, "file", "files"));
+	cli_append_failed_texts(texts, &what);
+	cli_complain(path, "%s: kin status --failed",
+		     what.data ? what.data : "");
+	buf_release(&what);
 }
 
 int cli_usage_error(const struct command *command, const char *format, ...)

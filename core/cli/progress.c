@@ -7,6 +7,7 @@
 
 #include "core/act/groups/groups.h"
 #include "core/base/text.h"
+#include "core/cli/cli.h"
 
 /* ---- of the daemon ---- */
 
@@ -23,6 +24,7 @@ void progress_read(const json_t *status, struct progress *out)
 	const json_t *reading = json_object_get(status, "progress");
 	const json_t *texts = json_object_get(status, "texts");
 	const char *state = json_string_value(json_object_get(texts, "state"));
+	const bool reads_texts = state && strcmp(state, "off") != 0;
 	struct progress p = {
 		.idle = json_is_true(json_object_get(status, "idle")),
 		.scanning = json_is_true(json_object_get(
@@ -33,9 +35,8 @@ void progress_read(const json_t *status, struct progress *out)
 		.failed = number(status, "failed"),
 		.unread = number(status, "unread"),
 		.unsteady = number(status, "unsteady"),
-		.texts = state && strcmp(state, "off") ?
-				 number(texts, "pending") :
-				 0,
+		.texts = reads_texts ? number(texts, "pending") : 0,
+		.failed_texts = reads_texts ? number(texts, "failed") : 0,
 		.has_extract = state && strcmp(state, "not installed"),
 		.percent = number(status, "percent") < 100 ?
 				   (int)number(status, "percent") :
@@ -104,7 +105,9 @@ void progress_append_failed(const struct progress *p, struct buf *out)
 					text_plural((uint64_t)p->unread,
 						    "file or directory",
 						    "files or directories"));
-	(void)buf_append_text(out, ": kin status --failed");
+	cli_append_failed_texts((uint64_t)p->failed_texts, out);
+	if (out->len)
+		(void)buf_append_text(out, ": kin status --failed");
 }
 
 void progress_append_texts(const struct progress *p, struct buf *out)

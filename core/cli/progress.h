@@ -20,11 +20,12 @@ struct progress {
 	/* Documents and archives whose text is still to be read; when idle, it
 	 * cannot be. */
 	long long texts;
-	bool has_extract;   /* the program that reads them is installed */
-	int percent;        /* 100 only when idle and all is hashed */
-	const char *error;  /* of the catalog, in the status; or NULL */
-	const char *paused; /* why, to be shown; or NULL */
-	bool stalled;       /* paused, and nothing else is under way */
+	long long failed_texts; /* those that could not be read */
+	bool has_extract;       /* the program that reads them is installed */
+	int percent;            /* 100 only when idle and all is hashed */
+	const char *error;      /* of the catalog, in the status; or NULL */
+	const char *paused;     /* why, to be shown; or NULL */
+	bool stalled;           /* paused, and nothing else is under way */
 	/* Bytes of the files that it is reading; 0: nothing is known of that. */
 	double done, size, speed;
 	double left_bytes; /* of all files */
@@ -38,8 +39,8 @@ void progress_read(const json_t *status, struct progress *out);
 void progress_append_files(const struct progress *p, double least_size,
 			   struct buf *out);
 
-/* "3 files could not be hashed: kin status --failed"; failed or unread is not
- * 0. */
+/* "3 files could not be hashed: kin status --failed"; nothing if all could be
+ * read. */
 void progress_append_failed(const struct progress *p, struct buf *out);
 /* Why texts are not read, when idle. */
 void progress_append_texts(const struct progress *p, struct buf *out);

@@ -84,7 +84,7 @@ static void say_activity(const json_t *status, const struct progress *p)
 	struct buf files = { 0 }, left = { 0 };
 	char size[TEXT_SIZE_ROOM];
 
-	if (p->idle && (p->failed || p->unread))
+	if (p->idle)
 		progress_append_failed(p, &left);
 	if (left.len)
 		say("state", "idle, but %s", left.data);
@@ -192,9 +192,10 @@ static void say_rest(const json_t *status)
 		say("texts", "documents are alike by their bytes alone: "
 			     "kin-extract is not installed");
 	else if (json_object_get(texts, "made"))
-		say("texts", "%s; %lld documents and archives, %lld pending",
+		say("texts",
+		    "%s; %lld documents and archives, %lld pending, %lld failed",
 		    text(texts, "state"), number(texts, "made"),
-		    number(texts, "pending"));
+		    number(texts, "pending"), number(texts, "failed"));
 	buf_release(&names);
 	if (json_object_get(status, "threshold"))
 		say("listings", "%s, threshold %lld",
@@ -248,6 +249,19 @@ static int take_failure(struct state_walk *s, int err)
 	return s->failed;
 }
 
+/* A file whose text failed.  That no program reads its format is no failure. */
+static bool take_text(struct state_walk *s)
+{
+	char text[sizeof(s->state)];
+	ssize_t len = getxattr(s->path, TEXT_ATTRIBUTE, text, sizeof(text) - 1);
+
+	text[len < 0 ? 0 : len] = '\0';
+	if (strcmp(text, "failed:damaged") && strcmp(text, "failed:limit"))
+		return false;
+	(void)snprintf(s->state, sizeof(s->state), "text%s", strchr(text, ':'));
+	return true;
+}
+
 /* Every word for a state is short; many files are asked for it.  A directory
  * has one only when all that is in it is skipped, or it could not be listed. */
 static int take_entry(struct state_walk *s, const struct tree_entry *entry)
@@ -277,6 +291,8 @@ static int take_entry(struct state_walk *s, const struct tree_entry *entry)
 	s->pending += !strcmp(s->state, "pending") || !strcmp(s->state, "busy");
 	if (entry->is_directory && !strncmp(s->state, "skipped:", 8))
 		tree_walk_skip(s->tree);
+	if (s->has_texts && !strcmp(s->state, "fresh") && take_text(s))
+		return true;
 	return (s->failed && !strncmp(s->state, "error:", 6)) ||
 	       (s->skipped && !strncmp(s->state, "skipped:", 8));
 }
@@ -287,6 +303,9 @@ void state_walk_begin(struct state_walk *s, const struct mount *mount,
 	char *top = path_shown(mount->root, rel, false);
 
 	s->mount = mount;
+	s->has_texts =
+		s->failed &&
+		number(json_object_get(mount->status, "texts"), "failed");
 	s->tree = top ? tree_walk_begin(top, TREE_ONE_DEVICE) : NULL;
 	free(top);
 }
@@ -414,8 +433,8 @@ static int run(const struct command *self, char **paths)
 
 static const struct option_row options[] = {
 	{ "failed", 0, NULL,
-	  "list the files at and below PATH that could not be hashed, and "
-	  "why: error:EIO  PATH",
+	  "list the files at and below PATH that could not be hashed, or whose "
+	  "text could not be read, and why: error:EIO  PATH",
 	  OPTION_FLAG(struct status_job, walk.failed) },
 	{ "skipped", 0, NULL,
 	  "list those that are not to be hashed: skipped:exclude  PATH; a "

@@ -68,8 +68,8 @@ static void show(struct wait_job *job, const struct progress *p)
 /* Everything was tried; what failed is not waited for. */
 static int finish(const struct wait_job *job, const struct progress *p)
 {
-	const bool complete =
-		!p->failed && !p->unread && !p->unsteady && !p->texts;
+	const bool complete = !p->failed && !p->unread && !p->failed_texts &&
+			      !p->unsteady && !p->texts;
 	struct buf why = { 0 };
 
 	if (p->texts) {
@@ -77,11 +77,9 @@ static int finish(const struct wait_job *job, const struct progress *p)
 		cli_complain(job->mount.root, "%s", why.data);
 		buf_clear(&why);
 	}
-	if (p->failed || p->unread) {
-		progress_append_failed(p, &why);
+	progress_append_failed(p, &why);
+	if (why.len)
 		cli_complain(job->mount.root, "%s", why.data);
-		buf_clear(&why);
-	}
 	if (p->unsteady)
 		cli_complain(job->mount.root,
 			     "%lld %s all the time and %s not hashed",
@@ -92,13 +90,15 @@ static int finish(const struct wait_job *job, const struct progress *p)
 	buf_release(&why);
 	if (job->json &&
 	    table_totals(
-		    json_pack("{s:o*, s:o*, s:o*, s:o*, s:o*}", "files",
+		    json_pack("{s:o*, s:o*, s:o*, s:o*, s:o*, s:o*}", "files",
 			      row_number(p->counted ? p->files : -1), "failed",
 			      row_number(p->counted ? p->failed : -1), "unread",
 			      row_number(p->counted ? p->unread : -1),
 			      "unsteady",
 			      row_number(p->counted ? p->unsteady : -1),
-			      "texts", row_number(p->counted ? p->texts : -1)),
+			      "texts", row_number(p->counted ? p->texts : -1),
+			      "failed_texts",
+			      row_number(p->counted ? p->failed_texts : -1)),
 		    complete, NULL))
 		return EXIT_FAILED;
 	return complete ? EXIT_OK : EXIT_INCOMPLETE;

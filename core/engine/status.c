@@ -146,7 +146,7 @@ static json_t *status_object(struct engine *e, const struct snapshot *s)
 	return json_pack(
 		"{s:o, s:i, s:o, s:b, s:s?, s:b, s:I, s:I,"
 		" s:{s:b, s:I, s:I}, s:{s:I, s:I, s:I}, s:{s:I, s:I, s:I},"
-		" s:{s:o, s:b, s:I, s:s?}, s:{s:s, s:I, s:I},"
+		" s:{s:o, s:b, s:I, s:s?}, s:{s:s, s:I, s:I, s:I},"
 		" s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I,"
 		" s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
 		"source", json_text(e->source.path), "threshold", o->threshold,
@@ -175,6 +175,7 @@ static json_t *status_object(struct engine *e, const struct snapshot *s)
 		o->texts_missing ? "not installed" :
 				   "off",
 		"made", number(c->texts), "pending", number(c->pending_texts),
+		"failed", number(c->failed_texts),
 
 		"percent", number(percent(s)), "files", number(c->files),
 		"directories", number(c->directories), "fresh",

@@ -273,6 +273,8 @@ static int find_failed(struct search_query *q, struct file_groups *groups)
 	int err = q->caller->trusted ? catalog_counts(q->txn, &counts) : 0;
 
 	groups->failed = counts.failed + counts.unread;
+	if (q->context->texts && !groups->set->rules.exact)
+		groups->failed_texts = counts.failed_texts;
 	q->hits.incomplete |= q->context->texts && counts.pending_texts;
 	return err;
 }
@@ -311,8 +313,9 @@ static int groups_answer(struct groups_query *g, struct file_groups *groups)
 		return err;
 	drop_ignored(q, groups->set);
 	err = find_failed(q, groups) ?: q->err ?: hits_settle_incomplete(q);
-	atomic_store(&groups->incomplete,
-		     q->hits.incomplete || q->missed || groups->failed);
+	atomic_store(&groups->incomplete, q->hits.incomplete || q->missed ||
+						  groups->failed ||
+						  groups->failed_texts);
 	return err;
 }
 

@@ -356,6 +356,8 @@ struct file_groups {
 	/* Files that could not be hashed and names that could not be looked
 	 * at; 0 for callers that are not trusted. */
 	uint64_t failed;
+	uint64_t
+		failed_texts; /* documents whose text could not be read; as above */
 };
 
 void file_groups_free(struct file_groups *groups);

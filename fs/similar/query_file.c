@@ -163,7 +163,7 @@ static int answer_content(struct query_file *q, struct search_job *job,
 			err = hand_out(q, out, FILES_AHEAD);
 	}
 	if (!err)
-		err = query_text_add_end(hits.cut, hits.incomplete, 0, out);
+		err = query_text_add_end(hits.cut, hits.incomplete, 0, 0, out);
 	search_hits_release(&hits);
 	return err;
 }
@@ -211,7 +211,8 @@ static int answer_groups(struct query_file *q, struct search_job *job,
 	}
 	if (!err)
 		err = query_text_add_end(false, groups->incomplete,
-					 groups->failed, out);
+					 groups->failed, groups->failed_texts,
+					 out);
 	file_groups_free(groups);
 	return err;
 }
@@ -250,7 +251,7 @@ static int answer_changes(struct query_file *q, struct query_text *query,
 	}
 	set_watcher(q, NULL);
 	changes_end(watcher);
-	return err == -ECANCELED ? query_text_add_end(false, false, 0, out) :
+	return err == -ECANCELED ? query_text_add_end(false, false, 0, 0, out) :
 				   err;
 }
 

@@ -265,12 +265,17 @@ int query_text_add_watching(const char *cursor, struct buf *out)
 		out, json_pack("{s:b, s:s}", "watching", 1, "cursor", cursor));
 }
 
-int query_text_add_end(bool cut, bool incomplete, uint64_t failed,
-		       struct buf *out)
+static json_t *number_if_any(uint64_t n)
 {
-	json_t *number = failed ? json_integer((json_int_t)failed) : NULL;
+	return n ? json_integer((json_int_t)n) : NULL;
+}
 
-	return json_append_line(out, json_pack("{s:b, s:b, s:b, s:o*}", "end",
-					       1, "cut", cut, "complete",
-					       !incomplete, "failed", number));
+int query_text_add_end(bool cut, bool incomplete, uint64_t failed,
+		       uint64_t failed_texts, struct buf *out)
+{
+	return json_append_line(
+		out, json_pack("{s:b, s:b, s:b, s:o*, s:o*}", "end", 1, "cut",
+			       cut, "complete", !incomplete, "failed",
+			       number_if_any(failed), "failed_texts",
+			       number_if_any(failed_texts)));
 }

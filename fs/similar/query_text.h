@@ -60,9 +60,11 @@
  *                   not see, or that are not below a path of within, or that
  *                   are behind QUERY_NAMES_MAX bytes of them.  With every, the
  *                   first file of a content has "digests".
- *   {"end":true,"cut":false,"complete":true,"failed":N}
- *                   failed: files and directories that could not be read, if
- *                   the caller is told
+ *   {"end":true,"cut":false,"complete":true,"failed":N,
+ *    "failed_texts":N}
+ *                   failed: files and directories that could not be read;
+ *                   failed_texts: documents whose text could not; if there are
+ *                   some, and the caller is told
  *
  * Files of one content follow one another, and so do members of a group, of
  * which the head is the first.
@@ -131,6 +133,6 @@ int query_text_add_files(const struct search_hits *hits, struct buf *out);
 int query_text_add_change(const struct content_change *change, struct buf *out);
 int query_text_add_watching(const char *cursor, struct buf *out);
 int query_text_add_end(bool cut, bool incomplete, uint64_t failed,
-		       struct buf *out);
+		       uint64_t failed_texts, struct buf *out);
 
 #endif

@@ -38,12 +38,13 @@ int export_write(FILE *out, struct groups *g, bool seeds)
 	}
 	if (err || event)
 		return err ? err : event;
-	return json_write_line(out,
-			       json_pack("{s:{s:I, s:I, s:I, s:b}}", "totals",
-					 "groups", (json_int_t)g->totals.groups,
-					 "files", (json_int_t)g->totals.files,
-					 "failed", (json_int_t)g->totals.failed,
-					 "complete", !g->totals.incomplete));
+	return json_write_line(
+		out, json_pack("{s:{s:I, s:I, s:I, s:I, s:b}}", "totals",
+			       "groups", (json_int_t)g->totals.groups, "files",
+			       (json_int_t)g->totals.files, "failed",
+			       (json_int_t)g->totals.failed, "failed_texts",
+			       (json_int_t)g->totals.failed_texts, "complete",
+			       !g->totals.incomplete));
 }
 
 /* ---- reading: the first line ---- */

@@ -218,6 +218,13 @@ static int take_group(struct groups *g, const json_t *object)
 	return err ? err : GROUPS_GROUP;
 }
 
+static int take_failed(const json_t *object, struct groups_totals *t)
+{
+	return json_get_number(object, "failed", INT64_MAX, &t->failed) ?:
+		       json_get_number(object, "failed_texts", INT64_MAX,
+				       &t->failed_texts);
+}
+
 static int take_totals(const json_t *object, struct groups_totals *t)
 {
 	const json_t *complete = json_object_get(object, "complete");
@@ -227,7 +234,7 @@ static int take_totals(const json_t *object, struct groups_totals *t)
 		       json_get_number(object, "files", INT64_MAX, &t->files) ?:
 		       json_get_number(object, "exact_bytes", INT64_MAX, &t->exact_bytes) ?:
 		       json_get_number(object, "near_bytes", INT64_MAX, &t->near_bytes) ?:
-		       json_get_number(object, "failed", INT64_MAX, &t->failed);
+		       take_failed(object, t);
 }
 
 int groups_take_line(struct groups *g, const json_t *object)
@@ -394,8 +401,7 @@ static int read_lines(struct groups *g)
 		}
 		if (!json_is_true(json_object_get(g->lines.line, "complete")))
 			g->totals.incomplete = true;
-		event = json_get_number(g->lines.line, "failed", INT64_MAX,
-					&g->totals.failed);
+		event = take_failed(g->lines.line, &g->totals);
 	}
 	return event == -EINVAL ? -EBADMSG : event;
 }

@@ -141,6 +141,7 @@ struct groups_totals {
 	/* Files and directories that could not be read, as far as the caller is
 	 * told; it is incomplete then. */
 	uint64_t failed;
+	uint64_t failed_texts; /* documents whose text could not; as above */
 };
 
 /* What groups_next() has found. */

@@ -129,6 +129,8 @@ const STATES = {
 	"error:EIO": "the disk could not read it",
 	"error:ENOENT": "gone while it was read",
 	"error:ESTALE": "changed while it was read",
+	"text:damaged": "its text is damaged: it is compared by its bytes",
+	"text:limit": "its text is beyond the limits: it is compared by its bytes",
 	"skipped:cross": "on another filesystem, see -o cross",
 	"skipped:exclude": "left out by -o exclude",
 	"skipped:min_size": "smaller than -o min_size",

@@ -251,7 +251,7 @@ static int add_groups(const char *source)
 			from->lines.number, source, from->root);
 	/* Files that are not hashed are no error here. */
 	if (!code && from->totals.failed)
-		cli_complain_failed(from->root, from->totals.failed);
+		cli_complain_failed(from->root, from->totals.failed, 0);
 	if (!code && !job.asking.file && from->totals.incomplete)
 		cli_complain(from->root, "not all files are hashed: there may "
 					 "be more copies");

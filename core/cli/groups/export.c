@@ -73,7 +73,8 @@ static int run(const struct command *self, char **paths)
 					  errno ? -errno : -EIO);
 	return !code && a->groups.totals.incomplete ?
 		       cli_complain_incomplete(a->mount.root,
-					       a->groups.totals.failed) :
+					       a->groups.totals.failed,
+					       a->groups.totals.failed_texts) :
 		       code;
 }
 

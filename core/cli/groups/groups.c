@@ -142,12 +142,13 @@ int groups_print_totals(struct groups_printer *p, const struct groups_totals *t)
 
 	if (p->table.output.json)
 		return table_totals(
-			json_pack("{s:I, s:I, s:I, s:I, s:I}", "groups",
+			json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "groups",
 				  (json_int_t)t->groups, "files",
 				  (json_int_t)t->files, "exact_bytes",
 				  (json_int_t)t->exact_bytes, "near_bytes",
 				  (json_int_t)t->near_bytes, "failed",
-				  (json_int_t)t->failed),
+				  (json_int_t)t->failed, "failed_texts",
+				  (json_int_t)t->failed_texts),
 			!t->incomplete, "incomplete");
 	if (p->table.output.nul)
 		return 0;
@@ -209,7 +210,8 @@ static int list(struct groups_job *job)
 	if (code || event)
 		return groups_asking_explain(&job->asking, code ?: event);
 	if (g->totals.incomplete)
-		return cli_complain_incomplete(p->root, g->totals.failed);
+		return cli_complain_incomplete(p->root, g->totals.failed,
+					       g->totals.failed_texts);
 	return p->refused ? EXIT_INCOMPLETE : EXIT_OK;
 }
 

@@ -272,21 +272,22 @@ static bool is_complete(const struct missing_command *c)
 	return c->one.is_complete && c->other.is_complete;
 }
 
-static uint64_t count_failed(const struct missing_command *c)
-{
-	return c->one.content.totals.failed + c->other.content.totals.failed;
-}
-
 static int print_totals(const struct missing_command *c)
 {
+	const struct groups_totals *one = &c->one.content.totals,
+				   *other = &c->other.content.totals;
 	char size[TEXT_SIZE_ROOM];
 
 	if (c->table.output.json)
-		return table_totals(json_pack("{s:I, s:I, s:I}", "files",
-					      (json_int_t)c->missing, "bytes",
-					      (json_int_t)c->bytes, "failed",
-					      (json_int_t)count_failed(c)),
-				    is_complete(c), "incomplete");
+		return table_totals(
+			json_pack("{s:I, s:I, s:I, s:I}", "files",
+				  (json_int_t)c->missing, "bytes",
+				  (json_int_t)c->bytes, "failed",
+				  (json_int_t)(one->failed + other->failed),
+				  "failed_texts",
+				  (json_int_t)(one->failed_texts +
+					       other->failed_texts)),
+			is_complete(c), "incomplete");
 	fprintf(stderr, "%llu %s, %s, not in %s\n",
 		(unsigned long long)c->missing,
 		text_plural(c->missing, "file", "files"),
@@ -345,7 +346,8 @@ static int run(const struct command *self, char **paths)
 	for (r = trees; r < trees + 2 && !code; r++)
 		if (!(*r)->is_complete)
 			(void)cli_complain_incomplete(
-				(*r)->path, (*r)->content.totals.failed);
+				(*r)->path, (*r)->content.totals.failed,
+				(*r)->content.totals.failed_texts);
 	return code || is_complete(c) ? code : EXIT_INCOMPLETE;
 }
 

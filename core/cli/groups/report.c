@@ -145,7 +145,8 @@ static int read_groups(struct report_job *job)
 			code = report_add_group(&job->report, &g->group);
 	code = groups_asking_explain(a, code ?: event);
 	if (!code && g->totals.incomplete)
-		cli_complain_incomplete(a->mount.root, g->totals.failed);
+		cli_complain_incomplete(a->mount.root, g->totals.failed,
+					g->totals.failed_texts);
 	return code;
 }
 

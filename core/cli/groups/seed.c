@@ -312,8 +312,9 @@ static int match(struct seed_command *c)
 		code = print_totals(c);
 	return code || c->sender.is_complete ?
 		       code :
-		       cli_complain_incomplete(c->sender.path,
-					       c->sender.content.totals.failed);
+		       cli_complain_incomplete(
+			       c->sender.path, c->sender.content.totals.failed,
+			       c->sender.content.totals.failed_texts);
 }
 
 static int check(struct seed_command *c, int operands)

@@ -33,7 +33,24 @@ done
 is "$(text_of locked.docx)" encrypted "locked.docx"
 is "$(text_of cut.docx)" failed:damaged "cut.docx"
 is "$("$KIN" status --json mnt | jq -c .texts)" \
-	'{"made":11,"pending":0,"state":"on"}' "the status"
+	'{"failed":1,"made":11,"pending":0,"state":"on"}' "the status"
+told="the text of 1 document or archive could not be read: kin status --failed"
+like "$("$KIN" status mnt)" "idle, but $told" "... in words"
+is "$("$KIN" status --failed mnt | sed 1d)" "text:damaged  mnt/cut.docx" \
+	"... and which"
+for command in wait groups "export --plain"; do
+	code=0
+	# shellcheck disable=SC2086 # its options
+	"$KIN" $command mnt >"$T/out" 2>"$T/err" || code=$?
+	is "$code" 3 "kin $command is not complete"
+	like "$(cat "$T/err")" "$told" "... and says why"
+done
+cp "$T/out" "$T/export"
+code=0
+"$KIN" missing --json mnt "$T/export" >"$T/out" 2>"$T/err" || code=$?
+is "$code $(tail -n 1 "$T/out" | jq -c '[.totals.failed, .totals.failed_texts]')" \
+	"3 [0,2]" "kin missing counts those of both"
+ok "exact copies need no text" "$KIN" groups --exact mnt
 
 # ---- listings ----
 

@@ -128,6 +128,8 @@ static inline const char *oracle_text(struct catalog_txn *txn,
 	    catalog_text_get(txn, content, &text))
 		return "a malformed text";
 	n->pending_texts += text.state == TEXT_PENDING;
+	n->failed_texts +=
+		text.state == TEXT_FAILED && text.why != TEXT_UNREADABLE;
 	n->texts += text.sketch != 0;
 	if (content_load(txn, content, &d))
 		return "a text of no content";

@@ -83,6 +83,43 @@ WITH_CATALOG(test_what_no_program_read_is_tried_again)
 	check_clean(*state);
 }
 
+static uint64_t count_failed(struct catalog_txn *txn)
+{
+	struct catalog_counts counts;
+
+	assert_int_equal(catalog_counts(txn, &counts), 0);
+	return counts.failed_texts;
+}
+
+/* Not of a format for which there is no program. */
+WITH_CATALOG(test_a_text_that_failed_is_counted)
+{
+	const struct content_text failed = { .state = TEXT_FAILED, .why = 3 };
+	struct fixture *f = *state;
+	struct catalog_txn *txn = begin_write(f);
+	const uint32_t first = add_document(txn, 1, 10),
+		       second = add_document(txn, 2, 20),
+		       unreadable = add_document(txn, 3, 30);
+	struct file_key key = key_of(2);
+
+	set_text(txn, unreadable, TEXT_FAILED);
+	assert_int_equal(count_failed(txn), 0);
+	assert_int_equal(catalog_text_set(txn, first, &failed, NULL, 0), 0);
+	assert_int_equal(catalog_text_set(txn, second, &failed, NULL, 0), 0);
+	assert_int_equal(catalog_text_set(txn, second, &failed, NULL, 0), 0);
+	commit(txn);
+	fixture_close(f);
+	fixture_open(f);
+	txn = begin_write(f);
+	assert_int_equal(count_failed(txn), 2);
+	set_text(txn, first, TEXT_YES);
+	assert_int_equal(count_failed(txn), 1);
+	assert_int_equal(catalog_file_remove(txn, &key), 0);
+	assert_int_equal(count_failed(txn), 0);
+	commit(txn);
+	check_clean(f);
+}
+
 WITH_CATALOG(test_a_text_goes_with_its_content)
 {
 	struct fixture *f = *state;
