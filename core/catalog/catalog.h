@@ -501,11 +501,6 @@ int catalog_content_find(struct catalog_txn *txn, const struct digests *d,
 int catalog_content_get(struct catalog_txn *txn, uint32_t content,
 			uint32_t wanted, struct digests *out);
 
-/* All contents in ascending order of id, with fixed-size digests only. */
-int catalog_contents_begin(struct catalog_txn *txn, struct catalog_walk **out);
-int catalog_contents_next(struct catalog_walk *w, uint32_t *content_out,
-			  struct digests *out);
-
 /* The sif of a content, or the sketch of a text.  -ENOENT also when it has
  * none. */
 int catalog_sketch_get(struct catalog_txn *txn, uint32_t id,

@@ -346,6 +346,13 @@ int txn_append(struct catalog_txn *txn, enum catalog_db db,
 int txn_delete(struct catalog_txn *txn, enum catalog_db db,
 	       struct record_key key);
 
+/* The same, where there may be none. */
+int txn_drop(struct catalog_txn *txn, enum catalog_db db,
+	     struct record_key key);
+/* A value that is copied to out.  -EUCLEAN: it has another size. */
+int txn_get_value(struct catalog_txn *txn, enum catalog_db db,
+		  struct record_key key, void *out, size_t size);
+
 int meta_get(struct catalog_txn *txn, struct catalog_meta *out);
 int meta_put(struct catalog_txn *txn, const struct catalog_meta *m);
 
@@ -484,19 +491,16 @@ struct link {
 
 /* ---- event.c; each does nothing in a transaction that is not watched ---- */
 
-/* A file has got the name; inherits: see struct catalog_event. */
-int event_named(struct catalog_txn *txn, const struct file_key *parent,
-		struct catalog_name name, const struct file_key *key,
-		bool inherits);
+/* A file has got the name (TREE_NAMED); or a file or directory is about to lose
+ * it (TREE_UNNAMED).  inherits: see struct catalog_event. */
+int event_name(struct catalog_txn *txn, enum catalog_event_kind kind,
+	       const struct file_key *parent, struct catalog_name name,
+	       const struct file_key *key, bool inherits);
 
-/* A file or directory is about to lose the name. */
-int event_unnamed(struct catalog_txn *txn, const struct file_key *parent,
-		  struct catalog_name name, const struct file_key *key);
-
-/* The content of the file is known now, or is about to be forgotten. */
-int event_known(struct catalog_txn *txn, const struct file_key *key,
-		uint64_t size);
-int event_unknown(struct catalog_txn *txn, const struct file_key *key);
+/* The content of the file is known now (TREE_NAMED), or is about to be
+ * forgotten (TREE_UNNAMED), by each of its names. */
+int event_content(struct catalog_txn *txn, enum catalog_event_kind kind,
+		  const struct file_key *key, uint64_t size);
 
 /* The file has another content (NULL: an equal one, in the place of the file
  * that had its name), under that name only, or under all (NULL). */

@@ -41,33 +41,22 @@ enum {
 /* Between the removal of a name and its return. */
 #define RETURNS_MS 10000
 
-/* Deletes the record of the file in that table if there is one. */
-static int forget(struct catalog_txn *txn, enum catalog_db db,
-		  const struct file_key *key)
-{
-	int err = txn_delete(txn, db, key_of_file(key));
-
-	return err == -ENOENT ? 0 : err;
-}
-
 int change_forget(struct catalog_txn *txn, const struct file_key *key)
 {
-	return forget(txn, DB_CHANGES, key) ?: forget(txn, DB_LEFT, key);
+	return txn_drop(txn, DB_CHANGES, key_of_file(key)) ?:
+		       txn_drop(txn, DB_LEFT, key_of_file(key));
 }
 
 int catalog_change_get(struct catalog_txn *txn, const struct file_key *key,
 		       struct catalog_change *out)
 {
-	MDB_val v;
-	int err = txn_get(txn, DB_CHANGES, key_of_file(key), &v);
+	int err = txn_get_value(txn, DB_CHANGES, key_of_file(key), out,
+				sizeof(*out));
 
-	if (err)
-		return err;
-	return value_copy(&v, out, sizeof(*out)) && out->kept >= -1 &&
-			       out->kept <= 100 && out->replaced >= 0 &&
-			       out->replaced <= 1 ?
-		       0 :
-		       -EUCLEAN;
+	if (!err && (out->kept < -1 || out->kept > 100 || out->replaced < 0 ||
+		     out->replaced > 1))
+		err = -EUCLEAN;
+	return err;
 }
 
 /* ---- what a content leaves ---- */
@@ -192,15 +181,15 @@ static int record_change(struct catalog_txn *txn, const struct file_key *key,
 	int err, differs;
 
 	if (!left->len)
-		return event_known(txn, key, size);
+		return event_content(txn, TREE_NAMED, key, size);
 	memcpy(&was, left->data, sizeof(was));
 	differs = compare_left(txn, left, r->content, &change);
-	err = differs < 0 ? differs : forget(txn, DB_LEFT, key);
+	err = differs < 0 ? differs : txn_drop(txn, DB_LEFT, key_of_file(key));
 	if (!err && differs)
 		err = txn_put(txn, DB_CHANGES, key_of_file(key), &change,
 			      sizeof(change));
 	if (!err && was.replaced == LEFT_AND_GONE)
-		err = by ? 0 : event_known(txn, key, size);
+		err = by ? 0 : event_content(txn, TREE_NAMED, key, size);
 	if (err || (was.replaced == LEFT_AND_GONE && (by || !differs)) ||
 	    (!differs && (by || !was.replaced)))
 		return err;
@@ -218,7 +207,7 @@ int change_of_record(struct catalog_txn *txn, const struct file_key *key,
 	} else if (!err && new->state == FILE_DIRECTORY) {
 		err = catalog_content_was_known(txn, key);
 		if (err == 1)
-			err = event_unknown(txn, key);
+			err = event_content(txn, TREE_UNNAMED, key, 0);
 		if (!err)
 			err = change_forget(txn, key);
 	} else if (!err && left.len) {

@@ -452,27 +452,6 @@ int catalog_sketches_next(struct catalog_walk *w, uint32_t *id_out,
 	return found;
 }
 
-int catalog_contents_begin(struct catalog_txn *txn, struct catalog_walk **out)
-{
-	return walk_begin(txn, DB_CONTENTS, ANY_KEY, out);
-}
-
-int catalog_contents_next(struct catalog_walk *w, uint32_t *content_out,
-			  struct digests *out)
-{
-	int err, found = walk_next(w);
-
-	if (found != 1)
-		return found;
-	err = content_id_decode(&w->key, content_out);
-	if (!err)
-		err = content_decode(&w->value, out);
-	if (err)
-		return err;
-	out->set = recorded(out->set);
-	return 1;
-}
-
 int catalog_copies_begin(struct catalog_txn *txn, uint32_t content,
 			 struct catalog_walk **out)
 {

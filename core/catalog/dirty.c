@@ -30,16 +30,11 @@ bool dirty_is_wanted(struct catalog *c)
 
 int dirty_get_mark(struct catalog_txn *txn, struct dirty_mark *out)
 {
-	MDB_val value;
-	int err = txn_get(txn, DB_META, SHARE_KEY, &value);
+	int err = txn_get_value(txn, DB_META, SHARE_KEY, out, sizeof(*out));
 
-	if (err == -ENOENT) {
+	if (err == -ENOENT)
 		*out = (struct dirty_mark){ 0 };
-		return 0;
-	}
-	if (err)
-		return err;
-	return value_copy(&value, out, sizeof(*out)) ? 0 : -EUCLEAN;
+	return err == -ENOENT ? 0 : err;
 }
 
 /* Sets the number of the transaction. */

@@ -146,10 +146,12 @@ static int add_below(struct catalog_txn *txn, const struct catalog_event *like,
 	return err;
 }
 
-static int add_name(struct catalog_txn *txn, const struct catalog_event *like,
-		    const struct file_key *parent, struct catalog_name name,
-		    const struct file_key *key)
+int event_name(struct catalog_txn *txn, enum catalog_event_kind kind,
+	       const struct file_key *parent, struct catalog_name name,
+	       const struct file_key *key, bool inherits)
 {
+	const struct catalog_event like = { .kind = kind,
+					    .inherits = inherits };
 	struct buf path = { 0 };
 	int err;
 
@@ -157,27 +159,9 @@ static int add_name(struct catalog_txn *txn, const struct catalog_event *like,
 		return 0;
 	err = path_of(txn, parent, name, &path);
 	if (err == 1)
-		err = add_tree(txn, like, key, &path, 0);
+		err = add_tree(txn, &like, key, &path, 0);
 	buf_release(&path);
 	return err;
-}
-
-int event_named(struct catalog_txn *txn, const struct file_key *parent,
-		struct catalog_name name, const struct file_key *key,
-		bool inherits)
-{
-	const struct catalog_event like = { .kind = TREE_NAMED,
-					    .inherits = inherits };
-
-	return add_name(txn, &like, parent, name, key);
-}
-
-int event_unnamed(struct catalog_txn *txn, const struct file_key *parent,
-		  struct catalog_name name, const struct file_key *key)
-{
-	const struct catalog_event like = { .kind = TREE_UNNAMED };
-
-	return add_name(txn, &like, parent, name, key);
 }
 
 /* ---- contents ---- */
@@ -215,18 +199,14 @@ static int add_names(struct catalog_txn *txn, const struct catalog_event *ev)
 	return err < 0 ? err : 0;
 }
 
-int event_known(struct catalog_txn *txn, const struct file_key *key,
-		uint64_t size)
+int event_content(struct catalog_txn *txn, enum catalog_event_kind kind,
+		  const struct file_key *key, uint64_t size)
 {
-	return add_names(txn, &(struct catalog_event){ .kind = TREE_NAMED,
-						       .key = *key,
-						       .size = size });
-}
+	const struct catalog_event ev = { .kind = kind,
+					  .key = *key,
+					  .size = size };
 
-int event_unknown(struct catalog_txn *txn, const struct file_key *key)
-{
-	return add_names(txn, &(struct catalog_event){ .kind = TREE_UNNAMED,
-						       .key = *key });
+	return add_names(txn, &ev);
 }
 
 int event_changed(struct catalog_txn *txn, const struct file_key *key,

@@ -23,8 +23,9 @@ static int link_put(struct catalog_txn *txn, const struct file_key *parent,
 	if (err)
 		return err;
 	inherits = change_name_taken(txn, key, &taken);
-	err = inherits < 0 ? inherits :
-			     event_named(txn, parent, name, key, inherits);
+	err = inherits < 0 ?
+		      inherits :
+		      event_name(txn, TREE_NAMED, parent, name, key, inherits);
 	if (!err)
 		err = unread_drop(txn, parent, name);
 	return err ? err : dirty_add(txn, key);
@@ -33,7 +34,7 @@ static int link_put(struct catalog_txn *txn, const struct file_key *parent,
 int link_delete(struct catalog_txn *txn, const struct file_key *parent,
 		struct catalog_name name, const struct file_key *key)
 {
-	int err = event_unnamed(txn, parent, name, key);
+	int err = event_name(txn, TREE_UNNAMED, parent, name, key, false);
 
 	if (!err)
 		err = change_name_lost(txn, parent, name, key);
@@ -439,42 +440,26 @@ int catalog_links_next(struct catalog_walk *w, struct file_key *parent_out,
 int unread_drop(struct catalog_txn *txn, const struct file_key *parent,
 		struct catalog_name name)
 {
-	int err = txn_delete(txn, DB_UNREAD, key_of_name(parent, name));
-
-	return err == -ENOENT ? 0 : err;
+	return txn_drop(txn, DB_UNREAD, key_of_name(parent, name));
 }
 
 int catalog_unread_set(struct catalog_txn *txn,
 		       const struct file_key *directory,
 		       struct catalog_name name, int error)
 {
-	const uint32_t value = (uint32_t)error;
-
 	if (name.len > NAME_BYTES_MAX)
 		name.len = NAME_BYTES_MAX;
 	return txn_result(txn,
 			  txn_put(txn, DB_UNREAD, key_of_name(directory, name),
-				  &value, sizeof(value)));
-}
-
-static int unread_decode(const MDB_val *value, int *error_out)
-{
-	uint32_t error;
-
-	if (!value_copy(value, &error, sizeof(error)))
-		return -EUCLEAN;
-	*error_out = (int)error;
-	return 0;
+				  &error, sizeof(error)));
 }
 
 int catalog_unread_get(struct catalog_txn *txn,
 		       const struct file_key *directory,
 		       struct catalog_name name, int *error_out)
 {
-	MDB_val value;
-	int err = txn_get(txn, DB_UNREAD, key_of_name(directory, name), &value);
-
-	return err ? err : unread_decode(&value, error_out);
+	return txn_get_value(txn, DB_UNREAD, key_of_name(directory, name),
+			     error_out, sizeof(*error_out));
 }
 
 int catalog_unread_begin(struct catalog_txn *txn, struct catalog_walk **out)
@@ -493,8 +478,8 @@ int catalog_unread_next(struct catalog_walk *w, struct file_key *directory_out,
 	err = file_key_decode(&w->key, directory_out);
 	if (err) /* there is a name */
 		err = name_key_decode(&w->key, directory_out, &name);
-	if (!err)
-		err = unread_decode(&w->value, error_out);
+	if (!err && !value_copy(&w->value, error_out, sizeof(*error_out)))
+		err = -EUCLEAN;
 	return err ? err : 1;
 }
 

@@ -78,9 +78,7 @@ int text_note_copy(struct catalog_txn *txn, uint32_t content,
 int text_tell(struct catalog_txn *txn, uint32_t content,
 	      const struct file_key *key)
 {
-	int err = txn_delete(txn, DB_UNTOLD, key_of_copy(content, key));
-
-	return err == -ENOENT ? 0 : err;
+	return txn_drop(txn, DB_UNTOLD, key_of_copy(content, key));
 }
 
 int catalog_text_tell(struct catalog_txn *txn, uint32_t content,

@@ -467,6 +467,24 @@ int txn_delete(struct catalog_txn *txn, enum catalog_db db,
 	return err;
 }
 
+int txn_drop(struct catalog_txn *txn, enum catalog_db db, struct record_key key)
+{
+	int err = txn_delete(txn, db, key);
+
+	return err == -ENOENT ? 0 : err;
+}
+
+int txn_get_value(struct catalog_txn *txn, enum catalog_db db,
+		  struct record_key key, void *out, size_t size)
+{
+	MDB_val value;
+	int err = txn_get(txn, db, key, &value);
+
+	if (!err && !value_copy(&value, out, size))
+		err = -EUCLEAN;
+	return err;
+}
+
 int txn_stat(struct catalog_txn *txn, enum catalog_db db, MDB_stat *out)
 {
 	struct catalog *c = txn->catalog;

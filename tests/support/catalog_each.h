@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "core/catalog/catalog.h"
+#include "core/catalog/catalog_impl.h"
 
 /*
  * The walks of the catalog for tests that check every record: each() is called
@@ -49,6 +49,20 @@ static inline int catalog_path_each(struct catalog_txn *txn,
 		    catalog_paths_next(walk_, &path), each(arg, path));
 }
 
+/* All contents in ascending order of id, with fixed-size digests only. */
+static inline int next_content(struct catalog_walk *w, uint32_t *content_out,
+			       struct digests *out)
+{
+	int err, found = walk_next(w);
+
+	if (found != 1)
+		return found;
+	err = content_id_decode(&w->key, content_out);
+	if (!err)
+		err = catalog_content_get(w->txn, *content_out, 0, out);
+	return err ? err : 1;
+}
+
 static inline int catalog_content_each(struct catalog_txn *txn,
 				       int (*each)(void *arg, uint32_t content,
 						   const struct digests *d),
@@ -57,9 +71,8 @@ static inline int catalog_content_each(struct catalog_txn *txn,
 	struct digests d;
 	uint32_t content;
 
-	EACH_RECORD(catalog_contents_begin(txn, &walk_),
-		    catalog_contents_next(walk_, &content, &d),
-		    each(arg, content, &d));
+	EACH_RECORD(walk_begin(txn, DB_CONTENTS, ANY_KEY, &walk_),
+		    next_content(walk_, &content, &d), each(arg, content, &d));
 }
 
 static inline int catalog_sketch_each(struct catalog_txn *txn,
