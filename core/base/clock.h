@@ -33,8 +33,9 @@ static inline int64_t clock_now_ms(void)
 	return clock_now_ns() / 1000000;
 }
 
-/* A time of timespec_to_ns().  One before 1901, where the usual filesystems have
- * none, is one after 2262 that has wrapped: the last time that can be told. */
+/* A time of timespec_to_ns().  One before 1901, where the usual filesystems
+ * have none, is one after 2262 that has wrapped: the last time that can be
+ * told. */
 static inline int64_t time_in_order(int64_t ns)
 {
 	return ns < INT32_MIN * INT64_C(1000000000) ? INT64_MAX : ns;

@@ -12,8 +12,9 @@
 int datagram_send(int directory, const char *path, const void *data, size_t len,
 		  int fd);
 
-/* Receives one, and the descriptor that came with it: its length.  -EINVAL: there
- * was none, or more than one, which are closed, or the datagram is empty.  flags: of recvmsg(). */
+/* Receives one, and the descriptor that came with it: its length.  -EINVAL:
+ * there was none, or more than one, which are closed, or the datagram is empty.
+ * flags: of recvmsg(). */
 ssize_t datagram_receive(int socket, void *data, size_t room, int flags,
 			 int *fd_out);
 

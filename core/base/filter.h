@@ -11,16 +11,16 @@
  *
  * A glob without '/' matches any one component of a path, so "*.o" every object
  * file and "build" all that is below a directory of that name; one with '/'
- * matches the path or a leading part of it.  "**" between slashes stands for any
- * number of directories.  "./" before a glob means that it has a '/', and '/'
- * behind a glob means nothing.
+ * matches the path or a leading part of it.  "**" between slashes stands for
+ * any number of directories.  "./" before a glob means that it has a '/', and
+ * '/' behind a glob means nothing.
  */
 bool glob_matches_any(const char *path, const char *const *globs, size_t count);
 
-/* Whether a path is that of a directory in which a program keeps files of its own,
- * or below it: a trash, a recycle bin, a snapshot, a store of old versions or of
- * a version control system, a cache.  What is there is no copy to rely on: it
- * goes when that program thinks so. */
+/* Whether a path is that of a directory in which a program keeps files of its
+ * own, or below it: a trash, a recycle bin, a snapshot, a store of old versions
+ * or of a version control system, a cache.  What is there is no copy to rely
+ * on: it goes when that program thinks so. */
 bool path_is_internal(const char *path);
 
 struct glob_list {

@@ -15,8 +15,8 @@ struct json_t *json_text(const char *bytes);
 /* Sets a key to a path, as json_text() makes it; where the path is not UTF-8,
  * "KEY_hex" has its bytes.  -ENOMEM. */
 int json_set_path(struct json_t *object, const char *key, const char *path);
-/* The object with the path too; NULL, and the object is dropped, without memory.
- * path may be NULL: the object as it is.  object NULL: NULL. */
+/* The object with the path too; NULL, and the object is dropped, without
+ * memory.  path may be NULL: the object as it is.  object NULL: NULL. */
 struct json_t *json_with_path(struct json_t *object, const char *key,
 			      const char *path);
 /* An owned path; the bytes, if both are there.  NULL: there is none, or it is

@@ -7,8 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Each version of Landlock has more rights.  A kernel takes a longer struct whose
- * end is zero, and the headers may be older than it. */
+/* Each version of Landlock has more rights.  A kernel takes a longer struct
+ * whose end is zero, and the headers may be older than it. */
 int landlock_begin(struct landlock *l, bool all)
 {
 	int version = (int)syscall(SYS_landlock_create_ruleset, NULL, 0,

@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 /*
- * Takes from the process all rights on files that the kernel knows, but for those
- * below the paths that are allowed: landlock_begin(), landlock_allow() for each,
- * landlock_end().  The process must have PR_SET_NO_NEW_PRIVS.
+ * Takes from the process all rights on files that the kernel knows, but for
+ * those below the paths that are allowed: landlock_begin(), landlock_allow()
+ * for each, landlock_end().  The process must have PR_SET_NO_NEW_PRIVS.
  */
 struct landlock {
 	int rules;

@@ -107,11 +107,11 @@ struct catalog_options {
 	const char *directory; /* made (0700), with parents, when missing */
 	const char *source;    /* absolute path, for catalog_source() */
 	uint32_t digest_set;   /* with another one the catalog begins anew */
-	/* The key of SOURCE, and a number of its filesystem.  With another number
-	 * the catalog begins anew; but where keys have a device, because inode
-	 * numbers are made up, the new root takes the place of the former one.
-	 * So it does if another directory of one filesystem is SOURCE now.  No
-	 * inode: not told. */
+	/* The key of SOURCE, and a number of its filesystem.  With another
+	 * number the catalog begins anew; but where keys have a device, because
+	 * inode numbers are made up, the new root takes the place of the former
+	 * one.  So it does if another directory of one filesystem is SOURCE
+	 * now.  No inode: not told. */
 	struct file_key root;
 	uint64_t filesystem;
 	const char *holder; /* text for catalog_holder(); or NULL */
@@ -154,15 +154,16 @@ void catalog_free(struct catalog *c);
  * otherwise the catalog may have been replaced already, and is once more. */
 void catalog_found_damage(struct catalog *c);
 
-/* Makes catalog_finish() and catalog_await_damage() return -ECANCELED soon; from
- * any thread. */
+/* Makes catalog_finish() and catalog_await_damage() return -ECANCELED soon;
+ * from any thread. */
 void catalog_cancel(struct catalog *c);
 
 /* Whether the opening has ended without error, and the catalog is not damaged.
  * Never waits. */
 bool catalog_is_open(struct catalog *c);
 
-/* Why the opening or the replacement has failed; 0: it has not.  Never waits. */
+/* Why the opening or the replacement has failed; 0: it has not.  Never
+ * waits. */
 int catalog_failure(struct catalog *c);
 
 /* Waits until catalog_admit(), for timeout_ms at most. */
@@ -259,13 +260,14 @@ struct catalog_change {
 };
 
 /*
- * A change of the tree by a watched transaction, for readers that follow the tree.
+ * A change of the tree by a watched transaction, for readers that follow the
+ * tree.
  *
  * The tree is the set of the paths of all files whose content is known, or was
  * known before they became pending.  Every change of the set has an event, in
- * the order of the changes, whatever made it: a name, a digest, a directory that
- * went away.  So the tree before the transaction and its events give the tree
- * after it.
+ * the order of the changes, whatever made it: a name, a digest, a directory
+ * that went away.  So the tree before the transaction and its events give the
+ * tree after it.
  *
  * A directory that gets another path is one event.  Two that are exchanged are
  * three: one of them has a path that does not exist meanwhile.
@@ -280,8 +282,8 @@ enum catalog_event_kind {
 /* Of a file with more names, so many paths are told of a change. */
 #define EVENT_PATHS 64
 
-/* Bytes of the events of a transaction, about 500,000 of them.  Beyond that they
- * are lost: the removal of a large tree must not take all memory. */
+/* Bytes of the events of a transaction, about 500,000 of them.  Beyond that
+ * they are lost: the removal of a large tree must not take all memory. */
 #define EVENT_BYTES_MAX ((size_t)64 << 20)
 
 struct catalog_event {
@@ -306,8 +308,8 @@ struct catalog_event {
 /*
  * Has a transaction keep its events, which are in its changes then.  within: of
  * those who follow only what is below some paths, all of these, each with its
- * NUL; taken.  A directory that moves from or to such a place has events for the
- * files below it, too.
+ * NUL; taken.  A directory that moves from or to such a place has events for
+ * the files below it, too.
  */
 void catalog_watch(struct catalog_txn *txn, const struct file_key *root,
 		   struct buf *within);
@@ -400,9 +402,9 @@ int catalog_name_get(struct catalog_txn *txn, const struct file_key *parent,
 
 /* ---- names that could not be looked at ---- */
 
-/* The name in the directory could not be looked at, for a positive errno; or the
- * name is empty, and the directory could not be listed.  What is known of the
- * name and of what is below it stays.  Ends when the name is set, moved or
+/* The name in the directory could not be looked at, for a positive errno; or
+ * the name is empty, and the directory could not be listed.  What is known of
+ * the name and of what is below it stays.  Ends when the name is set, moved or
  * removed, or with the record of the directory. */
 int catalog_unread_set(struct catalog_txn *txn,
 		       const struct file_key *directory,
@@ -425,9 +427,9 @@ int catalog_unread_next(struct catalog_walk *w, struct file_key *directory_out,
 
 /*
  * Where inode numbers are made up, everything has another key after the
- * filesystem was mounted again.  The new directory takes the place of the former
- * one, which loses its name and its paths, and is kept until the names in the
- * new directory have been compared with those in it.
+ * filesystem was mounted again.  The new directory takes the place of the
+ * former one, which loses its name and its paths, and is kept until the names
+ * in the new directory have been compared with those in it.
  *
  *   catalog_take_place()   key takes the place of former.  -EINVAL: former is
  *                          above it.
@@ -569,17 +571,17 @@ int catalog_text_owner(struct catalog_txn *txn, uint32_t sketch,
 /* How many texts are pending, as of the last commit. */
 uint64_t catalog_pending_texts(const struct catalog *c);
 
-/* The first content after that id whose text is of a format for which there was no
- * program.  -ENOENT. */
+/* The first content after that id whose text is of a format for which there was
+ * no program.  -ENOENT. */
 int catalog_text_unreadable(struct catalog_txn *txn, uint32_t after,
 			    uint32_t *out);
 
 /*
- * To whom a text is told.  Contents are shared, so a document that one user writes
- * may have a text at once, because another user has the same document.  Nobody is
- * to learn that, so a file with a document has no text, for users who cannot read
- * all files, until it has been made from that file in its turn, or from another
- * file of the same owner: until then the file is untold.
+ * To whom a text is told.  Contents are shared, so a document that one user
+ * writes may have a text at once, because another user has the same document.
+ * Nobody is to learn that, so a file with a document has no text, for users who
+ * cannot read all files, until it has been made from that file in its turn, or
+ * from another file of the same owner: until then the file is untold.
  */
 
 /* The first untold file after *key of *content, in the order of contents.
@@ -657,8 +659,8 @@ int dirty_register(const struct catalog *c);
 /* The last change that the transaction sees. */
 int dirty_get_mark(struct catalog_txn *txn, struct dirty_mark *out);
 
-/* A walk over the files and directories in order of their keys, from that one on
- * (NULL: all).  dirty_next() gives those with a change after that number. */
+/* A walk over the files and directories in order of their keys, from that one
+ * on (NULL: all).  dirty_next() gives those with a change after that number. */
 int dirty_begin(struct catalog_txn *txn, const struct file_key *from,
 		struct catalog_walk **out);
 int dirty_next(struct catalog_walk *w, uint64_t change,

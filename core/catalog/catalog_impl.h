@@ -123,12 +123,12 @@ _Static_assert(sizeof(struct file_record) == 32 && CONTENT_BYTES == 68 &&
 
 /*
  * Keeps transactions out while a packed file takes the place of the data file.
- * Every transaction is counted in inside.  The thread that packs closes the gate,
- * so that new transactions wait, and waits until inside is 0.  (With a rwlock,
- * new readers could delay it for ever.)  While the catalog is being opened,
- * only the opener can begin a transaction; so it is while a damaged one is
- * replaced (catalog_await_damage()).  Lock order: the gate, then LMDB's writer
- * lock.
+ * Every transaction is counted in inside.  The thread that packs closes the
+ * gate, so that new transactions wait, and waits until inside is 0.  (With a
+ * rwlock, new readers could delay it for ever.)  While the catalog is being
+ * opened, only the opener can begin a transaction; so it is while a damaged one
+ * is replaced (catalog_await_damage()).  Lock order: the gate, then LMDB's
+ * writer lock.
  */
 struct map_gate {
 	pthread_mutex_t lock; /* guards the fields */
@@ -554,8 +554,8 @@ int data_dir_remove(int dir, const char *name);
 
 /* ---- inspect.c ---- */
 
-/* Starts the child.  The calling process must have a single thread.  If there is
- * no room for the copy, the file is only read. */
+/* Starts the child.  The calling process must have a single thread.  If there
+ * is no room for the copy, the file is only read. */
 int inspection_start(struct catalog *c);
 
 /* Blocks until the child has ended.  -EUCLEAN: the file is damaged;

@@ -11,10 +11,10 @@
  * The change of a file: how much of its earlier content it kept when it was
  * last changed.
  *
- * A content is compared with the one before when it is recorded.  Often the file
- * was pending in between, and its earlier content may be gone from the catalog
- * by then.  So a file that loses its content leaves the identity and the sketch
- * of it in the table left, until it has another one.
+ * A content is compared with the one before when it is recorded.  Often the
+ * file was pending in between, and its earlier content may be gone from the
+ * catalog by then.  So a file that loses its content leaves the identity and
+ * the sketch of it in the table left, until it has another one.
  *
  * Programs replace a file by another one of its name (they write it beside and
  * rename it; or they remove the file and make it anew).  So the last few names

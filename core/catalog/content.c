@@ -163,8 +163,8 @@ int blob_delete(struct catalog_txn *txn, enum catalog_db db, uint32_t id)
 
 /*
  * The other digests of a content are one value of the table digests: the length
- * and the bytes of each in the order of their ids.  With a SiSe signature, ssdeep
- * is in its short form.
+ * and the bytes of each in the order of their ids.  With a SiSe signature,
+ * ssdeep is in its short form.
  */
 
 /* Those of the set that the list has. */
@@ -217,7 +217,8 @@ static int list_make(const struct digests *d, struct buf *out)
 	return err;
 }
 
-/* Adds those in wanted to d, which has none of them yet; set: of the content. */
+/* Adds those in wanted to d, which has none of them yet; set: of the
+ * content. */
 static int list_read(const MDB_val *list, uint32_t set, uint32_t wanted,
 		     struct digests *d)
 {

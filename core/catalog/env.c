@@ -218,8 +218,9 @@ int env_open_tables(struct catalog *c, bool follows)
  * of pages in memory, and by wrong offsets it may have changed other memory
  * before.  The process ends; the next one inspects the file and sets it aside.
  *
- * These signals outside of a section, or sent by a process, have the effect that
- * they had before guard_install(): as a rule the process dies and dumps core.
+ * These signals outside of a section, or sent by a process, have the effect
+ * that they had before guard_install(): as a rule the process dies and dumps
+ * core.
  */
 
 /* The innermost section of this thread. */

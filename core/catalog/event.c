@@ -9,8 +9,8 @@
 #include "core/base/text.h"
 
 /*
- * The events of a watched transaction (see struct catalog_event).  They are made
- * where names and contents change, with the paths of that moment.
+ * The events of a watched transaction (see struct catalog_event).  They are
+ * made where names and contents change, with the paths of that moment.
  */
 
 void catalog_watch(struct catalog_txn *txn, const struct file_key *root,

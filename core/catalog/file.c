@@ -84,7 +84,8 @@ static int remove_below(struct catalog_txn *txn,
 			const struct file_key *directory);
 
 /* Puts a record in the place of another one, or of none, with all that belongs
- * to it.  A key may change between file and directory (a reused inode number). */
+ * to it.  A key may change between file and directory (a reused inode
+ * number). */
 static int record_replace(struct catalog_txn *txn, const struct file_key *key,
 			  const struct file_record *new)
 {
@@ -282,8 +283,8 @@ static int drop_nameless(struct catalog_txn *txn, struct buf *list)
 	return err;
 }
 
-/* Removes all that is below a directory, except for files that have another name
- * elsewhere. */
+/* Removes all that is below a directory, except for files that have another
+ * name elsewhere. */
 static int remove_below(struct catalog_txn *txn,
 			const struct file_key *directory)
 {

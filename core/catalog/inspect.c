@@ -22,9 +22,9 @@
 /*
  * Whether LMDB can open a data file safely.
  *
- * The seal is a file with the digest of the whole data file.  It is written when
- * the catalog is closed, and removed, durably, before the next change.  So a
- * data file that matches its seal is as LMDB wrote it.
+ * The seal is a file with the digest of the whole data file.  It is written
+ * when the catalog is closed, and removed, durably, before the next change.  So
+ * a data file that matches its seal is as LMDB wrote it.
  *
  * A data file has no seal if its process was killed or the host lost power.
  * Then it is inspected, in a child process.  LMDB trusts its file: a wrong
@@ -351,7 +351,8 @@ void inspection_cancel(const struct inspection *i)
 
 /* ---- packing ---- */
 
-/* Puts the copy in the place of the data file, unless that has changed since. */
+/* Puts the copy in the place of the data file, unless that has changed
+ * since. */
 static int replace_unchanged(struct catalog *c, uint64_t snapshot)
 {
 	MDB_envinfo info = { 0 };

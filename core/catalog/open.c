@@ -67,8 +67,8 @@ static int catalog_new(const char *directory, struct catalog **out)
 	return err;
 }
 
-/* The key is a file of its own, because files are hashed before the data file is
- * open.  With another key than that of its identities the data file is not
+/* The key is a file of its own, because files are hashed before the data file
+ * is open.  With another key than that of its identities the data file is not
  * used. */
 static int load_key(struct catalog *c)
 {

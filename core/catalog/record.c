@@ -68,8 +68,8 @@ struct record_key key_of_id(uint32_t id)
 }
 
 /* The seed is a secret: otherwise somebody could make many contents with one
- * hash, which are all compared when another one comes.  Many with one XXH128 and
- * size differ by their identities. */
+ * hash, which are all compared when another one comes.  Many with one XXH128
+ * and size differ by their identities. */
 struct record_key key_of_identity(uint64_t seed, const struct digests *d,
 				  uint32_t content)
 {

@@ -23,17 +23,17 @@
  *            from are below path now
  *   removed  path is removed
  *
- * While there is a watcher, the committer has its transactions keep their events
- * (changes_begin()), and posts them behind each commit.  A batch of them stays
- * here until CHANGES_KEPT bytes of later ones have come, whether it was read or
- * not, so that a watcher can begin where another one has ended.
+ * While there is a watcher, the committer has its transactions keep their
+ * events (changes_begin()), and posts them behind each commit.  A batch of them
+ * stays here until CHANGES_KEPT bytes of later ones have come, whether it was
+ * read or not, so that a watcher can begin where another one has ended.
  *
- * Each watcher reads the batches in a thread of its own, with the credentials of
- * its user, so none can hold up another one.  It makes a list of changes, one
- * for each path: further ones of the same path are merged into it and counted.
- * So a slow reader loses nothing, and its list is as long as there are paths at
- * most.  When the lists of a user take more than CHANGES_UNREAD bytes, the watch
- * ends with -ENOBUFS.
+ * Each watcher reads the batches in a thread of its own, with the credentials
+ * of its user, so none can hold up another one.  It makes a list of changes,
+ * one for each path: further ones of the same path are merged into it and
+ * counted.  So a slow reader loses nothing, and its list is as long as there
+ * are paths at most.  When the lists of a user take more than CHANGES_UNREAD
+ * bytes, the watch ends with -ENOBUFS.
  *
  * What a watcher is told depends on nothing but files that it may read.  To one
  * that is not trusted that leaves out what was before: nobody knows who could
@@ -44,8 +44,8 @@
  *
  * A change has a cursor: how far the reader is when it has applied the change
  * and all before it.  Cursors hold for one life of the daemon.  One that is not
- * trusted has the time of the commit for its cursor, which it is told anyway; it
- * may be told again of what was committed at that time.
+ * trusted has the time of the commit for its cursor, which it is told anyway;
+ * it may be told again of what was committed at that time.
  *
  * The lock is held for a few instructions.
  */
@@ -132,7 +132,8 @@ void changes_cursor(struct changes_watcher *w, char out[CHANGES_CURSOR]);
 int changes_wait(struct changes_watcher *w);
 void changes_ask(struct changes_watcher *w);
 
-/* 1: *out is the next change, which the caller releases; 0: there is none now. */
+/* 1: *out is the next change, which the caller releases; 0: there is none
+ * now. */
 int changes_take(struct changes_watcher *w, struct content_change *out);
 
 /* Ends a wait in changes_wait(), with -ECANCELED. */

@@ -28,9 +28,9 @@ struct changes_batch {
  *   yes     no    removed, unless the path is where another one was moved from
  *   no      no    nothing
  *
- * So the order in which changes of different paths are told does not matter, but
- * for moves of directories: these change many paths.  Changes before such a move
- * and changes behind it are not merged.
+ * So the order in which changes of different paths are told does not matter,
+ * but for moves of directories: these change many paths.  Changes before such a
+ * move and changes behind it are not merged.
  */
 struct path_change {
 	TAILQ_ENTRY(path_change) entry;
@@ -53,8 +53,8 @@ TAILQ_HEAD(path_changes, path_change);
 
 struct change_list {
 	struct path_changes changes; /* in the order of first */
-	/* Those behind the last move of a directory, see tsearch(3): by path, and
-	 * by file those that have lost or got one and are no move yet. */
+	/* Those behind the last move of a directory, see tsearch(3): by path,
+	 * and by file those that have lost or got one and are no move yet. */
 	void *by_path, *by_file;
 	size_t bytes;
 	bool is_trusted;

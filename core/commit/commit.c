@@ -134,9 +134,9 @@ static int write_and_index(struct committer *c, const struct event *first,
 
 /* ---- what follows ---- */
 
-/* The first count events are committed.  The queue drops the jobs of the results
- * before it is fed: a file that a later event of the batch made pending again is
- * not queued while its job is there. */
+/* The first count events are committed.  The queue drops the jobs of the
+ * results before it is fed: a file that a later event of the batch made pending
+ * again is not queued while its job is there. */
 static void drop_events(struct committer *c, struct event *first, size_t count)
 {
 	struct event_list *l = c->context.events;
@@ -240,8 +240,8 @@ static int64_t due_ms(const struct committer *c)
 		       l->oldest_ms + BATCH_MS;
 }
 
-/* What the commits have left behind: half-empty pages of the catalog, those that
- * are mapped, and memory that the C library would keep. */
+/* What the commits have left behind: half-empty pages of the catalog, those
+ * that are mapped, and memory that the C library would keep. */
 static void trim_unlocked(struct committer *c)
 {
 	c->trim_ms = INT64_MAX;

@@ -71,7 +71,8 @@
  */
 enum {
 	SEEN_MAX = 4096,
-	/* A walk over a large tree in use finds many directories that change. */
+	/* A walk over a large tree in use finds many directories that
+	 * change. */
 	REQUESTS_MAX = 4096,
 	HELD_MAX = 256, /* of these, with a descriptor */
 	DEEP_MAX = 4,   /* of these, with deep set */
@@ -105,8 +106,8 @@ struct scanner {
 	size_t seen_first, seen_count;
 	struct scan_request *requests; /* by due_ms; owned */
 	struct scan_request *serving;  /* the thread is at this one; or NULL */
-	/* When what could not be looked at for a lack is tried again; INT64_MAX:
-	 * there is nothing.  How often it was, in vain. */
+	/* When what could not be looked at for a lack is tried again;
+	 * INT64_MAX: there is nothing.  How often it was, in vain. */
 	int64_t again_ms;
 	unsigned again_tries;
 	bool wanted; /* a walk over the whole tree is requested */
@@ -117,7 +118,8 @@ struct scanner {
 	atomic_bool running; /* the thread is at a walk over the whole tree */
 	pthread_t thread;
 	atomic_ullong files; /* found by the last walk */
-	/* Files, and directories with all in them, that a rule kept out of it. */
+	/* Files, and directories with all in them, that a rule kept out of
+	 * it. */
 	atomic_ullong skipped;
 	atomic_uint walks; /* over the whole tree, finished */
 

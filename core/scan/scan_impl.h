@@ -25,7 +25,8 @@ void scan_walk(struct scanner *s, const char *path, const struct file_key *key,
 int scan_report_name(struct scanner *s, int dir_fd, const char *name,
 		     struct file_key *key);
 
-/* From so many tries on a directory no longer keeps the scan from being idle. */
+/* From so many tries on a directory no longer keeps the scan from being
+ * idle. */
 enum { EARLY_TRIES = 4 };
 
 /* Adds a copy of the request, of which due_ms is set, and takes its descriptor.

@@ -188,8 +188,8 @@ struct filesystem filesystem_of_root(int fd)
 
 /* ---- below SOURCE ---- */
 
-/* Those that were found since something was mounted or unmounted last.  If there
- * are more, the first are found again. */
+/* Those that were found since something was mounted or unmounted last.  If
+ * there are more, the first are found again. */
 static struct {
 	pthread_mutex_t lock; /* guards the fields */
 	int mounts;           /* /proc/self/mountinfo; 0: not opened yet */

@@ -40,8 +40,9 @@ void source_listing_sort(struct source_listing *l);
  * Where inode numbers are made up, a file is known by its name, size and times,
  * if these times tell anything: those of an archive or image that was built
  * reproducibly are all equal.  So known_by_name stays set for directories, and
- * for files whose mtime neither another entry nor the directory has.  whole: all
- * entries are in the listing, else no file stays known by its name.  -ENOMEM.
+ * for files whose mtime neither another entry nor the directory has.  whole:
+ * all entries are in the listing, else no file stays known by its name.
+ * -ENOMEM.
  */
 int source_listing_tell_apart(struct source_listing *l, bool whole,
 			      int64_t directory_mtime_ns);

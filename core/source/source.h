@@ -95,7 +95,8 @@ static inline bool source_is_own(const struct source *s,
 	return key->device == s->root.device;
 }
 
-/* Whether the inode number is that of such a key.  The generation may differ. */
+/* Whether the inode number is that of such a key.  The generation may
+ * differ. */
 static inline bool source_has_number(const struct source *s,
 				     const struct file_key *key,
 				     const struct stat *st)
