@@ -85,8 +85,9 @@ struct fs {
 
 	char *source; /* absolute, without symbolic links */
 	char *mountpoint;
-	dev_t device;       /* st_dev of SOURCE */
-	struct inode *root; /* SOURCE; nodeid FUSE_ROOT_ID */
+	char mounted_device[32]; /* MAJOR:MINOR; "": not known, or detached */
+	dev_t device;            /* st_dev of SOURCE */
+	struct inode *root;      /* SOURCE; nodeid FUSE_ROOT_ID */
 	struct inode_table *inodes;
 	struct reopener *reopener; /* fs/inode/descriptor.h */
 	struct locks *locks;       /* locks.c */

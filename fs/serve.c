@@ -19,6 +19,7 @@
 #include "core/base/clock.h"
 #include "core/base/err.h"
 #include "core/base/logger.h"
+#include "core/base/text.h"
 #include "core/engine/engine.h"
 #include "core/extract/client.h"
 #include "fs/inode/backing.h"
@@ -172,10 +173,53 @@ static int start_engine(struct fs *fs)
 	return err;
 }
 
+/*
+ * Looks for a mount of the filesystem in /proc/self/mountinfo.  Its lines begin
+ * with ID PARENT MAJOR:MINOR ROOT POINT.  The first call sets the device, that of
+ * the last line with the mount point; false: not found.
+ */
+static bool find_mount(struct fs *fs)
+{
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+	char *line = NULL, *point = NULL, device[sizeof(fs->mounted_device)];
+	bool known = *fs->mounted_device, found = false;
+	size_t capacity = 0;
+
+	while (f && getline(&line, &capacity, f) > 0) {
+		if (sscanf(line, "%*s %*s %31s %*s %ms", device, &point) != 2)
+			continue;
+		text_unescape_octal(point);
+		if (!known && !strcmp(point, fs->mountpoint))
+			memcpy(fs->mounted_device, device, sizeof(device));
+		found |= !strcmp(device, fs->mounted_device);
+		free(point);
+	}
+	free(line);
+	if (f)
+		(void)fclose(f);
+	return found;
+}
+
+/*
+ * After "umount -l" the mount exists until its last file is closed, and the kernel
+ * does not tell the daemon.  A process that waits for an answer may be one of those
+ * that keep it, so nothing waits from then on.
+ */
+static void on_mounts_changed(struct fs *fs)
+{
+	if (!*fs->mounted_device || find_mount(fs))
+		return;
+	*fs->mounted_device = '\0';
+	similar_stop(fs);
+	engine_end_waits(fs->engine);
+}
+
 static int serve_mounted(struct fs *fs)
 {
+	int mounts = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC), r;
 	sigset_t ending, before;
-	int r;
+
+	(void)find_mount(fs);
 
 	sandbox_enter(fs);
 	r = protocol_open(fs->session);
@@ -183,7 +227,9 @@ static int serve_mounted(struct fs *fs)
 	if (!r)
 		r = start_engine(fs);
 	if (!r)
-		r = loop_run(fs, &before);
+		r = loop_run(fs, &before, mounts, on_mounts_changed);
+	if (mounts >= 0)
+		close(mounts);
 	/* The kernel says this to a thread that was just taking a request when
 	 * the filesystem was unmounted. */
 	if (r == -ECONNABORTED)

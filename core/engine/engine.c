@@ -102,7 +102,7 @@ static int init_parts(struct engine *e)
 		.scan = &e->scan,
 		.events = &e->events,
 		.ignored = &e->ignored,
-		.stopping = &e->stopping,
+		.stopping = &e->queries_end,
 		.threshold = o->threshold,
 		.share_min = o->share_min ? o->share_min : INDEX_SHARE_MIN,
 		.limit = o->limit,
@@ -173,11 +173,18 @@ int engine_start(struct engine *e)
 	return scan_start(&e->scan);
 }
 
+void engine_end_waits(struct engine *e)
+{
+	atomic_store(&e->queries_end, true);
+	queue_end_waits(&e->queue);
+}
+
 void engine_free(struct engine *e)
 {
 	if (!e)
 		return;
 	atomic_store(&e->stopping, true);
+	engine_end_waits(e);
 	engine_stop_loading(e);
 	throttle_stop(&e->throttle);
 	queue_stop(&e->queue);

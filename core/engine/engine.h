@@ -122,8 +122,12 @@ int engine_open(const struct engine_options *options, struct engine **out);
  */
 int engine_start(struct engine *e);
 
-/* Answers every parked request with -ECANCELED, commits what is ready, joins
- * all threads, closes the catalog. */
+/* Answers every parked request and query with -ECANCELED, and all later ones that
+ * would have to wait. */
+void engine_end_waits(struct engine *e);
+
+/* As engine_end_waits(); commits what is ready, joins all threads, closes the
+ * catalog. */
 void engine_free(struct engine *e);
 
 /* ---- keys ---- */

@@ -52,6 +52,7 @@ struct engine {
 
 	struct throttle throttle;
 	atomic_bool stopping;
+	atomic_bool queries_end; /* see engine_end_waits() */
 	int64_t started_ms;
 };
 

@@ -181,20 +181,29 @@ int queue_start(struct queue *q)
 	return err;
 }
 
-void queue_stop(struct queue *q)
+void queue_end_waits(struct queue *q)
 {
 	struct request_list parked = { NULL };
+
+	pthread_mutex_lock(&q->lock);
+	q->waits_end = true;
+	while (!TAILQ_EMPTY(&q->waiting))
+		waiter_take(q, TAILQ_FIRST(&q->waiting), &parked);
+	pthread_mutex_unlock(&q->lock);
+	waiters_answer(&parked, -ECANCELED, NULL);
+}
+
+void queue_stop(struct queue *q)
+{
 	int kind;
 
 	pthread_mutex_lock(&q->lock);
 	q->stopped = true;
-	while (!TAILQ_EMPTY(&q->waiting))
-		waiter_take(q, TAILQ_FIRST(&q->waiting), &parked);
 	for (kind = 0; kind < WORKER_KINDS; kind++)
 		pthread_cond_broadcast(&q->work[kind]);
 	pthread_cond_broadcast(&q->resumed);
 	pthread_mutex_unlock(&q->lock);
-	waiters_answer(&parked, -ECANCELED, NULL);
+	queue_end_waits(q);
 	queue_wake_timer(q);
 	if (q->timer_started)
 		pthread_join(q->timer_thread, NULL);

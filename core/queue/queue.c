@@ -359,7 +359,7 @@ static int park_locked(struct queue *q, const struct file_key *key,
 	bool moves;
 	int err;
 
-	if (q->stopped)
+	if (q->waits_end)
 		return -ECANCELED;
 	if (w->closed_until &&
 	    (!job || !job->closed || job->closed > w->closed_until))

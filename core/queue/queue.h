@@ -280,6 +280,7 @@ struct queue {
 	 * twice as old. */
 	struct read_mark read, mark, next_mark;
 	int64_t hurry_ms; /* see queue_hurry() */
+	bool waits_end;   /* see queue_end_waits() */
 	bool stopped;
 	bool paused;
 	bool feed_wanted; /* files were added since the pass began */
@@ -297,8 +298,10 @@ struct queue {
  * background may. */
 int queue_init(struct queue *q, size_t serve_most);
 int queue_start(struct queue *q);
-/* Answers every parked request with -ECANCELED, and parks none any more; wakes
- * every worker, and queue_take() returns NULL from now on. */
+/* Answers every parked request with -ECANCELED, and parks none any more. */
+void queue_end_waits(struct queue *q);
+/* As queue_end_waits(); wakes every worker, and queue_take() returns NULL from now
+ * on. */
 void queue_stop(struct queue *q);
 /* Frees all.  The queue was stopped. */
 void queue_release(struct queue *q);

@@ -543,10 +543,12 @@ static void end_all(struct loop *l)
 	}
 }
 
-int loop_run(struct fs *fs, const sigset_t *while_waiting)
+int loop_run(struct fs *fs, const sigset_t *while_waiting, int mounts,
+	     void (*mounts_changed)(struct fs *fs))
 {
 	struct loop *l = fs->loop;
-	struct pollfd timer = { .events = POLLIN };
+	struct pollfd watched[] = { { .events = POLLIN },
+				    { .fd = mounts, .events = POLLPRI } };
 	unsigned processors = processors_usable();
 	int err = answer_first(fs);
 
@@ -560,7 +562,7 @@ int loop_run(struct fs *fs, const sigset_t *while_waiting)
 	l->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (l->timer < 0)
 		return -errno;
-	timer.fd = l->timer;
+	watched[0].fd = l->timer;
 	atomic_store(&l->running, true);
 	pthread_mutex_lock(&l->lock);
 	while (!err && atomic_load(&l->count) < l->rest)
@@ -568,9 +570,14 @@ int loop_run(struct fs *fs, const sigset_t *while_waiting)
 	pthread_mutex_unlock(&l->lock);
 	if (err)
 		fuse_session_exit(l->session);
-	while (!fuse_session_exited(l->session))
-		if (ppoll(&timer, 1, NULL, while_waiting) == 1)
+	while (!fuse_session_exited(l->session)) {
+		if (ppoll(watched, 2, NULL, while_waiting) <= 0)
+			continue;
+		if (watched[0].revents)
 			check_stuck(l);
+		if (watched[1].revents)
+			mounts_changed(fs);
+	}
 	end_all(l);
 	close(l->timer);
 	return err ? err : atomic_load(&l->error);

@@ -35,8 +35,11 @@ void loop_free(struct fs *fs);
 
 /* Answers requests until the filesystem is unmounted or a signal comes.  The
  * signals of fuse_set_signal_handlers() are blocked; while_waiting is the
- * signal mask with which the calling thread waits.  0 or a negative errno. */
-int loop_run(struct fs *fs, const sigset_t *while_waiting);
+ * signal mask with which the calling thread waits.  mounts: /proc/self/mountinfo,
+ * or -1; the calling thread calls mounts_changed() when it changes.  0 or a
+ * negative errno. */
+int loop_run(struct fs *fs, const sigset_t *while_waiting, int mounts,
+	     void (*mounts_changed)(struct fs *fs));
 
 /* Answers one request.  The engine sees by fs->had_requests that the host is
  * busy. */

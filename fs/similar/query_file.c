@@ -221,6 +221,8 @@ static void set_watcher(struct query_file *q, struct changes_watcher *watcher)
 {
 	pthread_mutex_lock(&q->lock);
 	q->watcher = watcher;
+	if (watcher && atomic_load(&q->cancelled))
+		changes_cancel(watcher);
 	pthread_mutex_unlock(&q->lock);
 }
 
@@ -302,23 +304,27 @@ int similar_caller(struct fs *fs, fuse_req_t req, struct search_caller *out)
 	return out->trusted ? 0 : cred_of(req, &out->credentials);
 }
 
-void opened_reply(fuse_req_t req, struct fs *fs, struct opened *o,
-		  struct fuse_file_info *fi)
-{
-	pthread_mutex_lock(&fs->similar->lock);
-	LIST_INSERT_HEAD(&fs->similar->opened, o, entry);
-	pthread_mutex_unlock(&fs->similar->lock);
-	fi->fh = (uint64_t)(uintptr_t)o;
-	if (fuse_reply_open(req, fi) == -ENOENT)
-		opened_close(fs, o);
-}
-
 static void cancel(struct query_file *q)
 {
 	pthread_mutex_lock(&q->lock);
 	atomic_store(&q->cancelled, true);
 	pthread_cond_signal(&q->wake);
+	if (q->watcher)
+		changes_cancel(q->watcher);
 	pthread_mutex_unlock(&q->lock);
+}
+
+void opened_reply(fuse_req_t req, struct fs *fs, struct opened *o,
+		  struct fuse_file_info *fi)
+{
+	pthread_mutex_lock(&fs->similar->lock);
+	LIST_INSERT_HEAD(&fs->similar->opened, o, entry);
+	if (fs->similar->queries_end && !o->listing)
+		cancel((struct query_file *)o);
+	pthread_mutex_unlock(&fs->similar->lock);
+	fi->fh = (uint64_t)(uintptr_t)o;
+	if (fuse_reply_open(req, fi) == -ENOENT)
+		opened_close(fs, o);
 }
 
 void opened_cancel_all(struct fs *fs)
@@ -326,6 +332,7 @@ void opened_cancel_all(struct fs *fs)
 	struct opened *o;
 
 	pthread_mutex_lock(&fs->similar->lock);
+	fs->similar->queries_end = true;
 	LIST_FOREACH(o, &fs->similar->opened, entry)
 		if (!o->listing)
 			cancel((struct query_file *)o);
@@ -347,10 +354,6 @@ void opened_close(struct fs *fs, struct opened *o)
 		return;
 	}
 	cancel(q);
-	pthread_mutex_lock(&q->lock);
-	if (q->watcher)
-		changes_cancel(q->watcher);
-	pthread_mutex_unlock(&q->lock);
 	query_unref(q);
 }
 

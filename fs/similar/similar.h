@@ -29,8 +29,8 @@ struct fs;
  *
  * Any thread of the loop or of the engine may call these functions.  The lock of
  * struct similar guards the table of nodes and the kept listings.  While it is
- * held, no function of another module is called except quota_take() and
- * quota_give().
+ * held, no function of another module is called except quota_take(), quota_give()
+ * and changes_cancel().
  *
  * The kernel caches no names and attributes of the tree: its cache is the same
  * for all callers, and a link must be gone as soon as its file has changed.
@@ -40,8 +40,8 @@ struct fs;
  * were not verified SEARCH_TRUST_MS before that.
  */
 int similar_open(struct fs *fs);
-/* Has all queries of open files end.  Called when there are no more requests,
- * while the engine still exists. */
+/* Has all queries of open files end, also those of files that are opened later.
+ * Called while the engine exists. */
 void similar_stop(struct fs *fs);
 void similar_free(struct fs *fs);
 

@@ -90,6 +90,7 @@ struct similar {
 	size_t kept_bytes;
 	uint64_t root_number;
 	struct quota queries; /* of open .query files */
+	bool queries_end;     /* see opened_cancel_all() */
 	/* The directory of the catalog (O_PATH; -1: not known; constant). */
 	int catalog_fd;
 	atomic_bool warned; /* of a real entry with the name of a view */
@@ -273,7 +274,7 @@ void opened_reply(fuse_req_t req, struct fs *fs, struct opened *o,
 		  struct fuse_file_info *fi);
 /* Ends what is open; frees it. */
 void opened_close(struct fs *fs, struct opened *o);
-/* Has the jobs of what is open end soon. */
+/* Has the jobs of what is open, and of what is opened later, end soon. */
 void opened_cancel_all(struct fs *fs);
 
 /* The operations on .query, see query_text.h.  No other node is opened but

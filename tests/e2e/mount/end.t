@@ -49,14 +49,34 @@ gen_text 100 1 >"$src/doc"
 for i in 1 2 3; do
 	truncate -s 3T "$src/large$i"
 done
-mount_kinfs "$src" "$mnt" -o "db=$T/db,workers=1,text=no"
-for i in 1 2 3; do
-	wait_for ls "$mnt/.similar/large$i"
-	wait_for getfattr -n user.xxh128 "$mnt/large$i"
+for how in "kill -TERM" "umount -l" "fusermount3 -uz"; do
+	mount_kinfs "$src" "$mnt" -o "db=$T/db,workers=1,text=no"
+	for i in 1 2 3; do
+		wait_for ls "$mnt/.similar/large$i"
+		wait_for getfattr -n user.xxh128 "$mnt/large$i"
+	done
+	wait_for getfattr -n user.sha256 "$mnt/large1"
+	ok "listings and attributes of large files wait" poll 20 waiting 6
+	if [ "$how" = "kill -TERM" ]; then
+		ends "while they wait" kill -TERM "${pid_of[$mnt]}"
+	else
+		# shellcheck disable=SC2086 # words
+		ends "after $how" $how "$mnt"
+	fi
 done
-wait_for getfattr -n user.sha256 "$mnt/large1"
-ok "listings and attributes of large files wait" poll 20 waiting 6
-ends "while they wait" kill -TERM "${pid_of[$mnt]}"
+
+# A process that does not wait keeps the mount.
+mount_kinfs "$src" "$mnt" -o "db=$T/db,workers=1,text=no"
+pid=${pid_of[$mnt]}
+exec {kept}<>"$mnt/kept" {query}<>"$mnt/.similar/.query"
+ok "unmount a mount with open files lazily" umount -l "$mnt"
+echo '{"relation": "changes"}' >&"$query"
+like "$(timeout 60 cat <&"$query")" '"end":true' "a watch ends"
+echo content >&"$kept"
+is "$(<"$src/kept")" content "an open file can be written"
+ok "the daemon serves it" kill -0 "$pid"
+exec {kept}>&- {query}>&-
+ok "and ends when it is closed" poll 2 gone "$pid"
 rm "$src"/large*
 
 mount_kinfs "$src" "$mnt" -o "db=$T/db"
