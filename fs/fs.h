@@ -42,9 +42,9 @@ struct watched;
  *   behind
  *   similar/; locks, ops_*; ops; serve; main
  *
- * Lock order, outermost first: names (reopen.c), owners (locks.c), the table of
- * watched inodes (cache.c), the lock of one shard of the inode table
- * (inode_lock() takes it too), the list of mounts below SOURCE (reopen.c).
+ * Lock order, outermost first: names (reopen.c), the table of watched inodes
+ * (cache.c), the lock of one shard of the inode table (inode_lock() takes it
+ * too), the list of mounts below SOURCE (reopen.c).
  *
  * It must never happen that a lock is held while a reply is sent; that a
  * request or an inode is used after the reply, because it may be freed by then;
@@ -90,7 +90,6 @@ struct fs {
 	struct inode *root;      /* SOURCE; nodeid FUSE_ROOT_ID */
 	struct inode_table *inodes;
 	struct reopener *reopener; /* fs/inode/descriptor.h */
-	struct locks *locks;       /* locks.c */
 
 	struct unmounter {
 		pid_t pid; /* 0: there is none */

@@ -341,8 +341,6 @@ int serve(struct fs *fs, int source_fd, const char *catalog_dir)
 		else
 			close(source_fd);
 		if (!err)
-			err = locks_open(fs);
-		if (!err)
 			err = similar_open(fs);
 		if (err)
 			log_line("cannot prepare '%s': %s", fs->source,
@@ -353,7 +351,6 @@ int serve(struct fs *fs, int source_fd, const char *catalog_dir)
 	similar_free(fs);
 	inodes_free(fs);
 	behind_free(fs);
-	locks_free(fs);
 	credentials_release(&fs->own);
 	return status;
 }

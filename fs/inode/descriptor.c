@@ -6,11 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/queue/quota.h"
 #include "fs/fs.h"
 #include "fs/inode/inode.h"
+
+enum {
+	/* Milliseconds; the kernel looks a name up again after ESTALE. */
+	RENAME_MOMENTS = 20,
+	/* Bytes of a path.  Names that are stored in another order than that of
+	 * the renames may make a circle. */
+	NAMES_MOST = 1 << 20,
+};
 
 /* ---- inodes without a descriptor ---- */
 
@@ -46,8 +55,13 @@ static int open_by_name(struct fs *fs, struct inode *inode)
 
 	pthread_rwlock_rdlock(&r->names);
 	for (base = inode; base->fd < 0 && !base->reopen->mount;
-	     base = base->reopen->parent)
+	     base = base->reopen->parent) {
 		len += strlen(base->reopen->name) + 1;
+		if (len > NAMES_MOST) {
+			pthread_rwlock_unlock(&r->names);
+			return -ESTALE;
+		}
+	}
 	names = malloc(len);
 	end = len;
 	for (at = inode; names && at != base; at = at->reopen->parent) {
@@ -83,9 +97,24 @@ static bool is_same_file(const struct inode *inode, int fd)
 	return reopen_same_handle(inode->reopen, &handle);
 }
 
+/* Whether a name may have changed since epoch: one was stored, or a rename runs,
+ * for which this waits a moment, left times. */
+static bool name_may_differ(struct reopener *r, unsigned epoch, unsigned *left)
+{
+	const struct timespec moment = { .tv_nsec = 1000000 };
+
+	if (epoch != atomic_load(&r->epoch))
+		return true;
+	if (!atomic_load(&r->renaming) || !*left)
+		return false;
+	--*left;
+	nanosleep(&moment, NULL);
+	return true;
+}
+
 static int reopen_inode(struct fs *fs, struct inode *inode)
 {
-	unsigned epoch;
+	unsigned epoch, left = RENAME_MOMENTS;
 	int fd;
 
 	if (inode->reopen->mount)
@@ -97,42 +126,40 @@ static int reopen_inode(struct fs *fs, struct inode *inode)
 			close(fd);
 			fd = -ESTALE;
 		}
-	} while (fd == -ESTALE && epoch != atomic_load(&fs->reopener->epoch));
+	} while (fd == -ESTALE && name_may_differ(fs->reopener, epoch, &left));
 	return fd;
 }
 
 /* ---- renaming ---- */
 
-bool inodes_rename_begin(struct fs *fs)
+void inodes_rename_begin(struct fs *fs)
 {
-	if (!atomic_load(&fs->reopener->named))
-		return false;
-	pthread_rwlock_wrlock(&fs->reopener->names);
-	atomic_fetch_add(&fs->reopener->epoch, 1);
-	return true;
+	atomic_fetch_add(&fs->reopener->renaming, 1);
 }
 
 void inodes_rename_moved(struct fs *fs, struct inode *parent, int parent_fd,
 			 const char *name)
 {
+	struct reopener *r = fs->reopener;
 	struct inode *inode, *former;
 	struct stat st;
 
-	if (fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+	if (!atomic_load(&r->named) ||
+	    fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		return;
 	inode = inode_find(fs, st.st_dev, st.st_ino);
 	if (!inode)
 		return;
-	former = reopen_rename(inode, parent, name);
+	former = reopen_named(r, inode, parent, name);
+	atomic_fetch_add(&r->epoch, 1);
 	if (former)
 		inode_unref(fs, former);
 	inode_unref(fs, inode);
 }
 
-void inodes_rename_end(struct fs *fs, bool begun)
+void inodes_rename_end(struct fs *fs)
 {
-	if (begun)
-		pthread_rwlock_unlock(&fs->reopener->names);
+	atomic_fetch_sub(&fs->reopener->renaming, 1);
 }
 
 /* ---- all inodes ---- */

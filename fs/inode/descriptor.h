@@ -32,12 +32,12 @@ int inode_stat(struct fs *fs, struct inode *inode, struct stat *out);
 
 /* ---- names ---- */
 
-/* Called around a rename, to update the names of inodes that are opened by
- * name.  No inode may be opened by name in between. */
-bool inodes_rename_begin(struct fs *fs);
+/* Called around a rename, and for each file that it moved, to update the names of
+ * inodes that are opened by name. */
+void inodes_rename_begin(struct fs *fs);
 void inodes_rename_moved(struct fs *fs, struct inode *parent, int parent_fd,
 			 const char *name);
-void inodes_rename_end(struct fs *fs, bool begun);
+void inodes_rename_end(struct fs *fs);
 
 /* ---- shares ---- */
 
@@ -95,17 +95,17 @@ struct reopen {
  * If the test fails, files on that lower mount are opened by name.
  *
  * By name: the names up to the nearest directory with a descriptor are copied
- * under the names lock and walked without it (descriptor.c).  A rename through
- * the mount holds the lock for writing, so the copy is from before the rename or
- * after it.  If a walk fails and there was a rename meanwhile, the walk is
- * repeated.
+ * under the names lock and walked without it (descriptor.c).  If a walk fails and
+ * a file was renamed through the mount meanwhile, or is being renamed, the walk is
+ * repeated.  A rename may last, so no lock is held meanwhile.
  */
 struct reopener {
 	bool privileged;      /* open_by_handle_at() works */
 	pthread_mutex_t lock; /* mounts */
 	struct lower_mount *mounts;
 	pthread_rwlock_t names; /* parent and name of all struct reopen */
-	atomic_uint epoch;      /* incremented by each rename */
+	atomic_uint renaming;   /* renames that run */
+	atomic_uint epoch;      /* incremented after each name they changed */
 	atomic_size_t named;    /* number of inodes that are opened by name */
 };
 
@@ -129,10 +129,6 @@ bool reopen_same_handle(const struct reopen *reopen,
  * passes to the caller; or NULL. */
 struct inode *reopen_named(struct reopener *r, struct inode *inode,
 			   struct inode *parent, const char *name);
-
-/* As reopen_named(), if the caller holds the names lock for writing. */
-struct inode *reopen_rename(struct inode *inode, struct inode *parent,
-			    const char *name);
 
 /* Opens an inode by its handle; returns a new O_PATH descriptor. */
 int reopen_by_handle(const struct reopen *reopen);

@@ -97,7 +97,8 @@ struct inode {
 	atomic_uint lookups;
 	_Atomic int64_t lookups_since_ns;
 
-	_Atomic(struct lock_owner *) owners; /* fs/loop/locks.c */
+	/* fs/loop/locks.c; changed with inode_lock() */
+	_Atomic(struct lock_owner *) owners;
 
 	/* Used by fs/inode/cache.c. */
 	struct inode *watched_next; /* in its bucket */

@@ -267,8 +267,9 @@ bool reopen_same_handle(const struct reopen *reopen,
 
 /* ---- names ---- */
 
-struct inode *reopen_rename(struct inode *inode, struct inode *parent,
-			    const char *name)
+/* With the names lock, for writing. */
+static struct inode *set_name(struct inode *inode, struct inode *parent,
+			      const char *name)
 {
 	struct reopen *reopen = inode->reopen;
 	struct inode *former;
@@ -301,7 +302,7 @@ struct inode *reopen_named(struct reopener *r, struct inode *inode,
 	pthread_rwlock_unlock(&r->names);
 	if (differs) {
 		pthread_rwlock_wrlock(&r->names);
-		former = reopen_rename(inode, parent, name);
+		former = set_name(inode, parent, name);
 		pthread_rwlock_unlock(&r->names);
 	}
 	return former;

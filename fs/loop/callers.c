@@ -34,21 +34,22 @@ uid_t request_uid(const struct fuse_in_header *header)
 	return header->uid;
 }
 
-bool request_may_be_held(uint32_t opcode)
-{
-	return opcode != FUSE_FLUSH && opcode != FUSE_RELEASE &&
-	       opcode != FUSE_RELEASEDIR && opcode != FUSE_SETLK &&
-	       opcode != FUSE_SETLKW && opcode != FUSE_DESTROY;
-}
-
 bool request_is_awaited(const struct fuse_in_header *header)
 {
 	const struct fuse_write_in *write = (const void *)(header + 1);
 
-	return header->opcode != FUSE_FORGET &&
-	       header->opcode != FUSE_BATCH_FORGET &&
-	       (header->opcode != FUSE_WRITE ||
-		!(write->write_flags & FUSE_WRITE_CACHE));
+	switch (header->opcode) {
+	case FUSE_FORGET:
+	case FUSE_BATCH_FORGET:
+	case FUSE_FLUSH:
+	case FUSE_RELEASE:
+	case FUSE_RELEASEDIR:
+		return false;
+	case FUSE_WRITE:
+		return !(write->write_flags & FUSE_WRITE_CACHE);
+	default:
+		return true;
+	}
 }
 
 /* ---- callers ---- */

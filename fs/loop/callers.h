@@ -25,7 +25,8 @@ struct fuse_in_header;
  * The process that waits for a held request may have a lock of the kernel, that
  * of a directory which all use.  So such a request is held for HELD_MS, and
  * fails with EAGAIN then; or at once if HELD_REQUESTS or HELD_BYTES of that user
- * are held already.
+ * are held already.  A file must be closed, so what does that is held for as long
+ * as it takes: no lock is held meanwhile, and it takes less than the open file.
  *
  * Of a thousand users with a stuck request each there would be a thousand
  * threads: beyond STUCK_ALL only root gets one.
@@ -48,7 +49,7 @@ enum {
 struct held_request {
 	STAILQ_ENTRY(held_request) next;
 	uint64_t unique;
-	bool is_awaited; /* a process waits for the answer */
+	bool is_awaited; /* see request_is_awaited() */
 	int64_t since_ms;
 	size_t len;
 	char bytes[];
@@ -72,11 +73,8 @@ struct callers {
  * process waits for the answer. */
 uid_t request_uid(const struct fuse_in_header *header);
 
-/* A request that ends something is never held, as others may wait for that; locks
- * have a quota of their own. */
-bool request_may_be_held(uint32_t opcode);
-
-/* Whether a process waits for the answer. */
+/* Whether a process waits for the answer, and can be told that the request has
+ * failed. */
 bool request_is_awaited(const struct fuse_in_header *header);
 
 /* A request of the user is stuck; NULL: no memory to count it. */

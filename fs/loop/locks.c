@@ -3,14 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
-#include <sys/queue.h>
 #include <unistd.h>
 
-#include "core/queue/quota.h"
 #include "fs/inode/descriptor.h"
 #include "fs/loop/loop.h"
 #include "fs/ops/reply.h"
@@ -31,10 +27,10 @@
  * But the last close of a description also closes its handle, so the owners
  * that used a handle last are removed with it.
  *
- * A request that must wait for a lock keeps its thread (loop_wait_begin()).
+ * The file may be on a filesystem whose locks, opens and closes last for as long
+ * as its user likes.  So no lock is held meanwhile: inode_lock() guards
+ * inode->owners and the fields of an owner, and an owner in use is not freed.
  */
-#define WAITERS_MAX 1024
-
 struct lock_owner {
 	struct lock_owner *next;
 	uint64_t id;
@@ -43,26 +39,12 @@ struct lock_owner {
 	pid_t pid;                   /* the process that set the last lock */
 	const struct handle *handle; /* used last; only compared */
 	unsigned users;              /* running operations */
-};
-
-/* A request for a lock. */
-struct lock_request {
-	fuse_req_t req;
-	struct lock_owner *owner; /* NULL: flock() */
-	struct flock lock;
-	int fd;
-	int flock_op;
-};
-
-struct locks {
-	pthread_mutex_t owners; /* inode->owners, and all of lock_owner */
-	pthread_mutex_t lock;   /* everything below; innermost */
-	struct quota quota;     /* of requests that wait */
+	bool ends;                   /* it is removed after the last of them */
 };
 
 /* ---- owners ---- */
 
-/* The caller holds the owners lock. */
+/* The caller holds inode_lock(); so it does for owner_unlink(). */
 static struct lock_owner *owner_find(struct inode *inode, uint64_t id)
 {
 	struct lock_owner *o = atomic_load(&inode->owners);
@@ -72,72 +54,7 @@ static struct lock_owner *owner_find(struct inode *inode, uint64_t id)
 	return o;
 }
 
-/* A descriptor for a new owner. */
-static int owner_open(const struct fuse_file_info *fi, int own, uid_t uid)
-{
-	int fd = share_take(uid);
-
-	if (fd)
-		return fd == -EMFILE ? -ENOLCK : fd;
-	/* For writing if possible, because the owner may request an exclusive
-	 * lock later, through another handle. */
-	fd = fd_reopen(own, O_RDWR | O_NONBLOCK);
-	if (fd < 0)
-		fd = fd_reopen(own,
-			       (handle_of(fi)->flags & O_ACCMODE) | O_NONBLOCK);
-	if (fd < 0)
-		share_give(uid);
-	return fd;
-}
-
-static int owner_get(struct fs *fs, struct inode *inode,
-		     const struct fuse_file_info *fi, pid_t pid,
-		     struct lock_owner **owner_out)
-{
-	int own = handle_fd(handle_of(fi)), err = 0;
-	uid_t uid = handle_of(fi)->uid;
-	struct locks *l = fs->locks;
-	struct lock_owner *o;
-
-	if (own < 0)
-		return own;
-	pthread_mutex_lock(&l->owners);
-	o = owner_find(inode, fi->lock_owner);
-	if (!o) {
-		o = calloc(1, sizeof(*o));
-		err = o ? 0 : -ENOMEM;
-		if (!err)
-			err = owner_open(fi, own, uid);
-		if (err >= 0) {
-			o->id = fi->lock_owner;
-			o->fd = err;
-			o->uid = uid;
-			o->next = atomic_load(&inode->owners);
-			atomic_store(&inode->owners, o);
-			err = 0;
-		}
-	}
-	if (err) {
-		free(o);
-	} else {
-		o->users++;
-		o->handle = handle_of(fi);
-		if (pid) /* 0 when a lock is dropped */
-			o->pid = pid;
-		*owner_out = o;
-	}
-	pthread_mutex_unlock(&l->owners);
-	return err;
-}
-
-static void owner_put(struct fs *fs, struct lock_owner *o)
-{
-	pthread_mutex_lock(&fs->locks->owners);
-	o->users--;
-	pthread_mutex_unlock(&fs->locks->owners);
-}
-
-static void owner_remove(struct inode *inode, struct lock_owner *o)
+static void owner_unlink(struct inode *inode, struct lock_owner *o)
 {
 	struct lock_owner *at = atomic_load(&inode->owners);
 
@@ -147,9 +64,110 @@ static void owner_remove(struct inode *inode, struct lock_owner *o)
 		at = at->next;
 	if (at != o)
 		at->next = o->next;
+}
+
+static void owner_free(struct lock_owner *o)
+{
+	if (!o)
+		return;
 	close(o->fd);
 	share_give(o->uid);
 	free(o);
+}
+
+static int owner_new(const struct fuse_file_info *fi, struct lock_owner **out)
+{
+	const struct handle *h = handle_of(fi);
+	struct lock_owner *o = calloc(1, sizeof(*o));
+	int own = handle_fd(handle_of(fi)), err = o ? 0 : -ENOMEM;
+
+	if (own < 0)
+		err = own;
+	if (!err)
+		err = share_take(h->uid);
+	if (err) {
+		free(o);
+		return err == -EMFILE ? -ENOLCK : err;
+	}
+	o->id = fi->lock_owner;
+	o->uid = h->uid;
+	/* For writing if possible, because the owner may request an exclusive
+	 * lock later, through another handle. */
+	o->fd = fd_reopen(own, O_RDWR | O_NONBLOCK);
+	if (o->fd < 0)
+		o->fd = fd_reopen(own, (h->flags & O_ACCMODE) | O_NONBLOCK);
+	err = o->fd < 0 ? o->fd : 0;
+	if (err) {
+		share_give(o->uid);
+		free(o);
+	} else {
+		*out = o;
+	}
+	return err;
+}
+
+/* Begins to use the owner.  NULL: there is none. */
+static struct lock_owner *owner_use(struct fs *fs, struct inode *inode,
+				    uint64_t id)
+{
+	struct lock_owner *o;
+
+	inode_lock(fs, inode);
+	o = owner_find(inode, id);
+	if (o)
+		o->users++;
+	inode_unlock(fs, inode);
+	return o;
+}
+
+/* Adds the owner, unless another thread was faster, and begins to use it. */
+static struct lock_owner *owner_add(struct fs *fs, struct inode *inode,
+				    struct lock_owner *fresh)
+{
+	struct lock_owner *o;
+
+	inode_lock(fs, inode);
+	o = owner_find(inode, fresh->id);
+	if (!o) {
+		o = fresh;
+		o->next = atomic_load(&inode->owners);
+		atomic_store(&inode->owners, o);
+	}
+	o->users++;
+	inode_unlock(fs, inode);
+	if (o != fresh)
+		owner_free(fresh);
+	return o;
+}
+
+static void owner_put(struct fs *fs, struct inode *inode, struct lock_owner *o)
+{
+	bool ends;
+
+	inode_lock(fs, inode);
+	ends = --o->users == 0 && o->ends;
+	if (ends)
+		owner_unlink(inode, o);
+	inode_unlock(fs, inode);
+	if (ends)
+		owner_free(o);
+}
+
+/* Ends the use of o (NULL: before the first) and begins that of the next owner;
+ * NULL: there is none. */
+static struct lock_owner *owner_next(struct fs *fs, struct inode *inode,
+				     struct lock_owner *o)
+{
+	struct lock_owner *next;
+
+	inode_lock(fs, inode);
+	next = o ? o->next : atomic_load(&inode->owners);
+	if (next)
+		next->users++;
+	inode_unlock(fs, inode);
+	if (o)
+		owner_put(fs, inode, o);
+	return next;
 }
 
 void locks_owner_closed(struct fs *fs, struct inode *inode, uint64_t owner)
@@ -159,73 +177,77 @@ void locks_owner_closed(struct fs *fs, struct inode *inode, uint64_t owner)
 
 	if (!atomic_load(&inode->owners))
 		return;
-	pthread_mutex_lock(&fs->locks->owners);
-	o = owner_find(inode, owner);
-	if (o && o->users) {
-		(void)fcntl(o->fd, F_OFD_SETLK, &all);
-		o->handle = NULL;
-	} else if (o) {
-		owner_remove(inode, o);
-	}
-	pthread_mutex_unlock(&fs->locks->owners);
+	o = owner_use(fs, inode, owner);
+	if (!o)
+		return;
+	(void)fcntl(o->fd, F_OFD_SETLK, &all);
+	inode_lock(fs, inode);
+	o->handle = NULL;
+	o->ends = o->users == 1;
+	inode_unlock(fs, inode);
+	owner_put(fs, inode, o);
 }
 
 void locks_handle_closed(struct fs *fs, const struct handle *h)
 {
-	struct inode *inode = h->inode;
-	struct lock_owner *next;
+	struct lock_owner *o = NULL;
 
-	if (!atomic_load(&inode->owners))
+	if (!atomic_load(&h->inode->owners))
 		return;
-	pthread_mutex_lock(&fs->locks->owners);
-	for (struct lock_owner *o = atomic_load(&inode->owners); o; o = next) {
-		next = o->next;
-		if (o->handle == h && !o->users)
-			owner_remove(inode, o);
+	while ((o = owner_next(fs, h->inode, o))) {
+		inode_lock(fs, h->inode);
+		o->ends |= o->handle == h;
+		inode_unlock(fs, h->inode);
 	}
-	pthread_mutex_unlock(&fs->locks->owners);
 }
 
 void locks_forget(struct inode *inode)
 {
-	while (atomic_load(&inode->owners))
-		owner_remove(inode, atomic_load(&inode->owners));
+	struct lock_owner *o;
+
+	while ((o = atomic_load(&inode->owners))) {
+		owner_unlink(inode, o);
+		owner_free(o);
+	}
 }
 
-/* ---- waiting ---- */
+/* ---- taking ---- */
 
-static int take_lock(const struct lock_request *r)
+struct lock_request {
+	fuse_req_t req;
+	int fd;
+	bool is_flock;
+	struct flock lock;
+	int flock_op;
+};
+
+static int set_lock(const struct lock_request *r, bool waits)
 {
 	struct flock lock = r->lock;
-	int got = r->owner ? fcntl(r->fd, F_OFD_SETLKW, &lock) :
-			     flock(r->fd, r->flock_op);
+	int got;
 
+	if (r->is_flock)
+		got = flock(r->fd, waits ? r->flock_op : r->flock_op | LOCK_NB);
+	else
+		got = fcntl(r->fd, waits ? F_OFD_SETLKW : F_OFD_SETLK, &lock);
 	return got == 0 ? 0 : -errno;
 }
 
-/* Waits for the lock.  Other signals than those of the caller do not end it. */
-static int wait_for_lock(struct fs *fs, const struct lock_request *r)
+/* While the thread waits, only the end of the request ends that, no other
+ * signal. */
+static int take_lock(const struct lock_request *r, bool waits)
 {
-	uid_t uid = fuse_req_ctx(r->req)->uid;
-	struct locks *l = fs->locks;
-	uint64_t turn;
-	int err;
+	struct fs *fs = fs_of(r->req);
+	int err = set_lock(r, false);
 
-	pthread_mutex_lock(&l->lock);
-	err = quota_take(&l->quota, uid, &turn);
-	pthread_mutex_unlock(&l->lock);
-	if (err)
+	if (!waits || (err != -EAGAIN && err != -EACCES))
+		return err;
+	if (loop_wait_begin(fs))
 		return -ENOLCK;
-	err = loop_wait_begin(fs);
-	if (!err) {
-		err = -EINTR;
-		while (err == -EINTR && !loop_wait_is_over(fs, r->req))
-			err = take_lock(r);
-		loop_wait_end(fs);
-	}
-	pthread_mutex_lock(&l->lock);
-	quota_give(&l->quota, uid);
-	pthread_mutex_unlock(&l->lock);
+	err = -EINTR;
+	while (err == -EINTR && !loop_wait_is_over(fs, r->req))
+		err = set_lock(r, true);
+	loop_wait_end(fs);
 	return err;
 }
 
@@ -237,23 +259,27 @@ void ops_setlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
 	struct lock_request r = { .req = req, .lock = *lock };
 	struct fs *fs = fs_of(req);
 	struct inode *inode = inode_of(fs, node);
-	int err;
+	struct lock_owner *o;
+	int err = 0;
 
 	if (similar_refuses(req, node, -EBADF))
 		return;
-	if (lock->l_type == F_UNLCK && !atomic_load(&inode->owners)) {
-		reply_error(req, 0);
-		return;
+	o = owner_use(fs, inode, fi->lock_owner);
+	if (!o && lock->l_type != F_UNLCK) {
+		err = owner_new(fi, &o);
+		if (!err)
+			o = owner_add(fs, inode, o);
 	}
-	err = owner_get(fs, inode, fi, lock->l_pid, &r.owner);
-	if (!err) {
-		r.fd = r.owner->fd;
+	if (o) {
+		inode_lock(fs, inode);
+		o->handle = handle_of(fi);
+		if (lock->l_pid) /* 0 when a lock is dropped */
+			o->pid = lock->l_pid;
+		inode_unlock(fs, inode);
+		r.fd = o->fd;
 		r.lock.l_pid = 0; /* required by F_OFD_SETLK */
-		if (fcntl(r.fd, F_OFD_SETLK, &r.lock) != 0)
-			err = -errno;
-		if (sleep && (err == -EAGAIN || err == -EACCES))
-			err = wait_for_lock(fs, &r);
-		owner_put(fs, r.owner);
+		err = take_lock(&r, sleep);
+		owner_put(fs, inode, o);
 	}
 	reply_error(req, err);
 }
@@ -262,27 +288,26 @@ void ops_setlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
  * The process that holds an OFD lock; the kernel does not report it.  It is the
  * owner whose descriptor has no conflict with the lock.  If several owners
  * share a read lock, any of them is returned.  0: it is not one of the mount.
- * The caller holds the owners lock.
  */
-static pid_t holder_pid(struct inode *inode, const struct lock_owner *asking,
+static pid_t holder_pid(struct fs *fs, struct inode *inode, uint64_t asking,
 			const struct flock *held)
 {
-	struct lock_owner *o = atomic_load(&inode->owners);
-	pid_t any = 0;
+	pid_t any = 0, holder = 0;
+	struct lock_owner *o = NULL;
 
-	for (; o; o = o->next) {
+	while ((o = owner_next(fs, inode, o))) {
 		struct flock probe = *held;
 
-		if (o == asking)
+		if (holder || o->id == asking)
 			continue;
 		probe.l_type = F_WRLCK;
 		probe.l_pid = 0;
+		any = o->pid;
 		if (fcntl(o->fd, F_OFD_GETLK, &probe) == 0 &&
 		    probe.l_type == F_UNLCK)
-			return o->pid;
-		any = o->pid;
+			holder = any;
 	}
-	return held->l_type == F_RDLCK ? any : 0;
+	return holder || held->l_type != F_RDLCK ? holder : any;
 }
 
 void ops_getlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
@@ -296,18 +321,16 @@ void ops_getlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
 	if (similar_refuses(req, node, -EBADF))
 		return;
 	fd = handle_fd(handle_of(fi));
-	if (fd < 0) {
-		reply_error(req, fd);
-		return;
-	}
-	pthread_mutex_lock(&fs->locks->owners);
-	o = owner_find(inode, fi->lock_owner);
+	o = owner_use(fs, inode, fi->lock_owner);
 	lock->l_pid = 0;
-	if (fcntl(o ? o->fd : fd, F_OFD_GETLK, lock) != 0)
+	if (fd < 0)
+		err = fd;
+	else if (fcntl(o ? o->fd : fd, F_OFD_GETLK, lock) != 0)
 		err = -errno;
 	else if (lock->l_type != F_UNLCK && lock->l_pid < 0)
-		lock->l_pid = holder_pid(inode, o, lock);
-	pthread_mutex_unlock(&fs->locks->owners);
+		lock->l_pid = holder_pid(fs, inode, fi->lock_owner, lock);
+	if (o)
+		owner_put(fs, inode, o);
 	if (err)
 		reply_error(req, err);
 	else
@@ -317,42 +340,14 @@ void ops_getlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
 void ops_flock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
 	       int op)
 {
-	struct lock_request r = { .req = req, .flock_op = op };
-	int err = 0;
+	struct lock_request r = {
+		.req = req,
+		.is_flock = true,
+		.flock_op = op & ~LOCK_NB,
+	};
 
 	if (similar_refuses(req, node, -EBADF))
 		return;
 	r.fd = handle_fd(handle_of(fi));
-	if (r.fd < 0)
-		err = r.fd;
-	else if (flock(r.fd, op | LOCK_NB) != 0)
-		err = -errno;
-	if (err == -EWOULDBLOCK && !(op & LOCK_NB))
-		err = wait_for_lock(fs_of(req), &r);
-	reply_error(req, err);
-}
-
-/* ---- life ---- */
-
-int locks_open(struct fs *fs)
-{
-	struct locks *l = calloc(1, sizeof(*l));
-
-	if (!l)
-		return -ENOMEM;
-	l->quota.most = WAITERS_MAX;
-	pthread_mutex_init(&l->owners, NULL);
-	pthread_mutex_init(&l->lock, NULL);
-	fs->locks = l;
-	return wake_open();
-}
-
-void locks_free(struct fs *fs)
-{
-	if (!fs->locks)
-		return;
-	pthread_mutex_destroy(&fs->locks->owners);
-	pthread_mutex_destroy(&fs->locks->lock);
-	free(fs->locks);
-	fs->locks = NULL;
+	reply_error(req, r.fd < 0 ? r.fd : take_lock(&r, !(op & LOCK_NB)));
 }

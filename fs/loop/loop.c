@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "core/base/thread.h"
+#include "core/queue/quota.h"
 #include "fs/fs.h"
 #include "fs/loop/callers.h"
 
@@ -27,6 +28,7 @@
 #define WAKE_NS 10000000L /* until a thread is interrupted again */
 #define END_PAUSES 500    /* milliseconds until requests end */
 #define MISSED_MOST 256
+#define WAITS_MOST 1024
 #define KEEP_NS INT64_C(10000000000) /* until surplus threads end */
 
 struct loop {
@@ -50,6 +52,7 @@ struct loop {
 	struct loop_thread *threads; /* under lock */
 	atomic_uint count;           /* of them; changed under lock */
 	atomic_uint waiting;    /* of them: in a wait; changed under lock */
+	struct quota waits;     /* of these; under lock */
 	struct callers callers; /* under lock, but for its atomics */
 };
 
@@ -85,25 +88,14 @@ static void on_signal(int number)
 	(void)number;
 }
 
-int wake_open(void)
+/*
+ * Interrupts a thread that waits in a system call, by a signal with an empty
+ * handler.  A signal that arrives just before the call has no effect, so the
+ * sender repeats it until the thread has left the call.
+ */
+static void wake_thread(const struct loop_thread *t)
 {
-	struct sigaction action = { .sa_handler = on_signal };
-
-	return sigaction(WAKE_SIGNAL, &action, NULL) == 0 ? 0 : -errno;
-}
-
-void wake_allow(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, WAKE_SIGNAL);
-	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-}
-
-void wake_thread(pthread_t thread)
-{
-	pthread_kill(thread, WAKE_SIGNAL);
+	pthread_kill(t->id, WAKE_SIGNAL);
 }
 
 static void nap_ms(int ms)
@@ -111,11 +103,6 @@ static void nap_ms(int ms)
 	const struct timespec time = { .tv_nsec = ms * 1000000L };
 
 	nanosleep(&time, NULL);
-}
-
-void wake_pause(void)
-{
-	nap_ms(1);
 }
 
 static void wake_main_after(struct loop *l, long ns)
@@ -201,7 +188,7 @@ static bool hold_request(struct loop *l, const struct fuse_buf *request)
 	bool holds = false;
 	int err = 0;
 
-	if (!request_may_be_held(header->opcode))
+	if (header->opcode == FUSE_DESTROY)
 		return false;
 	pthread_mutex_lock(&l->lock);
 	if (is_interrupted(self)) {
@@ -409,11 +396,16 @@ static int start_thread(struct loop *l)
 int loop_wait_begin(struct fs *fs)
 {
 	struct loop *l = fs->loop;
-	int err = 0;
+	int err;
 
 	if (!self)
 		return -EAGAIN;
 	pthread_mutex_lock(&l->lock);
+	err = quota_take_many(&l->waits, atomic_load(&self->uid), 1);
+	if (err) {
+		pthread_mutex_unlock(&l->lock);
+		return err;
+	}
 	if (atomic_exchange(&self->stuck, false))
 		callers_end_stuck(&l->callers, self->caller);
 	atomic_store(&self->waits, true);
@@ -436,6 +428,7 @@ void loop_wait_end(struct fs *fs)
 	struct loop *l = fs->loop;
 
 	pthread_mutex_lock(&l->lock);
+	quota_give(&l->waits, atomic_load(&self->uid));
 	atomic_store(&self->waits, false);
 	atomic_fetch_sub(&l->waiting, 1);
 	atomic_store(&l->stuck_ns, clock_ns(CLOCK_MONOTONIC_COARSE));
@@ -497,7 +490,7 @@ static void check_stuck(struct loop *l)
 		find_stuck(l, t);
 		if (is_interrupted(t) &&
 		    (atomic_load(&t->stuck) || atomic_load(&t->waits)))
-			wake_thread(t->id);
+			wake_thread(t);
 		again |= is_interrupted(t);
 	}
 	while ((held = callers_expired(&l->callers))) {
@@ -535,8 +528,8 @@ static void end_all(struct loop *l)
 		while (!atomic_load(&t->ended)) {
 			if (atomic_load(&t->turn) % 2 == 0 ||
 			    atomic_load(&t->waits) || pauses++ >= END_PAUSES)
-				wake_thread(t->id);
-			wake_pause();
+				wake_thread(t);
+			nap_ms(1);
 		}
 		pthread_join(t->id, NULL);
 		free_thread(t);
@@ -585,10 +578,13 @@ int loop_run(struct fs *fs, const sigset_t *while_waiting, int mounts,
 
 int loop_open(struct fs *fs)
 {
+	const struct sigaction action = { .sa_handler = on_signal };
 	struct loop *l = calloc(1, sizeof(*l));
 
 	if (!l)
 		return -ENOMEM;
+	(void)sigaction(WAKE_SIGNAL, &action, NULL);
+	l->waits.most = WAITS_MOST;
 	l->fs = fs;
 	l->session = fs->session;
 	pthread_mutex_init(&l->lock, NULL);

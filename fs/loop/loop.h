@@ -71,28 +71,14 @@ void loop_release_counted(void);
  * Around a wait of a request that is known to last: another thread takes the
  * place of this one, and the wait does not count as one that is stuck.  The
  * waiter repeats a system call that ended with EINTR until loop_wait_is_over():
- * the caller of the request has given it up, or the session has ended.  A
- * negative errno: there can be no other thread.
+ * the caller of the request has given it up, or the session has ended.  Each user
+ * has a quota of such waits.  A negative errno: there can be no other thread.
  */
 int loop_wait_begin(struct fs *fs);
 bool loop_wait_is_over(struct fs *fs, fuse_req_t req);
 void loop_wait_end(struct fs *fs);
 
-/*
- * Interrupts a thread that waits in a system call, by a signal with an empty
- * handler.  A signal that arrives just before the call has no effect, so the
- * sender repeats it, with a pause, until the thread has left the call.
- */
-int wake_open(void);   /* called before the first thread; a negative errno */
-void wake_allow(void); /* unblocks the signal in the calling thread */
-void wake_thread(pthread_t thread);
-void wake_pause(void); /* a millisecond, before the next wake_thread() */
-
 /* ---- locks.c: file locks; the operations are in ops.h ---- */
-
-int locks_open(struct fs *fs);
-
-void locks_free(struct fs *fs);
 
 /* The owner closed one of its descriptors: drops its POSIX locks. */
 void locks_owner_closed(struct fs *fs, struct inode *inode, uint64_t owner);

@@ -262,11 +262,8 @@ static int rename_between(fuse_req_t req, struct fs *fs, struct renaming *r)
 	struct metadata_change moved, other;
 	struct moved *m = &r->m;
 	struct stat st = { 0 };
-	bool begun;
 	int err;
 
-	/* Before the names lock is taken, as these may open an inode by name,
-	 * which takes that lock. */
 	metadata_change_begin_at(fs, r->dir_fd, m->name, false, &moved);
 	metadata_change_begin_at(fs, r->new_dir_fd, m->new_name, !m->exchange,
 				 &other);
@@ -274,16 +271,16 @@ static int rename_between(fuse_req_t req, struct fs *fs, struct renaming *r)
 	cache_name_moves(fs, m->new_parent, r->new_dir_fd, m->new_name);
 	if (m->exchange)
 		cache_name_moves(fs, m->parent, r->dir_fd, m->name);
-	begun = inodes_rename_begin(fs);
+	inodes_rename_begin(fs);
 	err = CRED_CALL(fs, req,
 			renameat2(r->dir_fd, m->name, r->new_dir_fd,
 				  m->new_name, r->flags));
-	if (begun && !err)
+	if (!err)
 		inodes_rename_moved(fs, m->new_parent, r->new_dir_fd,
 				    m->new_name);
-	if (begun && !err && m->exchange)
+	if (!err && m->exchange)
 		inodes_rename_moved(fs, m->parent, r->dir_fd, m->name);
-	inodes_rename_end(fs, begun);
+	inodes_rename_end(fs);
 	metadata_change_end(fs, &moved);
 	metadata_change_end(fs, &other);
 	if (err)

@@ -12,6 +12,7 @@
 #include "core/engine/query_ioctl.h"
 #include "fs/fs.h"
 #include "fs/inode/cred.h"
+#include "fs/inode/descriptor.h"
 #include "fs/ops/reply.h"
 #include "fs/similar/query_text.h"
 
@@ -45,6 +46,7 @@ struct query_file {
 	pthread_mutex_t lock;  /* everything below */
 	pthread_cond_t wake;   /* of the job: a read, or cancelled */
 	struct buf query;
+	struct search_held held_query;   /* for query */
 	bool asked;                      /* there was a job for the query */
 	bool busy;                       /* it has not ended */
 	struct buf text;                 /* that was made and not yet read */
@@ -64,18 +66,26 @@ static void query_unref(struct query_file *q)
 	buf_release(&q->query);
 	buf_release(&q->text);
 	search_held_release(&q->held);
+	search_held_release(&q->held_query);
 	free(q->reader); /* it was interrupted */
 	free(q);
 }
 
 /* ---- replies ---- */
 
-/* Appends to the text, which counts as the user's.  With the lock. */
-static int append_answer(struct query_file *q, const void *data, size_t len)
+/* Appends to what counts as held for the user. */
+static int append_held(struct buf *to, struct search_held *held, uid_t uid,
+		       const void *data, size_t len)
 {
-	int err = search_hold(&q->held, q->caller.credentials.uid, len);
+	int err = search_hold(held, uid, len);
 
-	return err ? err : buf_append(&q->text, data, len);
+	return err ? err : buf_append(to, data, len);
+}
+
+static int append_answer(struct query_file *q, const struct buf *made)
+{
+	return append_held(&q->text, &q->held, q->caller.credentials.uid,
+			   made->data, made->len);
 }
 
 /* Takes the read that waits, with text, the end or the error, if there are any;
@@ -128,7 +138,7 @@ static int hand_out(struct query_file *q, struct buf *made, size_t ahead)
 	int err;
 
 	pthread_mutex_lock(&q->lock);
-	err = made->len ? append_answer(q, made->data, made->len) : 0;
+	err = made->len ? append_answer(q, made) : 0;
 	made->len = 0;
 	r = take_read(q);
 	pthread_mutex_unlock(&q->lock);
@@ -276,7 +286,7 @@ static void query_run(void *arg, struct search_job *job)
 	}
 	pthread_mutex_lock(&q->lock);
 	if (!err && rest.len)
-		err = append_answer(q, rest.data, rest.len);
+		err = append_answer(q, &rest);
 	q->err = err;
 	q->busy = false;
 	r = take_read(q);
@@ -314,9 +324,31 @@ static void cancel(struct query_file *q)
 	pthread_mutex_unlock(&q->lock);
 }
 
+static void opened_free(struct opened *o)
+{
+	struct query_file *q = (struct query_file *)o;
+
+	if (o->listing) {
+		listing_unref(o->listing);
+		free(o);
+	} else {
+		cancel(q);
+		query_unref(q);
+	}
+}
+
 void opened_reply(fuse_req_t req, struct fs *fs, struct opened *o,
 		  struct fuse_file_info *fi)
 {
+	int err;
+
+	o->uid = fuse_req_ctx(req)->uid;
+	err = share_take(o->uid);
+	if (err) {
+		opened_free(o);
+		reply_error(req, err);
+		return;
+	}
 	pthread_mutex_lock(&fs->similar->lock);
 	LIST_INSERT_HEAD(&fs->similar->opened, o, entry);
 	if (fs->similar->queries_end && !o->listing)
@@ -341,39 +373,21 @@ void opened_cancel_all(struct fs *fs)
 
 void opened_close(struct fs *fs, struct opened *o)
 {
-	struct query_file *q = (struct query_file *)o;
-
 	pthread_mutex_lock(&fs->similar->lock);
 	LIST_REMOVE(o, entry);
-	if (!o->listing)
-		quota_give(&fs->similar->queries, q->caller.credentials.uid);
 	pthread_mutex_unlock(&fs->similar->lock);
-	if (o->listing) {
-		listing_unref(o->listing);
-		free(o);
-		return;
-	}
-	cancel(q);
-	query_unref(q);
+	share_give(o->uid);
+	opened_free(o);
 }
 
 void query_open(fuse_req_t req, struct fs *fs, struct fuse_file_info *fi)
 {
 	struct query_file *q = NULL;
-	uint64_t turn;
 	int err = -EINVAL;
 
 	if ((fi->flags & O_ACCMODE) != O_WRONLY) {
 		q = calloc(1, sizeof(*q));
 		err = q ? similar_caller(fs, req, &q->caller) : -ENOMEM;
-	}
-	if (!err) {
-		pthread_mutex_lock(&fs->similar->lock);
-		err = quota_take(&fs->similar->queries,
-				 q->caller.credentials.uid, &turn);
-		pthread_mutex_unlock(&fs->similar->lock);
-		if (err)
-			credentials_release(&q->caller.credentials);
 	}
 	if (err) {
 		free(q);
@@ -409,12 +423,14 @@ static int append_text(struct query_file *q, const char *text, size_t len)
 		buf_release(&q->query);
 		buf_release(&q->text);
 		search_held_release(&q->held);
+		search_held_release(&q->held_query);
 		q->asked = false;
 	}
-	if (!q->asked)
-		err = len > QUERY_TEXT_MAX - q->query.len ?
-			      -EFBIG :
-			      buf_append(&q->query, text, len);
+	if (!q->asked && len > QUERY_TEXT_MAX - q->query.len)
+		err = -EFBIG;
+	else if (!q->asked)
+		err = append_held(&q->query, &q->held_query,
+				  q->caller.credentials.uid, text, len);
 	pthread_mutex_unlock(&q->lock);
 	return err;
 }

@@ -64,7 +64,6 @@ int similar_open(struct fs *fs)
 		return err;
 	}
 	s->catalog_fd = -1;
-	s->queries.most = QUERIES_MAX;
 	s->root_number = node_number_below(1, fs->options.similar_name);
 	fs->similar = s;
 	return 0;

@@ -29,8 +29,7 @@ struct fs;
  *
  * Any thread of the loop or of the engine may call these functions.  The lock of
  * struct similar guards the table of nodes and the kept listings.  While it is
- * held, no function of another module is called except quota_take(), quota_give()
- * and changes_cancel().
+ * held, no function of another module is called except changes_cancel().
  *
  * The kernel caches no names and attributes of the tree: its cache is the same
  * for all callers, and a link must be gone as soon as its file has changed.

@@ -68,14 +68,13 @@ struct similar_node {
 struct opened {
 	LIST_ENTRY(opened) entry; /* similar->lock */
 	struct listing *listing; /* a reference; NULL: of a struct query_file */
+	uid_t uid;               /* whose share has it */
 };
 
 static inline struct opened *opened_of(const struct fuse_file_info *fi)
 {
 	return (struct opened *)(uintptr_t)fi->fh;
 }
-
-enum { QUERIES_MAX = 256 };
 
 /* Most bytes of kept listings.  The oldest are dropped first.  The latest stays
  * even if it is larger; otherwise each lookup in it would make it again. */
@@ -89,8 +88,7 @@ struct similar {
 	TAILQ_HEAD(kept_list, similar_node) kept; /* nodes with a listing */
 	size_t kept_bytes;
 	uint64_t root_number;
-	struct quota queries; /* of open .query files */
-	bool queries_end;     /* see opened_cancel_all() */
+	bool queries_end; /* see opened_cancel_all() */
 	/* The directory of the catalog (O_PATH; -1: not known; constant). */
 	int catalog_fd;
 	atomic_bool warned; /* of a real entry with the name of a view */

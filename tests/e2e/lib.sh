@@ -511,7 +511,7 @@ helper() { # NAME: prints where the compiled program is
 }
 
 # DIRECTORY at MOUNTPOINT, but for what $T/faults says; see helper/faulty.c.
-mount_faulty() { # DIRECTORY MOUNTPOINT
+mount_faulty() { # DIRECTORY MOUNTPOINT OPTIONS...
 	local program=$T/helper-faulty
 	# shellcheck disable=SC2046 # options
 	[ -x "$program" ] ||
@@ -519,7 +519,7 @@ mount_faulty() { # DIRECTORY MOUNTPOINT
 			-DFUSE_USE_VERSION=314 "$HELPERS/faulty.c" \
 			$(pkg-config --cflags --libs fuse3) || return
 	"$program" "$1" "$T/faults" -f -o attr_timeout=0,entry_timeout=0 \
-		-o negative_timeout=0 "$2" >"$T/faulty.log" 2>&1 &
+		-o negative_timeout=0 "${@:2}" >"$T/faulty.log" 2>&1 &
 	pids+=("$!")
 	pid_of[$2]=$!
 	poll 20 mounted "$2"

@@ -12,7 +12,8 @@
  * of the one with inode number N.  With "stat-NAME," a file or directory of that
  * name cannot be looked at, with "list-NAME," a directory not be listed, and with
  * "half-NAME," not beyond half of its names.  With "unlinked," every file has a
- * link count of 0.
+ * link count of 0.  While FAULTS has "flush,", nobody gets an answer to the close
+ * of a file.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -173,6 +174,15 @@ static int faulty_fsync(const char *path, int data_only,
 	return fails("fsync") ? -EIO : answer(fsync((int)fi->fh));
 }
 
+static int faulty_flush(const char *path, struct fuse_file_info *fi)
+{
+	(void)path;
+	(void)fi;
+	while (fails("flush,"))
+		(void)usleep(10000);
+	return 0;
+}
+
 static int faulty_release(const char *path, struct fuse_file_info *fi)
 {
 	(void)path;
@@ -225,6 +235,7 @@ static const struct fuse_operations operations = {
 	.read = faulty_read,
 	.write = faulty_write,
 	.fsync = faulty_fsync,
+	.flush = faulty_flush,
 	.release = faulty_release,
 	.truncate = faulty_truncate,
 	.unlink = faulty_unlink,

@@ -16,6 +16,9 @@
  *   create     open with O_CREAT, of such files that were made after the kernel
  *              had remembered that there are none
  *   flock      an exclusive lock that another process has
+ *   close      close of a file that was opened for writing, on a filesystem that
+ *              does not answer
+ *   release    the same of files opened for reading: no process waits
  *
  * Prints "ready" once all of them have begun.  What is not possible here ends it
  * with exit status 77.
@@ -37,11 +40,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { SKIPPED = 77, PAGE = 4096, PATH = 512 };
+enum { SKIPPED = 77, PAGE = 4096, PATH = 512, KEPT = 1000 };
 
 static const char *kind, *source, *mount_dir;
 static char *fault; /* a page that is never filled */
-static int faults;  /* where accesses to it are told */
+static int kept[KEPT];
+static int faults; /* where accesses to it are told */
 
 static bool is_kind(const char *name)
 {
@@ -107,6 +111,14 @@ static void prepare(int i)
 	int fd;
 
 	path_of(path, mount_dir, i);
+	if (is_kind("close"))
+		return;
+	if (is_kind("release")) {
+		kept[i] = open(path, O_RDONLY);
+		if (kept[i] < 0)
+			fail(path);
+		return;
+	}
 	if (is_kind("create") && access(path, F_OK) == 0)
 		fail(path);
 	path_of(path, source, i);
@@ -151,6 +163,8 @@ static int request(const char *path)
 		return chmod(path, 0600);
 	if (is_kind("flock"))
 		return flock(open(path, O_RDONLY), LOCK_EX);
+	if (is_kind("close"))
+		return close(open(path, O_WRONLY));
 	(void)snprintf(new, sizeof(new), "%s/new", path);
 	return mkdir(new, 0755);
 }
@@ -175,7 +189,10 @@ int main(int argc, char **argv)
 	(void)signal(SIGIO, SIG_IGN); /* leases are to be given up */
 	for (i = 0; i < count; i++)
 		prepare(i);
-	for (i = 0; i < count; i++) {
+	for (i = 0; i < count && is_kind("release"); i++)
+		if (close(kept[i]) != 0 || write(begun[1], "", 1) != 1)
+			fail("close");
+	for (i = 0; i < count && !is_kind("release"); i++) {
 		if (fork())
 			continue;
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -43,7 +43,7 @@ chmod 755 "$T/few" "$T"
 mkdir "$T/source"
 echo content >"$T/source/file"
 KINFS=$T/few mount_kinfs "$T/source" "$mnt" -o allow_other
-for path in "$mnt" "$mnt/file"; do
+for path in "$mnt" "$mnt/file" "$mnt/.similar" "$mnt/.similar/.query"; do
 	begin 70002 "$path"
 	between "$opened" 100 300 "a user may open ${path##*/} so often"
 	like "$(<"$T/said-70002")" "Too many open files" "and is told why"

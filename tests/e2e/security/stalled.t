@@ -27,7 +27,10 @@ said_or_gone() { # FILE PID
 }
 
 stall() { # KIND: until the process is killed
-	"$(helper stall)" "$b" "$1" "$fs/b" "$mnt/b" "$each" >"$T/said-$1" &
+	local place=b
+	[[ $1 != close && $1 != release ]] || place=b/own
+	"$(helper stall)" "$b" "$1" "$fs/$place" "$mnt/$place" "$each" \
+		>"$T/said-$1" &
 	pids+=("$!")
 	stalls[$1]=$!
 	poll 60 said_or_gone "$T/said-$1" "$!"
@@ -73,7 +76,17 @@ none_waits() { # KIND
 	done
 }
 
+# A filesystem of the user's own, which does not answer when a file is closed.
+make_own() {
+	mkdir "$T/own" "$fs/b/own" && echo "flush," >"$T/faults" &&
+		touch "$T/own"/{close,release}{0..299} &&
+		chown -R "$b" "$T/own" "$fs/b/own" &&
+		mount_faulty "$T/own" "$fs/b/own" \
+			-o allow_other,max_threads=1000
+}
+
 make_filesystem || bail "a filesystem of its own" "it cannot be mounted"
+make_own || bail "a filesystem of the user's own" "it cannot be mounted"
 mount_kinfs "$fs" "$mnt" -o allow_other
 echo content >"$mnt/pub/file"
 wait_idle "$mnt"
@@ -99,6 +112,20 @@ kill -KILL "${stalls[@]}"
 wait "${stalls[@]}" 2>/dev/null
 ok "the user works when nothing waits any more" works "$b"
 ok "unmount" unmount "$mnt"
+
+mount_kinfs "$fs" "$mnt" -o allow_other
+ok "a user closes 40 files" stall close
+each=300
+ok "and 300 at once, without waiting for that" stall release
+ok "another user works" works 70001
+ok "so does root" works 0
+between "$(threads)" 100 170 "not every file that is closed has a thread"
+: >"$T/faults"
+ok "the user works when all are closed" works "$b"
+kill -KILL "${stalls[release]}" "${stalls[close]}"
+wait "${stalls[release]}" "${stalls[close]}" 2>/dev/null
+ok "unmount" unmount "$mnt"
+ok "unmount the filesystem of the user" umount "$fs/b/own"
 
 # A wait with the kernel's lock of the directory would stop all who use that.
 lock_is_free() {

@@ -150,7 +150,6 @@ static int make_mount(void **state)
 	assert_int_equal(fd_paths_enable(), 0);
 	assert_int_equal(cred_init(&m->fs), 0);
 	assert_int_equal(inodes_open(&m->fs, fd, ops_release_inode), 0);
-	assert_int_equal(locks_open(&m->fs), 0);
 	assert_int_equal(similar_open(&m->fs), 0);
 	notify_host(&m->fs, &options);
 	m->host = options.host;
@@ -167,7 +166,6 @@ static int remove_mount(void **state)
 	fuse_session_destroy(m->fs.session);
 	similar_free(&m->fs);
 	inodes_free(&m->fs);
-	locks_free(&m->fs);
 	credentials_release(&m->fs.own);
 	close(m->kernel);
 	assert_int_equal(rmdir(m->source), 0);
