@@ -28,6 +28,7 @@
 #define WAKE_NS 10000000L /* until a thread is interrupted again */
 #define END_PAUSES 500    /* milliseconds until requests end */
 #define MISSED_MOST 256
+#define STUCK_MOST_NS 100000000L /* loop_caught_up() waits for one */
 #define WAITS_MOST 1024
 #define KEEP_NS INT64_C(10000000000) /* until surplus threads end */
 
@@ -72,6 +73,7 @@ struct loop_thread {
 	uint64_t interrupted;    /* the last such request; under lock */
 	unsigned missed_seen;    /* missed_count when the thread looked last */
 	struct caller *caller;   /* valid while stuck; under lock */
+	int64_t found_ns;        /* when that began; under lock */
 	atomic_int tid;          /* 0: the thread has not begun */
 	int64_t free_ns;         /* when it was last seen free; under lock */
 	atomic_bool ended;
@@ -466,6 +468,7 @@ static void find_stuck(struct loop *l, struct loop_thread *t)
 	    !atomic_load(&t->stuck) && !atomic_load(&t->waits)) {
 		t->caller =
 			callers_add_stuck(&l->callers, atomic_load(&t->uid));
+		t->found_ns = clock_now_ns();
 		atomic_store(&t->stuck, t->caller);
 		/* The thread may have missed that, see answer_one(). */
 		if (t->caller && turn != atomic_load(&t->turn) &&
@@ -610,7 +613,8 @@ void loop_release_counted(void)
 		atomic_store_explicit(&self->opcode, 0, memory_order_relaxed);
 }
 
-static bool is_asleep(const struct loop_thread *t)
+/* Of proc(5); S: not known without /proc. */
+static char state_of(const struct loop_thread *t)
 {
 	char path[64], text[128];
 	const char *end;
@@ -621,25 +625,29 @@ static bool is_asleep(const struct loop_thread *t)
 		       atomic_load(&t->tid));
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return true; /* not known without /proc */
+		return 'S';
 	len = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[len > 0 ? len : 0] = '\0';
 	end = strrchr(text, ')'); /* the end of the thread's name */
-	return end && end[1] == ' ' && end[2] == 'S';
+	return end && end[1] == ' ' ? end[2] : 'R';
 }
 
-/* Whether the thread has no RELEASE or READ; *reading: it has a READ. */
+/* Whether the thread has no RELEASE or READ, but for one that has waited in the
+ * kernel for long: the user of a file that cannot be read holds no others up.
+ * *reading: it has a READ. */
 static bool is_free(struct loop_thread *t, bool *reading)
 {
 	unsigned turn = atomic_load(&t->turn);
-
 	uint32_t opcode;
 
 	if (!atomic_load(&t->tid))
 		return true;
+	if (atomic_load(&t->stuck) &&
+	    clock_now_ns() - t->found_ns > STUCK_MOST_NS && state_of(t) != 'R')
+		return true;
 	if (turn % 2 == 0)
-		return is_asleep(t) && atomic_load(&t->turn) == turn;
+		return state_of(t) == 'S' && atomic_load(&t->turn) == turn;
 	opcode = atomic_load_explicit(&t->opcode, memory_order_relaxed);
 	if (opcode == FUSE_READ)
 		*reading = true;

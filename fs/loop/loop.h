@@ -57,7 +57,7 @@ void loop_answer(struct fs *fs, struct fuse_buf *request);
  * first wait in a second queue if max_background such requests were running;
  * that number is never reached.  And RELEASE is queued only after all
  * read-ahead of its handle has ended; so running READs are waited for first,
- * then the queue.
+ * then the queue.  One that is stuck is waited for a tenth of a second.
  *
  * A thread may have got a request and not yet stored that.  It differs from a
  * thread that waits for a request only in its state: it does not sleep.
