@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
 #include "core/base/text.h"
 #include "core/digest/digest.h"
 #include "core/index/index.h"
@@ -127,21 +128,10 @@ static int set_similar_name(struct options *o, const struct option *option,
 static int set_exclude(struct options *o, const struct option *option,
 		       const char *value)
 {
-	char **more;
-
 	(void)option;
-	if (!*value)
-		return -EINVAL;
-	more = realloc(o->excludes,
-		       (o->exclude_count + 1) * sizeof(*o->excludes));
-	if (!more)
-		return -ENOMEM;
-	o->excludes = more;
-	more[o->exclude_count] = strdup(value);
-	if (!more[o->exclude_count])
-		return -ENOMEM;
-	o->exclude_count++;
-	return 0;
+	return *value ? array_add_string(&o->excludes, &o->exclude_count,
+					 strdup(value)) :
+			-EINVAL;
 }
 
 static int set_db(struct options *o, const struct option *option,
@@ -476,7 +466,7 @@ void options_release(struct options *options)
 	if (options->fuse_argv)
 		fuse_opt_free_args(&args);
 	for (size_t i = 0; i < options->exclude_count; i++)
-		free(options->excludes[i]);
+		free((char *)(uintptr_t)options->excludes[i]);
 	free(options->excludes);
 	free(options->source);
 	free(options->mountpoint);

@@ -35,7 +35,7 @@ struct options {
 	size_t limit;
 	uint64_t min_size;
 	uint64_t max_size; /* 0: no limit */
-	char **excludes;
+	const char **excludes;
 	size_t exclude_count;
 	unsigned wait_s;
 	unsigned workers; /* 0: one per processor */

@@ -16,14 +16,13 @@
 #include "fs/inode/descriptor.h"
 #include "fs/inode/inode.h"
 
-enum { FIRST_BUCKETS = 1024, DEVICES_MAX = 64 };
+/* With a million inodes, 16 are in a bucket. */
+enum { BUCKETS = 65536, DEVICES_MAX = 64 };
 
 /* The inodes by id, and which devices are watched. */
 struct watched {
 	pthread_mutex_t lock; /* everything here; before the lock of a shard */
-	struct inode **buckets;
-	size_t bucket_count; /* a power of two */
-	size_t count;
+	struct inode *buckets[BUCKETS];
 	struct {
 		dev_t dev;
 		bool on;
@@ -33,30 +32,9 @@ struct watched {
 
 /* ---- the table ---- */
 
-static struct inode **bucket_of(const struct watched *w, uint64_t id)
+static struct inode **bucket_of(struct watched *w, uint64_t id)
 {
-	return &w->buckets[(id >> 1) & (w->bucket_count - 1)];
-}
-
-/* Without memory the table stays as it is, with longer chains. */
-static void table_grow(struct watched *w)
-{
-	struct watched bigger = { .bucket_count = w->bucket_count * 2 };
-	struct inode *inode, **to;
-
-	bigger.buckets = calloc(bigger.bucket_count, sizeof(struct inode *));
-	if (!bigger.buckets)
-		return;
-	for (size_t i = 0; i < w->bucket_count; i++)
-		while ((inode = w->buckets[i])) {
-			w->buckets[i] = inode->watched_next;
-			to = bucket_of(&bigger, inode->watch_id);
-			inode->watched_next = *to;
-			*to = inode;
-		}
-	free(w->buckets);
-	w->buckets = bigger.buckets;
-	w->bucket_count = bigger.bucket_count;
+	return &w->buckets[(id >> 1) % BUCKETS];
 }
 
 void cache_release(struct fs *fs, struct inode *inode)
@@ -71,7 +49,6 @@ void cache_release(struct fs *fs, struct inode *inode)
 	while (*link != inode)
 		link = &(*link)->watched_next;
 	*link = inode->watched_next;
-	w->count--;
 	pthread_mutex_unlock(&w->lock);
 }
 
@@ -103,22 +80,18 @@ struct inode *cache_next_watched(struct fs *fs, uint64_t id,
 }
 
 /* fn resets inode->kept, so a long chain can be handled in parts, each inode with
- * a reference.  If the table grows meanwhile, it is walked again. */
+ * a reference. */
 void cache_each_kept(struct fs *fs,
 		     void (*fn)(struct fs *fs, struct inode *inode))
 {
 	enum { MOST = 16 };
 	struct watched *w = fs->watched;
 	struct inode *some[MOST], *inode;
-	size_t buckets = 0, at = 0, count, i;
-	bool again;
+	size_t at = 0, count, i;
 
-	do {
+	while (at < BUCKETS) {
 		count = 0;
 		pthread_mutex_lock(&w->lock);
-		if (buckets != w->bucket_count)
-			at = 0;
-		buckets = w->bucket_count;
 		for (inode = w->buckets[at]; inode && count < MOST;
 		     inode = inode->watched_next)
 			if (atomic_load(&inode->kept) && ref_if_used(inode))
@@ -128,8 +101,8 @@ void cache_each_kept(struct fs *fs,
 			fn(fs, some[i]);
 			inode_unref(fs, some[i]);
 		}
-		again = count == MOST || ++at < buckets;
-	} while (again);
+		at += count < MOST;
+	}
 }
 
 /* ---- watched inodes and devices ---- */
@@ -178,12 +151,9 @@ static bool watch_inode(struct fs *fs, struct inode *inode, int fd)
 		return false;
 	pthread_mutex_lock(&w->lock);
 	if (!atomic_load(&inode->watch_id)) {
-		if (w->count >= w->bucket_count)
-			table_grow(w);
 		to = bucket_of(w, id);
 		inode->watched_next = *to;
 		*to = inode;
-		w->count++;
 		atomic_store(&inode->watch_id, id);
 	}
 	pthread_mutex_unlock(&w->lock);
@@ -412,12 +382,6 @@ int cache_open(struct fs *fs)
 	w = calloc(1, sizeof(*w));
 	if (!w)
 		return -ENOMEM;
-	w->bucket_count = FIRST_BUCKETS;
-	w->buckets = calloc(w->bucket_count, sizeof(struct inode *));
-	if (!w->buckets) {
-		free(w);
-		return -ENOMEM;
-	}
 	pthread_mutex_init(&w->lock, NULL);
 	fs->watched = w;
 	return 0;
@@ -431,6 +395,5 @@ void cache_free(struct fs *fs)
 		return;
 	fs->watched = NULL;
 	pthread_mutex_destroy(&w->lock);
-	free(w->buckets);
 	free(w);
 }

@@ -13,15 +13,13 @@
 #include "fs/inode/descriptor.h"
 
 #define SHARDS 64
-#define FIRST_BUCKETS 64
+#define BUCKETS 4096 /* of a shard; with a million inodes, 4 are in each */
 #define TRIM_FREED 65536
 #define RESERVED 65536 /* descriptors; half a megabyte in the kernel */
 
 struct shard {
 	pthread_mutex_t lock;
-	struct inode **buckets;
-	size_t bucket_count; /* a power of two */
-	size_t count;
+	struct inode *buckets[BUCKETS];
 	struct inode *replaced; /* still referenced, see is_replaced() */
 };
 
@@ -52,45 +50,18 @@ static struct shard *shard_of(struct fs *fs, dev_t dev, ino_t ino)
 	return &fs->inodes->shards[key_hash(dev, ino) % SHARDS];
 }
 
-static struct inode **bucket_of(const struct shard *s, dev_t dev, ino_t ino)
+static struct inode **bucket_of(struct shard *s, dev_t dev, ino_t ino)
 {
-	uint64_t h = key_hash(dev, ino) / SHARDS;
-
-	return &s->buckets[h & (s->bucket_count - 1)];
+	return &s->buckets[key_hash(dev, ino) / SHARDS % BUCKETS];
 }
 
-static struct inode *shard_find(const struct shard *s, dev_t dev, ino_t ino)
+static struct inode *shard_find(struct shard *s, dev_t dev, ino_t ino)
 {
 	struct inode *inode = *bucket_of(s, dev, ino);
 
 	while (inode && (inode->ino != ino || inode->dev != dev))
 		inode = inode->next;
 	return inode;
-}
-
-/* Without memory the table stays as it is, with longer chains. */
-static void shard_grow(struct shard *s)
-{
-	struct shard bigger = { .bucket_count = s->bucket_count * 2 };
-
-	bigger.buckets = calloc(bigger.bucket_count, sizeof(struct inode *));
-	if (!bigger.buckets)
-		return;
-	for (size_t i = 0; i < s->bucket_count; i++) {
-		struct inode *inode;
-
-		while ((inode = s->buckets[i])) {
-			struct inode **to;
-
-			s->buckets[i] = inode->next;
-			to = bucket_of(&bigger, inode->dev, inode->ino);
-			inode->next = *to;
-			*to = inode;
-		}
-	}
-	free(s->buckets);
-	s->buckets = bigger.buckets;
-	s->bucket_count = bigger.bucket_count;
 }
 
 static bool chain_remove(struct inode **link, const struct inode *inode)
@@ -105,9 +76,7 @@ static bool chain_remove(struct inode **link, const struct inode *inode)
 
 static void shard_remove(struct shard *s, struct inode *inode)
 {
-	if (chain_remove(bucket_of(s, inode->dev, inode->ino), inode))
-		s->count--;
-	else
+	if (!chain_remove(bucket_of(s, inode->dev, inode->ino), inode))
 		(void)chain_remove(&s->replaced, inode);
 }
 
@@ -294,12 +263,9 @@ static struct inode *find_or_add(struct fs *fs, const struct found *found,
 	if (inode) {
 		inode_ref(inode);
 	} else if (candidate) {
-		if (s->count >= s->bucket_count)
-			shard_grow(s);
 		bucket = bucket_of(s, dev, ino);
 		candidate->next = *bucket;
 		*bucket = candidate;
-		s->count++;
 		inode = candidate;
 	}
 	pthread_mutex_unlock(&s->lock);
@@ -342,30 +308,14 @@ int inode_enter(struct fs *fs, const struct found *found,
 
 /* ---- the table ---- */
 
-static int shards_init(struct inode_table *t)
-{
-	for (size_t i = 0; i < SHARDS; i++) {
-		struct shard *s = &t->shards[i];
-
-		s->buckets = calloc(FIRST_BUCKETS, sizeof(struct inode *));
-		if (!s->buckets)
-			return -ENOMEM;
-		s->bucket_count = FIRST_BUCKETS;
-		pthread_mutex_init(&s->lock, NULL);
-	}
-	return 0;
-}
-
 static void table_free(struct fs *fs)
 {
 	struct inode_table *t = fs->inodes;
 
 	reopener_free(fs->reopener);
 	fs->reopener = NULL;
-	for (size_t i = 0; i < SHARDS && t->shards[i].buckets; i++) {
+	for (size_t i = 0; i < SHARDS; i++)
 		pthread_mutex_destroy(&t->shards[i].lock);
-		free(t->shards[i].buckets);
-	}
 	free(t);
 	fs->inodes = NULL;
 }
@@ -387,16 +337,17 @@ int inodes_open(struct fs *fs, int source_fd,
 	t->bound = limit / 2;
 	shares_open(limit, fs->own.uid);
 	descriptors_reserve(source_fd, limit < RESERVED ? limit : RESERVED);
-	err = fstat(source_fd, &st) == 0 ? shards_init(t) : -errno;
+	for (size_t i = 0; i < SHARDS; i++)
+		pthread_mutex_init(&t->shards[i].lock, NULL);
+	err = fstat(source_fd, &st) == 0 ? 0 : -errno;
 	fs->device = st.st_dev;
 	found.st = &st;
 	if (!err)
 		err = reopener_new(source_fd, &fs->reopener);
 	if (!err)
 		err = inode_enter(fs, &found, &fs->root);
-	if (err) {
+	if (err)
 		table_free(fs);
-	}
 	return err;
 }
 
@@ -428,7 +379,7 @@ void inodes_free(struct fs *fs)
 	for (size_t i = 0; i < SHARDS; i++) {
 		const struct shard *s = &t->shards[i];
 
-		for (size_t j = 0; j < s->bucket_count; j++)
+		for (size_t j = 0; j < BUCKETS; j++)
 			chain_free(fs, s->buckets[j]);
 		chain_free(fs, s->replaced);
 	}

@@ -102,10 +102,6 @@ void metadata_change_end(struct fs *fs, struct metadata_change *change);
  * The thread that reads the events never waits for a request: invalidating
  * attributes and expiring names take no lock that a request may hold.
  *
- * An expiry makes the kernel look up every name again.  So there is at most one
- * in EXPIRE_MS, and only if a name was looked up, since the last expiry, in a
- * directory that changed.
- *
  * If events are lost, everything in the kernel's cache is invalidated and the
  * tree is scanned.  While the thread is late (watch_is_late()), nothing is
  * cached for long.
