@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/base/datagram.h"
 #include "core/extract/protocol.h"
 
 static const char *const program_names[STARTER_PROGRAMS] = {
@@ -30,65 +31,33 @@ struct starter_order {
 	int32_t background;
 };
 
-enum { NOBODY = 65534, DESCRIPTORS = 2 };
+enum { NOBODY = 65534 };
 
 /* ---- packets with descriptors ---- */
 
-union rights {
-	struct cmsghdr align;
-	char bytes[CMSG_SPACE(DESCRIPTORS * sizeof(int))];
-};
-
-static int send_packet(int socket, const void *data, size_t len, const int *fds,
-		       size_t count)
-{
-	union rights control = { .bytes = { 0 } };
-	struct iovec part = { (void *)data, len };
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
-	struct cmsghdr *c;
-
-	if (count) {
-		message.msg_control = &control;
-		message.msg_controllen = CMSG_SPACE(count * sizeof(int));
-		c = CMSG_FIRSTHDR(&message);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(count * sizeof(int));
-		memcpy(CMSG_DATA(c), fds, count * sizeof(int));
-	}
-	return sendmsg(socket, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
-}
-
 int starter_send(int socket, const void *data, size_t len, int fd)
 {
-	return send_packet(socket, data, len, &fd, fd >= 0);
+	return descriptors_send(socket, NULL, data, len, &fd, fd >= 0,
+				MSG_NOSIGNAL);
 }
 
 /* The pid and two descriptors, or a negative errno in place of the pid. */
 static int receive_started(int socket, struct started *out)
 {
-	union rights control;
 	int32_t pid = 0;
-	struct iovec part = { &pid, sizeof(pid) };
-	struct msghdr message = { .msg_iov = &part,
-				  .msg_iovlen = 1,
-				  .msg_control = &control,
-				  .msg_controllen = sizeof(control) };
-	int fds[DESCRIPTORS];
-	const struct cmsghdr *c;
+	int fds[DATAGRAM_DESCRIPTORS];
+	size_t count;
 	ssize_t len;
 
 	do
-		len = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-	while (len < 0 && errno == EINTR);
-	if (len != sizeof(pid))
-		return -EIO;
-	c = CMSG_FIRSTHDR(&message);
-	if (pid <= 0 || !c || c->cmsg_len != CMSG_LEN(sizeof(fds)))
-		return pid < 0 ? pid : -EIO;
-	memcpy(fds, CMSG_DATA(c), sizeof(fds));
-	*out = (struct started){ pid, fds[0], fds[1] };
-	return 0;
+		len = descriptors_receive(socket, &pid, sizeof(pid), 0, fds,
+					  &count);
+	while (len == -EINTR);
+	if (len == sizeof(pid) && pid > 0 && count == 2) {
+		*out = (struct started){ pid, fds[0], fds[1] };
+		return 0;
+	}
+	return len == sizeof(pid) && pid < 0 ? pid : -EIO;
 }
 
 /* ---- in the starter ---- */
@@ -126,7 +95,7 @@ static void become(int program, bool background, int requests, int answers)
 	_exit(127);
 }
 
-static int start(int program, bool background, int fds[DESCRIPTORS])
+static int start(int program, bool background, int fds[DATAGRAM_DESCRIPTORS])
 {
 	int requests[2], answers[2], err = 0;
 	pid_t pid = -1;
@@ -158,7 +127,7 @@ out_requests:
 
 static void obey(const struct starter *s, const struct starter_order *order)
 {
-	int fds[DESCRIPTORS] = { -1, -1 };
+	int fds[DATAGRAM_DESCRIPTORS] = { -1, -1 };
 	int32_t pid;
 
 	if (order->program < 0) {
@@ -170,8 +139,9 @@ static void obey(const struct starter *s, const struct starter_order *order)
 		return;
 	}
 	pid = start(s->programs[order->program], order->background, fds);
-	(void)send_packet(s->socket, &pid, sizeof(pid), fds,
-			  pid > 0 ? DESCRIPTORS : 0);
+	(void)descriptors_send(s->socket, NULL, &pid, sizeof(pid), fds,
+			       pid > 0 ? DATAGRAM_DESCRIPTORS : 0,
+			       MSG_NOSIGNAL);
 	if (pid > 0) {
 		(void)close(fds[0]);
 		(void)close(fds[1]);
