@@ -127,6 +127,30 @@ int json_get_number(const json_t *object, const char *key, uint64_t most,
 	return 0;
 }
 
+int json_get_numbers(const json_t *object, const struct json_place *places)
+{
+	int err = 0;
+
+	for (; places->key && !err; places++)
+		err = json_get_number(object, places->key, INT64_MAX,
+				      places->out);
+	return err;
+}
+
+json_t *json_numbers(const struct json_number *n)
+{
+	json_t *object = json_object();
+
+	for (; n->key; n++)
+		if (n->value >= 0 &&
+		    json_object_set_new(object, n->key,
+					json_integer(n->value))) {
+			json_decref(object);
+			return NULL;
+		}
+	return object;
+}
+
 /* A character as JSON escapes it: "\u007f", two of these above U+FFFF. */
 static int append_escaped(struct buf *out, const char *text, int len)
 {

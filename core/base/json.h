@@ -38,6 +38,23 @@ struct json_t *json_with_names(struct json_t *object, const char *const *names,
 int json_get_number(const struct json_t *object, const char *key, uint64_t most,
 		    uint64_t *out);
 
+/* Several numbers of one object, to read up to INT64_MAX, and to make one of;
+ * negative ones are left out.  NULL without memory. */
+struct json_place {
+	const char *key; /* NULL: the end */
+	uint64_t *out;
+};
+int json_get_numbers(const struct json_t *object,
+		     const struct json_place *places);
+
+struct json_number {
+	const char *key; /* NULL: the end */
+	int64_t value;
+};
+struct json_t *json_numbers(const struct json_number *numbers);
+#define JSON_NUMBERS(...) \
+	json_numbers((const struct json_number[]){ __VA_ARGS__, { NULL, 0 } })
+
 /*
  * Appends a value, which it takes, as jansson's flags say; as a compact line.
  * Strings may be of strangers: what utf8_safe_length() does not call safe is

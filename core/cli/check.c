@@ -172,18 +172,13 @@ static int read_all(struct check *c)
 
 /* ---- the answer ---- */
 
-static json_int_t number(const struct check *c, const char *key)
-{
-	return json_integer_value(json_object_get(c->mount.status, key));
-}
-
 static void print_text(const struct check *c, const char *directory)
 {
 	fputs("Catalog ", stdout);
 	utf8_print_safe(stdout, directory);
 	printf("\n%lld files: %lld fresh, %lld pending, %lld failed\n",
-	       c->progress.files, number(c, "fresh"), c->progress.left,
-	       c->progress.failed);
+	       c->progress.files, told_number(c->mount.status, "fresh"),
+	       c->progress.left, c->progress.failed);
 	if (c->read)
 		printf("%" PRIu64 " read again; %" PRIu64
 		       " new or changed, %" PRIu64 " could not be read\n",
@@ -201,15 +196,15 @@ static void print_text(const struct check *c, const char *directory)
 
 static int print_json(const struct check *c, const char *directory)
 {
-	json_t *totals = json_pack(
-		"{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
-		"findings", (json_int_t)c->table.rows, "files",
-		number(c, "files"), "directories", number(c, "directories"),
-		"fresh", number(c, "fresh"), "pending", number(c, "pending"),
-		"failed", number(c, "failed"), "read",
-		(json_int_t)c->read_again, "read_bytes",
-		(json_int_t)c->read_bytes, "unknown", (json_int_t)c->unknown,
-		"unread", (json_int_t)c->unread);
+	json_t *totals = JSON_NUMBERS(
+		{ "findings", c->table.rows },
+		{ "files", told_number(c->mount.status, "files") },
+		{ "directories", told_number(c->mount.status, "directories") },
+		{ "fresh", told_number(c->mount.status, "fresh") },
+		{ "pending", told_number(c->mount.status, "pending") },
+		{ "failed", told_number(c->mount.status, "failed") },
+		{ "read", c->read_again }, { "read_bytes", c->read_bytes },
+		{ "unknown", c->unknown }, { "unread", c->unread });
 
 	return table_totals(json_with_path(totals, "catalog", directory),
 			    !c->unread && !c->unknown, NULL);

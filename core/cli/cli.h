@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "core/base/buf.h"
+#include "core/base/text.h"
 #include "core/cli/options.h"
 #include "core/client/client.h"
 #include "core/digest/digest.h"
@@ -90,6 +91,15 @@ int cli_usage_error(const struct command *command, const char *format, ...)
 
 /* Prints on one line and frees.  0, or EXIT_FAILED. */
 int cli_print_json(json_t *value);
+
+/* Of an object that a mount has told: a number, 0 if there is none or it is
+ * negative; whether a value is true; a text, "-" if there is none. */
+long long told_number(const json_t *object, const char *key);
+bool told_flag(const json_t *object, const char *key);
+const char *told_text(const json_t *object, const char *key);
+
+/* Bytes, as ls -h has them. */
+const char *size_text(uint64_t bytes, char out[TEXT_SIZE_ROOM]);
 
 /* ---- files ---- */
 

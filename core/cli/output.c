@@ -135,6 +135,30 @@ int cli_print_json(json_t *value)
 	return failed ? cli_complain(NULL, "cannot write JSON: %m") : EXIT_OK;
 }
 
+long long told_number(const json_t *object, const char *key)
+{
+	json_int_t value = json_integer_value(json_object_get(object, key));
+
+	return value < 0 ? 0 : (long long)value;
+}
+
+bool told_flag(const json_t *object, const char *key)
+{
+	return json_is_true(json_object_get(object, key));
+}
+
+const char *told_text(const json_t *object, const char *key)
+{
+	const char *value = json_string_value(json_object_get(object, key));
+
+	return value ? value : "-";
+}
+
+const char *size_text(uint64_t bytes, char out[TEXT_SIZE_ROOM])
+{
+	return text_format_size((double)bytes, TEXT_UNITS_BRIEF, out);
+}
+
 /* ---- mounts ---- */
 
 int mount_path_or_complain(const char *path, struct mount *mount,

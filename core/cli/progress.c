@@ -11,13 +11,6 @@
 
 /* ---- of the daemon ---- */
 
-static long long number(const json_t *object, const char *key)
-{
-	json_int_t value = json_integer_value(json_object_get(object, key));
-
-	return value < 0 ? 0 : (long long)value;
-}
-
 void progress_read(const json_t *status, struct progress *out)
 {
 	const json_t *catalog = json_object_get(status, "catalog");
@@ -26,33 +19,33 @@ void progress_read(const json_t *status, struct progress *out)
 	const char *state = json_string_value(json_object_get(texts, "state"));
 	const bool reads_texts = state && strcmp(state, "off") != 0;
 	struct progress p = {
-		.idle = json_is_true(json_object_get(status, "idle")),
-		.scanning = json_is_true(json_object_get(
-			json_object_get(status, "scan"), "running")),
+		.idle = told_flag(status, "idle"),
+		.scanning =
+			told_flag(json_object_get(status, "scan"), "running"),
 		.counted = json_object_get(status, "files") != NULL,
-		.files = number(status, "files"),
-		.left = number(status, "pending"),
-		.failed = number(status, "failed"),
-		.unread = number(status, "unread"),
-		.unsteady = number(status, "unsteady"),
-		.texts = reads_texts ? number(texts, "pending") : 0,
-		.failed_texts = reads_texts ? number(texts, "failed") : 0,
+		.files = told_number(status, "files"),
+		.left = told_number(status, "pending"),
+		.failed = told_number(status, "failed"),
+		.unread = told_number(status, "unread"),
+		.unsteady = told_number(status, "unsteady"),
+		.texts = reads_texts ? told_number(texts, "pending") : 0,
+		.failed_texts = reads_texts ? told_number(texts, "failed") : 0,
 		.has_extract = state && strcmp(state, "not installed"),
-		.percent = number(status, "percent") < 100 ?
-				   (int)number(status, "percent") :
+		.percent = told_number(status, "percent") < 100 ?
+				   (int)told_number(status, "percent") :
 				   100,
 		.error = json_string_value(json_object_get(catalog, "error")),
 		.paused = json_string_value(json_object_get(status, "paused")),
-		.stalled = json_is_true(json_object_get(status, "stalled")),
-		.done = (double)number(reading, "done"),
-		.size = (double)number(reading, "size"),
-		.speed = (double)number(reading, "speed"),
+		.stalled = told_flag(status, "stalled"),
+		.done = (double)told_number(reading, "done"),
+		.size = (double)told_number(reading, "size"),
+		.speed = (double)told_number(reading, "speed"),
 	};
 
 	p.reading = !p.error && json_is_false(json_object_get(catalog, "open"));
 	if (p.paused && !strcmp(p.paused, "asked"))
 		p.paused = "by kin pause, until kin resume";
-	p.left_bytes = (double)number(status, "pending_bytes") - p.done;
+	p.left_bytes = (double)told_number(status, "pending_bytes") - p.done;
 	if (p.left_bytes < p.size - p.done)
 		p.left_bytes = p.size - p.done;
 	p.seconds = p.speed > 0 && !p.scanning ? p.left_bytes / p.speed : -1;

@@ -24,18 +24,6 @@ struct status_job {
 
 /* ---- one mount ---- */
 
-static long long number(const json_t *object, const char *key)
-{
-	return (long long)json_integer_value(json_object_get(object, key));
-}
-
-static const char *text(const json_t *object, const char *key)
-{
-	const char *value = json_string_value(json_object_get(object, key));
-
-	return value ? value : "-";
-}
-
 /* A line; what a mount tells has no power over a terminal. */
 static void say(const char *label, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -65,15 +53,13 @@ static void say_longest(const json_t *status)
 	struct buf safe = { 0 };
 	char size[TEXT_SIZE_ROOM], left[TEXT_SIZE_ROOM];
 
-	if (path && number(longest, "left") >= LONG &&
+	if (path && told_number(longest, "left") >= LONG &&
 	    !utf8_append_safe(&safe, path))
 		say("longest",
 		    "%s of %s left of %s; the option max_size of the mount "
 		    "leaves such files out",
-		    text_format_size((double)number(longest, "left"),
-				     TEXT_UNITS_BRIEF, left),
-		    text_format_size((double)number(longest, "size"),
-				     TEXT_UNITS_BRIEF, size),
+		    size_text((uint64_t)told_number(longest, "left"), left),
+		    size_text((uint64_t)told_number(longest, "size"), size),
 		    safe.data);
 	buf_release(&safe);
 	free(path);
@@ -119,16 +105,18 @@ static void say_activity(const json_t *status, const struct progress *p)
 	if (!p->counted || p->reading)
 		return;
 	say("files", "%lld: %lld fresh, %lld pending, %lld failed", p->files,
-	    number(status, "fresh"), p->left, p->failed);
+	    told_number(status, "fresh"), p->left, p->failed);
 	if (!p->idle || p->left)
 		say("pending",
 		    "%s; %lld in the queue, %lld being hashed, %lld uncommitted, "
 		    "%lld waited for",
-		    text_format_size((double)number(status, "pending_bytes"),
-				     TEXT_UNITS_BRIEF, size),
-		    number(status, "queue"), number(status, "hashing"),
-		    number(status, "uncommitted"), number(status, "waiting"));
-	say("contents", "%lld different ones", number(status, "contents"));
+		    size_text((uint64_t)told_number(status, "pending_bytes"),
+			      size),
+		    told_number(status, "queue"),
+		    told_number(status, "hashing"),
+		    told_number(status, "uncommitted"),
+		    told_number(status, "waiting"));
+	say("contents", "%lld different ones", told_number(status, "contents"));
 }
 
 static void say_work(const json_t *status)
@@ -140,28 +128,25 @@ static void say_work(const json_t *status)
 
 	if (hashed) {
 		say("hashed", "%lld %s, %s since it was mounted %lld s ago",
-		    number(hashed, "files"),
-		    text_plural(number(hashed, "files"), "file", "files"),
-		    text_format_size((double)number(hashed, "bytes"),
-				     TEXT_UNITS_BRIEF, size),
-		    number(hashed, "since"));
+		    told_number(hashed, "files"),
+		    text_plural(told_number(hashed, "files"), "file", "files"),
+		    size_text((uint64_t)told_number(hashed, "bytes"), size),
+		    told_number(hashed, "since"));
 		say("scan", "%s, %lld files seen, %lld skipped, %lld finished",
-		    json_is_true(json_object_get(scan, "running")) ?
-			    "running" :
-			    "not running",
-		    number(scan, "files_seen"), number(status, "skipped"),
-		    number(scan, "scans"));
+		    told_flag(scan, "running") ? "running" : "not running",
+		    told_number(scan, "files_seen"),
+		    told_number(status, "skipped"), told_number(scan, "scans"));
 	}
 	/* Changes that others make behind the mount. */
 	if (watch)
 		say("behind", "%s",
-		    json_is_true(json_object_get(watch, "on")) ?
+		    told_flag(watch, "on") ?
 			    "watched: changes are seen at once" :
 			    "not watched: changes are seen at the next "
 			    "request");
-	if (number(status, "rate"))
+	if (told_number(status, "rate"))
 		say("at most", "%lld MB/s in the background",
-		    number(status, "rate") / 1000000);
+		    told_number(status, "rate") / 1000000);
 }
 
 static void say_rest(const json_t *status)
@@ -174,39 +159,41 @@ static void say_rest(const json_t *status)
 	struct buf names = { 0 };
 	size_t i;
 
-	if (json_is_true(json_object_get(catalog, "open")))
-		(void)text_format_size((double)number(catalog, "bytes"),
-				       TEXT_UNITS_BRIEF, size);
+	if (told_flag(catalog, "open"))
+		(void)size_text((uint64_t)told_number(catalog, "bytes"), size);
 	if (json_object_get(catalog, "path"))
-		say("catalog", "%s%s%s", text(catalog, "path"),
+		say("catalog", "%s%s%s", told_text(catalog, "path"),
 		    *size ? ", " : "", size);
 	if (json_is_string(json_object_get(catalog, "error")))
-		say("error", "%s", text(catalog, "error"));
+		say("error", "%s", told_text(catalog, "error"));
 	json_array_foreach(json_object_get(status, "digests"), i, name)
 		(void)buf_append_format(
 			&names, "%s%s", i ? " " : "",
 			json_is_string(name) ? json_string_value(name) : "-");
 	if (names.len)
 		say("digests", "%s", names.data);
-	if (!strcmp(text(texts, "state"), "not installed"))
+	if (!strcmp(told_text(texts, "state"), "not installed"))
 		say("texts", "documents are alike by their bytes alone: "
 			     "kin-extract is not installed");
 	else if (json_object_get(texts, "made"))
 		say("texts",
 		    "%s; %lld documents and archives, %lld pending, %lld failed",
-		    text(texts, "state"), number(texts, "made"),
-		    number(texts, "pending"), number(texts, "failed"));
+		    told_text(texts, "state"), told_number(texts, "made"),
+		    told_number(texts, "pending"),
+		    told_number(texts, "failed"));
 	buf_release(&names);
 	if (json_object_get(status, "threshold"))
 		say("listings", "%s, threshold %lld",
-		    text(status, "similar_name"), number(status, "threshold"));
+		    told_text(status, "similar_name"),
+		    told_number(status, "threshold"));
 	if (share && !(error && *error))
-		error = json_is_true(json_object_get(share, "current")) ?
+		error = told_flag(share, "current") ?
 				"everything is published" :
 				"publishing";
 	if (share)
 		say("share", "%s: %s, %lld files published",
-		    text(share, "host"), error, number(share, "published"));
+		    told_text(share, "host"), error,
+		    told_number(share, "published"));
 }
 
 /* Not every caller is told everything: what is missing is left out. */
@@ -221,8 +208,8 @@ static int show_status(const struct mount *mount, bool as_json)
 		return cli_print_json(json_incref(status));
 	progress_read(status, &p);
 	if (json_object_get(status, "source"))
-		say("source", "%s", text(status, "source"));
-	say("version", "%s", text(status, "version"));
+		say("source", "%s", told_text(status, "source"));
+	say("version", "%s", told_text(status, "version"));
 	say_activity(status, &p);
 	say_work(status);
 	say_rest(status);
@@ -305,7 +292,7 @@ void state_walk_begin(struct state_walk *s, const struct mount *mount,
 	s->mount = mount;
 	s->has_texts =
 		s->failed &&
-		number(json_object_get(mount->status, "texts"), "failed");
+		told_number(json_object_get(mount->status, "texts"), "failed");
 	s->tree = top ? tree_walk_begin(top, TREE_ONE_DEVICE) : NULL;
 	free(top);
 }

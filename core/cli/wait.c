@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/cli/cli.h"
 #include "core/cli/progress.h"
@@ -50,10 +51,10 @@ static void show(struct wait_job *job, const struct progress *p)
 	else if (p->scanning)
 		(void)buf_append_text(&text, "scanning");
 	if (job->json && p->percent != job->shown)
-		(void)cli_print_json(json_pack(
-			"{s:i, s:o*, s:o*}", "percent", p->percent, "files",
-			row_number(p->counted ? p->files : -1), "pending",
-			row_number(p->counted ? p->left : -1)));
+		(void)cli_print_json(
+			JSON_NUMBERS({ "percent", p->percent },
+				     { "files", p->counted ? p->files : -1 },
+				     { "pending", p->counted ? p->left : -1 }));
 	else if (!job->json && on_terminal && !p->idle)
 		progress_show(text.data ? text.data : "", p->percent / 100.0);
 	else if (!job->json && p->percent != job->shown)
@@ -89,17 +90,15 @@ static int finish(const struct wait_job *job, const struct progress *p)
 			     text_plural(p->unsteady, "is", "are"));
 	buf_release(&why);
 	if (job->json &&
-	    table_totals(
-		    json_pack("{s:o*, s:o*, s:o*, s:o*, s:o*, s:o*}", "files",
-			      row_number(p->counted ? p->files : -1), "failed",
-			      row_number(p->counted ? p->failed : -1), "unread",
-			      row_number(p->counted ? p->unread : -1),
-			      "unsteady",
-			      row_number(p->counted ? p->unsteady : -1),
-			      "texts", row_number(p->counted ? p->texts : -1),
-			      "failed_texts",
-			      row_number(p->counted ? p->failed_texts : -1)),
-		    complete, NULL))
+	    table_totals(p->counted ? JSON_NUMBERS({ "files", p->files },
+						   { "failed", p->failed },
+						   { "unread", p->unread },
+						   { "unsteady", p->unsteady },
+						   { "texts", p->texts },
+						   { "failed_texts",
+						     p->failed_texts }) :
+				      json_object(),
+			 complete, NULL))
 		return EXIT_FAILED;
 	return complete ? EXIT_OK : EXIT_INCOMPLETE;
 }

@@ -305,19 +305,24 @@ static int find_one(struct mount *mount, const struct found_file *found,
 		return -ENOMEM;
 	err = look_at(path, &out->st);
 	out->below = err ? NULL : path_below_mount(mount, path);
-	return array_add_string(&out->found.names, &out->found.name_count, path) ?:
-		       err;
+	if (array_add_string(&out->found.names, &out->found.name_count, path))
+		return -ENOMEM;
+	return err;
 }
 
 int dedup_verify(struct mount *mount, const struct found_file *keep,
 		 const struct found_file *copy, struct dedup_result *out)
 {
 	struct dedup_file kept = { 0 }, other = { .keep = &kept };
-	int err = find_one(mount, keep, &kept) ?: find_one(mount, copy, &other);
+	int err = find_one(mount, keep, &kept);
 
+	if (!err)
+		err = find_one(mount, copy, &other);
 	*out = (struct dedup_result){ .reason = "" };
-	err = err ? dedup_explain(out, "cannot be opened", err) :
-		    dedup_compare(&other, out);
+	if (err)
+		err = dedup_explain(out, "cannot be opened", err);
+	else
+		err = dedup_compare(&other, out);
 	found_file_release(&kept.found);
 	found_file_release(&other.found);
 	free(kept.below);

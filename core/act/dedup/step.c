@@ -442,9 +442,10 @@ static int check_kept(const struct step *s)
 	const struct dedup_file *f = s->file[KEEP];
 	struct dedup_view now[2] = { { .fd = -1 }, { .fd = -1 } };
 	struct dedup_hashes hashes = { 0 };
-	int err =
-		open_below(f, &now[0]) ?: open_view(f->found.names[0], &now[1]);
+	int err = open_below(f, &now[0]);
 
+	if (!err)
+		err = open_view(f->found.names[0], &now[1]);
 	if (!err && (!is_same(&s->view[KEEP].st, &now[0].st) ||
 		     !is_same(&s->view[KEEP_SHOWN].st, &now[1].st)))
 		err = -ESTALE;
@@ -579,7 +580,11 @@ int dedup_compare(const struct dedup_file *f, struct dedup_result *out)
 	int err;
 
 	step_init(&s, &rules, f, out);
-	err = open_both(&s) ?: check_disks(&s) ?: compare_bytes(&s);
+	err = open_both(&s);
+	if (!err)
+		err = check_disks(&s);
+	if (!err)
+		err = compare_bytes(&s);
 	step_release(&s);
 	return err;
 }

@@ -121,12 +121,14 @@ static int take_file(struct found_member *m, const json_t *object,
 	const json_t *links = json_object_get(object, "links");
 	/* disk: of an older kin, which did not tell it, the length. */
 	struct found_file f = { .disk = m->size, .mtime_ns = mtime_of(object) };
-	int err =
-		json_get_number(object, "nlink", INT64_MAX, &f.nlink) ?:
-			json_get_number(object, "on_disk", INT64_MAX, &f.disk) ?:
-			take_name(&f, object, wish);
+	const struct json_place places[] = { { "nlink", &f.nlink },
+					     { "on_disk", &f.disk },
+					     { NULL, NULL } };
+	int err = json_get_numbers(object, places);
 	size_t i;
 
+	if (!err)
+		err = take_name(&f, object, wish);
 	for (i = 0; !err && i < json_array_size(links); i++)
 		err = take_name(&f, json_array_get(links, i), wish);
 	if (!err && f.name_count)
@@ -187,26 +189,29 @@ static int take_group(struct groups *g, const json_t *object)
 {
 	const json_t *members = json_object_get(object, "members");
 	struct found_group *group = &g->group;
+	const struct json_place places[] = {
+		{ "saved_exact", &group->saved_exact },
+		{ "saved_near", &group->saved_near },
+		{ NULL, NULL }
+	};
 	size_t i;
-	int err = 0;
+	int err = json_get_numbers(object, places);
 
 	if (json_object_get(object, "root") ||
 	    json_object_get(object, "root_hex")) {
 		free(g->root);
 		g->root = json_get_path(object, "root");
-		err = g->root && *g->root == '/' ? 0 : -EINVAL;
+		if (!g->root || *g->root != '/')
+			err = -EINVAL;
 	}
-	err = err ?:
-		      json_get_number(object, "saved_exact", INT64_MAX, &group->saved_exact) ?:
-		      json_get_number(object, "saved_near", INT64_MAX,
-				      &group->saved_near);
 	for (i = 0; !err && i < json_array_size(members); i++) {
 		const json_t *member = json_array_get(members, i);
 		struct found_member m = { 0 };
 
 		err = take_member(&m, member, NULL);
 		group->files += m.file_count;
-		err = found_group_add(group, &m) ?: err;
+		if (found_group_add(group, &m))
+			err = -ENOMEM;
 		if (err || !json_is_true(json_object_get(member, "head")))
 			continue;
 		/* It becomes the first. */
@@ -220,21 +225,27 @@ static int take_group(struct groups *g, const json_t *object)
 
 static int take_failed(const json_t *object, struct groups_totals *t)
 {
-	return json_get_number(object, "failed", INT64_MAX, &t->failed) ?:
-		       json_get_number(object, "failed_texts", INT64_MAX,
-				       &t->failed_texts);
+	const struct json_place places[] = { { "failed", &t->failed },
+					     { "failed_texts",
+					       &t->failed_texts },
+					     { NULL, NULL } };
+
+	return json_get_numbers(object, places);
 }
 
 static int take_totals(const json_t *object, struct groups_totals *t)
 {
 	const json_t *complete = json_object_get(object, "complete");
+	const struct json_place places[] = { { "groups", &t->groups },
+					     { "files", &t->files },
+					     { "exact_bytes", &t->exact_bytes },
+					     { "near_bytes", &t->near_bytes },
+					     { NULL, NULL } };
+
+	int err = json_get_numbers(object, places);
 
 	t->incomplete = complete && !json_is_true(complete);
-	return json_get_number(object, "groups", INT64_MAX, &t->groups)       ?:
-		       json_get_number(object, "files", INT64_MAX, &t->files) ?:
-		       json_get_number(object, "exact_bytes", INT64_MAX, &t->exact_bytes) ?:
-		       json_get_number(object, "near_bytes", INT64_MAX, &t->near_bytes) ?:
-		       take_failed(object, t);
+	return err ? err : take_failed(object, t);
 }
 
 int groups_take_line(struct groups *g, const json_t *object)
@@ -327,12 +338,14 @@ static int take_listed(struct groups *g, const json_t *line)
 {
 	struct found_group *group = &g->group;
 	struct found_member *next = &g->next, *last, m = { 0 };
-	int err =
-		json_get_number(line, "group", INT64_MAX, &m.group)           ?:
-			json_get_number(line, "member", INT64_MAX, &m.number) ?:
-			take_member(&m, line, g->wish);
+	const struct json_place places[] = { { "group", &m.group },
+					     { "member", &m.number },
+					     { NULL, NULL } };
+	int err = json_get_numbers(line, places);
 	const uint64_t number = m.group;
 
+	if (!err)
+		err = take_member(&m, line, g->wish);
 	if (err || !*m.xxh128) {
 		found_member_release(&m);
 		return err ? err : -EINVAL;
@@ -372,8 +385,9 @@ static int take_line(struct groups *g, const json_t *line)
 	if (json_object_get(line, "group"))
 		return take_listed(g, line);
 	if (json_object_get(line, "groups")) {
-		err = json_get_number(line, "threshold", 100, &threshold) ?:
-			      json_get_number(line, "groups", INT64_MAX,
+		err = json_get_number(line, "threshold", 100, &threshold);
+		if (!err)
+			err = json_get_number(line, "groups", INT64_MAX,
 					      &g->all);
 		g->totals.threshold = (int)threshold;
 		g->is_listing = true;

@@ -262,8 +262,8 @@ static void version_read(const char *path, struct version *out)
 /* Negative: a is older than b, of one stem. */
 static int version_compare(const struct version *a, const struct version *b)
 {
-	return compare_numbers(a->date, b->date) ?:
-						   strverscmp(a->marks, b->marks);
+	return a->date == b->date ? strverscmp(a->marks, b->marks) :
+				    compare_numbers(a->date, b->date);
 }
 
 /* ---- members ---- */
@@ -350,11 +350,13 @@ static bool tells(enum found_order by, struct aged *all, size_t count,
 static int by_age(const void *a, const void *b, void *order)
 {
 	const struct aged *x = a, *y = b;
+	int result = compare(*(enum found_order *)order, y, x);
 
-	return compare(*(enum found_order *)order, y, x) ?:
-		       compare(FOUND_BY_MTIME, y, x)     ?:
-		       strcmp(x->member.files->names[0],
-			      y->member.files->names[0]);
+	if (!result)
+		result = compare(FOUND_BY_MTIME, y, x);
+	return result ? result :
+			strcmp(x->member.files->names[0],
+			       y->member.files->names[0]);
 }
 
 int found_group_order(struct found_group *group, enum found_order *out)

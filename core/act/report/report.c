@@ -78,8 +78,9 @@ int report_add_group(struct report *r, const struct found_group *group)
 		if (!err)
 			err = sum_member(r, &group->members[i], !i);
 	}
-	return json_append_line(&r->lines, json_pack("{s:o}", "members", members)) ?:
-		       err;
+	if (json_append_line(&r->lines, json_pack("{s:o}", "members", members)))
+		return -ENOMEM;
+	return err;
 }
 
 int report_add_unread(struct report *r, const char *path, const char *state)

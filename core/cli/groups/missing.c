@@ -280,19 +280,16 @@ static int print_totals(const struct missing_command *c)
 
 	if (c->table.output.json)
 		return table_totals(
-			json_pack("{s:I, s:I, s:I, s:I}", "files",
-				  (json_int_t)c->missing, "bytes",
-				  (json_int_t)c->bytes, "failed",
-				  (json_int_t)(one->failed + other->failed),
-				  "failed_texts",
-				  (json_int_t)(one->failed_texts +
-					       other->failed_texts)),
+			JSON_NUMBERS(
+				{ "files", c->missing }, { "bytes", c->bytes },
+				{ "failed", one->failed + other->failed },
+				{ "failed_texts",
+				  one->failed_texts + other->failed_texts }),
 			is_complete(c), "incomplete");
 	fprintf(stderr, "%llu %s, %s, not in %s\n",
 		(unsigned long long)c->missing,
 		text_plural(c->missing, "file", "files"),
-		text_format_size((double)c->bytes, TEXT_UNITS_BRIEF, size),
-		c->other.path);
+		size_text((uint64_t)c->bytes, size), c->other.path);
 	return EXIT_OK;
 }
 
@@ -342,7 +339,9 @@ static int run(const struct command *self, char **paths)
 	export_open(&c->other, paths[1]);
 	c->table.relative = *paths[0] != '/';
 	c->table.note_root = c->other.mount.root;
-	code = compare(c) ?: print_all(c);
+	code = compare(c);
+	if (!code)
+		code = print_all(c);
 	for (r = trees; r < trees + 2 && !code; r++)
 		if (!(*r)->is_complete)
 			(void)cli_complain_incomplete(
