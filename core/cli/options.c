@@ -68,6 +68,44 @@ static int take(const struct command *command, const struct option_row *row,
 		       EXIT_OK;
 }
 
+/* Whether one of the options with these names was given: it, or NULL. */
+static const struct option_row *find_given(const struct option_row *rows,
+					   const bool *given, const char *names)
+{
+	const struct option_row *row;
+	size_t len;
+
+	for (; names && *names; names += len + (names[len] == ' ')) {
+		len = strcspn(names, " ");
+		for (row = rows; row->name; row++)
+			if (given[row - rows] && strlen(row->name) == len &&
+			    !strncmp(row->name, names, len))
+				return row;
+	}
+	return NULL;
+}
+
+/* What goes with what. */
+static int check_given(const struct command *command,
+		       const struct option_row *rows, const bool *given)
+{
+	const struct option_row *row, *other;
+
+	for (row = rows; row->name; row++) {
+		if (!given[row - rows])
+			continue;
+		other = find_given(rows, given, row->excludes);
+		if (other)
+			return cli_usage_error(
+				command, "--%s and --%s exclude one another",
+				row->name, other->name);
+		if (row->needs && !find_given(rows, given, row->needs))
+			return cli_usage_error(command, "--%s is for --%s",
+					       row->name, row->needs);
+	}
+	return EXIT_OK;
+}
+
 int options_parse(const struct command *command, int argc, char **argv)
 {
 	static const struct option_row none[] = { { 0 } };
@@ -76,8 +114,8 @@ int options_parse(const struct command *command, int argc, char **argv)
 				*row;
 	struct option names[ROWS + 1] = { 0 };
 	char letters[2 * ROWS + 1] = "", *end = letters;
+	bool given[ROWS + 1] = { false };
 	size_t i;
-	bool is_json = false, is_nul = false;
 	int c, code = EXIT_OK;
 
 	for (i = 0; rows[i].name; i++) {
@@ -99,17 +137,38 @@ int options_parse(const struct command *command, int argc, char **argv)
 				break;
 		if (!row->name)
 			return cli_usage_error(command, NULL);
-		is_json |= !strcmp(row->name, "json");
-		is_nul |= !strcmp(row->name, "null");
+		given[row - rows] = true;
 		code = take(command, row, optarg);
 	}
-	if (!code && is_json && is_nul)
-		return cli_usage_error(command,
-				       "--json and -0 exclude one another");
+	if (!code)
+		code = check_given(command, rows, given);
 	if (!code && command->lacking &&
 	    (argc - optind < command->operands[0] ||
 	     argc - optind > command->operands[1]))
 		return cli_usage_error(command, "%s", command->lacking);
+	return code;
+}
+
+static void append_values(const char *(*value)(size_t i), const char *between,
+			  struct buf *out)
+{
+	size_t i;
+
+	for (i = 0; value && value(i); i++)
+		(void)buf_append_format(out, "%s%s", i ? between : "",
+					value(i));
+}
+
+int options_complain_value(const struct command *command, const char *what,
+			   const char *name, const char *(*value)(size_t i))
+{
+	struct buf names = { 0 };
+	int code;
+
+	append_values(value, ", ", &names);
+	code = cli_usage_error(command, "no %s '%s'; there are %s", what, name,
+			       names.data);
+	buf_release(&names);
 	return code;
 }
 
@@ -125,18 +184,27 @@ static int format_left(const struct option_row *row, char out[WIDTH])
 			row->argument ? row->argument : "");
 }
 
-/* Words in lines from a column on, where the cursor is. */
+/* Words in lines from a column on, where the cursor is.  One that is longer than
+ * a line goes on in the next one behind a "|". */
 static void print_words(const char *text, int column)
 {
+	const int room = WIDTH - column;
 	int at = column, len;
+	bool cut;
 
 	for (; *text; text += len + (text[len] == ' ')) {
 		len = (int)strcspn(text, " ");
+		cut = len > room;
+		if (cut)
+			for (len = room; len > 1 && text[len - 1] != '|';)
+				len--;
 		if (at > column && at + 1 + len > WIDTH) {
 			printf("\n%*s", column, "");
 			at = column;
 		}
 		at += printf("%s%.*s", at > column ? " " : "", len, text);
+		if (cut)
+			at = WIDTH;
 	}
 	putchar('\n');
 }
@@ -144,6 +212,7 @@ static void print_words(const char *text, int column)
 void options_print(const struct option_row *rows)
 {
 	const struct option_row *row;
+	struct buf help = { 0 };
 	char left[WIDTH];
 	int column = 0, len;
 
@@ -160,6 +229,11 @@ void options_print(const struct option_row *rows)
 			printf("\n%*s", column, "");
 		else
 			printf("%*s", column - len, "");
-		print_words(row->help, column);
+		buf_clear(&help);
+		(void)buf_append_format(&help, "%s%s", row->help,
+					row->value ? ": " : "");
+		append_values(row->value, "|", &help);
+		print_words(help.data ? help.data : "", column);
 	}
+	buf_release(&help);
 }

@@ -29,17 +29,25 @@ struct option_row {
 	/* Instead of place: an exit code, after a message; argument: NULL if
 	 * the option takes none. */
 	int (*take)(void *object, const char *argument);
+	/* Names of options, with a space between: none of these may be given,
+	 * too; one of these must be.  NULL: any, none. */
+	const char *excludes, *needs;
+	/* The i-th name that the argument may be, NULL behind the last: they
+	 * stand behind the help. */
+	const char *(*value)(size_t i);
 };
 
-/* The last fields of a row. */
-#define OPTION_FLAG(type, field) OPTION_IS_FLAG, offsetof(type, field), NULL
-#define OPTION_TEXT(type, field) OPTION_IS_TEXT, offsetof(type, field), NULL
-#define OPTION_SIZE(type, field) OPTION_IS_SIZE, offsetof(type, field), NULL
+/* How a row fills the object; excludes and needs may follow. */
+#define OPTION_FIELD(type, field, is) \
+	.kind = (is), .place = offsetof(type, field)
+#define OPTION_FLAG(type, field) OPTION_FIELD(type, field, OPTION_IS_FLAG)
+#define OPTION_TEXT(type, field) OPTION_FIELD(type, field, OPTION_IS_TEXT)
+#define OPTION_SIZE(type, field) OPTION_FIELD(type, field, OPTION_IS_SIZE)
 #define OPTION_THRESHOLD(type, field) \
-	OPTION_IS_THRESHOLD, offsetof(type, field), NULL
-#define OPTION_NUMBER(type, field) OPTION_IS_NUMBER, offsetof(type, field), NULL
-#define OPTION_GLOB(type, field) OPTION_IS_GLOB, offsetof(type, field), NULL
-#define OPTION_TAKE(function) OPTION_IS_TAKEN, 0, function
+	OPTION_FIELD(type, field, OPTION_IS_THRESHOLD)
+#define OPTION_NUMBER(type, field) OPTION_FIELD(type, field, OPTION_IS_NUMBER)
+#define OPTION_GLOB(type, field) OPTION_FIELD(type, field, OPTION_IS_GLOB)
+#define OPTION_TAKE(function) .kind = OPTION_IS_TAKEN, .take = (function)
 
 /*
  * The options that mean the same in every command that has them.  field is, of
@@ -56,8 +64,12 @@ struct best {
 };
 
 #define OUTPUT_OPTIONS(type, field)                                          \
-	{ "json", 0, NULL, "an object a line, the last one with totals",     \
-	  OPTION_FLAG(type, field.json) },                                   \
+	{ "json",                                                            \
+	  0,                                                                 \
+	  NULL,                                                              \
+	  "an object a line, the last one with totals",                      \
+	  OPTION_FLAG(type, field.json),                                     \
+	  .excludes = "null" },                                              \
 		{ "null", '0', NULL, "the paths alone, each ended by NUL",   \
 		  OPTION_FLAG(type, field.nul) },                            \
 	{                                                                    \
@@ -87,8 +99,12 @@ struct best {
 struct command;
 
 /* Fills the job of the command; the operands are behind optind then.  An exit
- * code, after a message; --json and -0 exclude one another. */
+ * code, after a message. */
 int options_parse(const struct command *command, int argc, char **argv);
+
+/* "no digest 'x'; there are sise, ...".  EXIT_USAGE. */
+int options_complain_value(const struct command *command, const char *what,
+			   const char *name, const char *(*value)(size_t i));
 
 /* The rows of a help text. */
 void options_print(const struct option_row *rows);

@@ -430,7 +430,8 @@ static const struct option_row options[] = {
 	{ "json", 0, NULL,
 	  "the daemon's own answer, the value of user.kinfs.status; or the "
 	  "list, an object a line, the last one with totals",
-	  OPTION_FLAG(struct status_job, table.output.json) },
+	  OPTION_FLAG(struct status_job, table.output.json),
+	  .excludes = "null" },
 	{ "null", '0', NULL, "of the list the paths alone, each ended by NUL",
 	  OPTION_FLAG(struct status_job, table.output.nul) },
 	{ 0 },

@@ -7,7 +7,7 @@
 
 #include "core/base/json.h"
 #include "core/base/utf8.h"
-#include "core/cli/cli.h"
+#include "core/cli/digest/style.h"
 #include "core/digest/sise.h"
 #include "core/index/judge.h"
 
@@ -288,6 +288,11 @@ static int print_measures(const struct compare_job *job, const struct pair *p)
 
 static struct compare_job compare_job;
 
+static const char *measure_name(size_t i)
+{
+	return i ? digest_name(i - 1) : "score";
+}
+
 /* Only what is needed is computed: of what is no default, what the other side
  * has. */
 static int run(const struct command *self, char **paths)
@@ -302,7 +307,8 @@ static int run(const struct command *self, char **paths)
 	job->paths = paths;
 	job->only = job->measure ? digest_find(job->measure) : NULL;
 	if (job->measure && !job->only && strcmp(job->measure, "score") != 0)
-		return cli_usage_error(self, "no measure '%s'", job->measure);
+		return options_complain_value(self, "measure", job->measure,
+					      measure_name);
 	if (!strcmp(paths[0], "-") && !strcmp(paths[1], "-"))
 		return cli_usage_error(self, "standard input can be only one "
 					     "of them");
@@ -337,10 +343,8 @@ static int run(const struct command *self, char **paths)
 }
 
 static const struct option_row options[] = {
-	{ "measure", 'm', "NAME",
-	  "only that number; tlsh is a distance: "
-	  "score|sise|simhash|rdc|sif|ssdeep|xxh128|sdhash|tlsh",
-	  OPTION_TEXT(struct compare_job, measure) },
+	{ "measure", 'm', "NAME", "only that number; tlsh is a distance",
+	  OPTION_TEXT(struct compare_job, measure), .value = measure_name },
 	{ "json", 0, NULL, "one object",
 	  OPTION_FLAG(struct compare_job, json) },
 	{ 0 },

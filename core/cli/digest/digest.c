@@ -206,19 +206,11 @@ static void *work(void *arg)
 static int take_attribute(void *arg, const char *name)
 {
 	struct digest_job *job = arg;
-	struct buf names = { 0 };
-	int i, code = EXIT_OK;
 
 	job->only = digest_find(name);
-	for (i = 0; i < DIGEST_COUNT && !job->only; i++)
-		(void)buf_append_format(&names, "%s%s", i ? ", " : "",
-					digest_table[i]->name);
-	if (!job->only)
-		code = cli_usage_error(&command_digest,
-				       "no digest '%s'; there are %s", name,
-				       names.data);
-	buf_release(&names);
-	return code;
+	return job->only ? EXIT_OK :
+			   options_complain_value(&command_digest, "digest",
+						  name, digest_name);
 }
 
 static int take_format(void *arg, const char *name)
@@ -228,57 +220,44 @@ static int take_format(void *arg, const char *name)
 	for (job->format = digest_formats; job->format->name; job->format++)
 		if (!strcmp(name, job->format->name))
 			return EXIT_OK;
-	return cli_usage_error(&command_digest,
-			       "no format '%s'; there are sise, ssdeep, sdbf, "
-			       "csv, hashdeep",
-			       name);
+	return options_complain_value(&command_digest, "format", name,
+				      digest_format_name);
 }
 
-/* What is printed is said once; but -a and --json go together. */
-static int set_style(struct digest_job *job)
+static void set_style(struct digest_job *job)
 {
-	const struct {
-		bool asked;
-		const struct digest_style *style;
-		const struct digest_ops *only;
-	} all[] = {
-		{ job->only && !job->json, &style_sums, job->only },
-		{ job->json, &style_json, job->only },
-		{ job->format, job->format,
-		  job->format ? job->format->only : NULL },
-		{ job->si2, &style_sums, &digest_si2 },
-		{ job->sif_classic, &style_sums, &digest_sif_classic },
-		{ job->rdc_signatures, &style_alone, &digest_rdc_signatures },
-	};
-	size_t i, kinds = 0;
-
-	job->style = &style_attributes;
-	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		if (!all[i].asked)
-			continue;
-		if (kinds++)
-			return cli_usage_error(
-				&command_digest,
-				"more than one kind of output asked for");
-		job->style = all[i].style;
-		job->only = all[i].only;
-	}
-	job->digest_set =
-		job->style->set ? job->style->set :
-		job->only       ? DIGEST_BIT(job->only->id) :
-				  DIGEST_DEFAULT |
-				    job->sdhash * DIGEST_BIT(DIGEST_SDHASH) |
-				    job->tlsh * DIGEST_BIT(DIGEST_TLSH) |
-				    job->sha256 * DIGEST_BIT(DIGEST_SHA256);
-	return EXIT_OK;
+	job->style = job->format         ? job->format :
+		     job->json           ? &style_json :
+		     job->rdc_signatures ? &style_alone :
+		     job->only || job->si2 || job->sif_classic ?
+					   &style_sums :
+					   &style_attributes;
+	if (job->format)
+		job->only = job->format->only;
+	else if (job->si2)
+		job->only = &digest_si2;
+	else if (job->sif_classic)
+		job->only = &digest_sif_classic;
+	else if (job->rdc_signatures)
+		job->only = &digest_rdc_signatures;
+	job->digest_set = job->style->set ? job->style->set :
+			  job->only       ? DIGEST_BIT(job->only->id) :
+					    DIGEST_DEFAULT;
+	if (job->style->set || job->only)
+		return;
+	if (job->sdhash)
+		job->digest_set |= DIGEST_BIT(DIGEST_SDHASH);
+	if (job->tlsh)
+		job->digest_set |= DIGEST_BIT(DIGEST_TLSH);
+	if (job->sha256)
+		job->digest_set |= DIGEST_BIT(DIGEST_SHA256);
 }
 
 static int check(struct digest_job *job, char **paths)
 {
-	int code = set_style(job), i, stdins = 0;
+	int i, stdins = 0;
 
-	if (code)
-		return code;
+	set_style(job);
 	for (i = 0; paths[i]; i++)
 		stdins += !strcmp(paths[i], "-");
 	if (stdins > 1)
@@ -288,8 +267,7 @@ static int check(struct digest_job *job, char **paths)
 		return cli_usage_error(&command_digest,
 				       "-j takes a number from 1 to %d",
 				       MAX_JOBS);
-	if (job->rdc_signatures &&
-	    (job->recursive || paths[1] || isatty(STDOUT_FILENO)))
+	if (job->rdc_signatures && (paths[1] || isatty(STDOUT_FILENO)))
 		return cli_usage_error(
 			&command_digest,
 			"--rdc-signatures writes those of one file, "
@@ -308,6 +286,19 @@ static struct digest_job digest_job = {
 	.has_room = PTHREAD_COND_INITIALIZER,
 };
 
+static void print_begin(const struct digest_style *style)
+{
+	size_t i;
+
+	fputs(style->begin ? style->begin : "", stdout);
+	if (!style->has_titles)
+		return;
+	fputs("size", stdout);
+	for (i = 0; digest_name(i); i++)
+		printf(",%s", digest_name(i));
+	fputs(",path\r\n", stdout);
+}
+
 static int run(const struct command *self, char **paths)
 {
 	struct digest_job *job = self->job;
@@ -317,7 +308,7 @@ static int run(const struct command *self, char **paths)
 
 	if (code)
 		return code;
-	fputs(job->style->begin ? job->style->begin : "", stdout);
+	print_begin(job->style);
 	job->paths = paths;
 	/* This thread is one of them; with fewer it takes longer. */
 	while (started + 1 < job->threads &&
@@ -335,9 +326,9 @@ static int run(const struct command *self, char **paths)
 
 static const struct option_row options[] = {
 	{ "attribute", 'a', "NAME",
-	  "one digest, a line a file as sha256sum prints it: "
-	  "sise|simhash|rdc|sif|ssdeep|xxh128|sdhash|tlsh|sha256",
-	  OPTION_TAKE(take_attribute) },
+	  "one digest, a line a file as sha256sum prints it",
+	  OPTION_TAKE(take_attribute), .value = digest_name,
+	  .excludes = "format rdc-signatures si2 sif-classic" },
 	{ "recursive", 'r', NULL,
 	  "look into directories, in order of names; links in them are not "
 	  "followed",
@@ -352,15 +343,17 @@ static const struct option_row options[] = {
 	  OPTION_FLAG(struct digest_job, sha256) },
 	{ "format", 0, "NAME",
 	  "a file of digests as other programs write it; csv is a table of all "
-	  "digests: sise|ssdeep|sdbf|hashdeep|csv",
-	  OPTION_TAKE(take_format) },
+	  "digests",
+	  OPTION_TAKE(take_format), .value = digest_format_name,
+	  .excludes = "json rdc-signatures si2 sif-classic" },
 	{ "rdc-signatures", 0, NULL,
 	  "the signature file of one file, [MS-RDC] 2.2, in binary",
-	  OPTION_FLAG(struct digest_job, rdc_signatures) },
+	  OPTION_FLAG(struct digest_job, rdc_signatures),
+	  .excludes = "json si2 sif-classic recursive" },
 	{ "si2", 0, NULL, "the Similarity Index's own SimHash, a line a file",
-	  OPTION_FLAG(struct digest_job, si2) },
+	  OPTION_FLAG(struct digest_job, si2), .excludes = "json sif-classic" },
 	{ "sif-classic", 0, NULL, "the fingerprints that sif itself would keep",
-	  OPTION_FLAG(struct digest_job, sif_classic) },
+	  OPTION_FLAG(struct digest_job, sif_classic), .excludes = "json" },
 	{ "json", 0, NULL, "an object a line, the last one with totals",
 	  OPTION_FLAG(struct digest_job, json) },
 	{ 0 },

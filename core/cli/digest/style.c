@@ -60,14 +60,18 @@ static int format_attributes(const struct digests *d,
 			     struct buf *out)
 {
 	const struct digest_ops *ops = NULL;
-	int err = buf_append_text(out, "# file: ") ?:
-			  append_getfattr_name(out, relative_name(path));
+	int err = buf_append_text(out, "# file: ");
 
 	(void)only;
-	while (!err && (ops = next_told(d, ops)))
-		err = buf_append_format(out, "\n%s=\"", ops->attribute) ?:
-			      digest_format(d, ops->id, out)            ?:
-			      buf_append_text(out, "\"");
+	if (!err)
+		err = append_getfattr_name(out, relative_name(path));
+	while (!err && (ops = next_told(d, ops))) {
+		err = buf_append_format(out, "\n%s=\"", ops->attribute);
+		if (!err)
+			err = digest_format(d, ops->id, out);
+		if (!err)
+			err = buf_append_text(out, "\"");
+	}
 	return err;
 }
 
@@ -93,10 +97,13 @@ static int append_sum_name(struct buf *out, const char *text)
 static int format_sum(const struct digests *d, const struct digest_ops *only,
 		      const char *path, struct buf *out)
 {
-	return buf_append_text(out, strpbrk(path, "\\\n\r") ? "\\" : "") ?:
-		       digest_format(d, only->id, out)                   ?:
-		       buf_append_text(out, "  ")                        ?:
-		       append_sum_name(out, path);
+	int err = buf_append_text(out, strpbrk(path, "\\\n\r") ? "\\" : "");
+
+	if (!err)
+		err = digest_format(d, only->id, out);
+	if (!err)
+		err = buf_append_text(out, "  ");
+	return err ? err : append_sum_name(out, path);
 }
 
 const struct digest_style style_sums = { .end = "\n", .format = format_sum };
@@ -181,11 +188,14 @@ static int format_foreign(const struct digests *d,
 {
 	const char *escape = only == &digest_ssdeep ? "\\" : "";
 	char *name = NULL;
-	int err = digest_format(d, only->id, out)   ?:
-			  full_name(path, &name)    ?:
-			  buf_append_text(out, ",") ?:
-			  append_quoted(out, name, escape);
+	int err = full_name(path, &name);
 
+	if (!err)
+		err = digest_format(d, only->id, out);
+	if (!err)
+		err = buf_append_text(out, ",");
+	if (!err)
+		err = append_quoted(out, name, escape);
 	free(name);
 	return err;
 }
@@ -206,14 +216,19 @@ static int format_hashdeep(const struct digests *d,
 			   struct buf *out)
 {
 	char *name = NULL;
-	int err = full_name(path, &name)                                  ?:
-			  buf_append_format(out, "%" PRIu64 ",", d->size) ?:
-			  digest_format(d, DIGEST_MD5, out)               ?:
-			  buf_append_text(out, ",")                       ?:
-			  digest_format(d, DIGEST_SHA256, out)            ?:
-			  buf_append_format(out, ",%s", name);
+	int err = full_name(path, &name);
 
 	(void)only;
+	if (!err)
+		err = buf_append_format(out, "%" PRIu64 ",", d->size);
+	if (!err)
+		err = digest_format(d, DIGEST_MD5, out);
+	if (!err)
+		err = buf_append_text(out, ",");
+	if (!err)
+		err = digest_format(d, DIGEST_SHA256, out);
+	if (!err)
+		err = buf_append_format(out, ",%s", name);
 	free(name);
 	return err;
 }
@@ -247,7 +262,6 @@ static int format_csv(const struct digests *d, const struct digest_ops *only,
 	return err ? err : append_field(out, path);
 }
 
-/* The digests of csv are in the order of enum digest_id. */
 const struct digest_style digest_formats[] = {
 	{ .name = "sise",
 	  .begin = "SiSe-1.0--7:1--blocksize:hash,filename\n",
@@ -268,8 +282,7 @@ const struct digest_style digest_formats[] = {
 	  .only = &digest_sdhash,
 	  .format = format_alone },
 	{ .name = "csv",
-	  .begin = "size,sise,simhash,rdc,sif,ssdeep,xxh128,sdhash,"
-		   "tlsh,sha256,path\r\n",
+	  .has_titles = true,
 	  .end = "\r\n",
 	  .format = format_csv },
 	{ .name = "hashdeep",
@@ -281,3 +294,13 @@ const struct digest_style digest_formats[] = {
 	  .format = format_hashdeep },
 	{ .name = NULL },
 };
+
+const char *digest_name(size_t i)
+{
+	return i < DIGEST_COUNT ? digest_table[i]->name : NULL;
+}
+
+const char *digest_format_name(size_t i)
+{
+	return digest_formats[i].name;
+}

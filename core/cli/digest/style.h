@@ -10,6 +10,7 @@
 struct digest_style {
 	const char *name;  /* of --format; or NULL */
 	const char *begin; /* before all; may be NULL */
+	bool has_titles;   /* before all: "size", the digests, "path" */
 	const char *end;   /* behind each content */
 	/* How the first line of such a list begins; NULL: it is not read. */
 	const char *magic;
@@ -28,5 +29,9 @@ extern const struct digest_style style_attributes, style_sums, style_json,
 /* Those that have a name, ended by one without.  Those with a magic are lists as
  * the original programs write them, and come first. */
 extern const struct digest_style digest_formats[];
+
+/* Names, for options: of digests, and of formats. */
+const char *digest_name(size_t i);
+const char *digest_format_name(size_t i);
 
 #endif

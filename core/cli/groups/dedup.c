@@ -87,9 +87,11 @@ static int create_journal(FILE **out)
 	int err = 0;
 
 	if (!job.journal) {
-		err = catalog_state_directory(&path)           ?:
-			      buf_append_text(&path, "/dedup") ?:
-			      catalog_make_directories(path.data);
+		err = catalog_state_directory(&path);
+		if (!err)
+			err = buf_append_text(&path, "/dedup");
+		if (!err)
+			err = catalog_make_directories(path.data);
 		if (!err && localtime_r(&now, &tm) &&
 		    strftime(date, sizeof(date), "%Y-%m-%d-%H%M%S", &tm))
 			err = buf_append_format(&path, "/%s-%d.journal", date,
@@ -136,7 +138,7 @@ static int print_end(void)
 				"journal",
 				job.plan.rules.apply ? job.journal : NULL),
 			!job.left, NULL);
-	(void)text_format_size((double)job.bytes, TEXT_UNITS_BRIEF, size);
+	(void)size_text((uint64_t)job.bytes, size);
 	if (job.plan.rules.apply)
 		printf("%zu %s %s, %s freed, %zu left alone.\n", job.done,
 		       files,
@@ -219,12 +221,11 @@ static int take_back(void)
 	if (err)
 		return cli_complain_errno(job.undo, err);
 	if (job.table.output.json)
-		return table_totals(json_pack("{s:I, s:I, s:I}", "restored",
-					      (json_int_t)n.restored, "failed",
-					      (json_int_t)job.left,
-					      "nothing_to_do",
-					      (json_int_t)n.nothing),
-				    !job.left, NULL);
+		return table_totals(
+			JSON_NUMBERS({ "restored", n.restored },
+				     { "failed", job.left },
+				     { "nothing_to_do", n.nothing }),
+			!job.left, NULL);
 	printf("%zu %s restored, %zu not, %zu needed nothing\n", n.restored,
 	       text_plural(n.restored, "file", "files"), job.left, n.nothing);
 	return EXIT_OK;
@@ -240,7 +241,8 @@ static int add_groups(const char *source)
 	while (!code && (event = progress_groups_next(
 				 from, "searching for copies", false)) > 0)
 		code = dedup_plan_add(&job.plan, from->root, &from->group);
-	code = code ?: event;
+	if (!code)
+		code = event;
 	if (code == -EXDEV)
 		return cli_complain(
 			job.plan.refused,
@@ -335,7 +337,9 @@ static int run(const struct command *self, char **operands)
 			      "--undo and a journal alone");
 	job.plan.rules.method =
 		job.blocks ? DEDUP_BLOCKS : (enum dedup_method)how;
-	code = job.undo ? take_back() : make_plan(self, operands) ?: run_plan();
+	code = job.undo ? take_back() : make_plan(self, operands);
+	if (!code && !job.undo)
+		code = run_plan();
 	return !code && job.left ? EXIT_FAILED : code;
 }
 

@@ -11,11 +11,6 @@
 #include "core/cli/everywhere/everywhere.h"
 #include "core/cli/progress.h"
 
-static const char *size_of(uint64_t bytes, char out[TEXT_SIZE_ROOM])
-{
-	return text_format_size((double)bytes, TEXT_UNITS_BRIEF, out);
-}
-
 /* ---- text ---- */
 
 enum { KEEP = 5 };
@@ -49,9 +44,10 @@ static void print_title(const struct groups_printer *p,
 	       text_plural(group->files, "file", "files"));
 	if (group->saved_exact)
 		printf(", %s in exact copies",
-		       size_of(group->saved_exact, exact));
+		       size_text(group->saved_exact, exact));
 	if (group->saved_near)
-		printf(", %s in near copies", size_of(group->saved_near, near));
+		printf(", %s in near copies",
+		       size_text(group->saved_near, near));
 	if (order)
 		printf("; newest first, by %s", orders[order].text);
 	putchar('\n');
@@ -142,13 +138,12 @@ int groups_print_totals(struct groups_printer *p, const struct groups_totals *t)
 
 	if (p->table.output.json)
 		return table_totals(
-			json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "groups",
-				  (json_int_t)t->groups, "files",
-				  (json_int_t)t->files, "exact_bytes",
-				  (json_int_t)t->exact_bytes, "near_bytes",
-				  (json_int_t)t->near_bytes, "failed",
-				  (json_int_t)t->failed, "failed_texts",
-				  (json_int_t)t->failed_texts),
+			JSON_NUMBERS({ "groups", t->groups },
+				     { "files", t->files },
+				     { "exact_bytes", t->exact_bytes },
+				     { "near_bytes", t->near_bytes },
+				     { "failed", t->failed },
+				     { "failed_texts", t->failed_texts }),
 			!t->incomplete, "incomplete");
 	if (p->table.output.nul)
 		return 0;
@@ -157,7 +152,8 @@ int groups_print_totals(struct groups_printer *p, const struct groups_totals *t)
 	       text_plural(t->groups, "group", "groups"),
 	       (unsigned long long)t->files,
 	       text_plural(t->files, "file", "files"),
-	       size_of(t->exact_bytes, exact), size_of(t->near_bytes, near));
+	       size_text(t->exact_bytes, exact),
+	       size_text(t->near_bytes, near));
 	return 0;
 }
 
@@ -173,18 +169,15 @@ struct groups_job {
 static int list_everywhere(struct groups_job *job, char **operands)
 {
 	struct groups_asking *a = &job->asking;
+	int code;
 
-	if (operand_count(operands) != 1 || a->wish.across.count ||
-	    a->wish.keep.count || a->wish.filter.include.count ||
-	    a->wish.filter.exclude.count || a->best.threshold ||
-	    a->best.limit || job->printer.table.output.nul)
+	if (operand_count(operands) != 1)
 		return cli_usage_error(&command_groups,
-				       "--everywhere lists identical files, by "
-				       "one mount; it takes --min-size and "
-				       "--json");
-	return mount_find(*operands, &a->mount) ?:
-		       everywhere_groups(&a->mount, a->wish.filter.min_size,
-					 &job->printer);
+				       "--everywhere asks one mount");
+	code = mount_find(*operands, &a->mount);
+	return code ? code :
+		      everywhere_groups(&a->mount, a->wish.filter.min_size,
+					&job->printer);
 }
 
 static int list(struct groups_job *job)
@@ -208,7 +201,7 @@ static int list(struct groups_job *job)
 	if (!code && !event)
 		code = groups_print_totals(p, &g->totals);
 	if (code || event)
-		return groups_asking_explain(&job->asking, code ?: event);
+		return groups_asking_explain(&job->asking, code ? code : event);
 	if (g->totals.incomplete)
 		return cli_complain_incomplete(p->root, g->totals.failed,
 					       g->totals.failed_texts);
@@ -218,19 +211,22 @@ static int list(struct groups_job *job)
 static int run(const struct command *self, char **paths)
 {
 	struct groups_job *job = self->job;
+	int code;
 
 	if (job->everywhere)
 		return list_everywhere(job, paths);
 	if (job->asking.wish.keep.count)
 		columns[KEEP].place = COLUMN_SHOWN;
 	job->printer.table.relative = *paths && **paths != '/';
-	return groups_asking_operands(&job->asking, self, paths) ?: list(job);
+	code = groups_asking_operands(&job->asking, self, paths);
+	return code ? code : list(job);
 }
 
 static const struct option_row options[] = {
 	GROUPS_ASKING_OPTIONS,
 	{ "json", 0, NULL, "an object a line, the last one with totals",
-	  OPTION_FLAG(struct groups_job, printer.table.output.json) },
+	  OPTION_FLAG(struct groups_job, printer.table.output.json),
+	  .excludes = "null" },
 	{ "null", '0', NULL,
 	  "the paths of exact copies that could go, each ended by NUL",
 	  OPTION_FLAG(struct groups_job, printer.table.output.nul) },
@@ -238,7 +234,8 @@ static const struct option_row options[] = {
 	  OPTION_FLAG(struct groups_job, printer.table.output.verbose) },
 	{ "everywhere", 0, NULL,
 	  "identical files on several hosts, by the mount's kin-share",
-	  OPTION_FLAG(struct groups_job, everywhere) },
+	  OPTION_FLAG(struct groups_job, everywhere),
+	  .excludes = "across keep include exclude threshold limit null" },
 	{ 0 },
 };
 

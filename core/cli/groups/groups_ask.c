@@ -11,9 +11,9 @@
 static int find_path(struct name_list *l, struct mount *mount, const char *path)
 {
 	char *rel;
+	int code = mount_path_or_complain(path, mount, &rel);
 
-	return mount_path_or_complain(path, mount, &rel) ?:
-		       array_add_string(&l->names, &l->count, rel);
+	return code ? code : array_add_string(&l->names, &l->count, rel);
 }
 
 int name_list_find(struct name_list *l, struct mount *mount, char **operands)
@@ -73,7 +73,8 @@ int groups_asking_begin(struct groups_asking *a)
 		return EXIT_OK;
 	}
 	a->wish.threshold = a->best.threshold;
-	return mount_listings_or_complain(&a->mount) ?:
+	return mount_listings_or_complain(&a->mount) ?
+		       EXIT_FAILED :
 		       groups_ask(&a->groups, &a->wish, &a->mount);
 }
 

@@ -75,11 +75,14 @@ static int ask_pair(struct ignore_job *job, const struct ignore_content *a,
 		    const char *b_path)
 {
 	struct buf remark = { 0 };
-	int added = utf8_append_safe(&remark, a_path)         ?:
-			    buf_append_text(&remark, " ")     ?:
-			    utf8_append_safe(&remark, b_path) ?:
-			    ignore_set_add(&job->asked, a, b, remark.data);
+	int added = utf8_append_safe(&remark, a_path);
 
+	if (!added)
+		added = buf_append_text(&remark, " ");
+	if (!added)
+		added = utf8_append_safe(&remark, b_path);
+	if (!added)
+		added = ignore_set_add(&job->asked, a, b, remark.data);
 	buf_release(&remark);
 	return added < 0 ? added : 0;
 }
@@ -92,10 +95,11 @@ static int ask_files(struct ignore_job *job, char **paths)
 	int code = mount_path_or_complain(paths[1], &job->asking.mount, &rel);
 
 	free(rel);
-	return code                             ?:
-		       content_of(paths[0], &a) ?:
-		       content_of(paths[1], &b) ?:
-		       ask_pair(job, &a, &b, paths[0], paths[1]);
+	if (!code)
+		code = content_of(paths[0], &a);
+	if (!code)
+		code = content_of(paths[1], &b);
+	return code ? code : ask_pair(job, &a, &b, paths[0], paths[1]);
 }
 
 /* ---- a group ---- */
@@ -117,8 +121,9 @@ static int ask_group(struct ignore_job *job, const struct found_group *group)
 			return -EINVAL;
 		if (m == head)
 			first = c;
-		err = ask_pair(job, &c, &c, path, path) ?:
-			      ask_pair(job, &first, &c, head->files->names[0],
+		err = ask_pair(job, &c, &c, path, path);
+		if (!err)
+			err = ask_pair(job, &first, &c, head->files->names[0],
 				       path);
 	}
 	return err;
@@ -133,7 +138,7 @@ static int ask_groups(struct ignore_job *job)
 	code = groups_asking_begin(from);
 	while (!code && (event = groups_next(&from->groups)) > 0)
 		code = ask_group(job, &from->groups.group);
-	return groups_asking_explain(from, code ?: event);
+	return groups_asking_explain(from, code ? code : event);
 }
 
 /* ---- the file ---- */
@@ -222,11 +227,6 @@ static int run(const struct command *self, char **paths)
 	const int operands = job->list || job->group ? 1 : 2;
 	int code;
 
-	if (job->list && (job->forget || job->group))
-		return cli_usage_error(self,
-				       "--list goes with no other option");
-	if (job->table.output.json && !job->list)
-		return cli_usage_error(self, "--json is for --list");
 	if (operand_count(paths) != operands)
 		return cli_usage_error(self, operands == 1 ?
 						     "which mount?" :
@@ -240,8 +240,9 @@ static int run(const struct command *self, char **paths)
 	if (!job->list)
 		code = ignore_lock(job->directory);
 	if (!code)
-		code = ignore_load(job->directory, &job->set, NULL) ?:
-			       tell_lines(job);
+		code = ignore_load(job->directory, &job->set, NULL);
+	if (!code)
+		code = tell_lines(job);
 	if (!code && !job->list)
 		code = change(job, *paths);
 	return code < 0 ? cli_complain_errno(job->file, code) : code;
@@ -252,9 +253,9 @@ static const struct option_row options[] = {
 	  "read groups from standard input, as kin groups --json prints them",
 	  OPTION_FLAG(struct ignore_job, group) },
 	{ "list", 0, NULL, "print the pairs",
-	  OPTION_FLAG(struct ignore_job, list) },
+	  OPTION_FLAG(struct ignore_job, list), .excludes = "forget group" },
 	{ "json", 0, NULL, "with --list, an object a line",
-	  OPTION_FLAG(struct ignore_job, table.output.json) },
+	  OPTION_FLAG(struct ignore_job, table.output.json), .needs = "list" },
 	{ "forget", 0, NULL, "take the decision back",
 	  OPTION_FLAG(struct ignore_job, forget) },
 	{ 0 },

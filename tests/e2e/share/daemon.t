@@ -101,7 +101,7 @@ is "$("$KIN" similar -v --everywhere "$T/m1/f0" |
 	awk '{ print NF - (NR == 1) }' | sort -u)" 14 "each has all columns"
 like "$("$KIN" groups --everywhere "$T/m1")" "two:$T/two/f0" "groups, too"
 for option in --limit=1 --include=f0 --exclude=f0 --threshold=50; do
-	refused "groups of all hosts have no ${option%=*}" "takes --min-size" \
+	refused "groups of all hosts have no ${option%=*}" "exclude one another" \
 		"$KIN" groups --everywhere "$option" "$T/m1"
 done
 like "$("$KIN" groups --everywhere "$T/m1")" '[0-9]+ groups?, [0-9]+ files' \
