@@ -14,6 +14,7 @@
 #include "core/cli/cli.h"
 #include "core/cli/groups/groups.h"
 #include "core/cli/table.h"
+#include "core/client/question.h"
 
 /*
  * kin watch: what becomes of the contents of a mount, as it is committed.
@@ -76,17 +77,26 @@ static int set_full_path(const struct watch_job *job, json_t *line,
 static int set_alike(const struct watch_job *job, json_t *line, const char *rel)
 {
 	enum { ALIKE_MOST = 5 };
-	char reason[CLIENT_REASON];
+	const struct question question = { .path = rel,
+					   .rules.relation = INDEX_ALIKE,
+					   .ignore = true,
+					   .limit = ALIKE_MOST };
 	json_t *rows = json_array(), *row;
-	size_t i;
-	int err = 0;
+	struct answer a;
+	char *full;
+	int err = question_ask(&a, &job->mount, &question);
 
-	(void)client_list(&job->mount, rel, "", rows, reason);
-	while (json_array_size(rows) > ALIKE_MOST)
-		(void)json_array_remove(rows, json_array_size(rows) - 1);
-	json_array_foreach(rows, i, row) {
-		err = err ? err : set_full_path(job, row, "path");
+	while (!err && json_array_size(rows) < ALIKE_MOST &&
+	       answer_next(&a) > 0) {
+		full = path_shown(job->mount.root, a.path, false);
+		row = full ? json_pack("{s:i}", "score", a.verdict.score) :
+			     NULL;
+		if (json_array_append_new(rows,
+					  json_with_path(row, "path", full)))
+			err = -ENOMEM;
+		free(full);
 	}
+	answer_close(&a);
 	return json_object_set_new(line, "alike", rows) ? -ENOMEM : err;
 }
 
@@ -115,9 +125,10 @@ static int run(const struct command *self, char **paths)
 	struct lines c;
 	const char *root, *why;
 	pthread_t thread;
-	int more = 1, err = name_list_find(&job->within, &job->mount, paths) ?:
-				    mount_listings_or_complain(&job->mount);
+	int more = 1, err = name_list_find(&job->within, &job->mount, paths);
 
+	if (!err)
+		err = mount_listings_or_complain(&job->mount);
 	if (err)
 		return err;
 	root = job->mount.root;

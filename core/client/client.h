@@ -17,7 +17,7 @@
  * mount_find() tells in which kinfs mount a path is.  client_ask() sends one
  * JSON object to the file .query of its listings, or to a kin-share, and
  * client_next() reads the answer, an object a line, while it is made (their
- * form: fs/similar/query_text.h, core/share/ask.h).  To close the client in
+ * form: question.h, fs/similar/query_text.h, core/share/ask.h).  To close the client in
  * between ends the query; so does a signal that ends the program.
  *
  * A mount may be another user's, who can answer anything: no line is longer
@@ -70,17 +70,6 @@ int mount_get_status(const char *root, json_t **out);
  * trusted. */
 char *mount_get_place(const struct mount *m, const char *object,
 		      const char *key);
-
-/* ---- a listing (listing.c) ---- */
-
-#define CLIENT_REASON 320
-
-/* Appends what resembles a file or directory, as a view of .similar lists it,
- * best first: {"score":97,"path":"docs/b"}, below the root.  rel: what it is
- * about, likewise; view: ".dirs", or "" of a file.  reason_out: the state of the
- * listing, "" when it is complete. */
-int client_list(const struct mount *m, const char *rel, const char *view,
-		json_t *rows, char reason_out[CLIENT_REASON]);
 
 /* ---- lines (ask.c) ---- */
 

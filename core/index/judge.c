@@ -184,15 +184,17 @@ void judge_subjects(const struct weigher *w, const struct weighed_subject *a,
 		    const struct subject *b, const struct judge_rules *rules,
 		    struct verdict *out)
 {
-	const bool texts =
-		a->sketches[SUBJECT_TEXT].sketch && b->sketches[SUBJECT_TEXT];
+	const bool texts = !rules->by_bytes &&
+			   a->sketches[SUBJECT_TEXT].sketch &&
+			   b->sketches[SUBJECT_TEXT];
+	const int parts = rules->by_bytes ? SUBJECT_TEXT : SUBJECT_PARTS;
 	struct verdict verdict;
 	bool is_first = true;
 	int i, k;
 
 	*out = (struct verdict){ .reason = VERDICT_BELOW };
-	for (i = texts ? SUBJECT_TEXT : 0; i < SUBJECT_PARTS; i++) {
-		for (k = texts ? SUBJECT_TEXT : 0; k < SUBJECT_PARTS; k++) {
+	for (i = texts ? SUBJECT_TEXT : 0; i < parts; i++) {
+		for (k = texts ? SUBJECT_TEXT : 0; k < parts; k++) {
 			if (!a->sketches[i].sketch || !b->sketches[k])
 				continue;
 			judge_pair(w, &a->sketches[i], b->sketches[k], rules,

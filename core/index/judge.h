@@ -66,6 +66,7 @@ struct judge_rules {
 	enum index_relation relation;
 	int threshold;      /* least score; INDEX_SHARES: does not count */
 	uint64_t share_min; /* of INDEX_SHARES: bytes of the folded content */
+	bool by_bytes;      /* texts do not speak */
 };
 
 /* Why a pair is listed, or why it is not. */

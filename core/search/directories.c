@@ -302,9 +302,10 @@ static int places_find(struct search_query *q,
 	return q->err;
 }
 
-/* Adds a hit for the directory if its score is high enough. */
+/* Adds a hit for the directory if its score is high enough, or any will do. */
 static int compare_place(struct search_query *q,
-			 const struct directory_tree *tree, const char *path)
+			 const struct directory_tree *tree, const char *path,
+			 bool any)
 {
 	struct search_hit hit = { .verdict = { .reason = VERDICT_BELOW } };
 	struct directory_tree *other;
@@ -319,7 +320,7 @@ static int compare_place(struct search_query *q,
 	if (other->files)
 		err = compare_trees(q, tree, other, &hit.verdict) ?: q->err;
 	free(other);
-	if (err || hit.verdict.reason != VERDICT_LISTED)
+	if (err || (hit.verdict.reason != VERDICT_LISTED && !any))
 		return err;
 	hit.path = strdup(path);
 	return hits_append(q, &hit);
@@ -357,7 +358,9 @@ static void hits_prune(struct search_hits *hits)
 
 /* ---- the query ---- */
 
-static int find_directories(struct search_query *q, const char *path)
+/* with: only that directory; or NULL. */
+static int find_directories(struct search_query *q, const char *path,
+			    const char *with)
 {
 	struct places places = { .path = path };
 	struct directory_tree *tree;
@@ -366,17 +369,19 @@ static int find_directories(struct search_query *q, const char *path)
 
 	if (err)
 		return err;
-	if (tree->files)
+	if (with)
+		err = compare_place(q, tree, with, true);
+	else if (tree->files)
 		err = places_find(q, tree, &places);
 	for (i = 0; i < places.count && i < COMPARED && !err; i++)
-		err = compare_place(q, tree, places.places[i].path);
+		err = compare_place(q, tree, places.places[i].path, false);
 	q->hits.cut = places.count > COMPARED;
 	places_release(&places);
 	free(tree);
 	return err ? err : q->err;
 }
 
-static int directories_answer(struct search_query *q)
+static int directories_answer(struct search_query *q, const char *with)
 {
 	struct stat st;
 	char *path;
@@ -393,21 +398,24 @@ static int directories_answer(struct search_query *q)
 	if (err)
 		return err == -ENOENT ? 0 : err;
 	if (*path)
-		err = find_directories(q, path);
+		err = find_directories(q, path, with);
 	free(path);
 	if (!err && q->hits.count)
 		hits_prune(&q->hits);
 	return err;
 }
 
-int search_directories(struct search_job *job, int fd, struct search_hits *out)
+int search_directories(struct search_job *job, int fd, const char *with,
+		       struct search_hits *out)
 {
 	struct search_query q;
 	int err;
 
 	query_init(&q, job, fd);
-	err = query_begin(&q)                ?:
-		      directories_answer(&q) ?:
-					       hits_settle_incomplete(&q);
+	err = query_begin(&q);
+	if (!err)
+		err = directories_answer(&q, with);
+	if (!err)
+		err = hits_settle_incomplete(&q);
 	return query_end(&q, err, out);
 }

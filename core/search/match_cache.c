@@ -12,9 +12,9 @@ struct match_slot {
 	/* Matches of INDEX_ALIKE without the fields that are always 0; owned;
 	 * one more than count, so that it is never NULL. */
 	struct kept_match {
-		uint32_t content;
-		uint8_t score, distinctive;
-		uint8_t by;
+		uint32_t content, bytes; /* the lower half */
+		uint8_t score, distinctive, by;
+		uint8_t high; /* of the bytes: 40 bits are enough */
 	} * matches;
 };
 
@@ -62,6 +62,8 @@ bool match_cache_get(struct match_cache *c, uint32_t content, uint64_t changes,
 			slot->matches[i].content,
 			{ .score = slot->matches[i].score,
 			  .distinctive = slot->matches[i].distinctive,
+			  .bytes = (uint64_t)slot->matches[i].high << 32 |
+				   slot->matches[i].bytes,
 			  .by = slot->matches[i].by },
 		};
 	*count_out = slot->count;
@@ -91,9 +93,11 @@ void match_cache_put(struct match_cache *c, uint32_t content, uint64_t changes,
 	for (i = 0; i < count; i++)
 		new.matches[i] = (struct kept_match){
 			matches[i].content,
+			(uint32_t)matches[i].verdict.bytes,
 			(uint8_t)matches[i].verdict.score,
 			(uint8_t)matches[i].verdict.distinctive,
 			(uint8_t)matches[i].verdict.by,
+			(uint8_t)(matches[i].verdict.bytes >> 32),
 		};
 	(void)pthread_mutex_lock(&c->lock);
 	c->bytes -= bytes_of(slot);

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/search/search_impl.h"
 
+#include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/source/file.h"
 
 /*
  * Finds the near-duplicates of a file, or of digests: first the contents that
@@ -194,19 +198,28 @@ static int add_match(struct search_query *q, const struct index_match *match,
 
 /* Exact copies are in the relation, but of INDEX_WITHIN and INDEX_CONTAINS they
  * are not. */
+static bool is_in_relation(const struct search_query *q,
+			   const struct digests *d)
+{
+	return q->rules.relation == INDEX_SHARES ?
+		       d->size >= q->rules.share_min :
+		       index_is_alike(q->rules.relation);
+}
+
+static struct verdict verdict_of_copies(const struct digests *d)
+{
+	return (struct verdict){ .score = 100,
+				 .distinctive = 100,
+				 .bytes = d->size };
+}
+
 static int add_copies(struct search_query *q, const struct digests *d)
 {
-	const struct index_match self = {
-		.content = q->self_content,
-		.verdict = { .score = 100,
-			     .distinctive = 100,
-			     .bytes = d->size },
-	};
-	bool related = q->rules.relation == INDEX_SHARES ?
-			       d->size >= q->rules.share_min :
-			       index_is_alike(q->rules.relation);
+	const struct index_match self = { .content = q->self_content,
+					  .verdict = verdict_of_copies(d) };
 
-	if (!self.content || !related || pair_is_ignored(q, d, self.content))
+	if (!self.content || !is_in_relation(q, d) ||
+	    pair_is_ignored(q, d, self.content))
 		return 0;
 	return add_match(q, &self, SIZE_MAX);
 }
@@ -233,7 +246,157 @@ static int add_near(struct search_query *q, const struct digests *d)
 	return added < 0 ? added : 0;
 }
 
-static int file_answer(struct search_query *q)
+/* ---- one pair, and the base ---- */
+
+/* Of a content in the catalog; related: whether equal contents are in the
+ * relation. */
+static int judge_content(struct search_query *q, const struct digests *d,
+			 uint32_t content, bool related, struct verdict *out)
+{
+	const struct index_store store = { .sketch = query_fetch_sketch,
+					   .arg = q };
+	struct sketch *room;
+	struct subject a = { 0 }, b = { 0 };
+	uint32_t text;
+	int err;
+
+	*out = (struct verdict){ .reason = VERDICT_BELOW };
+	if (content == q->self_content) {
+		if (related)
+			*out = verdict_of_copies(d);
+		return 0;
+	}
+	room = calloc(2 * SUBJECT_PARTS, sizeof(*room));
+	err = room ? own_subject(q, d, room, &a) : -ENOMEM;
+	if (!err)
+		err = text_of_content(q, content, &text);
+	if (!err)
+		err = index_fetch_subject(&store,
+					  (const uint32_t[]){ content, text },
+					  room + SUBJECT_PARTS, &b);
+	if (!err)
+		err = index_judge(q->context->index, q->index_visibility, &a,
+				  &b, &q->rules, out);
+	free(room);
+	return err;
+}
+
+/* Adds the file at a path, if the caller sees it and its digests are known. */
+static int add_path(struct search_query *q, const struct digests *d,
+		    const char *path)
+{
+	const struct source *source = q->context->source;
+	struct search_hit hit = { .path = NULL };
+	struct file_record rec;
+	struct stat st;
+	int fd = path_is_visible(q, path) ?
+			 file_open_beneath(source->fd, path, O_PATH) :
+			 -ENOENT;
+	int err = fd < 0 ? -ENOENT : 0;
+
+	if (!err && (fstat(fd, &st) || !S_ISREG(st.st_mode) ||
+		     !caller_can_read(q->caller, fd)))
+		err = -ENOENT;
+	if (!err) {
+		source_get_key(source, fd, &st, &hit.key);
+		source_get_identity(&st, &hit.identity);
+		err = catalog_file_get(q->txn, &hit.key, &rec);
+	}
+	if (fd >= 0)
+		close(fd);
+	if (!err && (rec.state != FILE_FRESH ||
+		     !file_identity_equal(&hit.identity, &rec.identity)))
+		err = -ENOENT;
+	if (!err)
+		err = judge_content(q, d, rec.content, is_in_relation(q, d),
+				    &hit.verdict);
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	hit.ignored = pair_is_ignored(q, d, rec.content);
+	hit.path = strdup(path);
+	return hits_append(q, &hit);
+}
+
+/* What both have in common is counted in values of the sketch of the file that
+ * is asked about: a finer number would be chance. */
+static struct base_rank rank_of(const struct search_hit *hit,
+				const struct search_file_query *query,
+				uint64_t size, double value_bytes)
+{
+	return (struct base_rank){
+		.identical = hit->verdict.score == 100,
+		.shared = (uint64_t)((double)hit->verdict.bytes / value_bytes +
+				     0.5),
+		.at_path = query->with && !strcmp(query->with, hit->path),
+		.distance = size_distance(hit->identity.size, size),
+	};
+}
+
+/* Leaves the best base among the hits, or none. */
+static void hits_keep_base(struct search_hits *hits,
+			   const struct search_file_query *query,
+			   const struct digests *d, double value_bytes)
+{
+	struct search_hit *all = hits->hits, best;
+	struct base_rank rank, most = { 0 };
+	size_t i, kept = 0;
+
+	for (i = 0; i < hits->count; i++) {
+		rank = rank_of(&all[i], query, d->size, value_bytes);
+		if (all[i].verdict.score < BASE_LEAST ||
+		    (kept && !base_is_better(&rank, &most)))
+			continue;
+		most = rank;
+		best = all[i];
+		all[i] = all[0];
+		all[0] = best;
+		kept = 1;
+	}
+	while (hits->count > kept)
+		free(hits->hits[--hits->count].path);
+	hits->cut = false;
+}
+
+static int choose_base(struct search_query *q, const struct digests *d,
+		       const struct search_file_query *query)
+{
+	struct sketch *room = calloc(SUBJECT_PARTS, sizeof(*room));
+	const struct sketch *own;
+	struct subject subject = { 0 };
+	double value_bytes = 1;
+	int err = room ? own_subject(q, d, room, &subject) : -ENOMEM;
+
+	own = subject.sketches[SUBJECT_BYTES];
+	if (!err && own && own->count)
+		value_bytes = (double)own->folded / (double)own->count;
+	if (!err)
+		hits_keep_base(&q->hits, query, d, fmax(1, value_bytes));
+	free(room);
+	return err;
+}
+
+/* ---- the query ---- */
+
+static int find_hits(struct search_query *q, const struct digests *d,
+		     const struct search_file_query *query)
+{
+	int err = query->with ? add_path(q, d, query->with) : 0;
+
+	if (err || (query->with && !query->base))
+		return err;
+	err = add_copies(q, d);
+	if (err >= 0 && !(query->base && err > 0))
+		err = add_near(q, d);
+	if (err < 0)
+		return err;
+	if (q->hits.count)
+		qsort(q->hits.hits, q->hits.count, sizeof(*q->hits.hits),
+		      search_hit_order);
+	return query->base ? choose_base(q, d, query) : 0;
+}
+
+static int file_answer(struct search_query *q,
+		       const struct search_file_query *query)
 {
 	const struct digests *d =
 		q->digests ? q->digests : &q->hits.file.digests;
@@ -249,14 +412,24 @@ static int file_answer(struct search_query *q)
 		err = file_is_internal(q, &q->self);
 		q->live = !err;
 	}
-	if (err >= 0)
-		err = add_copies(q, d);
-	if (err >= 0)
-		err = add_near(q, d);
-	if (q->hits.count)
-		qsort(q->hits.hits, q->hits.count, sizeof(*q->hits.hits),
-		      search_hit_order);
-	return err;
+	return err < 0 ? err : find_hits(q, d, query);
+}
+
+int search_open(struct search_job *job, const char *path)
+{
+	const struct searcher *s = job->searcher;
+	const struct search_caller *caller = job->caller;
+	int fd = caller->trusted ?
+			 0 :
+			 credentials_enter(&caller->credentials, &s->own);
+
+	if (fd)
+		return fd;
+	fd = file_open_beneath(s->context.source->fd, *path ? path : ".",
+			       O_PATH);
+	if (!caller->trusted)
+		credentials_leave(&s->own);
+	return fd;
 }
 
 int search_file(struct search_job *job, const struct search_file_query *query,
@@ -268,9 +441,12 @@ int search_file(struct search_job *job, const struct search_file_query *query,
 	query_init(&q, job, query->digests ? -1 : query->fd);
 	job->is_short = true;
 	q.digests = query->digests;
-	q.ignore = query->ignore || !query->digests;
-	q.rules.relation = query->rules.relation;
-	if (query->rules.threshold)
+	q.ignore = query->ignore;
+	q.rules.relation = query->base ? INDEX_ALL : query->rules.relation;
+	q.rules.by_bytes = query->base;
+	if (query->base)
+		q.rules.threshold = BASE_LEAST;
+	else if (query->rules.threshold)
 		q.rules.threshold = query->rules.threshold;
 	if (query->rules.share_min)
 		q.rules.share_min = query->rules.share_min;
@@ -280,8 +456,10 @@ int search_file(struct search_job *job, const struct search_file_query *query,
 	q.ticket = query->ticket;
 	err = q.digests ? 0 : query_wait_digests(&q);
 	if (!err)
-		err = query_begin(&q)         ?:
-			      file_answer(&q) ?:
-						hits_settle_incomplete(&q);
+		err = query_begin(&q);
+	if (!err)
+		err = file_answer(&q, query);
+	if (!err)
+		err = hits_settle_incomplete(&q);
 	return query_end(&q, err, out);
 }

@@ -169,6 +169,7 @@ struct search_hit {
 	struct file_identity identity;
 	uint64_t nlink; /* names that the file has, listed or not */
 	bool link;      /* another name of the file of the hit before */
+	bool ignored; /* of search_file_query.with: the user ignores the pair */
 	/* Of search_group_files(): */
 	uint32_t group, member;
 	int64_t date; /* that the document has, in seconds; TEXT_NO_DATE */
@@ -233,7 +234,11 @@ struct search_file_query {
 	int fd; /* of the file, O_PATH will do */
 	/* Instead of a file: of one that need not be below SOURCE; or NULL. */
 	const struct digests *digests;
-	bool ignore; /* with digests: leave out pairs that the user ignores */
+	bool ignore; /* leave out pairs that the user ignores */
+	/* A path below SOURCE: only the file there, if the caller sees it,
+	 * whatever the verdict is; with base it is one of the hits.  Or NULL. */
+	const char *with;
+	bool base; /* only the best base for a delta */
 	/* threshold, share_min: 0: those of the mount. */
 	struct judge_rules rules;
 	size_t limit;        /* of hits; 0: that of the mount */
@@ -301,14 +306,20 @@ int search_start_job(struct searcher *s, const struct search_caller *caller,
 
 /* ---- queries: to be called by a job ---- */
 
+/* Opens what is at a path below SOURCE with the caller's credentials (O_PATH): a
+ * descriptor, or a negative errno. */
+int search_open(struct search_job *job, const char *path);
+
 /* The files in a relation to a file. */
 int search_file(struct search_job *job, const struct search_file_query *query,
 		struct search_hits *out);
 
 /* The directories that resemble the one behind fd.  The score is the estimated
  * percentage of the larger tree's content that the smaller one contains.
- * Directories above and below the one behind fd are left out. */
-int search_directories(struct search_job *job, int fd, struct search_hits *out);
+ * Directories above and below the one behind fd are left out.  with: as in a
+ * query about a file. */
+int search_directories(struct search_job *job, int fd, const char *with,
+		       struct search_hits *out);
 
 /* The names in the directory behind fd that .similar shows, in byte order: files
  * with at least one near-duplicate, and directories with such a file anywhere

@@ -9,6 +9,7 @@
 
 #include "core/base/array.h"
 #include "core/base/json.h"
+#include "core/client/question.h"
 #include "core/index/judge.h"
 #include "core/index/judge_rules.h"
 #include "core/share/schema.h"
@@ -35,7 +36,6 @@ enum {
 	QUESTION_COPIES = 1000,
 	THRESHOLD = 60,
 	LIMIT = 256,
-	LIMIT_MAX = 10000,
 };
 
 struct question_candidate {
@@ -44,16 +44,14 @@ struct question_candidate {
 };
 
 struct question_hit {
-	int score;
+	struct verdict verdict;
 	struct digests digests; /* owned; those that are shared */
 	json_t *copies;         /* owned; an array, as ask.h has it */
 };
 
 struct question_job {
 	struct ask *ask;
-	struct digests digests; /* owned; that are asked about */
-	struct judge_rules rules;
-	size_t limit; /* contents in the answer */
+	struct question asked; /* owned */
 	bool has_sketch;
 	struct sketch sketch; /* of the question */
 	struct weighed_subject weighed;
@@ -216,7 +214,8 @@ static int find_candidates(struct question_job *j)
 	buf_release(&items);
 	/* The content itself is one, and the first. */
 	if (!err)
-		err = add_candidate(j, j->digests.xxh128, QUESTION_VALUES + 1);
+		err = add_candidate(j, j->asked.digests.xxh128,
+				    QUESTION_VALUES + 1);
 	if (err)
 		return err;
 	c = j->candidates;
@@ -235,20 +234,24 @@ static int find_candidates(struct question_job *j)
 
 /* ---- contents ---- */
 
-/* 0 for what is not alike. */
-static int score_of(struct question_job *j, const struct digests *d)
+/* Whether it is alike. */
+static bool judge(struct question_job *j, const struct digests *d,
+		  struct verdict *out)
 {
 	const struct weigher w = { .contents = contents_of, .arg = j };
 	const struct subject other = subject_of_bytes(&j->other);
-	struct verdict v;
 
-	if (!memcmp(d->xxh128, j->digests.xxh128, DB_UUID_BYTES) &&
-	    d->size == j->digests.size)
-		return 100;
+	if (!memcmp(d->xxh128, j->asked.digests.xxh128, DB_UUID_BYTES) &&
+	    d->size == j->asked.digests.size) {
+		*out = (struct verdict){ .score = 100,
+					 .distinctive = 100,
+					 .bytes = d->size };
+		return true;
+	}
 	if (!(d->set & DIGEST_BIT(DIGEST_SIF)) || !j->has_sketch)
-		return 0;
-	judge_subjects(&w, &j->weighed, &other, &j->rules, &v);
-	return judge_lists(&j->rules, &v) ? v.score : 0;
+		return false;
+	judge_subjects(&w, &j->weighed, &other, &j->asked.rules, out);
+	return judge_lists(&j->asked.rules, out);
 }
 
 /* Digests of a row, and its sketch in j->other if it is one that can be
@@ -281,7 +284,8 @@ static int take_digests(struct question_job *j, const PGresult *r, int row,
 static int take_contents(struct question_job *j, const PGresult *r)
 {
 	struct question_hit *all;
-	int row, score, err = 0;
+	struct verdict verdict;
+	int row, err = 0;
 
 	for (row = 0; row < PQntuples(r) && !err; row++) {
 		struct digests d = { 0 };
@@ -289,8 +293,7 @@ static int take_contents(struct question_job *j, const PGresult *r)
 		if (db_parse_uuid(db_value(r, row, 0), d.xxh128))
 			continue;
 		err = take_digests(j, r, row, &d);
-		score = err ? 0 : score_of(j, &d);
-		if (score < j->rules.threshold) {
+		if (err || !judge(j, &d, &verdict)) {
 			digests_release(&d);
 			continue;
 		}
@@ -301,7 +304,7 @@ static int take_contents(struct question_job *j, const PGresult *r)
 		}
 		j->hits = all;
 		all += j->hit_count++;
-		*all = (struct question_hit){ .score = score,
+		*all = (struct question_hit){ .verdict = verdict,
 					      .digests = d,
 					      .copies = json_array() };
 	}
@@ -312,8 +315,8 @@ static int by_score(const void *a, const void *b)
 {
 	const struct question_hit *x = a, *y = b;
 
-	if (x->score != y->score)
-		return y->score - x->score;
+	if (x->verdict.score != y->verdict.score)
+		return y->verdict.score - x->verdict.score;
 	return memcmp(x->digests.xxh128, y->digests.xxh128, DB_UUID_BYTES);
 }
 
@@ -335,7 +338,7 @@ static int find_hits(struct question_job *j)
 	buf_release(&items);
 	if (j->hit_count)
 		qsort(j->hits, j->hit_count, sizeof(*j->hits), by_score);
-	for (; j->hit_count > j->limit; j->is_cut = true)
+	for (; j->hit_count > j->asked.limit; j->is_cut = true)
 		hit_release(&j->hits[--j->hit_count]);
 	return err;
 }
@@ -419,27 +422,36 @@ static int find_copies(struct question_job *j)
 
 static int find(struct question_job *j)
 {
-	int err = digests_sketch(&j->digests, &j->sketch);
+	int err = digests_sketch(&j->asked.digests, &j->sketch);
 
 	if (err && err != -ENODATA)
 		return -EINVAL;
 	j->has_sketch = !err && j->sketch.count;
 	j->hosts = json_object();
 	db_set_timeout(j->ask->db, j->ask->wait_ms);
-	err = j->hosts ? find_candidates(j) ?: find_hits(j) : -ENOMEM;
+	err = j->hosts ? find_candidates(j) : -ENOMEM;
+	if (!err)
+		err = find_hits(j);
 	return !err && j->hit_count ? find_copies(j) : err;
 }
 
 /* Contents without a copy but that of the host that asks are no hits. */
 static int print_hit(const struct question_hit *h, struct buf *out)
 {
+	json_t *line;
+
 	if (!json_array_size(h->copies))
 		return 0;
-	return json_append_line(
-		out, json_pack("{s:i, s:I, s:o, s:O}", "score", h->score,
-			       "size", (json_int_t)h->digests.size, "digests",
-			       digests_to_json(&h->digests, UINT32_MAX),
-			       "copies", h->copies));
+	line = verdict_to_json(&h->verdict);
+	if (json_object_update_new(
+		    line, json_pack("{s:I, s:o, s:O}", "size",
+				    (json_int_t)h->digests.size, "digests",
+				    digests_to_json(&h->digests, UINT32_MAX),
+				    "copies", h->copies))) {
+		json_decref(line);
+		return -ENOMEM;
+	}
+	return json_append_line(out, line);
 }
 
 /* ---- requests ---- */
@@ -472,27 +484,19 @@ static int connect_now(struct ask *a)
 	return err;
 }
 
-static int between(int least, int n, int most)
-{
-	return n < least ? least : n > most ? most : n;
-}
-
 static int take_request(struct question_job *j, json_t *request)
 {
-	int threshold = THRESHOLD, limit = LIMIT, all = 0;
-	json_t *digests;
-	json_int_t size;
+	struct question *q = &j->asked;
+	int err = question_parse(request, q);
 
-	if (json_unpack(request, "{s:{s:I, s:o}, s?i, s?i, s?b}", "similar",
-			"size", &size, "digests", &digests, "threshold",
-			&threshold, "limit", &limit, "all", &all) ||
-	    digests_from_json(digests, &j->digests) ||
-	    !(j->digests.set & DIGEST_BIT(DIGEST_XXH128)))
+	if (err)
+		return err;
+	if (q->kind != QUESTION_FILES || !index_is_alike(q->rules.relation) ||
+	    !(q->digests.set & DIGEST_BIT(DIGEST_XXH128)))
 		return -EINVAL;
-	j->digests.size = (uint64_t)size;
-	j->rules.relation = all ? INDEX_ALL : INDEX_ALIKE;
-	j->rules.threshold = between(1, threshold, 100);
-	j->limit = (size_t)between(1, limit, LIMIT_MAX);
+	q->rules.threshold =
+		q->rules.threshold ? q->rules.threshold : THRESHOLD;
+	q->limit = q->limit ? q->limit : LIMIT;
 	return 0;
 }
 
@@ -507,7 +511,9 @@ static int answer_similar(struct ask *a, json_t *request, struct buf *out)
 	j->ask = a;
 	err = take_request(j, request);
 	if (!err)
-		err = connect_now(a) ?: find(j);
+		err = connect_now(a);
+	if (!err)
+		err = find(j);
 	for (i = 0; i < j->hit_count; i++) {
 		if (!err)
 			err = print_hit(&j->hits[i], out);
@@ -515,7 +521,7 @@ static int answer_similar(struct ask *a, json_t *request, struct buf *out)
 	}
 	if (!err && j->is_cut && !*a->reason)
 		(void)snprintf(a->reason, sizeof(a->reason), "cut");
-	digests_release(&j->digests);
+	question_release(&j->asked);
 	json_decref(j->hosts);
 	free(j->hits);
 	free(j->candidates);
@@ -533,17 +539,30 @@ void ask_note(struct ask *a, int err)
 					 a->db->message);
 }
 
+bool ask_is_for(const json_t *request, const char *relation)
+{
+	const char *name =
+		json_string_value(json_object_get(request, "relation"));
+
+	return name && !strcmp(name, relation);
+}
+
+static int answer_groups(struct ask *a, const json_t *request, struct buf *out)
+{
+	const json_t *least = json_object_get(request, "min_size");
+	int err = connect_now(a);
+
+	return err ? err :
+		     ask_groups(a, (uint64_t)json_integer_value(least), out);
+}
+
 int ask_answer(struct ask *a, json_t *request, struct buf *out)
 {
-	const json_t *groups = json_object_get(request, "groups");
-	const json_t *least = json_object_get(groups, "min_size");
 	int err;
 
 	*a->reason = '\0';
-	if (groups)
-		err = connect_now(a) ?:
-			      ask_groups(a, (uint64_t)json_integer_value(least),
-					 out);
+	if (ask_is_for(request, "groups"))
+		err = answer_groups(a, request, out);
 	else
 		err = answer_similar(a, request, out);
 	if (err)

@@ -16,13 +16,15 @@
  * connect to anything.  kin-share ask, for programs without a mount, reads
  * requests from its standard input.
  *
- *   {"similar":{"size":N,"digests":{"xxh128":"...","sif":"..."}},
- *    "threshold":60,"limit":256,"all":false}
- *   {"groups":{"min_size":N}}
- *   {"status":true}					(of the socket alone)
+ *   {"relation":"alike","size":N,"digests":{"xxh128":"...","sif":"..."},
+ *    "threshold":60,"limit":256}
+ *   {"relation":"groups","min_size":N}
+ *   {"relation":"status"}				(of the socket alone)
  *
- * similar is answered by a line for each content, best first:
- *   {"score":97,"size":N,"digests":{...},
+ * The first, or one with the relation all, is a question as a mount is asked
+ * (core/client/question.h).  It is answered by a line for each content, best
+ * first: the verdict, and
+ *   {"score":97, ... ,"size":N,"digests":{...},
  *    "copies":[{"host":"ada","id":"uuid","path":"/a","mtime":S}]}
  * groups by lines as kin groups --json prints them, with hosts, status by its
  * fields; a path that is no UTF-8 is "path_hex".  The last line of each answer:
@@ -46,6 +48,9 @@ struct ask {
  * reader may take as long as it likes.  -ENOMEM. */
 struct json_t;
 int ask_answer(struct ask *a, struct json_t *request, struct buf *out);
+
+/* Whether the request is for that. */
+bool ask_is_for(const struct json_t *request, const char *relation);
 
 /* Appends the last line; reason "": the answer is complete. */
 int ask_end(struct buf *out, const char *reason);

@@ -70,7 +70,7 @@ static void answer(const struct client *c, json_t *request, struct buf *out)
 			   .conninfo = s->daemon->options->conninfo,
 			   .wait_ms = s->daemon->options->wait_ms };
 
-	if (json_object_get(request, "groups")) {
+	if (ask_is_for(request, "groups")) {
 		(void)ask_answer(&own, request, out);
 		db_close(&db);
 		return;
@@ -89,7 +89,7 @@ static void *run_client(void *arg)
 	FILE *file = fdopen(c->fd, "w");
 	struct buf out = { 0 };
 
-	if (json_object_get(request, "status"))
+	if (ask_is_for(request, "status"))
 		answer_status(c, &out);
 	else
 		answer(c, request, &out);

@@ -8,7 +8,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/json.h"
-#include "core/client/client.h"
+#include "core/client/question.h"
 #include "fs/fs.h"
 #include "fs/similar/similar_impl.h"
 
@@ -114,14 +114,13 @@ static int read_all(const struct listing_query *q, int fd, struct buf *out)
 static int ask_share(struct elsewhere_query *q)
 {
 	const struct fs *fs = q->query->fs;
-	const struct digests *d = &q->file.digests;
-	/* NULL makes json_pack() fail. */
-	int fd = client_ask_share(
-		fs->similar->catalog_fd,
-		json_pack("{s:{s:I, s:o}, s:i}", "similar", "size",
-			  (json_int_t)d->size, "digests",
-			  digests_to_json(d, ~DIGEST_BIT(DIGEST_SDHASH)),
-			  "threshold", fs->options.threshold));
+	const struct question question = {
+		.digests = q->file.digests,
+		.rules = { .relation = INDEX_ALIKE,
+			   .threshold = fs->options.threshold },
+	};
+	int fd = client_ask_share(fs->similar->catalog_fd,
+				  question_make(&question));
 	struct lines c = { 0 };
 	struct buf answer = { 0 };
 	const char *reason;

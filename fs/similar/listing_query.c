@@ -159,34 +159,6 @@ static bool is_base(const struct listing_query *q)
 	       !strcmp(q->want.name, SIMILAR_BASE);
 }
 
-static struct base_rank rank_of(const struct search_hit *hit, uint64_t size)
-{
-	return (struct base_rank){
-		.identical = hit->verdict.score == 100,
-		.shared = hit->verdict.bytes,
-		.distance = size_distance(hit->identity.size, size),
-	};
-}
-
-/* Adds the link to the best of the hits, but for those that have other bytes. */
-static int add_base(const struct listing_query *q,
-		    const struct search_hits *hits, struct listing *l)
-{
-	const struct search_hit *best = NULL, *hit = hits->hits;
-	struct base_rank rank, most = { 0 };
-
-	for (; hit < hits->hits + hits->count; hit++) {
-		rank = rank_of(hit, hits->file.identity.size);
-		if (hit->verdict.by != SUBJECT_BYTES ||
-		    (best && !base_is_better(&rank, &most)))
-			continue;
-		best = hit;
-		most = rank;
-	}
-	return best ? listing_add_hit(l, best, q->node->depth, SIMILAR_BASE) :
-		      0;
-}
-
 int listing_set_state(struct listing *l, const struct file_digests *file,
 		      bool incomplete, bool cut, size_t most)
 {
@@ -217,15 +189,14 @@ int listing_of_hits(struct listing_query *q, struct search_hits *hits,
 	size_t i;
 	int err = listing_new(out);
 
-	if (!err && is_base(q))
-		err = add_base(q, hits, *out);
-	for (i = 0; !err && !is_base(q) && i < hits->count; i++)
+	for (i = 0; !err && i < hits->count; i++)
 		err = listing_add_hit(*out, &hits->hits[i], q->node->depth,
-				      NULL);
+				      is_base(q) ? SIMILAR_BASE : NULL);
 	if (!err)
-		err = listing_finish(*out) ?:
-			      listing_set_state(*out, file, hits->incomplete,
-						hits->cut, most);
+		err = listing_finish(*out);
+	if (!err)
+		err = listing_set_state(*out, file, hits->incomplete, hits->cut,
+					most);
 	search_hits_release(hits);
 	return err;
 }
@@ -234,9 +205,9 @@ int list_relation(struct listing_query *q, int fd, struct listing **out)
 {
 	const struct search_file_query query = {
 		.fd = fd,
-		.rules = { .relation = is_base(q) ? INDEX_ALL :
-						    q->node->view->relation,
-			   .threshold = is_base(q) ? BASE_LEAST : 0 },
+		.ignore = true,
+		.base = is_base(q),
+		.rules.relation = q->node->view->relation,
 		.timeout_ms = q->fs->options.wait_s * 1000,
 		.ticket = &q->park.ticket,
 	};
@@ -251,7 +222,7 @@ int list_relation(struct listing_query *q, int fd, struct listing **out)
 int list_directories(struct listing_query *q, int fd, struct listing **out)
 {
 	struct search_hits hits;
-	int err = search_directories(q->job, fd, &hits);
+	int err = search_directories(q->job, fd, NULL, &hits);
 
 	return err ? err :
 		     listing_of_hits(q, &hits, &hits.file, q->fs->options.limit,

@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/base/buf.h"
 #include "core/engine/engine.h"
@@ -14,6 +16,7 @@
 #include "fs/inode/cred.h"
 #include "fs/inode/descriptor.h"
 #include "fs/ops/reply.h"
+#include "fs/ops/xattr.h"
 #include "fs/similar/query_text.h"
 
 #define QUERY_TEXT_MAX ((size_t)128 << 10)
@@ -150,30 +153,64 @@ static int hand_out(struct query_file *q, struct buf *made, size_t ahead)
 	return err ? err : atomic_load(&q->cancelled) ? -ECANCELED : 0;
 }
 
-static int answer_content(struct query_file *q, struct search_job *job,
-			  const struct query_text *query, struct buf *out)
+/* Asks about the file or the directory at a path, or a content. */
+static int find_hits(struct query_file *q, struct search_job *job,
+		     const struct question *question, struct search_hits *out)
 {
-	const struct search_file_query asked = {
-		.digests = &query->digests,
-		.rules = query->rules,
-		.limit = query->limit,
-		.ignore = query->ignore,
+	const bool directories = question->kind == QUESTION_DIRECTORIES;
+	struct search_file_query asked = {
+		.fd = -1,
+		.digests = question->path ? NULL : &question->digests,
+		.rules = question->rules,
+		.limit = question->limit,
+		.ignore = question->ignore,
+		.with = question->with,
+		.base = question->kind == QUESTION_BASE,
 		.timeout_ms = q->fs->options.wait_s * 1000,
 	};
+	struct stat st;
+	int err = 0;
+
+	if (question->path) {
+		asked.fd = search_open(job, question->path);
+		if (asked.fd < 0)
+			return asked.fd;
+		if (fstat(asked.fd, &st))
+			err = -errno;
+		else if (!(directories ? S_ISDIR(st.st_mode) :
+					 S_ISREG(st.st_mode)))
+			err = directories ? -ENOTDIR : -EISDIR;
+	}
+	if (!err && directories)
+		err = search_directories(job, asked.fd, question->with, out);
+	else if (!err)
+		err = search_file(job, &asked, out);
+	if (asked.fd >= 0)
+		close(asked.fd);
+	return err;
+}
+
+static int answer_question(struct query_file *q, struct search_job *job,
+			   const struct question *question, struct buf *out)
+{
 	struct search_hits hits;
+	struct buf state = { 0 };
 	size_t i;
-	int err = search_file(job, &asked, &hits);
+	int err = find_hits(q, job, question, &hits);
 
 	if (err)
 		return err;
 	for (i = 0; !err && i < hits.count; i++) {
-		err = query_text_add_hit(&hits.hits[i], query->rules.relation,
-					 out);
+		err = query_text_add_hit(&hits.hits[i], out);
 		if (!err && out->len >= FILES_AHEAD)
 			err = hand_out(q, out, FILES_AHEAD);
 	}
+	if (!err && hits.file.state != DIGESTS_FRESH)
+		err = xattr_format_state(&hits.file, &state);
 	if (!err)
-		err = query_text_add_end(hits.cut, hits.incomplete, 0, 0, out);
+		err = query_text_add_end(hits.cut, hits.incomplete, 0, 0,
+					 state.data, out);
+	buf_release(&state);
 	search_hits_release(&hits);
 	return err;
 }
@@ -222,7 +259,7 @@ static int answer_groups(struct query_file *q, struct search_job *job,
 	if (!err)
 		err = query_text_add_end(false, groups->incomplete,
 					 groups->failed, groups->failed_texts,
-					 out);
+					 NULL, out);
 	file_groups_free(groups);
 	return err;
 }
@@ -263,8 +300,9 @@ static int answer_changes(struct query_file *q, struct query_text *query,
 	}
 	set_watcher(q, NULL);
 	changes_end(watcher);
-	return err == -ECANCELED ? query_text_add_end(false, false, 0, 0, out) :
-				   err;
+	return err == -ECANCELED ?
+		       query_text_add_end(false, false, 0, 0, NULL, out) :
+		       err;
 }
 
 static void query_run(void *arg, struct search_job *job)
@@ -276,8 +314,8 @@ static void query_run(void *arg, struct search_job *job)
 	int err = query_text_parse(q->query.data, q->query.len, &query);
 
 	if (!err) {
-		if (query.kind == QUERY_CONTENT)
-			err = answer_content(q, job, &query, &rest);
+		if (query.kind == QUERY_QUESTION)
+			err = answer_question(q, job, &query.question, &rest);
 		else if (query.kind == QUERY_GROUPS)
 			err = answer_groups(q, job, &query, &rest);
 		else

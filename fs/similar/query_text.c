@@ -10,63 +10,6 @@
 #include "core/base/hex.h"
 #include "core/base/json.h"
 
-/* ---- a query about a content ---- */
-
-/* An sdhash is refused: it is compared with nothing, and long. */
-static int take_digests(struct query_text *q, json_t *texts)
-{
-	const struct digest_ops *info;
-	const char *name;
-	json_t *text;
-	int err = 0;
-
-	json_object_foreach(texts, name, text) {
-		if (!strcmp(name, DIGEST_TEXT_NAME) && json_is_string(text)) {
-			err = digests_parse_text(&q->digests,
-						 json_string_value(text),
-						 json_string_length(text));
-			if (err)
-				return err;
-			continue;
-		}
-		info = digest_find(name);
-		if (!info || info->id == DIGEST_SDHASH || !json_is_string(text))
-			return -EINVAL;
-		err = digest_parse(info->id, json_string_value(text),
-				   json_string_length(text), &q->digests);
-		if (err)
-			return err;
-	}
-	return q->digests.set ? 0 : -EINVAL;
-}
-
-static int take_content(struct query_text *q, json_t *object)
-{
-	json_int_t size, threshold = 0, share_min = 0, limit = 0;
-	const char *relation = index_relation_names[INDEX_ALIKE];
-	int ignore = false, i = 0;
-	json_t *digests;
-
-	if (json_unpack(object, "{s?s, s:I, s:o, s?I, s?I, s?I, s?b !}",
-			"relation", &relation, "size", &size, "digests",
-			&digests, "threshold", &threshold, "share_min",
-			&share_min, "limit", &limit, "ignore", &ignore))
-		return -EINVAL;
-	while (i < INDEX_RELATIONS && strcmp(relation, index_relation_names[i]))
-		i++;
-	if (i == INDEX_RELATIONS || size < 0 || threshold < 0 ||
-	    threshold > 100 || share_min < 0 || limit < 0 ||
-	    limit > QUERY_LIMIT_MAX)
-		return -EINVAL;
-	q->digests.size = (uint64_t)size;
-	q->rules.relation = (enum index_relation)i;
-	q->rules.threshold = (int)threshold;
-	q->rules.share_min = (uint64_t)share_min;
-	q->limit = (size_t)limit;
-	q->ignore = ignore;
-	return take_digests(q, digests);
-}
-
 /* ---- a query for groups ---- */
 
 /* NULL: all paths. */
@@ -133,7 +76,7 @@ static int take_changes(struct query_text *q, json_t *object)
 
 int query_text_parse(const char *text, size_t len, struct query_text *out)
 {
-	struct query_text q = { .rules = { .relation = INDEX_ALIKE } };
+	struct query_text q = { .kind = QUERY_QUESTION };
 	json_t *object = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
 	const char *relation =
 		json_string_value(json_object_get(object, "relation"));
@@ -144,7 +87,7 @@ int query_text_parse(const char *text, size_t len, struct query_text *out)
 	else if (relation && !strcmp(relation, "changes"))
 		err = take_changes(&q, object);
 	else if (json_is_object(object))
-		err = take_content(&q, object);
+		err = question_parse(object, &q.question);
 	json_decref(object);
 	if (err)
 		query_text_release(&q);
@@ -155,26 +98,21 @@ int query_text_parse(const char *text, size_t len, struct query_text *out)
 
 void query_text_release(struct query_text *q)
 {
-	digests_release(&q->digests);
+	question_release(&q->question);
 	search_paths_release(&q->groups.within);
 	free(q->since);
 }
 
 /* ---- the answer ---- */
 
-int query_text_add_hit(const struct search_hit *hit,
-		       enum index_relation relation, struct buf *out)
+int query_text_add_hit(const struct search_hit *hit, struct buf *out)
 {
-	const struct verdict *v = &hit->verdict;
-	const bool all = relation == INDEX_ALL,
-		   shares = relation == INDEX_SHARES;
-	json_t *line = json_pack(
-		"{s:i, s:o*, s:s*, s:o*, s:s}", "score", v->score,
-		"distinctive", all ? json_integer(v->distinctive) : NULL,
-		"reason", all ? verdict_reason_names[v->reason] : NULL, "bytes",
-		shares ? json_integer((json_int_t)v->bytes) : NULL, "by",
-		subject_part_names[v->by]);
+	json_t *line = verdict_to_json(&hit->verdict);
 
+	if (hit->ignored && json_object_set_new(line, "ignored", json_true())) {
+		json_decref(line);
+		return -ENOMEM;
+	}
 	return json_append_line(out, json_with_path(line, "path", hit->path));
 }
 
@@ -222,7 +160,8 @@ int query_text_add_files(const struct search_hits *hits, struct buf *out)
 							  hit->path)))
 				err = -ENOMEM;
 		}
-		err = add_file(file, links, out) ?: err;
+		if (add_file(file, links, out))
+			err = -ENOMEM;
 	}
 	return err;
 }
@@ -271,11 +210,12 @@ static json_t *number_if_any(uint64_t n)
 }
 
 int query_text_add_end(bool cut, bool incomplete, uint64_t failed,
-		       uint64_t failed_texts, struct buf *out)
+		       uint64_t failed_texts, const char *state,
+		       struct buf *out)
 {
 	return json_append_line(
-		out, json_pack("{s:b, s:b, s:b, s:o*, s:o*}", "end", 1, "cut",
-			       cut, "complete", !incomplete, "failed",
+		out, json_pack("{s:b, s:b, s:b, s:o*, s:o*, s:s*}", "end", 1,
+			       "cut", cut, "complete", !incomplete, "failed",
 			       number_if_any(failed), "failed_texts",
-			       number_if_any(failed_texts)));
+			       number_if_any(failed_texts), "state", state));
 }

@@ -7,32 +7,24 @@
 
 #include "core/base/buf.h"
 #include "core/changes/changes.h"
-#include "core/digest/digest.h"
-#include "core/index/index.h"
+#include "core/client/question.h"
 #include "core/search/search.h"
 
 /*
- * The file .query of the virtual tree: finds files that resemble a content,
- * which need not be below SOURCE.
+ * The file .query of the virtual tree: finds files that resemble another one,
+ * which need not be below SOURCE, and directories.
  *
  * Every open has a query and an answer of its own.  A program writes the query,
- * a JSON object:
+ * a JSON object, and reads the answer, an object a line: for a question about a
+ * file or a directory as core/client/question.h has them.  The last line is
  *
- *   {"relation":"alike","size":N,"digests":{"sif":"...","xxh128":"..."}}
+ *   {"end":true,"cut":false,"complete":true,"state":"pending"}
  *
- * with a name of index_relation_names (default: alike), the bytes of the
- * content, and each digest in its text form; and in place of the mount's options
- * "threshold", "share_min" and "limit" (of hits), if there are any.  "ignore":
- * true leaves out pairs that the user ignores.  Then it reads the answer, an
- * object a line, best files first:
- *
- *   {"score":97,"path":"docs/a"}
- *   {"end":true,"cut":false,"complete":true}
- *
- * The path is relative to SOURCE; of one that is not UTF-8 there are the bytes
- * as "path_hex".  With the relation all a line has "distinctive" and "reason",
- * too, with shares "bytes".  cut: there are more files than the limit of the
- * mount; not complete: a scan is running, or its files are still to be hashed.
+ * Paths are relative to SOURCE; of one that is not UTF-8 there are the bytes
+ * as "path_hex".  cut: there are more files than the limit of the
+ * mount; not complete: a scan is running, or its files are still to be hashed;
+ * state: that of the file that was asked about by its path, if its digests are
+ * not known.
  * A write after that begins another query; one before it fails with EBUSY.
  *
  * A query for the groups of the tree (core/search/search.h) is
@@ -98,10 +90,7 @@
  * If the query is not valid, the read fails with EINVAL and the query is
  * dropped.  If it is too long, the write fails with EFBIG.
  */
-enum query_asked { QUERY_CONTENT, QUERY_GROUPS, QUERY_CHANGES };
-
-/* Nobody asks for more hits than these: they take memory of the daemon. */
-enum { QUERY_LIMIT_MAX = 4096 };
+enum query_asked { QUERY_QUESTION, QUERY_GROUPS, QUERY_CHANGES };
 
 /* A line has eight bytes for one at most, six in "path" and two in "path_hex", and
  * some for each name; kin reads no line of more than 64 MiB. */
@@ -112,27 +101,23 @@ struct query_text {
 	enum query_asked kind;
 	/* QUERY_GROUPS; of QUERY_CHANGES only within; owned */
 	struct file_groups_query groups;
-	char *since; /* of QUERY_CHANGES; owned; or NULL */
-	/* QUERY_CONTENT: */
-	struct digests digests;   /* owned */
-	struct judge_rules rules; /* 0: that of the mount */
-	size_t limit;             /* 0: that of the mount */
-	bool ignore;
+	char *since;              /* of QUERY_CHANGES; owned; or NULL */
+	struct question question; /* QUERY_QUESTION; owned */
 };
 
 /* -EINVAL: the text is no JSON object, has a key that is not known or twice, or
- * a value that is not valid; or a query about a content has no size or no
- * digest, or a sketch that cannot be compared with those here.  -ENOMEM. */
+ * a value that is not valid; or as question_parse().  -ENOMEM. */
 int query_text_parse(const char *text, size_t len, struct query_text *out);
 void query_text_release(struct query_text *q);
 
 /* Appends the lines of an answer. */
-int query_text_add_hit(const struct search_hit *hit,
-		       enum index_relation relation, struct buf *out);
+int query_text_add_hit(const struct search_hit *hit, struct buf *out);
 int query_text_add_files(const struct search_hits *hits, struct buf *out);
 int query_text_add_change(const struct content_change *change, struct buf *out);
 int query_text_add_watching(const char *cursor, struct buf *out);
+/* state: NULL: there is none to tell. */
 int query_text_add_end(bool cut, bool incomplete, uint64_t failed,
-		       uint64_t failed_texts, struct buf *out);
+		       uint64_t failed_texts, const char *state,
+		       struct buf *out);
 
 #endif

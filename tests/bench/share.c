@@ -9,6 +9,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/hex.h"
+#include "core/client/question.h"
 #include "core/index/index.h"
 #include "core/share/session.h"
 #include "core/share/ask.h"
@@ -290,10 +291,13 @@ static void count_recall(struct share_bench *b, uint64_t n,
 
 static json_t *make_request(const struct made *m)
 {
-	return json_pack("{s:{s:I, s:o}, s:i, s:i}", "similar", "size",
-			 (json_int_t)m->digests.size, "digests",
-			 digests_to_json(&m->digests, UINT32_MAX), "threshold",
-			 THRESHOLD, "limit", 256);
+	const struct question question = {
+		.digests = m->digests,
+		.rules = { .relation = INDEX_ALIKE, .threshold = THRESHOLD },
+		.limit = 256,
+	};
+
+	return question_make(&question);
 }
 
 /* The lines of an answer; the last one tells whether it is complete. */

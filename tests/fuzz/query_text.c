@@ -79,12 +79,14 @@ static void search(const struct query_text *q)
 {
 	static struct index *ix;
 	static struct sketch sketch;
-	struct index_query query = { .rules = { .relation = q->rules.relation,
-						.threshold = 1 } };
+	struct index_query query = {
+		.rules = { .relation = q->question.rules.relation,
+			   .threshold = 1 }
+	};
 
 	if (!ix)
 		ix = make_index();
-	if (!digests_sketch(&q->digests, &sketch))
+	if (!digests_sketch(&q->question.digests, &sketch))
 		query.subject = subject_of_bytes(&sketch);
 	ask(ix, &query);
 }
@@ -98,28 +100,30 @@ static void print_content(const struct query_text *q, json_t *query)
 	int id;
 
 	for (id = 0; id < DIGEST_COUNT; id++) {
-		if (!(q->digests.set & DIGEST_BIT(id)))
+		if (!(q->question.digests.set & DIGEST_BIT(id)))
 			continue;
 		buf_clear(&text);
-		assert_int_equal(
-			digest_format(&q->digests, (enum digest_id)id, &text),
-			0);
+		assert_int_equal(digest_format(&q->question.digests,
+					       (enum digest_id)id, &text),
+				 0);
 		json_object_set_new(digests, digest_table[id]->name,
 				    json_string(text.data));
 	}
 	buf_release(&text);
 	json_object_set_new(
 		query, "relation",
-		json_string(index_relation_names[q->rules.relation]));
-	if (q->rules.threshold)
+		json_string(index_relation_names[q->question.rules.relation]));
+	if (q->question.rules.threshold)
 		json_object_set_new(query, "threshold",
-				    json_integer(q->rules.threshold));
-	json_object_set_new(query, "share_min",
-			    json_integer((json_int_t)q->rules.share_min));
-	json_object_set_new(query, "limit", json_integer((json_int_t)q->limit));
-	json_object_set_new(query, "ignore", json_boolean(q->ignore));
+				    json_integer(q->question.rules.threshold));
+	json_object_set_new(
+		query, "share_min",
+		json_integer((json_int_t)q->question.rules.share_min));
+	json_object_set_new(query, "limit",
+			    json_integer((json_int_t)q->question.limit));
+	json_object_set_new(query, "ignore", json_boolean(q->question.ignore));
 	json_object_set_new(query, "size",
-			    json_integer((json_int_t)q->digests.size));
+			    json_integer((json_int_t)q->question.digests.size));
 	json_object_set_new(query, "digests", digests);
 }
 
@@ -150,7 +154,7 @@ static void print(const struct query_text *q, struct buf *out)
 {
 	json_t *query = json_object();
 
-	if (q->kind != QUERY_CONTENT)
+	if (q->kind != QUERY_QUESTION)
 		print_groups(&q->groups, query);
 	else
 		print_content(q, query);
@@ -181,11 +185,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		return 0;
 	if (q.kind != QUERY_CHANGES)
 		parse_again(&q);
-	if (q.kind != QUERY_CONTENT) {
+	if (q.kind != QUERY_QUESTION) {
 		assert_in_range(q.groups.rules.threshold, 0, 100);
 	} else {
-		assert_true(q.digests.set);
-		assert_int_equal(q.digests.set & ~DIGEST_DEFAULT, 0);
+		assert_true(q.question.digests.set);
+		assert_int_equal(q.question.digests.set & ~DIGEST_DEFAULT, 0);
 		search(&q);
 	}
 	query_text_release(&q);

@@ -7,11 +7,37 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/act/export/seeds.h"
 #include "core/base/hex.h"
 #include "core/base/json.h"
 
 /* ---- writing ---- */
+
+/* In place of all digests of a member, the sketch cut to a few values, some 30
+ * bytes. */
+static int keep_seed(struct found_member *m)
+{
+	struct digests d = { .size = m->size };
+	struct sketch *sketch = calloc(1, sizeof(*sketch));
+	struct buf text = { 0 };
+	int err = sketch ? digests_from_json(m->digests, &d) : -ENOMEM;
+
+	json_decref(m->digests);
+	m->digests = NULL;
+	if (!err)
+		err = digests_sketch(&d, sketch);
+	if (!err) {
+		sketch_cut(sketch, EXPORT_SEED_VALUES);
+		err = sketch_format(sketch, &text);
+	}
+	if (!err) {
+		m->digests = json_pack("{s:s%}", "sif", text.data, text.len);
+		err = m->digests ? 0 : -ENOMEM;
+	}
+	buf_release(&text);
+	digests_release(&d);
+	free(sketch);
+	return err == -ENODATA ? 0 : err;
+}
 
 int export_write(FILE *out, struct groups *g, bool seeds)
 {
@@ -29,7 +55,7 @@ int export_write(FILE *out, struct groups *g, bool seeds)
 		if (event == GROUPS_PROGRESS)
 			continue;
 		if (seeds)
-			err = seed_keep(&g->group.members[0]);
+			err = keep_seed(&g->group.members[0]);
 		if (!err)
 			err = json_write_line(
 				out,

@@ -43,6 +43,10 @@
  */
 #define EXPORT_VERSION 3
 
+/* Values of a sketch by which a base is found for a file that is to come (RDC keeps
+ * its similarity traits for that, [MS-RDC] 3.1.5.4). */
+#define EXPORT_SEED_VALUES 12
+
 /* A stream that compresses what is written to it (mode "w"), or decompresses what
  * is read ("r"); fclose() ends it and leaves the file open.  NULL: errno says
  * why.  Reading fails with EIO for data that are damaged or cut, with EMEDIUMTYPE

@@ -78,7 +78,8 @@ json_t *everywhere_status(const struct mount *mount)
 		close(catalog);
 	if (!published)
 		return NULL;
-	if (!everywhere_ask(&c, mount, json_pack("{s:b}", "status", 1)))
+	if (!everywhere_ask(&c, mount,
+			    json_pack("{s:s}", "relation", "status")))
 		share = json_incref(everywhere_next(&c));
 	lines_close(&c);
 	return share ? share :
@@ -110,8 +111,10 @@ static int name_files(json_t *line)
 static int print_text(struct groups_printer *p, json_t *line)
 {
 	struct groups g = { 0 };
-	int code = name_files(line) ?: groups_take_line(&g, line);
+	int code = name_files(line);
 
+	if (!code)
+		code = groups_take_line(&g, line);
 	if (code == GROUPS_GROUP)
 		code = groups_print(p, &g.group, 0);
 	else if (code == GROUPS_END)
@@ -127,8 +130,8 @@ int everywhere_groups(const struct mount *mount, uint64_t min_size,
 	const char *doubt;
 	json_t *line;
 	int code = everywhere_ask(&c, mount,
-				  json_pack("{s:{s:I}}", "groups", "min_size",
-					    (json_int_t)min_size));
+				  json_pack("{s:s, s:I}", "relation", "groups",
+					    "min_size", (json_int_t)min_size));
 
 	while (!code && (line = everywhere_next(&c)))
 		code = p->table.output.json ?

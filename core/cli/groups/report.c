@@ -13,6 +13,7 @@
 #include "core/base/replace.h"
 #include "core/cli/groups/groups.h"
 #include "core/cli/progress.h"
+#include "core/client/question.h"
 
 struct report_job {
 	struct groups_asking asking; /* first */
@@ -74,29 +75,19 @@ enum { ASKED = 128 }; /* directories */
 
 /* ---- pairs ---- */
 
-/* A directory that went away meanwhile has no view. */
+/* A directory that went away meanwhile is like none. */
 static int ask_directory(struct report *report, const struct mount *mount,
 			 const char *path)
 {
-	json_t *rows = json_array(), *row;
-	char reason[CLIENT_REASON], *other;
-	json_int_t score;
-	size_t i;
-	int err = client_list(mount, path, ".dirs", rows, reason);
+	const struct question question = { .kind = QUESTION_DIRECTORIES,
+					   .path = path };
+	struct answer a;
+	int err = question_ask(&a, mount, &question);
 
-	if (err == -ENOENT || err == -ENOTDIR || err == -EACCES)
-		err = 0;
-	json_array_foreach(rows, i, row) {
-		score = json_integer_value(json_object_get(row, "score"));
-		other = json_get_path(row, "path");
-		if (!err)
-			err = other ? report_add_pair(report, (int)score, path,
-						      other) :
-				      -ENOMEM;
-		free(other);
-	}
-	json_decref(rows);
-	return err;
+	while (!err && (err = answer_next(&a)) > 0)
+		err = report_add_pair(report, a.verdict.score, path, a.path);
+	answer_close(&a);
+	return err == -ENOENT || err == -ENOTDIR || err == -EACCES ? 0 : err;
 }
 
 static int ask_pairs(struct report *report, const struct mount *mount)
@@ -143,7 +134,7 @@ static int read_groups(struct report_job *job)
 						      false)) > 0)
 		if (!a->best.limit || g->totals.groups <= a->best.limit)
 			code = report_add_group(&job->report, &g->group);
-	code = groups_asking_explain(a, code ?: event);
+	code = groups_asking_explain(a, code ? code : event);
 	if (!code && g->totals.incomplete)
 		cli_complain_incomplete(a->mount.root, g->totals.failed,
 					g->totals.failed_texts);
@@ -182,9 +173,11 @@ static int run(const struct command *self, char **paths)
 	err = strcmp(job->out, "-") ? find_place(job) : 0;
 	if (err)
 		return cli_complain_errno(job->out, err);
-	err = read_groups(job)                       ?:
-		      ask_pairs(&job->report, mount) ?:
-		      ask_unread(&job->report, mount);
+	err = read_groups(job);
+	if (!err)
+		err = ask_pairs(&job->report, mount);
+	if (!err)
+		err = ask_unread(&job->report, mount);
 	if (err)
 		return err;
 	err = write_page(job);

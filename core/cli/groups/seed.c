@@ -8,10 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/array.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/cli/groups/groups.h"
-#include "core/act/export/seeds.h"
+#include "core/client/question.h"
 #include "core/source/file.h"
 
 /*
@@ -20,19 +21,49 @@
  * come.  So a program that computes differences by name, as rsync does, has a
  * base for each.
  */
+struct seed_base {
+	const char *path, *base; /* owned in a list of them */
+	uint64_t size;           /* of the file that is to come */
+	int score;
+};
+
 struct seed_command {
-	struct export_reader sender, here;
+	struct export_reader sender;
+	struct mount here;
 	const char *into; /* NULL: the map is printed */
 	const char *base_of;
-	bool reflink;
+	bool reflink, incomplete;
 	struct table table;
 
-	struct seeds seeds;
+	/* With --into: all are found before the first is linked, as a link changes
+	 * the base's time, and so its file's state in the mount. */
+	struct seed_base *bases;
+	size_t base_count;
 	char *source; /* of the mount: owned */
 	int source_fd, into_fd;
 	uint64_t files, equal, near, refused, useless;
 	uint64_t sums; /* bytes: see sums_of() */
 };
+
+/* ---- the question ---- */
+
+/* The best base for a file with these digests that is to come at a path: 1, and
+ * *out has it, to be closed; 0: there is none.  Only the bytes count. */
+static int find_base(struct seed_command *c, const struct digests *d,
+		     const char *path, struct answer *out)
+{
+	struct question question = {
+		.kind = QUESTION_BASE,
+		.digests = *d,
+		.with = text_is_plain_path(path) ? path : NULL,
+	};
+	int found;
+
+	question.digests.text.bytes = NULL;
+	found = question_ask_one(out, &c->here, &question);
+	c->incomplete |= found >= 0 && !out->complete;
+	return found;
+}
 
 /* ---- seeds as files ---- */
 
@@ -71,30 +102,6 @@ static int clone_file(int from, int directory, const char *name)
 	return err;
 }
 
-/* A hard link to the base, or a copy that shares blocks, at a path of another
- * machine, which must stay below the directory. */
-static int make_seed(const struct seed_command *c, const char *path,
-		     const struct found_file *base)
-{
-	struct stat st;
-	int from, err;
-
-	if (!text_is_plain_path(path))
-		return -EINVAL;
-	from = file_open_beneath(c->source_fd, base->names[0], O_PATH);
-	if (from < 0)
-		return from;
-	/* The file may be another one by now. */
-	err = fstat(from, &st) || !S_ISREG(st.st_mode) ?
-		      -ENOENT :
-		      make_directories(c, path);
-	if (!err)
-		err = (c->reflink ? clone_file : file_link)(from, c->into_fd,
-							    path);
-	close(from);
-	return err;
-}
-
 /* ---- what a base costs ---- */
 
 /*
@@ -113,12 +120,42 @@ static uint64_t sums_of(uint64_t size)
 	return FILE_SUM + (size + block - 1) / block * BLOCK_SUM;
 }
 
-/* Whether the sums are more than all that the base has of the file, which would
- * be sent compressed to a third otherwise. */
-static bool costs_more(const struct seed_base *base)
+/* Whether the sums are more than all that the base has of a file of a size,
+ * which would be sent compressed to a third otherwise. */
+static bool costs_more(const struct seed_base *b, uint64_t base_size)
 {
-	return sums_of(base->size) >=
-	       base->size * (uint64_t)base->score / 100 / 3;
+	const uint64_t larger = base_size > b->size ? base_size : b->size;
+
+	return sums_of(base_size) >= larger / 100 * (uint64_t)b->score / 3;
+}
+
+/* A hard link to the base, or a copy that shares blocks, at a path of another
+ * machine, which must stay below the directory.  1: it would cost more. */
+static int make_seed(struct seed_command *c, const struct seed_base *b)
+{
+	struct stat st;
+	int from, err = 0;
+
+	if (!text_is_plain_path(b->path))
+		return -EINVAL;
+	from = file_open_beneath(c->source_fd, b->base, O_PATH);
+	if (from < 0)
+		return from;
+	/* The file may be another one by now. */
+	if (fstat(from, &st) || !S_ISREG(st.st_mode))
+		err = -ENOENT;
+	else if (b->score < 100 && costs_more(b, (uint64_t)st.st_size))
+		err = 1;
+	if (!err)
+		err = make_directories(c, b->path);
+	if (!err && c->reflink)
+		err = clone_file(from, c->into_fd, b->path);
+	else if (!err)
+		err = file_link(from, c->into_fd, b->path);
+	if (!err && b->score < 100)
+		c->sums += sums_of((uint64_t)st.st_size);
+	close(from);
+	return err;
 }
 
 /* ---- one file that is to come ---- */
@@ -130,38 +167,17 @@ static const struct column columns[] = {
 	{ 0 },
 };
 
-static int print_base_of(struct seed_command *c, const char *path,
-			 const struct seed_base *base)
+static int print_base_of(struct seed_command *c, const struct seed_base *b)
 {
-	json_t *row = json_pack("{s:i}", "score", base->score);
+	json_t *row = json_pack("{s:i}", "score", b->score);
 
-	row = json_with_path(row, "path", path);
-	return table_row(&c->table,
-			 json_with_path(row, "base", base->file->names[0]));
+	row = json_with_path(row, "path", b->path);
+	return table_row(&c->table, json_with_path(row, "base", b->base));
 }
 
-/* A base that is gone or unreadable meanwhile is none.  An error that every file
- * would have ends the command. */
-static int take_file(struct seed_command *c, const struct found_file *file)
+/* An error that every file would have ends the command. */
+static int explain(const struct seed_command *c, int err)
 {
-	struct seed_base base;
-	int err = seeds_find(&c->seeds, &c->sender.digests, file->names[0],
-			     &base);
-
-	if (err < 0)
-		return err;
-	c->files++;
-	if (!err)
-		return 0;
-	if (c->into && base.score < 100) {
-		if (costs_more(&base)) {
-			c->useless++;
-			return 0;
-		}
-		c->sums += sums_of(base.size);
-	}
-	err = c->into ? make_seed(c, file->names[0], base.file) :
-			print_base_of(c, file->names[0], &base);
 	if (err == -EXDEV)
 		return cli_complain(
 			c->into,
@@ -174,15 +190,76 @@ static int take_file(struct seed_command *c, const struct found_file *file)
 				    "out --reflink");
 	if (err == -ENOSPC || err == -EROFS || err == -EDQUOT)
 		return cli_complain_errno(c->into, err);
-	++*(err < 0 ? &c->refused : base.score == 100 ? &c->equal : &c->near);
-	return err > 0 ? err : 0;
+	return 0;
+}
+
+static void count_base(struct seed_command *c, const struct seed_base *b)
+{
+	if (b->score == 100)
+		c->equal++;
+	else
+		c->near++;
+}
+
+static int keep_base(struct seed_command *c, const struct seed_base *b)
+{
+	struct seed_base *all =
+		array_with_room(c->bases, c->base_count, sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	c->bases = all;
+	all += c->base_count++;
+	*all = *b;
+	all->path = strdup(b->path);
+	all->base = strdup(b->base);
+	return all->path && all->base ? 0 : -ENOMEM;
+}
+
+static int take_file(struct seed_command *c, const struct found_file *file)
+{
+	const struct digests *d = &c->sender.digests;
+	struct answer a;
+	int err = find_base(c, d, file->names[0], &a);
+	struct seed_base b = { .path = file->names[0],
+			       .base = a.path,
+			       .size = d->size,
+			       .score = a.verdict.score };
+
+	c->files++;
+	if (err > 0 && !c->into)
+		count_base(c, &b);
+	if (err > 0)
+		err = c->into ? keep_base(c, &b) : print_base_of(c, &b);
+	answer_close(&a);
+	return err;
+}
+
+/* A base that is gone or unreadable meanwhile is none. */
+static int make_seeds(struct seed_command *c)
+{
+	struct seed_base *b = c->bases;
+	int made, code = 0;
+
+	for (; b < c->bases + c->base_count; b++) {
+		made = code ? 0 : make_seed(c, b);
+		if (made < 0) {
+			c->refused++;
+			code = explain(c, made);
+		} else if (made) {
+			c->useless++;
+		} else {
+			count_base(c, b);
+		}
+	}
+	return code;
 }
 
 /* ---- the base of one file ---- */
 
 static int print_base(struct seed_command *c)
 {
-	struct seed_base base;
+	struct answer base;
 	struct digests d = { 0 };
 	struct reader reader;
 	int err = reader_init(&reader, DIGEST_DEFAULT);
@@ -190,14 +267,14 @@ static int print_base(struct seed_command *c)
 	if (!err)
 		err = reader_digest_named(&reader, c->base_of, false, &d);
 	if (!err)
-		err = seeds_find(&c->seeds, &d, basename(c->base_of), &base);
+		err = find_base(c, &d, basename(c->base_of), &base);
 	digests_release(&d);
 	reader_release(&reader);
 	if (err < 0)
 		return cli_complain_errno(c->base_of, err);
 	if (!err)
 		return EXIT_FAILED;
-	printf("%s/%s%c", c->here.path, base.file->names[0],
+	printf("%s/%s%c", c->here.root, base.path,
 	       c->table.output.nul ? '\0' : '\n');
 	return EXIT_OK;
 }
@@ -208,12 +285,10 @@ static int print_base(struct seed_command *c)
  * cannot lead from one filesystem into another. */
 static int make_into(struct seed_command *c)
 {
-	if (!c->here.mount.root)
-		return cli_complain_errno(c->here.path, -ENODEV);
-	c->source = mount_get_place(&c->here.mount, NULL, "source");
+	c->source = mount_get_place(&c->here, NULL, "source");
 	if (!c->source)
 		return cli_complain(
-			c->here.path,
+			c->here.root,
 			"the mount of another user: its files are not "
 			"linked; --json prints the bases");
 	c->source_fd = open(c->source, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -292,7 +367,8 @@ static int print_totals(const struct seed_command *c)
 		       EXIT_OK :
 		       table_totals(json_pack("{s:I}", "files",
 					      (json_int_t)c->files),
-				    c->sender.is_complete, NULL);
+				    c->sender.is_complete && !c->incomplete,
+				    NULL);
 }
 
 static int match(struct seed_command *c)
@@ -309,31 +385,16 @@ static int match(struct seed_command *c)
 	if (!code)
 		code = export_complain(&c->sender);
 	if (!code)
+		code = make_seeds(c);
+	if (!code)
 		code = print_totals(c);
-	return code || c->sender.is_complete ?
-		       code :
-		       cli_complain_incomplete(
-			       c->sender.path, c->sender.content.totals.failed,
-			       c->sender.content.totals.failed_texts);
-}
-
-static int check(struct seed_command *c, int operands)
-{
-	const struct output *output = &c->table.output;
-
-	if (c->into && (c->base_of || output->json || output->nul))
-		return cli_usage_error(&command_seed,
-				       "--into prints the command for rsync "
-				       "alone");
-	if ((c->base_of && output->json) || (c->reflink && !c->into))
-		return cli_usage_error(&command_seed,
-				       "--base takes no --json, and --reflink "
-				       "is for --into");
-	if (operands != (c->base_of ? 1 : 2))
-		return cli_usage_error(&command_seed,
-				       "which file of kin export --seeds, or "
-				       "--base, and which mount?");
-	return EXIT_OK;
+	if (!code && !c->sender.is_complete)
+		code = cli_complain_incomplete(
+			c->sender.path, c->sender.content.totals.failed,
+			c->sender.content.totals.failed_texts);
+	if (!code && c->incomplete)
+		code = cli_complain_incomplete(c->here.root, 0, 0);
+	return code;
 }
 
 static struct seed_command seed_job = { .table.columns = columns };
@@ -341,19 +402,21 @@ static struct seed_command seed_job = { .table.columns = columns };
 static int run(const struct command *self, char **paths)
 {
 	struct seed_command *c = self->job;
-	int code = check(c, operand_count(paths));
+	int code = EXIT_OK;
 
-	if (code)
-		return code;
+	if (operand_count(paths) != (c->base_of ? 1 : 2))
+		return cli_usage_error(self,
+				       "which file of kin export --seeds, or "
+				       "--base, and which mount?");
 	if (!c->base_of)
 		export_open(&c->sender, *paths++);
 	code = export_complain(&c->sender);
-	if (!code) {
-		export_open(&c->here, *paths);
-		code = seeds_read(&c->seeds, &c->here);
-	}
 	if (!code)
-		code = export_complain(&c->here);
+		code = mount_find(*paths, &c->here);
+	if (code < 0)
+		return cli_complain_errno(*paths, code);
+	if (!code)
+		code = mount_listings_or_complain(&c->here);
 	if (!code && c->into)
 		code = make_into(c);
 	if (!code)
@@ -364,13 +427,15 @@ static int run(const struct command *self, char **paths)
 static const struct option_row options[] = {
 	{ "into", 0, "DIR",
 	  "make a tree of the bases there, at the paths of the files to come",
-	  OPTION_TEXT(struct seed_command, into) },
+	  OPTION_TEXT(struct seed_command, into),
+	  .excludes = "base json null" },
 	{ "reflink", 0, NULL, "copies that share blocks, no hard links",
-	  OPTION_FLAG(struct seed_command, reflink) },
+	  OPTION_FLAG(struct seed_command, reflink), .needs = "into" },
 	{ "base", 0, "FILE", "print the best base of one file",
-	  OPTION_TEXT(struct seed_command, base_of) },
+	  OPTION_TEXT(struct seed_command, base_of), .excludes = "json" },
 	{ "json", 0, NULL, "an object a line: path, base, score",
-	  OPTION_FLAG(struct seed_command, table.output.json) },
+	  OPTION_FLAG(struct seed_command, table.output.json),
+	  .excludes = "null" },
 	{ "null", '0', NULL, "path and base, each ended by NUL",
 	  OPTION_FLAG(struct seed_command, table.output.nul) },
 	{ 0 },

@@ -40,40 +40,16 @@ static bool is_directory(const char *path)
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-/* Why a file has no complete answer, by its state. */
-static void look_state(struct similar_job *job, const char *file)
-{
-	struct buf state = { 0 };
-
-	if (!*job->reason &&
-	    !mount_get_attribute(file, STATE_ATTRIBUTE, &state) &&
-	    strcmp(state.data, "fresh") != 0) {
-		(void)snprintf(job->reason, sizeof(job->reason), "%s",
-			       state.data);
-		job->name = file;
-	}
-	buf_release(&state);
-}
-
-/* Sets the digests of what is asked about. */
-static int look(struct similar_job *job)
+/* Sets the digests of a file that is not in the mount. */
+static int digest_own(struct similar_job *job)
 {
 	struct reader reader;
-	int err = 0;
+	int err = reader_init(&reader, DIGEST_DEFAULT);
 
-	if (job->of || job->in) {
-		err = reader_init(&reader, DIGEST_DEFAULT);
-		if (!err)
-			err = reader_digest_named(&reader, job->name, true,
-						  &job->digests);
-		reader_release(&reader);
-	} else {
-		(void)cli_told_digests(job->path, DIGEST_DEFAULT,
-				       &job->digests);
-		look_state(job, job->path);
-		if (job->other)
-			look_state(job, job->other);
-	}
+	if (!err)
+		err = reader_digest_named(&reader, job->name, true,
+					  &job->digests);
+	reader_release(&reader);
 	if (!job->digests.size)
 		job->digests.set = 0;
 	return err ? cli_complain_errno(job->name, err) : 0;
@@ -81,45 +57,31 @@ static int look(struct similar_job *job)
 
 static int list_file(struct similar_job *job)
 {
+	const bool outside = job->of || job->in;
 	const size_t before = job->table.rows;
-	int err = look(job);
+	struct stat st;
+	int err = outside ? digest_own(job) : 0;
 
 	if (!err)
 		err = job->in ? similar_find_in(job) : similar_find(job);
-	if (!err && !job->why)
+	if (!err)
 		err = similar_print(job);
 	if (err || *job->reason || job->everywhere || job->table.rows > before)
 		return err;
-	if (job->digests.set && !job->in)
+	/* An empty file resembles nothing. */
+	if (outside ? !job->digests.set : stat(job->path, &st) || !st.st_size)
+		return 0;
+	if (!job->in)
 		err = similar_find_near(job);
-	if (!err && job->why)
-		return similar_print_why(job);
-	if (!err && job->digests.set)
+	if (!err && !*job->reason)
 		similar_complain_near(job);
 	return err;
 }
 
-/* Directories that resemble one: the mount tells scores and paths. */
 static int list_directories(struct similar_job *job)
 {
-	json_t *found = json_array(), *row;
-	size_t i;
-	int err = client_list(&job->mount, job->mount.rel, ".dirs", found,
-			      job->reason);
+	int err = similar_find_directories(job);
 
-	job->cut = !strncmp(job->reason, "cut", 3);
-	if (job->cut)
-		*job->reason = '\0';
-	json_array_foreach(found, i, row) {
-		char *path = json_get_path(row, "path");
-
-		if (!err && similar_number(row, "score") >= job->best.threshold)
-			err = similar_add(job, NULL, INDEX_ALIKE,
-					  job->mount.root, path,
-					  json_incref(row));
-		free(path);
-	}
-	json_decref(found);
 	return err ? err : similar_print(job);
 }
 
@@ -127,17 +89,18 @@ static int list_directories(struct similar_job *job)
 static int check_kind(struct similar_job *job)
 {
 	const char *wrong = NULL, *rel = job->mount.rel, *other;
-	const bool is_tree =
-		!stat(job->path, &job->self) && S_ISDIR(job->self.st_mode);
+	const bool is_tree = is_directory(job->path);
 	struct stat st;
 
-	if (is_tree && (job->relation || job->why || job->everywhere))
+	job->is_directory = is_tree;
+	if (is_tree &&
+	    (job->relation != SIMILAR_RELATIONS || job->why || job->everywhere))
 		wrong = "a directory; --relation, --why and --everywhere are "
 			"about files";
 	else if (is_tree && !*rel)
 		wrong = "the whole mount, which nothing is beside; kin groups "
 			"lists what is alike in it";
-	else if (!is_tree && !S_ISREG(job->self.st_mode))
+	else if (!is_tree && (stat(job->path, &st) || !S_ISREG(st.st_mode)))
 		wrong = "neither a file nor a directory";
 	if (wrong)
 		return cli_complain(job->path, "%s", wrong);
@@ -146,7 +109,8 @@ static int check_kind(struct similar_job *job)
 	if (mount_path_or_complain(job->other, &job->mount, &job->other_rel))
 		return EXIT_FAILED;
 	other = job->other_rel;
-	if (stat(job->other, &st) || (st.st_mode ^ job->self.st_mode) & S_IFMT)
+	if (stat(job->other, &st) ||
+	    !(is_tree ? S_ISDIR(st.st_mode) : S_ISREG(st.st_mode)))
 		wrong = is_tree ? "not a directory" : "not a regular file";
 	else if (is_tree &&
 		 (!*other || path_below(other, rel) || path_below(rel, other)))
@@ -154,18 +118,10 @@ static int check_kind(struct similar_job *job)
 	return wrong ? cli_complain(job->other, "%s", wrong) : 0;
 }
 
-static int answer(struct similar_job *job)
+static void set_rules(struct similar_job *job)
 {
 	json_int_t share_min = INDEX_SHARE_MIN;
-	int code = 0;
 
-	if (!job->in)
-		code = mount_find(job->path, &job->mount) ?:
-			       mount_listings_or_complain(&job->mount);
-	if (!code && !job->in && !job->of)
-		code = check_kind(job);
-	if (code)
-		return code;
 	job->rules.threshold = 60;
 	(void)json_unpack(job->mount.status, "{s?i, s?I}", "threshold",
 			  &job->rules.threshold, "share_min", &share_min);
@@ -173,11 +129,28 @@ static int answer(struct similar_job *job)
 		job->rules.threshold = job->best.threshold;
 	job->rules.share_min =
 		job->share_min ? job->share_min : (uint64_t)share_min;
+}
+
+static int answer(struct similar_job *job)
+{
+	int code = job->in ? -ENODEV : mount_find(job->path, &job->mount);
+	/* The verdict of a pair needs no mount, nor has an export one. */
+	const bool outside = code == -ENODEV && (job->in || job->why);
+
+	if (outside)
+		code = 0;
+	else if (!code)
+		code = mount_listings_or_complain(&job->mount);
+	if (!code && !outside && !job->of)
+		code = check_kind(job);
+	if (code)
+		return code;
+	set_rules(job);
 	if (job->of && *job->mount.rel && is_directory(job->path))
 		job->within = job->mount.rel;
-	if (!S_ISDIR(job->self.st_mode))
-		return list_file(job);
-	return job->other ? similar_trees(job) : list_directories(job);
+	if (job->is_directory)
+		return job->other ? similar_trees(job) : list_directories(job);
+	return job->why ? similar_why(job) : list_file(job);
 }
 
 /* ---- the end of an operand ---- */
@@ -218,9 +191,7 @@ static int run_operand(struct similar_job *job, const char *path,
 	job->path = path;
 	job->other = other;
 	job->name = job->of ? job->of : path;
-	job->rows = json_object();
-	job->near = json_object();
-	job->cut = false;
+	job->is_directory = job->cut = false;
 	*job->reason = '\0';
 	job->table.relative = *path != '/';
 	code = answer(job);
@@ -233,7 +204,7 @@ static int run_operand(struct similar_job *job, const char *path,
 			memcpy(job->doubt, job->reason, sizeof(job->doubt));
 	} else if (!code && job->cut && !job->best.limit && !job->why) {
 		cli_complain(job->name, "%s",
-			     S_ISDIR(job->self.st_mode) ?
+			     job->is_directory ?
 				     "other directories have content in common "
 				     "with it, too; only the best are listed" :
 				     "there are more than the mount's limit; "
@@ -242,46 +213,57 @@ static int run_operand(struct similar_job *job, const char *path,
 	job->any_cut |= job->cut;
 	mount_release(&job->mount);
 	digests_release(&job->digests);
-	json_decref(job->rows);
-	json_decref(job->near);
+	job->digests = (struct digests){ 0 };
+	while (job->row_count)
+		similar_row_release(&job->rows[--job->row_count]);
+	similar_row_release(&job->nearest);
+	similar_row_release(&job->longest);
 	return code;
 }
 
 /* ---- the command ---- */
 
+static const char *relation_name(size_t i)
+{
+	return i < SIMILAR_RELATIONS ? similar_relation_names[i] : NULL;
+}
+
 static int take_relation(void *arg, const char *name)
 {
 	struct similar_job *job = arg;
+	int i = 0;
 
-	job->relation = similar_relation_find(name);
-	if (job->relation)
+	while (i < SIMILAR_RELATIONS &&
+	       strcmp(name, similar_relation_names[i]) != 0)
+		i++;
+	job->relation = (enum similar_relation)i;
+	if (i < SIMILAR_RELATIONS)
 		return EXIT_OK;
-	return cli_usage_error(&command_similar,
-			       "--relation: '%s' is not copy, version, "
-			       "contains, within, shares or boilerplate",
-			       name);
+	return options_complain_value(&command_similar, "relation", name,
+				      relation_name);
 }
 
 static int check(const struct similar_job *job, int operands)
 {
 	const char *wrong = NULL;
 
-	if (job->everywhere && (job->why || job->in || operands > 1 ||
-				!similar_asks(job, INDEX_ALIKE)))
+	if (job->everywhere &&
+	    (operands > 1 || !similar_asks(job, INDEX_ALIKE)))
 		wrong = "--everywhere takes one file, and finds copies and "
 			"versions";
 	else if (job->of && operands != 1)
 		wrong = "in which mount?";
 	else if (!operands)
 		wrong = "which file or directory?";
-	else if (job->why && (operands != 2 || job->of || job->in))
+	else if (job->why && operands != 2)
 		wrong = "--why takes two files";
-	else if (job->in && (operands != 1 || job->of))
+	else if (job->in && operands != 1)
 		wrong = "--in takes one file";
 	return wrong ? cli_usage_error(&command_similar, "%s", wrong) : EXIT_OK;
 }
 
-static struct similar_job similar_job = { .table.columns = columns };
+static struct similar_job similar_job = { .table.columns = columns,
+					  .relation = SIMILAR_RELATIONS };
 
 static int run(const struct command *self, char **paths)
 {
@@ -295,7 +277,7 @@ static int run(const struct command *self, char **paths)
 	pair = job->why || (operands == 2 &&
 			    (is_directory(paths[0]) || is_directory(paths[1])));
 	job->several = operands > 1 && !pair;
-	if (job->relation && similar_asks(job, INDEX_SHARES))
+	if (job->relation == SIMILAR_SHARES)
 		columns[SHARED].place = COLUMN_SHOWN;
 	for (; *paths; paths += pair ? 2 : 1) {
 		each = run_operand(job, paths[0], pair ? paths[1] : NULL);
@@ -312,20 +294,20 @@ static int run(const struct command *self, char **paths)
 }
 
 static const struct option_row options[] = {
-	{ "relation", 0, "copy|version|contains|within|shares|boilerplate",
+	{ "relation", 0, "RELATION",
 	  "only these; FILE contains PATH, is within it, ...",
-	  OPTION_TAKE(take_relation) },
+	  OPTION_TAKE(take_relation), .value = relation_name },
 	BEST_OPTIONS(struct similar_job, best),
 	{ "share-min", 0, "N",
 	  "least passage that is shared (default: the mount's)",
 	  OPTION_SIZE(struct similar_job, share_min) },
 	FILTER_OPTIONS(struct similar_job, filter),
 	{ "of", 0, "FILE", "FILE need not be in the mount; - is standard input",
-	  OPTION_TEXT(struct similar_job, of) },
+	  OPTION_TEXT(struct similar_job, of), .excludes = "in why" },
 	{ "in", 0, "EXPORT", "search in a file that kin export wrote",
-	  OPTION_TEXT(struct similar_job, in) },
+	  OPTION_TEXT(struct similar_job, in), .excludes = "everywhere" },
 	{ "why", 0, NULL, "why the second file is listed or not for the first",
-	  OPTION_FLAG(struct similar_job, why) },
+	  OPTION_FLAG(struct similar_job, why), .excludes = "in everywhere" },
 	{ "everywhere", 0, NULL,
 	  "also what other hosts have, by the mount's kin-share",
 	  OPTION_FLAG(struct similar_job, everywhere) },

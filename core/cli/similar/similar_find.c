@@ -4,144 +4,183 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/base/text.h"
 #include "core/cli/everywhere/everywhere.h"
 #include "core/cli/groups/groups.h"
 #include "core/cli/similar/similar.h"
-#include "core/index/judge.h"
 
 /* ---- a mount ---- */
 
-/* Only what is known is taken: it may be another user's mount that answers. */
-static int take_line(const struct similar_job *job,
-		     enum index_relation relation, const char *near,
-		     const json_t *line)
+const struct digests *similar_own_digests(struct similar_job *job)
 {
-	const json_int_t score = similar_number(line, "score");
-	const char *reason = json_string_value(json_object_get(line, "reason"));
-	char *path = json_get_path(line, "path");
-	json_t *row;
-	int err = -EBADMSG;
+	if (!job->digests.set && !job->of && !job->in)
+		(void)cli_told_digests(job->path, DIGEST_DEFAULT,
+				       &job->digests);
+	return &job->digests;
+}
 
-	if (relation == INDEX_ALL &&
-	    (!reason || strcmp(reason, "boilerplate") != 0))
-		relation = INDEX_ALIKE;
-	if (path && text_is_plain_path(path) && score >= 0 && score <= 100) {
-		row = json_pack("{s:I, s:O*, s:O*, s:O*}", "score", score,
-				"distinctive",
-				json_object_get(line, "distinctive"), "by",
-				json_object_get(line, "by"), "shared",
-				json_object_get(line, "bytes"));
-		err = similar_add(job, near, relation, job->mount.root, path,
-				  row);
+void similar_question(struct similar_job *job, enum index_relation relation,
+		      struct question *out)
+{
+	*out = (struct question){ .rules = job->rules,
+				  .ignore = !job->of,
+				  .with = job->other_rel };
+	out->rules.relation = relation;
+	if (job->of)
+		out->digests = job->digests;
+	else
+		out->path = job->mount.rel;
+}
+
+/* Behind the last line. */
+static void take_end(struct similar_job *job, const struct answer *a)
+{
+	if (a->state)
+		(void)snprintf(job->reason, sizeof(job->reason), "%s",
+			       a->state);
+	else if (!a->complete)
+		similar_set_incomplete(job);
+	else if (a->cut)
+		job->cut = true;
+}
+
+static int explain(const struct similar_job *job, int err)
+{
+	return err == -EINVAL ?
+		       cli_complain(job->mount.root,
+				    "its kinfs is too old to be asked this") :
+		       err;
+}
+
+int similar_ask_one(struct similar_job *job, const struct question *question,
+		    struct answer *out)
+{
+	int found = question_ask_one(out, &job->mount, question);
+
+	if (found >= 0)
+		take_end(job, out);
+	answer_close(out);
+	return explain(job, found);
+}
+
+/* Asks, and adds the hits to the list, or if best is not NULL keeps the nearest
+ * there. */
+static int ask(struct similar_job *job, const struct question *question,
+	       struct similar_row *best)
+{
+	const enum index_relation relation = question->rules.relation;
+	struct similar_row row = { .root = job->mount.root };
+	struct answer a;
+	int err = question_ask(&a, &job->mount, question);
+
+	while (!err && (err = answer_next(&a)) > 0) {
+		row.relation = similar_relation_of(relation, &a.verdict);
+		row.verdict = a.verdict;
+		row.path = a.path;
+		a.path = NULL;
+		err = best ? similar_keep_nearer(best, &row) :
+			     similar_add(job, &row);
 	}
-	free(path);
-	return err;
+	if (!err)
+		take_end(job, &a);
+	answer_close(&a);
+	return explain(job, err);
 }
 
 /*
- * Asks for the files in a relation to a content with job->digests, best first;
- * near, as similar_add() has it: for all of them, whatever they have in common.
- * A part is certain or not by the threshold, which is asked for then, too.
  * Files that are left out here must not take the room of those that are listed:
  * then the limit is applied here, too.
  */
-static int ask(struct similar_job *job, enum index_relation relation,
-	       const char *near)
+static int ask_for_list(struct similar_job *job, enum index_relation relation)
 {
-	enum { MOST = 4096 };
 	const struct filter *f = &job->filter;
-	const bool all = near || f->include.count || f->exclude.count ||
-			 f->min_size || job->within || job->best.limit > MOST ||
+	const bool all = f->include.count || f->exclude.count || f->min_size ||
+			 job->within || job->best.limit > QUESTION_LIMIT_MAX ||
 			 (relation == INDEX_ALL && job->best.limit);
-	const bool any =
-		near && (relation == INDEX_ALL || relation == INDEX_SHARES);
-	struct lines c;
-	int more = 1, err;
+	struct question question;
 
-	err = client_ask(
-		&c, job->mount.listings,
-		json_pack("{s:s, s:I, s:o, s:b, s:i, s:I, s:I}", "relation",
-			  index_relation_names[relation], "size",
-			  (json_int_t)job->digests.size, "digests",
-			  digests_to_json(&job->digests, UINT32_MAX), "ignore",
-			  !near && !job->of, "threshold",
-			  any ? 1 : job->rules.threshold, "share_min",
-			  near ? 1 : (json_int_t)job->rules.share_min, "limit",
-			  all ? MOST : (json_int_t)job->best.limit));
-	while (!err && (more = client_next(&c)) > 0)
-		err = take_line(job, relation, near, c.line);
-	if (!err)
-		err = more;
-	if (!err && !json_is_true(json_object_get(c.line, "complete")))
-		similar_set_incomplete(job);
-	else if (!err && !near && json_is_true(json_object_get(c.line, "cut")))
-		job->cut = true;
-	lines_close(&c);
-	if (err != -ENOENT && err != -EISDIR && err != -EINVAL)
-		return err;
-	return cli_complain(job->mount.root,
-			    "its kinfs is too old to be asked this");
+	similar_question(job, relation, &question);
+	question.limit = all ? QUESTION_LIMIT_MAX : job->best.limit;
+	return ask(job, &question, NULL);
 }
 
 int similar_find_near(struct similar_job *job)
 {
-	int err = 0;
+	const bool was_cut = job->cut;
+	struct question question;
+	int err;
 
-	if (job->why && job->relation &&
-	    (similar_asks(job, INDEX_WITHIN) ||
-	     similar_asks(job, INDEX_CONTAINS)))
-		err = ask(job, job->relation->found_by, "score");
-	if (!err && !json_object_get(job->near, "score"))
-		err = ask(job, INDEX_ALL, "score");
-	return err ? err : ask(job, INDEX_SHARES, "shared");
+	similar_question(job, INDEX_ALL, &question);
+	question.rules.threshold = 1;
+	question.rules.share_min = 1;
+	question.ignore = false;
+	question.limit = QUESTION_LIMIT_MAX;
+	err = ask(job, &question, &job->nearest);
+	question.rules.relation = INDEX_SHARES;
+	if (!err)
+		err = ask(job, &question, &job->longest);
+	job->cut = was_cut;
+	return err;
+}
+
+int similar_find_directories(struct similar_job *job)
+{
+	struct question question;
+
+	similar_question(job, INDEX_ALIKE, &question);
+	question.kind = QUESTION_DIRECTORIES;
+	return ask(job, &question, NULL);
 }
 
 /* ---- other hosts ---- */
 
-static int add_copies(const struct similar_job *job, const json_t *line)
+static int add_copies(struct similar_job *job, const json_t *line)
 {
 	struct digests d = { 0 };
+	struct similar_row row = { .size = 0 };
 	const json_t *copy;
+	const char *host;
 	size_t i;
-	int err = digests_from_json(json_object_get(line, "digests"), &d);
+	int err = verdict_from_json(line, &row.verdict);
 
+	if (!err)
+		err = digests_from_json(json_object_get(line, "digests"), &d);
 	d.size = (uint64_t)json_integer_value(json_object_get(line, "size"));
+	row.relation = similar_relation_of(INDEX_ALIKE, &row.verdict);
+	row.size = (int64_t)d.size;
+	row.on_disk = -1;
+	row.mtime_ns = INT64_MAX;
+	if (!err)
+		similar_set_measures(job, &d, &row);
 	json_array_foreach(err ? NULL : json_object_get(line, "copies"), i,
 			   copy) {
-		char *name = everywhere_name(copy);
-		json_t *row =
-			json_pack("{s:I, s:I, s:O*}", "score",
-				  (json_int_t)similar_number(line, "score"),
-				  "size", (json_int_t)d.size, "host",
-				  json_object_get(copy, "host"));
-
-		similar_set_measures(job, &d, row);
-		err = similar_add(job, NULL, INDEX_ALIKE, NULL, name, row);
-		free(name);
+		host = json_string_value(json_object_get(copy, "host"));
+		row.host = strdup(host ? host : "?");
+		row.path = row.host ? everywhere_name(copy) : NULL;
+		err = similar_add(job, &row);
 		if (err)
 			break;
 	}
 	digests_release(&d);
-	return err == -EINVAL ? 0 : err;
+	return err == -EINVAL ? -EBADMSG : err;
 }
 
 static int ask_everywhere(struct similar_job *job)
 {
-	const uint32_t sent = ~DIGEST_BIT(DIGEST_SDHASH);
+	const struct digests *d = similar_own_digests(job);
+	const struct question question = {
+		.digests = *d,
+		.rules = { .relation = INDEX_ALIKE,
+			   .threshold = job->rules.threshold },
+	};
 	struct lines c;
 	const char *doubt;
 	json_t *line;
 	int err;
 
 	/* A file that is not hashed has no digests to ask with. */
-	if (!(job->digests.set & DIGEST_BIT(DIGEST_XXH128)))
+	if (!(d->set & DIGEST_BIT(DIGEST_XXH128)))
 		return 0;
-	err = everywhere_ask(&c, &job->mount,
-			     json_pack("{s:{s:I, s:o}, s:i}", "similar", "size",
-				       (json_int_t)job->digests.size, "digests",
-				       digests_to_json(&job->digests, sent),
-				       "threshold", job->rules.threshold));
+	err = everywhere_ask(&c, &job->mount, question_make(&question));
 	while (!err && (line = everywhere_next(&c)))
 		err = add_copies(job, line);
 	doubt = everywhere_doubt(&c);
@@ -154,54 +193,52 @@ static int ask_everywhere(struct similar_job *job)
 
 int similar_find(struct similar_job *job)
 {
-	const bool is_known = job->digests.set && !*job->reason;
+	const bool is_known = !job->of || job->digests.set;
 	int relation, err = 0;
 
 	for (relation = 0; relation < INDEX_RELATIONS && !err; relation++)
 		if (is_known && similar_asks(job, relation))
-			err = ask(job, relation, NULL);
-	return err || !job->everywhere ? err : ask_everywhere(job);
+			err = ask_for_list(job, relation);
+	if (!err && job->everywhere)
+		err = ask_everywhere(job);
+	return err;
 }
 
 /* ---- an export ---- */
 
-/* A row for each file of a content. */
-static int add_files(const struct similar_job *job, const char *near,
-		     const struct export_reader *r,
-		     enum index_relation relation, const struct verdict *v)
+/* Adds each file of a content, or keeps the first one if best is not NULL. */
+static int add_files(struct similar_job *job, const struct export_reader *r,
+		     const struct similar_row *found, struct similar_row *best)
 {
 	const struct found_member *m = export_member(r);
-	const int64_t shared =
-		relation == INDEX_SHARES ? (int64_t)v->bytes : -1;
-	/* In text a root would say that something is there. */
-	const char *root = job->table.output.json ? r->content.root : NULL;
-	size_t i;
+	const struct found_file *f = m->files;
+	struct similar_row row = *found;
 	int err = 0;
 
-	for (i = 0; i < m->file_count && !err; i++) {
-		json_t *row = json_pack(
-			"{s:i, s:s, s:o*, s:I, s:o*}", "score", v->score, "by",
-			subject_part_names[v->by], "shared", row_number(shared),
-			"size", (json_int_t)m->size, "mtime",
-			row_time(m->files[i].mtime_ns));
-
-		if (!near)
-			similar_set_measures(job, &r->digests, row);
-		err = similar_add(job, near, relation, root,
-				  m->files[i].names[0], row);
+	/* In text a root would say that something is there. */
+	row.root = job->table.output.json ? r->content.root : NULL;
+	row.size = (int64_t)m->size;
+	row.on_disk = -1;
+	if (!best)
+		similar_set_measures(job, &r->digests, &row);
+	for (; f < m->files + m->file_count && !err; f++) {
+		row.mtime_ns = f->mtime_ns;
+		row.path = strdup(f->names[0]);
+		err = best ? similar_keep_nearer(best, &row) :
+			     similar_add(job, &row);
 	}
 	return err;
 }
 
-static int compare_content(const struct similar_job *job,
+static int compare_content(struct similar_job *job,
 			   const struct export_reader *r)
 {
-	static const char *const nearest[INDEX_RELATIONS] = {
-		[INDEX_ALIKE] = "score",
-		[INDEX_SHARES] = "shared",
+	struct similar_row *const nearest[INDEX_RELATIONS] = {
+		[INDEX_ALIKE] = &job->nearest,
+		[INDEX_SHARES] = &job->longest,
 	};
 	struct judge_rules rules = job->rules;
-	struct verdict v;
+	struct similar_row row = { .size = 0 };
 	int relation, err = 0;
 
 	for (relation = 0; relation < INDEX_RELATIONS && !err; relation++) {
@@ -209,12 +246,13 @@ static int compare_content(const struct similar_job *job,
 		/* Boilerplate is not told apart here. */
 		if (relation == INDEX_ALL || !similar_asks(job, relation))
 			continue;
-		err = judge_digests(&job->digests, &r->digests, &rules, &v);
-		if (!err && v.reason == VERDICT_LISTED)
-			err = add_files(job, NULL, r, relation, &v);
-		else if (!err && nearest[relation] && v.bytes)
-			err = add_files(job, nearest[relation], r, relation,
-					&v);
+		err = judge_digests(&job->digests, &r->digests, &rules,
+				    &row.verdict);
+		row.relation = similar_relation_of(relation, &row.verdict);
+		if (!err && row.verdict.reason == VERDICT_LISTED)
+			err = add_files(job, r, &row, NULL);
+		else if (!err && nearest[relation] && row.verdict.bytes)
+			err = add_files(job, r, &row, nearest[relation]);
 	}
 	return err == -ENODATA ? 0 : err;
 }

@@ -302,43 +302,42 @@ static const struct column columns[] = {
 	{ 0 },
 };
 
-/* The mount has a score only of directories that it lists: here it is the share
- * of the larger tree, similar files by their scores. */
+/* The score is that of the listings, of all that is in both. */
 static int print_sums(const struct trees *t)
 {
 	struct similar_job *job = t->job;
+	struct question question;
+	struct answer a;
 	json_int_t files[KINDS + 1] = { 0 }, bytes[KINDS + 1] = { 0 };
-	double all[2] = { 0 }, shared = 0, larger;
 	const struct tree_file *f;
 	json_t *row;
-	int score, percent;
+	int score;
 
+	similar_question(job, INDEX_ALIKE, &question);
+	question.kind = QUESTION_DIRECTORIES;
+	score = similar_ask_one(job, &question, &a);
+	if (score > 0)
+		score = a.verdict.score;
+	else if (score)
+		return score;
 	for (f = t->files; f < t->files + t->count; f++) {
-		percent = is_same(f) ? 100 : f->score;
-		all[f->side] += (double)f->size;
 		job->unknown += !f->content;
 		files[kind_of(f)]++;
 		bytes[kind_of(f)] += (json_int_t)f->size;
-		if (!f->side && percent > 0)
-			shared += (double)f->size * percent / 100;
 	}
-	larger = all[0] > all[1] ? all[0] : all[1];
-	score = larger > 0 ? (int)(100 * shared / larger + 0.5) : 0;
-	if (!files[PAIR] && !files[ONLY_HERE] && !files[ONLY_THERE])
-		score = 100;
-	else if (score > 99)
-		score = 99;
-	row = json_pack("{s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
-			"score", score, "same", files[SAME], "same_bytes",
-			bytes[SAME], "similar", files[PAIR], "similar_bytes",
-			bytes[PAIR], "only_here", files[ONLY_HERE],
-			"only_here_bytes", bytes[ONLY_HERE], "only_there",
-			files[ONLY_THERE], "only_there_bytes",
-			bytes[ONLY_THERE]);
+	row = JSON_NUMBERS({ "score", score }, { "same", files[SAME] },
+			   { "same_bytes", bytes[SAME] },
+			   { "similar", files[PAIR] },
+			   { "similar_bytes", bytes[PAIR] },
+			   { "only_here", files[ONLY_HERE] },
+			   { "only_here_bytes", bytes[ONLY_HERE] },
+			   { "only_there", files[ONLY_THERE] },
+			   { "only_there_bytes", bytes[ONLY_THERE] });
+	row = json_with_path(row, "of", job->name);
+	row = json_with_path(row, "path", t->roots[1]);
 	job->table.columns = columns;
 	return table_row(&job->table,
-			 similar_row(job, INDEX_ALIKE, job->mount.root,
-				     t->roots[1], row));
+			 json_with_path(row, "root", job->mount.root));
 }
 
 static const struct column difference_columns[] = {

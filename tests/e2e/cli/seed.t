@@ -129,7 +129,7 @@ refused "something else" 'not a file as kin export' \
 	"$KIN" seed --json "$old/src/part1.c" "$T/mnt"
 like "$("$KIN" seed "$T/new.seeds" "$T/mnt" 2>"$T/errors")" \
 	' 100 +moved.c  src/part1.c' "without an option the bases are listed"
-refused "a list and a tree" 'rsync' \
+refused "a list and a tree" 'exclude one another' \
 	"$KIN" seed --json --into "$T/both" "$T/new.seeds" "$T/mnt"
 unmount "$T/mnt"
 

@@ -159,6 +159,39 @@ test_near() {
 	rescan "$mnt"
 }
 
+# The verdict is told as it was made, by whatever asks for it.
+test_verdict() {
+	local score
+	mkdir "$src/verdict" "$src/verdict/.git"
+	gen_text 20000 80 >"$src/verdict/program"
+	sed -n 7000,7040p "$src/verdict/program" >"$src/verdict/scrap"
+	edit_text 10 81 <"$src/a/f1" >"$src/verdict/f1"
+	cp "$src/a/f1" "$src/verdict/.git/f1"
+	rescan "$mnt"
+	is "$(similar_why within verdict/scrap verdict/program)" \
+		"not listed uncertain" "--why: too little is known of a scrap"
+	like "$("$KIN" similar --why "$mnt/a/empty" "$mnt/b/nothing"
+		"$KIN" similar --why "$mnt/a/f1" "$mnt/a/empty")" \
+		'^not listed: .*below.*score 0.*not listed: .*below' \
+		"--why of an empty file"
+	like "$("$KIN" similar --why "$mnt/verdict/scrap" "$mnt/verdict/program")" \
+		'^not listed: too little .*; score 99, ' "... in words, too"
+	is "$("$KIN" similar --why "$src/a/f1" "$src/verdict/f1")" \
+		"$("$KIN" similar --why "$mnt/a/f1" "$mnt/verdict/f1" |
+			sed 's/, distinctive [0-9]*//')" \
+		"--why of files that are in no mount says what a mount says"
+	is "$(json 'print map "$_->{reason} $_->{by} $_->{shared}\n",
+		grep $_->{path} eq "verdict/f1", @i' "$mnt/a/f1" | tr 1-9 0)" \
+		"listed bytes 0000" "--json of a list has all of the verdict"
+	unlike "$(similar "$mnt/a/f1")" '\.git' \
+		"a copy in .git is left out, as in the listing"
+	score=$(find "$mnt/.similar/a/.dirs/" -name '*_b' -printf %f)
+	is "$(similar "$mnt/a" "$mnt/b" | head -n 1)" "$((10#${score%_b})) b" \
+		"of two directories the score of .dirs"
+	rm -r "$src/verdict"
+	rescan "$mnt"
+}
+
 test_of() {
 	cp "$src/a/f7" "$T/elsewhere"
 	is "$(similar --of "$T/elsewhere" "$mnt" | head -n 1)" "100 a/f7" \
@@ -325,6 +358,23 @@ test_query() {
 		'{"end":true,"cut":false,"complete":true}' "and an end"
 	is "$(question "$src/chapter" '"relation":"within"' | ask)" 99/book \
 		"with a relation"
+	is "$(echo '{"path":"a/f6"}' | ask)" 100/b/renamed \
+		"by a path, without the file itself"
+	like "$(echo '{"path":"chapter","relation":"within","with":"a/f6"}' |
+		ask_lines)" '"score":0,"distinctive":0,"reason":"below".*"a/f6"' \
+		"the verdict of a pair, whatever it is"
+	like "$(echo '{"relation":"directories","path":"a"}' | ask)" '^[0-9]*/b$' \
+		"directories"
+	is "$(question "$src/b/f7" '"relation":"base","with":"a/f1"' | ask)" \
+		100/b/f7 "a base"
+	refused "a path that is not there" "No such file" \
+		bash -c 'echo "{\"path\":\"nosuch\"}" | "$@"' - perl -e 'my $q = <STDIN>;
+			open my $f, "+<", $ARGV[0] or die; syswrite $f, $q;
+			defined sysread $f, my $piece, 5 or die "$!\n"' "$query"
+	nonsense "a path and a size" "{\"path\":\"a\",\"size\":12,$simhash}"
+	nonsense "a path that leads out" '{"path":"../a"}'
+	nonsense "directories of a content" \
+		"{\"relation\":\"directories\",\"size\":12,$simhash}"
 	is "$(printf '{"size":%s,"digests":{"sif":"%s"}}' \
 		"$(stat -c %s "$src/a/f7")" \
 		"$("$KIN" digest -a sif - <"$src/a/f7" | cut -d' ' -f1)" |
@@ -439,6 +489,7 @@ wait_idle "$mnt"
 test_file
 test_relations
 test_near
+test_verdict
 test_deep
 test_of
 test_directories

@@ -140,8 +140,8 @@ published() { # SERVER
 # What the database has that resembles a file, asked without a mount: the lines of
 # kin similar --json --everywhere.
 everywhere() { # DB FILE
-	"$KIN" digest --json "$2" | jq -c 'select(.digests) | {similar: {size,
-		digests: (.digests | with_entries(.key |= sub("^user."; "")))}}' |
+	"$KIN" digest --json "$2" | jq -c 'select(.digests) | {size,
+		digests: (.digests | with_entries(.key |= sub("^user."; "")))}' |
 		"$KIN_SHARE" ask --db "$1" 2>"$T/errors" |
 		jq -cs '(.[:-1][] | .score as $score | .copies[] |
 			{score: $score} + if .path_hex then {path_hex} else
@@ -150,7 +150,7 @@ everywhere() { # DB FILE
 }
 
 groups_everywhere() { # DB
-	echo '{"groups":{"min_size":1}}' | "$KIN_SHARE" ask --db "$1" \
+	echo '{"relation":"groups","min_size":1}' | "$KIN_SHARE" ask --db "$1" \
 		2>"$T/errors"
 }
 

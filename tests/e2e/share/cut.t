@@ -124,7 +124,7 @@ ok "and everything is there" complete
 digest() { "$KIN" digest -a "$1" "$T/one/short" | cut -d' ' -f1; }
 question=$(jq -nc --arg xxh128 "$(digest xxh128)" --arg sif "$(digest sif)" \
 	--argjson size "$(stat -c %s "$T/one/short")" \
-	'{similar: {size: $size, digests: {xxh128: $xxh128, sif: $sif}}}')
+	'{size: $size, digests: {xxh128: $xxh128, sif: $sif}}')
 ask() { # TIMES: complete, incomplete and wrong answers
 	yes "$question" | head -n "$1" |
 		"$KIN_SHARE" ask --db "$through" >"$T/answers"

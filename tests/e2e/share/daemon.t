@@ -143,7 +143,7 @@ python3 - "$(catalog_of "$T/m1")/share" <<'EOF'
 import array, os, random, socket, sys
 os.chdir(sys.argv[1])
 r = random.Random(1)
-request = b'{"similar":{"size":1,"digests":{"xxh128":"00"}}}'
+request = b'{"relation":"alike","size":1,"digests":{"xxh128":"00"}}'
 
 
 def datagram(data, fds):

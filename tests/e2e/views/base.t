@@ -47,6 +47,18 @@ ok "none for a file that is like none" poll 10 no_base
 is "$(cat "$mnt/.similar/report/.base")" "$(cat "$src/book")" \
 	"the link leads there"
 ok "a real entry of that name stays" test -d "$mnt/.similar/.base"
+# Pages have texts, which are no bases: the bytes are what a delta is made of.
+page() {
+	echo '<!DOCTYPE html><html><head><title>page</title></head><body>'
+	sed 's,.*,<p class="line"><b>&</b></p>,'
+	echo '</body></html>'
+}
+gen_text 200 30 | page >"$src/page.html"
+gen_text 200 30 | edit_text 10 31 | page >"$src/older.html"
+rescan "$mnt"
+is "$(base page.html)" older.html "of a document, by its bytes"
+is "$("$KIN" seed --base "$src/page.html" "$mnt")" "$mnt/page.html" \
+	"kin seed asks the same"
 gen_text 100 20 >"$src/a"
 edit_text 20 21 <"$src/a" >"$src/b"
 edit_text 30 22 <"$src/a" >"$src/c"

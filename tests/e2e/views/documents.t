@@ -81,8 +81,10 @@ done
 
 like "$(listed tree/.dirs)" 09[0-9]_tree.tar.gz \
 	"the archive is like the directory that it was made of"
-is "$(readlink mnt/.similar/report.pdf/.base)" "" \
+is "$(readlink mnt/.similar/report.odt/.base)" "" \
 	"a text is no base for other bytes"
+is "$(basename "$(readlink mnt/.similar/report.pdf/.base)")" report.html \
+	"... but of a document whose bytes are its text, one that has these"
 
 # ---- kin ----
 

@@ -4,6 +4,7 @@
 #include "tests/support/test.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,7 @@ static void assert_relation(const char *text, enum index_relation want)
 	struct query_text q;
 
 	assert_int_equal(parse(text, strlen(text), &q), 0);
-	assert_int_equal(q.rules.relation, want);
+	assert_int_equal(q.question.rules.relation, want);
 	query_text_release(&q);
 }
 
@@ -67,9 +68,9 @@ TEST(all_digests_are_taken)
 	enum digest_id id;
 
 	assert_int_equal(parse(text, strlen(text), &q), 0);
-	assert_int_equal(q.kind, QUERY_CONTENT);
-	assert_int_equal(q.digests.set, DIGEST_DEFAULT);
-	assert_int_equal(q.digests.size, 77);
+	assert_int_equal(q.kind, QUERY_QUESTION);
+	assert_int_equal(q.question.digests.set, DIGEST_DEFAULT);
+	assert_int_equal(q.question.digests.size, 77);
 	for (id = 0; id < DIGEST_COUNT; id++) {
 		if (!(DIGEST_DEFAULT & DIGEST_BIT(id)))
 			continue;
@@ -77,7 +78,8 @@ TEST(all_digests_are_taken)
 						   have.len ? "\"," : "{",
 						   digest_table[id]->name),
 				 0);
-		assert_int_equal(digest_format(&q.digests, id, &have), 0);
+		assert_int_equal(digest_format(&q.question.digests, id, &have),
+				 0);
 	}
 	assert_int_equal(buf_append_text(&have, "\"}"), 0);
 	assert_string_equal(have.data, ALL);
@@ -106,9 +108,9 @@ TEST(one_digest_is_enough)
 	struct query_text q;
 
 	assert_int_equal(parse(text, strlen(text), &q), 0);
-	assert_int_equal(q.digests.set, DIGEST_BIT(DIGEST_SIMHASH));
-	assert_int_equal(digests_simhash(&q.digests), 0xff);
-	assert_null(q.digests.blocks[DIGEST_SISE].bytes);
+	assert_int_equal(q.question.digests.set, DIGEST_BIT(DIGEST_SIMHASH));
+	assert_int_equal(digests_simhash(&q.question.digests), 0xff);
+	assert_null(q.question.digests.blocks[DIGEST_SISE].bytes);
 	query_text_release(&q);
 }
 
@@ -118,7 +120,7 @@ TEST(sizes_are_those_of_files)
 	const char *text = OF("9223372036854775807", SIMHASH);
 
 	assert_int_equal(parse(text, strlen(text), &q), 0);
-	assert_true(q.digests.size == INT64_MAX);
+	assert_true(q.question.digests.size == INT64_MAX);
 	query_text_release(&q);
 }
 
@@ -133,6 +135,43 @@ TEST(relations_have_names)
 	assert_relation(RELATION("\"contains\""), INDEX_CONTAINS);
 }
 
+TEST(a_path_is_asked_about_and_another_one)
+{
+	const char *text = "{\"relation\":\"base\",\"path\":\"docs/a\","
+			   "\"with_hex\":\"ff\"}";
+	struct query_text q;
+	json_t *made;
+
+	assert_int_equal(parse(text, strlen(text), &q), 0);
+	assert_int_equal(q.question.kind, QUESTION_BASE);
+	assert_string_equal(q.question.path, "docs/a");
+	assert_string_equal(q.question.with, "\xff");
+	made = question_make(&q.question);
+	query_text_release(&q);
+	assert_int_equal(question_parse(made, &q.question), 0);
+	assert_int_equal(q.question.kind, QUESTION_BASE);
+	assert_string_equal(q.question.with, "\xff");
+	question_release(&q.question);
+	json_decref(made);
+}
+
+TEST(a_verdict_is_read_as_it_was_made)
+{
+	const struct verdict v = { .score = 97,
+				   .distinctive = 12,
+				   .bytes = 70000,
+				   .reason = VERDICT_UNCERTAIN,
+				   .by = SUBJECT_TEXT };
+	struct verdict read = { 0 };
+	json_t *line = verdict_to_json(&v);
+
+	assert_int_equal(verdict_from_json(line, &read), 0);
+	assert_memory_equal(&read, &v, sizeof(v));
+	json_object_set_new(line, "score", json_integer(101));
+	assert_int_equal(verdict_from_json(line, &read), -EBADMSG);
+	json_decref(line);
+}
+
 TEST(the_options_of_the_mount_may_be_others)
 {
 	const char *text =
@@ -141,10 +180,10 @@ TEST(the_options_of_the_mount_may_be_others)
 	struct query_text q;
 
 	assert_int_equal(parse(text, strlen(text), &q), 0);
-	assert_int_equal(q.rules.threshold, 1);
-	assert_int_equal(q.rules.share_min, 700);
-	assert_int_equal(q.limit, 9);
-	assert_true(q.ignore);
+	assert_int_equal(q.question.rules.threshold, 1);
+	assert_int_equal(q.question.rules.share_min, 700);
+	assert_int_equal(q.question.limit, 9);
+	assert_true(q.question.ignore);
 	query_text_release(&q);
 }
 

@@ -12,7 +12,7 @@
 /* The verdict of two contents: by their bytes, and by sketches of made-up
  * values. */
 
-static const struct judge_rules alike = { INDEX_ALIKE, 1, 0 };
+static const struct judge_rules alike = { INDEX_ALIKE, 1, 0, false };
 
 /* ---- by bytes ---- */
 
@@ -192,8 +192,8 @@ TEST(test_one_byte_repeated_is_like_none)
 /* The part has more bytes, most of them blanks. */
 TEST(test_within_goes_by_folded_windows_not_by_sizes)
 {
-	const struct judge_rules within = { INDEX_WITHIN, 60, 0 };
-	const struct judge_rules contains = { INDEX_CONTAINS, 60, 0 };
+	const struct judge_rules within = { INDEX_WITHIN, 60, 0, false };
+	const struct judge_rules contains = { INDEX_CONTAINS, 60, 0, false };
 	struct buf part = { 0 }, whole = { 0 };
 
 	append_lines(&part, 0, 300);
@@ -217,7 +217,7 @@ TEST(test_within_goes_by_folded_windows_not_by_sizes)
  * are of it, too. */
 TEST(test_passages_count_windows_that_repeat)
 {
-	const struct judge_rules shares = { INDEX_SHARES, 0, 16 << 10 };
+	const struct judge_rules shares = { INDEX_SHARES, 0, 16 << 10, false };
 	struct buf a = { 0 }, b = { 0 };
 	struct verdict v;
 	unsigned i;
@@ -325,8 +325,8 @@ static void make_part(size_t values, unsigned level, struct sketch *part,
 /* The limit is 60: three of three say 59.8 %, four of four 66 %. */
 TEST(test_few_values_of_a_part_are_no_evidence)
 {
-	const struct judge_rules within = { INDEX_WITHIN, 60, 0 };
-	const struct judge_rules contains = { INDEX_CONTAINS, 60, 0 };
+	const struct judge_rules within = { INDEX_WITHIN, 60, 0, false };
+	const struct judge_rules contains = { INDEX_CONTAINS, 60, 0, false };
 	static struct sketch part, whole;
 	struct verdict v;
 	size_t n;
@@ -353,7 +353,7 @@ TEST(test_few_values_of_a_part_are_no_evidence)
 static struct verdict judge_form(size_t common, size_t own)
 {
 	static struct sketch a, b;
-	const struct judge_rules rules = { INDEX_ALIKE, 20, 0 };
+	const struct judge_rules rules = { INDEX_ALIKE, 20, 0, false };
 	size_t i;
 
 	spread_values(1, common, &a);
@@ -367,7 +367,7 @@ static struct verdict judge_form(size_t common, size_t own)
 
 TEST(test_from_a_sure_score_on_nothing_is_boilerplate)
 {
-	const struct judge_rules all = { INDEX_ALL, 20, 0 };
+	const struct judge_rules all = { INDEX_ALL, 20, 0, false };
 	struct verdict v;
 	int percent, sure = 0;
 
@@ -389,7 +389,7 @@ TEST(test_from_a_sure_score_on_nothing_is_boilerplate)
 
 TEST(test_below_the_threshold_nothing_else_is_asked)
 {
-	const struct judge_rules rules = { INDEX_ALIKE, 51, 0 };
+	const struct judge_rules rules = { INDEX_ALIKE, 51, 0, false };
 	static struct sketch a, b;
 	struct verdict v;
 
@@ -416,7 +416,7 @@ TEST(test_the_verdict_is_that_of_the_pair_reversed)
 		const struct judge_rules rules = { i % 2 ? INDEX_ALIKE :
 							   INDEX_ALL,
 						   (int)random_below(&r, 101),
-						   0 };
+						   0, false };
 		uint64_t common = random_below(&r, sketch_bound(4));
 		size_t len = 100 + random_below(&r, 60000);
 
@@ -443,7 +443,7 @@ TEST(test_the_verdict_is_that_of_the_pair_reversed)
 TEST(test_without_windows_there_is_nothing_in_common)
 {
 	static struct sketch a, none;
-	const struct judge_rules rules = { INDEX_ALIKE, 0, 0 };
+	const struct judge_rules rules = { INDEX_ALIKE, 0, 0, false };
 	struct verdict v;
 
 	spread_values(1, 40, &a);

@@ -155,7 +155,7 @@ WITH_SHELF(test_a_chapter_is_found_in_its_book)
 /* Too few values of the part tell whether it is in the whole. */
 static void assert_uncertain(struct shelf *s, uint32_t part, uint32_t whole)
 {
-	const struct judge_rules rules = { INDEX_WITHIN, 60, 0 };
+	const struct judge_rules rules = { INDEX_WITHIN, 60, 0, false };
 	const struct verdict v = judge_bytes(s->ix, s->sketches[part],
 					     s->sketches[whole], &rules);
 
@@ -268,7 +268,7 @@ static size_t compare_all(struct shelf *s, uint32_t self,
 			  enum index_relation relation, int least,
 			  struct index_match *out)
 {
-	const struct judge_rules rules = { relation, least, 0 };
+	const struct judge_rules rules = { relation, least, 0, false };
 	size_t count = 0;
 	uint32_t id;
 

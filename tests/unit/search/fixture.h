@@ -303,7 +303,7 @@ static inline void run(void *arg, struct search_job *job)
 	if (a->kind == FILES)
 		result = search_file(job, &question, &a->hits);
 	else if (a->kind == DIRECTORIES)
-		result = search_directories(job, a->fd, &a->hits);
+		result = search_directories(job, a->fd, NULL, &a->hits);
 	else
 		result = search_browse(job, a->fd, &a->entries);
 	close(a->fd);
