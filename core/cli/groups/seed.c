@@ -35,8 +35,8 @@ struct seed_command {
 	bool reflink, incomplete;
 	struct table table;
 
-	/* With --into: all are found before the first is linked, as a link changes
-	 * the base's time, and so its file's state in the mount. */
+	/* All are found before the first is linked, as a link changes the base's
+	 * time, and so its file's state in the mount. */
 	struct seed_base *bases;
 	size_t base_count;
 	char *source; /* of the mount: owned */
@@ -193,14 +193,6 @@ static int explain(const struct seed_command *c, int err)
 	return 0;
 }
 
-static void count_base(struct seed_command *c, const struct seed_base *b)
-{
-	if (b->score == 100)
-		c->equal++;
-	else
-		c->near++;
-}
-
 static int keep_base(struct seed_command *c, const struct seed_base *b)
 {
 	struct seed_base *all =
@@ -227,30 +219,28 @@ static int take_file(struct seed_command *c, const struct found_file *file)
 			       .score = a.verdict.score };
 
 	c->files++;
-	if (err > 0 && !c->into)
-		count_base(c, &b);
 	if (err > 0)
-		err = c->into ? keep_base(c, &b) : print_base_of(c, &b);
+		err = keep_base(c, &b);
 	answer_close(&a);
 	return err;
 }
 
 /* A base that is gone or unreadable meanwhile is none. */
-static int make_seeds(struct seed_command *c)
+static int take_bases(struct seed_command *c)
 {
-	struct seed_base *b = c->bases;
+	const struct seed_base *b = c->bases;
 	int made, code = 0;
 
-	for (; b < c->bases + c->base_count; b++) {
-		made = code ? 0 : make_seed(c, b);
-		if (made < 0) {
-			c->refused++;
+	for (; b < c->bases + c->base_count && !code; b++) {
+		made = c->into ? make_seed(c, b) : 0;
+		if (!c->into)
+			code = print_base_of(c, b);
+		else if (made < 0)
 			code = explain(c, made);
-		} else if (made) {
-			c->useless++;
-		} else {
-			count_base(c, b);
-		}
+		c->refused += made < 0;
+		c->useless += made > 0;
+		c->equal += !made && b->score == 100;
+		c->near += !made && b->score < 100;
 	}
 	return code;
 }
@@ -385,7 +375,7 @@ static int match(struct seed_command *c)
 	if (!code)
 		code = export_complain(&c->sender);
 	if (!code)
-		code = make_seeds(c);
+		code = take_bases(c);
 	if (!code)
 		code = print_totals(c);
 	if (!code && !c->sender.is_complete)
