@@ -94,21 +94,26 @@ test_answers() {
 		echo "$end"
 	} >>"$T/false/.query"
 	refused "nor one with a line that does not end" "" "$KIN" groups "$mnt"
-	similar_answer '{"score":97,"path":"b"}' "$end"
+	similar_answer "$(hit 97)" "$end"
 	like "$("$KIN" similar --relation version "$mnt/a" 2>/dev/null)" \
 		"97 .*$mnt/b" "a file like another"
 	for path in ../../../../etc/passwd b/../../../etc/passwd /etc/x; do
-		similar_answer '{"score":97,"path":"b"}' \
+		similar_answer "$(hit 97)" \
 			"{\"score\":96,\"path\":\"$path\"}" "$end"
 		refused "but none outside: $path" "" \
 			"$KIN" similar --relation version "$mnt/a"
 	done
-	similar_answer '{"score":101,"path":"b"}' "$end"
+	similar_answer "$(hit 101)" "$end"
 	refused "nor is there a score above 100" "" \
 		"$KIN" similar --relation version "$mnt/a"
 }
 
 # The same for a question about a file, whose length is seen first.
+hit() { # SCORE
+	printf '{"score":%s,"distinctive":97,"reason":"listed","bytes":9,' "$1"
+	printf '"by":"bytes","path":"b"}'
+}
+
 similar_answer() { # LINE...
 	local length
 	head -c 100000 /dev/zero >"$T/false/.query"

@@ -213,7 +213,7 @@ like "$(listed report.docx)" 099_report.pdf "... the texts are made then"
 # ---- a document that cannot be read now ----
 
 "$KIN" pause mnt
-echo '{\rtf1 a note that is written}' >mnt/held.rtf
+printf '{\\rtf1 %s}' "$(gen_text 20 1)" >mnt/held.rtf
 getx mnt/held.rtf user.xxh128 >/dev/null
 exec 7>>mnt/held.rtf
 "$KIN" resume mnt
@@ -221,7 +221,7 @@ wait_idle mnt
 is "$(text_of held.rtf)" pending "its text waits, and nobody for it"
 rm mnt/held.rtf
 exec 7>&-
-echo '{\rtf1 another note}' >mnt/note.rtf
+printf '{\\rtf1 %s}' "$(gen_text 20 2)" >mnt/note.rtf
 wait_idle mnt
 is "$(text_of note.rtf)" yes "kin wait waits for the next document all the same"
 ok "unmounted" unmount "$T/mnt"
