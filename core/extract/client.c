@@ -110,7 +110,8 @@ static bool is_within_time(struct extract_client *c, struct extract_process *p)
 	if (now - p->looked < LOOK_MS)
 		return true;
 	p->looked = now;
-	if (c->stop && c->stop(c->stop_arg))
+	/* While a process starts, it may serve the next file. */
+	if (p->is_busy && c->stop && c->stop(c->stop_arg))
 		return false;
 	cpu = cpu_ms(p->started.pid);
 	if (cpu != p->cpu_seen)
