@@ -210,7 +210,7 @@ struct catalog_txn {
 		size_t room;  /* bytes in the last one; 0: not known */
 	} pages[DB_COUNT - DB_BLOBS];
 	struct catalog_meta meta, stored; /* put by the commit when changed */
-	uint64_t untold_added; /* see catalog_untold_added() */
+	uint64_t untold_added;            /* see catalog_untold_added() */
 	int failed;  /* first error of a write; the commit fails with it */
 	bool shared; /* changes are recorded (dirty.c) */
 	struct dirty_mark mark; /* of this transaction; 0: none yet */

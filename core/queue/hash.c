@@ -607,8 +607,7 @@ static int worker_start(struct crew *crew)
 						 DIGEST_BIT(DIGEST_IDENTITY),
 					 &w->fp) :
 			 -ENOMEM;
-	if (!err &&
-	    (w->kind == WORKER_TEXT || w->kind == WORKER_TEXT_IDLE))
+	if (!err && (w->kind == WORKER_TEXT || w->kind == WORKER_TEXT_IDLE))
 		err = extract_open_more(h->context.extract,
 					w->kind == WORKER_TEXT_IDLE,
 					&w->extract);

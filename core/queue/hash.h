@@ -78,8 +78,8 @@ struct hash_texts {
 	size_t owner_count, turn;
 	struct text_place looked; /* owners of files up to here are known */
 	uint32_t unreadable;      /* see make_unreadable() */
-	bool passes;    /* a pass has begun, ... */
-	uint64_t begun; /* ... at this catalog_untold_added() */
+	bool passes;              /* a pass has begun, ... */
+	uint64_t begun;           /* ... at this catalog_untold_added() */
 };
 
 struct hasher {

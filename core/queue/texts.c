@@ -448,8 +448,8 @@ void hash_make_text(struct hasher *h, struct extract_client *client,
 
 void hash_want_texts(struct hasher *h)
 {
-	if (h->context.extract &&
-	    (!atomic_load(&h->texts.passed) || catalog_untold_texts(h->context.catalog)))
+	if (h->context.extract && (!atomic_load(&h->texts.passed) ||
+				   catalog_untold_texts(h->context.catalog)))
 		queue_want_texts(h->context.queue, BUSY_MS);
 }
 

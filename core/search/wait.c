@@ -206,9 +206,8 @@ int query_wait_closed(struct search_query *q)
 	c->until = until;
 	c->deadline_ms = deadline_ms;
 	after = 0;
-	while (!err &&
-	       (c->count = queue_list_closed(queue_of(q), &after, until,
-					     c->keys, CLOSED_BATCH))) {
+	while (!err && (c->count = queue_list_closed(queue_of(q), &after, until,
+						     c->keys, CLOSED_BATCH))) {
 		if (!q->caller->trusted)
 			err = keep_readable(q, c);
 		if (!err && c->count)
