@@ -26,6 +26,14 @@ static int find_name(const char *const *names, int count, const char *name)
 
 /* ---- the question ---- */
 
+bool question_is_for(const json_t *object, const char *relation)
+{
+	const char *name =
+		json_string_value(json_object_get(object, "relation"));
+
+	return name && !strcmp(name, relation);
+}
+
 static int take_relation(struct question *q, const char *name)
 {
 	const int kind = find_name(kind_names, QUESTION_DIRECTORIES + 1, name);

@@ -56,6 +56,10 @@ struct question {
 int question_parse(struct json_t *object, struct question *out);
 void question_release(struct question *q);
 
+/* Whether the object asks for that, which may be another relation than those of a
+ * question. */
+bool question_is_for(const struct json_t *object, const char *relation);
+
 /* NULL without memory.  What the question has may be borrowed. */
 struct json_t *question_make(const struct question *q);
 

@@ -265,9 +265,7 @@ int judge_digests(const struct digests *a, const struct digests *b,
 		return 0;
 	if (a->set & b->set & DIGEST_BIT(DIGEST_XXH128) &&
 	    digests_are_of_one(a, b)) {
-		*out = (struct verdict){ .score = 100,
-					 .distinctive = 100,
-					 .bytes = a->size };
+		*out = verdict_of_copies(a->size);
 		return 0;
 	}
 	room = malloc(sizeof(*room));

@@ -206,17 +206,11 @@ static bool is_in_relation(const struct search_query *q,
 		       index_is_alike(q->rules.relation);
 }
 
-static struct verdict verdict_of_copies(const struct digests *d)
-{
-	return (struct verdict){ .score = 100,
-				 .distinctive = 100,
-				 .bytes = d->size };
-}
-
 static int add_copies(struct search_query *q, const struct digests *d)
 {
 	const struct index_match self = { .content = q->self_content,
-					  .verdict = verdict_of_copies(d) };
+					  .verdict =
+						  verdict_of_copies(d->size) };
 
 	if (!self.content || !is_in_relation(q, d) ||
 	    pair_is_ignored(q, d, self.content))
@@ -263,7 +257,7 @@ static int judge_content(struct search_query *q, const struct digests *d,
 	*out = (struct verdict){ .reason = VERDICT_BELOW };
 	if (content == q->self_content) {
 		if (related)
-			*out = verdict_of_copies(d);
+			*out = verdict_of_copies(d->size);
 		return 0;
 	}
 	room = calloc(2 * SUBJECT_PARTS, sizeof(*room));

@@ -243,9 +243,7 @@ static bool judge(struct question_job *j, const struct digests *d,
 
 	if (!memcmp(d->xxh128, j->asked.digests.xxh128, DB_UUID_BYTES) &&
 	    d->size == j->asked.digests.size) {
-		*out = (struct verdict){ .score = 100,
-					 .distinctive = 100,
-					 .bytes = d->size };
+		*out = verdict_of_copies(d->size);
 		return true;
 	}
 	if (!(d->set & DIGEST_BIT(DIGEST_SIF)) || !j->has_sketch)
@@ -539,14 +537,6 @@ void ask_note(struct ask *a, int err)
 					 a->db->message);
 }
 
-bool ask_is_for(const json_t *request, const char *relation)
-{
-	const char *name =
-		json_string_value(json_object_get(request, "relation"));
-
-	return name && !strcmp(name, relation);
-}
-
 static int answer_groups(struct ask *a, const json_t *request, struct buf *out)
 {
 	const json_t *least = json_object_get(request, "min_size");
@@ -561,7 +551,7 @@ int ask_answer(struct ask *a, json_t *request, struct buf *out)
 	int err;
 
 	*a->reason = '\0';
-	if (ask_is_for(request, "groups"))
+	if (question_is_for(request, "groups"))
 		err = answer_groups(a, request, out);
 	else
 		err = answer_similar(a, request, out);

@@ -49,9 +49,6 @@ struct ask {
 struct json_t;
 int ask_answer(struct ask *a, struct json_t *request, struct buf *out);
 
-/* Whether the request is for that. */
-bool ask_is_for(const struct json_t *request, const char *relation);
-
 /* Appends the last line; reason "": the answer is complete. */
 int ask_end(struct buf *out, const char *reason);
 

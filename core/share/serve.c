@@ -14,6 +14,7 @@
 
 #include "core/base/datagram.h"
 #include "core/base/json.h"
+#include "core/client/question.h"
 #include "core/share/ask.h"
 #include "core/share/share.h"
 
@@ -70,7 +71,7 @@ static void answer(const struct client *c, json_t *request, struct buf *out)
 			   .conninfo = s->daemon->options->conninfo,
 			   .wait_ms = s->daemon->options->wait_ms };
 
-	if (ask_is_for(request, "groups")) {
+	if (question_is_for(request, "groups")) {
 		(void)ask_answer(&own, request, out);
 		db_close(&db);
 		return;
@@ -89,7 +90,7 @@ static void *run_client(void *arg)
 	FILE *file = fdopen(c->fd, "w");
 	struct buf out = { 0 };
 
-	if (ask_is_for(request, "status"))
+	if (question_is_for(request, "status"))
 		answer_status(c, &out);
 	else
 		answer(c, request, &out);

@@ -78,13 +78,11 @@ int query_text_parse(const char *text, size_t len, struct query_text *out)
 {
 	struct query_text q = { .kind = QUERY_QUESTION };
 	json_t *object = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
-	const char *relation =
-		json_string_value(json_object_get(object, "relation"));
 	int err = -EINVAL;
 
-	if (relation && !strcmp(relation, "groups"))
+	if (question_is_for(object, "groups"))
 		err = take_groups(&q, object);
-	else if (relation && !strcmp(relation, "changes"))
+	else if (question_is_for(object, "changes"))
 		err = take_changes(&q, object);
 	else if (json_is_object(object))
 		err = question_parse(object, &q.question);
