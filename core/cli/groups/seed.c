@@ -249,7 +249,7 @@ static int take_bases(struct seed_command *c)
 
 static int print_base(struct seed_command *c)
 {
-	struct answer base;
+	struct answer base = { .path = NULL };
 	struct digests d = { 0 };
 	struct reader reader;
 	int err = reader_init(&reader, DIGEST_DEFAULT);
@@ -260,13 +260,13 @@ static int print_base(struct seed_command *c)
 		err = find_base(c, &d, basename(c->base_of), &base);
 	digests_release(&d);
 	reader_release(&reader);
+	if (err > 0)
+		printf("%s/%s%c", c->here.root, base.path,
+		       c->table.output.nul ? '\0' : '\n');
+	answer_close(&base);
 	if (err < 0)
 		return cli_complain_errno(c->base_of, err);
-	if (!err)
-		return EXIT_FAILED;
-	printf("%s/%s%c", c->here.root, base.path,
-	       c->table.output.nul ? '\0' : '\n');
-	return EXIT_OK;
+	return err ? EXIT_OK : EXIT_FAILED;
 }
 
 /* ---- all of it ---- */
