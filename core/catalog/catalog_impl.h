@@ -346,7 +346,7 @@ int txn_append(struct catalog_txn *txn, enum catalog_db db,
 int txn_delete(struct catalog_txn *txn, enum catalog_db db,
 	       struct record_key key);
 
-/* The same, where there may be none. */
+/* As txn_delete(), but that there is no such key is no error. */
 int txn_drop(struct catalog_txn *txn, enum catalog_db db,
 	     struct record_key key);
 /* A value that is copied to out.  -EUCLEAN: it has another size. */

@@ -85,7 +85,7 @@ static const struct option_row *find_given(const struct option_row *rows,
 	return NULL;
 }
 
-/* What goes with what. */
+/* Whether the options that were given may be given together. */
 static int check_given(const struct command *command,
 		       const struct option_row *rows, const bool *given)
 {

@@ -19,8 +19,7 @@
  *   similar_why.c    why a file is in the list or not
  *   similar_trees.c  how the files of two directories differ
  *
- * What two files have in common is the verdict that the mount made; where there is
- * no mount, the one that judge_digests() makes here.
+ * The mount judges the files; where there is no mount, judge_digests() does here.
  */
 
 /* The relation of FILE to the one of the line, "FILE is within PATH", in the
@@ -111,7 +110,7 @@ static inline void similar_set_incomplete(struct similar_job *job)
 
 /* ---- similar_list.c ---- */
 
-/* What a verdict in that relation of the index is called. */
+/* The relation that a verdict in a relation of the index stands for. */
 enum similar_relation similar_relation_of(enum index_relation found_by,
 					  const struct verdict *v);
 

@@ -239,7 +239,7 @@ int similar_print(struct similar_job *job)
 
 /* ---- what is not in it ---- */
 
-/* What comes nearest, and what hides it. */
+/* Appends the nearest file, and why it is not listed. */
 static void append_nearest(const struct similar_job *job, const char *path,
 			   struct buf *out)
 {
