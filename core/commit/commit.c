@@ -151,7 +151,7 @@ static void drop_events(struct committer *c, struct event *first, size_t count)
 	}
 	if (counts[EVENT_PENDING] || counts[EVENT_LISTING] ||
 	    counts[EVENT_NAME_ADDED] || counts[EVENT_NAME_MOVED])
-		queue_want_feed(c->context.queue);
+		queue_want(c->context.queue, QUEUE_FEED, 0);
 	if (!last)
 		return;
 	pthread_mutex_lock(&l->lock);
@@ -185,7 +185,7 @@ static void note_outcome(struct committer *c, int err)
 	if (!err && before) {
 		logger_print(c->context.log, "catalog: works again");
 		/* Results were refused and other events dropped meanwhile. */
-		queue_want_feed(c->context.queue);
+		queue_want(c->context.queue, QUEUE_FEED, 0);
 		scan_request_tree(c->context.scan);
 	}
 	pthread_mutex_lock(&l->lock);

@@ -109,6 +109,7 @@ static int init_parts(struct engine *e)
 		.texts = o->texts != NULL,
 		.no_wait = o->no_wait,
 	};
+	int err;
 
 	e->listener = (struct engine_listener){
 		.ctx = e,
@@ -123,9 +124,11 @@ static int init_parts(struct engine *e)
 		.ctx = o->host.ctx,
 	};
 	commit_init(&e->commit, &parts);
+	err = queue_init(&e->queue, o->workers);
+	if (err)
+		return err;
 	hash_init(&e->hash, &parts);
-	return queue_init(&e->queue, o->workers)                          ?:
-		       throttle_init(&e->throttle)                        ?:
+	return throttle_init(&e->throttle)                                ?:
 		       events_init(&e->events, &e->throttle)              ?:
 		       scan_init(&e->scan, &parts)                        ?:
 		       changes_init(&e->changes, &e->source)              ?:
@@ -167,7 +170,7 @@ int engine_start(struct engine *e)
 		err = commit_start(&e->commit);
 	if (err)
 		return err;
-	queue_want_feed(&e->queue);
+	queue_want(&e->queue, QUEUE_FEED, 0);
 	hash_want_texts(&e->hash);
 	scan_request_tree(&e->scan);
 	return scan_start(&e->scan);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 
-#include "core/base/clock.h"
 #include "core/base/thread.h"
 #include "core/queue/queue_impl.h"
 
@@ -48,7 +47,7 @@ void crew_want(struct crew *c)
 bool crew_wait(struct crew *c, pthread_cond_t *work, int64_t until_ms,
 	       int64_t idle_ms)
 {
-	int64_t end_ms = idle_ms + CREW_IDLE_MS;
+	int64_t end_ms = c->most ? idle_ms + CREW_IDLE_MS : INT64_MAX;
 
 	if (clock_now_ms() >= end_ms)
 		return false;
@@ -60,7 +59,7 @@ bool crew_wait(struct crew *c, pthread_cond_t *work, int64_t until_ms,
 
 void crew_leave(struct crew *c)
 {
-	if (--c->count == 0)
+	if (c->most && --c->count == 0)
 		pthread_cond_broadcast(&c->ended);
 }
 
@@ -99,35 +98,38 @@ static bool crew_serve(struct crew *c)
 
 /* ---- the timer ---- */
 
-/* Queues the jobs that are ready; returns when the next one will be. */
-static int64_t enqueue_ready(struct queue *q, enum job_state state, int64_t now)
-{
-	struct job *job;
-
-	while ((job = jobs_first(q, state)) && job->order <= (uint64_t)now)
-		job_enqueue(q, job);
-	return job ? (int64_t)job->order : INT64_MAX;
-}
-
 static int64_t sooner(int64_t a_ms, int64_t b_ms)
 {
 	return a_ms < b_ms ? a_ms : b_ms;
 }
 
-/* Queues what is ready and takes off the requests whose deadline has passed.
- * Returns the time of the next timeout. */
+/* Queues the jobs that are ready; returns when the next one will be. */
+static int64_t enqueue_ready(struct queue *q, struct job_list *list,
+			     int64_t now_ms)
+{
+	struct job *job;
+
+	while ((job = TAILQ_FIRST(&list->jobs)) &&
+	       job->order <= (uint64_t)now_ms)
+		job_enqueue(q, job);
+	return job ? (int64_t)job->order : INT64_MAX;
+}
+
+/* Queues what is ready, takes off the requests whose deadline has passed, and ends
+ * a hurry.  Returns the time of the next timeout. */
 static int64_t timer_step(struct queue *q, struct request_list *expired_out)
 {
-	int64_t now = clock_now_ms(), next;
-	struct parked_request *w;
+	const int64_t now_ms = clock_now_ms();
+	int64_t next_ms = sooner(enqueue_ready(q, &q->delayed, now_ms),
+				 enqueue_ready(q, &q->coalescing, now_ms));
 
-	next = sooner(enqueue_ready(q, JOB_DELAYED, now),
-		      enqueue_ready(q, JOB_COALESCES, now));
-	while ((w = TAILQ_FIRST(&q->waiting)) && w->deadline_ms <= now) {
-		w->job->overdue |= w->closed_until;
-		waiter_take(q, w, expired_out);
+	if (q->hurry_ms > now_ms) {
+		next_ms = sooner(next_ms, q->hurry_ms);
+	} else if (q->hurry_ms) {
+		q->hurry_ms = 0;
+		queue_wake_workers(q);
 	}
-	return w ? sooner(next, w->deadline_ms) : next;
+	return sooner(next_ms, waiters_expire(q, now_ms, expired_out));
 }
 
 void queue_wake_timer(struct queue *q)
@@ -179,18 +181,6 @@ int queue_start(struct queue *q)
 
 	q->timer_started = !err;
 	return err;
-}
-
-void queue_end_waits(struct queue *q)
-{
-	struct request_list parked = { NULL };
-
-	pthread_mutex_lock(&q->lock);
-	q->waits_end = true;
-	while (!TAILQ_EMPTY(&q->waiting))
-		waiter_take(q, TAILQ_FIRST(&q->waiting), &parked);
-	pthread_mutex_unlock(&q->lock);
-	waiters_answer(&parked, -ECANCELED, NULL);
 }
 
 void queue_stop(struct queue *q)

@@ -29,7 +29,8 @@ struct hash_worker {
 	enum worker_kind kind;
 	struct fingerprint *fp;
 	char *chunk;                    /* of HASH_CHUNK bytes */
-	struct extract_client *extract; /* of a worker for texts */
+	struct extract_client *extract; /* of a worker for texts; or NULL */
+	bool extracts_idly;             /* it is one of the background */
 	struct gate gate;
 };
 
@@ -241,10 +242,8 @@ static int task_digest(struct hash_task *t, struct digests *out)
 enum {
 	RETRY_MAX_MS = 30000,
 	NO_DESCRIPTOR_MS = 1000, /* the file cannot be opened now */
+	FULL_MS = 100,           /* there is no room to feed the queue */
 	CLOSING_MS = 2,          /* SOURCE_CLOSING */
-	/* A metadata change is to be committed first. */
-	METADATA_MS = 5,
-	METADATA_BACKGROUND_MS = 500,
 };
 
 /* ---- the end of a job ---- */
@@ -314,7 +313,7 @@ static void hash_file(struct hash_task *t)
 	if (!err) {
 		end_with_result(t, 0, &digests);
 	} else if (err == -EAGAIN && t->job->demanded) {
-		queue_finish(c->queue, t->job); /* requests look again */
+		queue_done(c->queue, t->job, NULL, false); /* look again */
 	} else if (err == -EAGAIN) {
 		queue_delay(c->queue, t->job,
 			    tries < 8 ? INT64_C(100) << tries : RETRY_MAX_MS,
@@ -322,7 +321,7 @@ static void hash_file(struct hash_task *t)
 	} else if (err == -EINTR) {
 		queue_hand_over(c->queue, t->job);
 	} else if (err == -ECANCELED) {
-		queue_finish(c->queue, t->job);
+		queue_done(c->queue, t->job, NULL, false);
 	} else if (err == -ENOMEM) {
 		queue_delay(c->queue, t->job, RETRY_MAX_MS, false);
 	} else {
@@ -331,15 +330,6 @@ static void hash_file(struct hash_task *t)
 }
 
 /* ---- deciding whether to read the file ---- */
-
-/* Whether the file's record in the catalog is of its present content. */
-enum record_match {
-	MATCH_NONE,
-	/* It may be: only the ctime differs, and metadata changes are still to
-	 * be committed. */
-	MATCH_CONTENT,
-	MATCH_ALL,
-};
 
 static bool get_record(const struct engine_parts *c, const struct file_key *key,
 		       struct file_record *out)
@@ -369,21 +359,21 @@ static bool have_metadata_changes(struct event_list *events)
 	return counts.metadata_changes && !counts.error;
 }
 
-static enum record_match match_record(struct hash_task *t)
+/* Whether the catalog knows what would be read.  If only the ctime differs, the
+ * change of metadata may be still to be committed. */
+static bool is_recorded(struct hash_task *t)
 {
 	const struct engine_parts *c = t->w->context;
 	struct file_record rec;
+	bool known = !queue_doubts_file(c->queue, &t->job->key) &&
+		     get_record(c, &t->job->key, &rec);
 
-	if (queue_doubts_file(c->queue, &t->job->key) ||
-	    !get_record(c, &t->job->key, &rec))
-		return MATCH_NONE;
-	if (file_identity_equal(&rec.identity, &t->identity))
-		return MATCH_ALL;
-	return rec.identity.size == t->identity.size &&
-			       rec.identity.mtime_ns == t->identity.mtime_ns &&
-			       have_metadata_changes(c->events) ?
-		       MATCH_CONTENT :
-		       MATCH_NONE;
+	if (known && rec.identity.ctime_ns != t->identity.ctime_ns &&
+	    rec.identity.size == t->identity.size &&
+	    rec.identity.mtime_ns == t->identity.mtime_ns &&
+	    have_metadata_changes(c->events) && !events_settle(c->events))
+		known = get_record(c, &t->job->key, &rec);
+	return known && file_identity_equal(&rec.identity, &t->identity);
 }
 
 /* SOURCE_CLOSING ends when the host has caught up.  If it does not, another
@@ -403,35 +393,26 @@ static enum source_use get_use(const struct hash_task *t)
 static bool ends_early(struct hash_task *t)
 {
 	const struct engine_parts *c = t->w->context;
-	enum source_use use = get_use(t);
-	enum record_match match = match_record(t);
-	bool ended = true;
-	int64_t wait_ms;
+	const enum source_use use = get_use(t);
+	int64_t wait_ms = CLOSING_MS;
 
 	if (source_skip_rule_at(c->source, t->found->fd, &t->found->st)) {
 		(void)events_post(c->events,
 				  event_new_key(EVENT_FORGET, &t->job->key));
-		queue_finish(c->queue, t->job);
-	} else if (use == SOURCE_CLOSING) {
-		queue_delay(c->queue, t->job, CLOSING_MS, false);
-	} else if (match == MATCH_ALL || use == SOURCE_WRITTEN) {
-		queue_finish(c->queue, t->job);
-	} else if (match == MATCH_CONTENT) {
-		if (!t->w->gate.is_idle)
-			events_hurry(c->events);
-		queue_delay(c->queue, t->job,
-			    t->w->gate.is_idle ? METADATA_BACKGROUND_MS :
-						 METADATA_MS,
-			    false);
-	} else if (times_are_too_young(
+		queue_done(c->queue, t->job, NULL, false);
+	} else if (use == SOURCE_WRITTEN ||
+		   (use == SOURCE_UNUSED && is_recorded(t))) {
+		queue_done(c->queue, t->job, NULL, false);
+	} else if (use == SOURCE_CLOSING ||
+		   times_are_too_young(
 			   source_get_times(c->source, &t->job->key),
 			   &t->identity, t->job->reported,
 			   clock_now_ms() - t->job->seen_ms, &wait_ms)) {
 		queue_delay(c->queue, t->job, wait_ms, false);
 	} else {
-		ended = false;
+		return false;
 	}
-	return ended;
+	return true;
 }
 
 /* ---- a job ---- */
@@ -497,7 +478,7 @@ static void do_job(struct hash_worker *w, struct job *job)
 	} else if (err == -ENOENT) {
 		(void)events_post(c->events,
 				  event_new_key(EVENT_MISSED, &job->key));
-		queue_finish(c->queue, job);
+		queue_done(c->queue, job, NULL, false);
 	} else if (is_passing(err)) {
 		queue_delay(c->queue, job, NO_DESCRIPTOR_MS, true);
 	} else {
@@ -510,16 +491,14 @@ static void do_job(struct hash_worker *w, struct job *job)
 /* How many files are pushed at a time. */
 enum { FEED_COUNT = 4096 };
 
-/* Pushes the next files of the catalog's pending list, FEED_COUNT at most.
- * Called by one worker at a time. */
-static void feed_queue(struct hasher *h)
+/* Pushes the next files of the catalog's pending list, FEED_COUNT at most. */
+static void feed_queue(struct hasher *h, struct job *job)
 {
 	const struct engine_parts *c = &h->context;
 	struct catalog_txn *txn = NULL;
 	struct file_record rec;
 	struct file_key key;
 	int i, err = catalog_read(c->catalog, &txn);
-	bool more;
 
 	for (i = 0; i < FEED_COUNT && !err; i++) {
 		err = catalog_pending_next(txn, h->feeds ? &h->fed : NULL, &key,
@@ -533,14 +512,38 @@ static void feed_queue(struct hasher *h)
 	}
 	if (txn)
 		catalog_abort(txn);
-	more = !err || err == -ENOBUFS;
-	h->feeds = h->feeds && more;
-	if (!more && err != -ENOENT && err != -ECANCELED)
-		logger_print(c->log, "catalog: %s", err_text(err));
-	queue_fed(c->queue, more);
+	if (!err) {
+		queue_hand_over(c->queue, job);
+	} else if (err == -ENOBUFS) {
+		queue_delay(c->queue, job, FULL_MS, false);
+	} else {
+		if (err != -ENOENT && err != -ECANCELED)
+			logger_print(c->log, "catalog: %s", err_text(err));
+		h->feeds = false;
+		queue_done(c->queue, job, NULL, false);
+	}
 }
 
 /* ---- one worker ---- */
+
+/* Has kin-extract run in the class that is right for the job. */
+static void make_text(struct hash_worker *w, struct job *job)
+{
+	const bool idly = !job->key.inode;
+	int err = 0;
+
+	gate_pass(&w->gate);
+	if (!w->extract || w->extracts_idly != idly) {
+		extract_free(w->extract);
+		w->extract = NULL;
+		err = extract_open_more(w->context->extract, idly, &w->extract);
+	}
+	w->extracts_idly = idly;
+	if (err)
+		queue_delay(w->context->queue, job, RETRY_MAX_MS, false);
+	else
+		hash_make_text(w->h, w->extract, job);
+}
 
 static void worker_free(struct hash_worker *w)
 {
@@ -553,37 +556,35 @@ static void worker_free(struct hash_worker *w)
 static void *worker_run(void *arg)
 {
 	static const char *const names[WORKER_KINDS] = {
-		"kinfs-hash", "kinfs-hash-idle", "kinfs-hash-big",
-		"kinfs-text", "kinfs-text-idle",
+		"kinfs-hash",
+		"kinfs-hash-idle",
+		"kinfs-hash-big",
+		"kinfs-text",
 	};
 	struct hash_worker *w = arg;
-	const struct engine_parts *c = w->context;
-	bool ends = false, feed;
+	struct queue *queue = w->context->queue;
+	struct job *job;
 
 	thread_set_name(names[w->kind]);
 	if (w->kind == WORKER_BACKGROUND)
 		thread_enter_background();
-	else if (w->kind == WORKER_LARGE || w->kind == WORKER_TEXT_IDLE)
+	else if (w->kind == WORKER_LARGE)
 		thread_lower_io();
-	while (!ends) {
-		struct job *job;
-
+	for (;;) {
 		if (w->kind == WORKER_BACKGROUND) {
-			events_wait_writable(c->events);
+			events_wait_writable(w->context->events);
 			gate_set(&w->gate, false);
 			gate_pass(&w->gate);
 		}
-		job = queue_take(c->queue, w->kind, &w->gate, &feed);
-		if (job && job->demanded == QUEUE_TEXT) {
-			gate_pass(&w->gate);
-			hash_make_text(w->h, w->extract, job);
-		} else if (job) {
+		job = queue_take(queue, w->kind, &w->gate);
+		if (!job)
+			break;
+		if (job->demanded == QUEUE_TEXT)
+			make_text(w, job);
+		else if (job->demanded == QUEUE_FEED)
+			feed_queue(w->h, job);
+		else
 			do_job(w, job);
-		} else if (feed) {
-			feed_queue(w->h);
-		} else {
-			ends = true;
-		}
 	}
 	worker_free(w);
 	return NULL;
@@ -607,10 +608,6 @@ static int worker_start(struct crew *crew)
 						 DIGEST_BIT(DIGEST_IDENTITY),
 					 &w->fp) :
 			 -ENOMEM;
-	if (!err && (w->kind == WORKER_TEXT || w->kind == WORKER_TEXT_IDLE))
-		err = extract_open_more(h->context.extract,
-					w->kind == WORKER_TEXT_IDLE,
-					&w->extract);
 	if (!err)
 		fingerprint_set_key(w->fp, catalog_key(h->context.catalog));
 	if (!err)
@@ -629,20 +626,18 @@ void hash_init(struct hasher *h, const struct engine_parts *context)
 		[WORKER_SERVING] = workers + QUEUE_SPARE,
 		[WORKER_BACKGROUND] = workers,
 		[WORKER_LARGE] = workers + QUEUE_LARGE_USERS,
-		[WORKER_TEXT] = context->extract ? workers + QUEUE_SPARE : 0,
-		[WORKER_TEXT_IDLE] = context->extract ? 1 : 0,
+		[WORKER_TEXT] =
+			context->extract ? workers + QUEUE_SPARE + 1 : 0,
 	};
-	struct queue *q = context->queue;
 	int kind;
 
 	h->context = *context;
 	for (kind = 0; kind < WORKER_KINDS; kind++) {
-		q->workers[kind] = (struct crew){ .queue = q,
-						  .lock = &q->lock,
-						  .start = worker_start,
-						  .arg = h,
-						  .most = most[kind] };
-		crew_init(&q->workers[kind]);
+		struct crew *crew = &context->queue->workers[kind];
+
+		crew->start = worker_start;
+		crew->arg = h;
+		crew->most = most[kind];
 	}
 }
 

@@ -28,44 +28,43 @@
  *
  *   QUEUED   waits for a worker
  *   DELAYED  the timestamps are too young, or the file changes all the time.
- *            Files that were closed a moment ago coalesce: they are queued
- *            together some milliseconds later, or at once when a request waits
- *            for the file
+ *            A file that was closed a moment ago COALESCES: it is queued some
+ *            milliseconds later, or at once when a request waits for it
  *   RUNNING  a worker has the job
  *   DONE     the result is to be committed; until then the queue answers with it
  *
- * Levels.  Files that a request waits for come first, then files that were
- * closed, then files that the scan found.  If the file of a running job
- * changes, the job is queued again at its end.  So is the job of a file that the
- * pending list gave meanwhile, if it ends without a result: the worker may have
- * read an older record.  If the file of a job that is done changes, the job is
- * queued again at once; the result that is still to be committed is one of a past
- * state.
+ * If the file of a running job changes, the job is queued again at its end.  So is
+ * the job of a file that the pending list gave meanwhile, if it ends without a
+ * result: the worker may have read an older record.
  *
- * Life of a parked request.  queue_park() makes or raises the job of its file,
- * and a worker takes the job.  The worker hashes the file and calls
- * queue_done(); or the file is not to be hashed, or the catalog has the digests,
- * and the worker calls queue_finish().  That call answers each request of the
- * job, once, with the result.  A commit that fails later does not change the
- * answer.  The timer answers the requests whose deadline has passed.
+ * Order.  Files that a request waits for come first, then files that were closed,
+ * then files that the scan found.  Jobs that requests wait for are served in
+ * rotation among users (quota.h).
  *
- * Kinds of workers.  Files that a request waits for are hashed by workers of
- * normal priority, the others by workers of the background.  A worker that finds
- * that a file is large hands its job over to the workers for large files, which
- * are of normal priority and wait at a gate (throttle.h) while no request waits
- * for the file.  So one of them hashes a large file from its beginning to its
- * end, and large files keep no worker from small ones.
+ * Workers.  Each kind of them has the queued jobs that it takes:
  *
- * Fairness.  Each user has a quota of the WAITERS_MAX requests, and jobs that
- * requests wait for are served in rotation among users.  When serve_most
- * workers of a kind are busy with them, the others take only jobs of users that
- * none of them serves: QUEUE_SPARE workers for small files, and one for a large
- * file of each of QUEUE_LARGE_USERS users.
+ *   WORKER_SERVING     files that a request waits for; normal priority
+ *   WORKER_BACKGROUND  the others; SCHED_IDLE
+ *   WORKER_LARGE       files from QUEUE_LARGE on.  A worker that finds a file to be
+ *                      large hands its job over.  So one worker hashes it from
+ *                      its beginning to its end, and large files keep no worker
+ *                      from small ones
+ *   WORKER_TEXT        texts of documents (texts.c)
+ *
+ * The last two are of normal priority, and wait at a gate (throttle.h) while no
+ * request waits for their job.  Of each kind, serve_most workers are at jobs of the
+ * background at most, and when as many are at jobs that requests wait for, the
+ * others take only jobs of users that none of them serves.
  *
  * Hurry.  While a user waits for the background (queue_hurry()), its jobs are
  * not for the background workers, which may get no processor, but for the
- * workers of normal priority.  serve_most of these may be at such jobs; a job
- * that a background worker has is recalled.
+ * workers of normal priority; a job that a background worker has is recalled.
+ *
+ * Life of a parked request.  queue_park() makes or raises the job of its file.
+ * The call that ends the job answers each of its requests, once, with the result;
+ * or with none if the file is not to be hashed, or the catalog has the digests.  A
+ * commit that fails later does not change the answer.  The timer answers the
+ * requests whose deadline has passed.
  *
  * Read your writes.  A query is to include every file that was closed before it
  * began.  So each report that a file was closed has a number, and the files whose
@@ -79,24 +78,20 @@
  *
  * Digests on demand.  The catalog does not store all digests: sdhash is large,
  * and those for exchange with other programs are seldom read.  A request that
- * demands one has a job of its own, which ends when the request is given up.
- * The last QUEUE_DEMANDED_KEPT results are kept, because a reader of an
- * attribute first asks for the length.
+ * demands one has a job of its own, which ends when the request is given up; so has
+ * one for the text of a document.  The last QUEUE_DEMANDED_KEPT results are kept,
+ * because a reader of an attribute first asks for the length.
  *
- * Texts of documents (texts.c).  A query that waits for one parks a request that
- * demands it, and a worker of normal priority makes it; users are served as with
- * digests, so a slow document does not stand before those of other users.  One
- * more job, of no file, is for all other texts; it is taken by a worker of its own
- * when no file is left to be hashed.
- *
- * Memory is bounded by QUEUE_MAX jobs and WAITERS_MAX requests; a file that
- * does not fit is put on the catalog's pending list by the caller.  When the
- * lists run low, a worker feeds the queue: it goes over that list, a part of it
- * at a time (queue_want_feed()).
+ * Two more jobs are of no file.  QUEUE_TEXT makes all texts that no request waits
+ * for, one after the other, when no file is left to be hashed.  QUEUE_FEED goes
+ * over the catalog's pending list, a part of it at a time, when few jobs of the scan
+ * are queued.  So memory is bounded by QUEUE_MAX jobs and WAITERS_MAX requests: a
+ * file that does not fit is put on that list by the caller.
  *
  * Threads and locks: any thread may call anything.  One mutex guards all of it;
- * no callback runs and no other part is called while it is held.  A new job
- * wakes one worker of its kind, or has one started (crew.h).
+ * no callback runs and no other part is called while it is held.  A job that is
+ * queued wakes one worker of its kind, or has one started (crew.h), and that one
+ * wakes the next.
  *
  * It must never: keep a request without a job, answer one twice or not at all,
  * run two jobs of one file at a time, or wait for the disk.
@@ -105,40 +100,28 @@
 enum job_level { JOB_WAITED, JOB_CLOSED, JOB_SCAN, JOB_LEVELS };
 
 enum worker_kind {
-	WORKER_SERVING,    /* files that a request waits for */
-	WORKER_BACKGROUND, /* the others */
-	WORKER_LARGE,      /* large files of both */
-	WORKER_TEXT,       /* texts of documents that a request waits for */
-	WORKER_TEXT_IDLE,  /* the others */
+	WORKER_SERVING,
+	WORKER_BACKGROUND,
+	WORKER_LARGE,
+	WORKER_TEXT,
 	WORKER_KINDS,
 };
 
-/* The queue has a list of the jobs in each state. */
 enum job_state {
-	JOB_NEW, /* in no list */
-	/* Queued: by level, ... */
+	JOB_NEW,
 	JOB_QUEUED,
-	/* ... large files with requests and without, and texts. */
-	JOB_QUEUED_LARGE_WAITED = JOB_QUEUED + JOB_LEVELS,
-	JOB_QUEUED_LARGE,
-	JOB_QUEUED_TEXT_WAITED,
-	JOB_QUEUED_TEXT,
-	/* Delayed, by time. */
 	JOB_COALESCES,
 	JOB_DELAYED,
-	/* Running: by the kind of its worker.  The order is 1 for those that
-	 * were taken for a request. */
 	JOB_RUNNING,
-	JOB_DONE = JOB_RUNNING + WORKER_KINDS,
-	JOB_DONE_DEMANDED, /* of a digest on demand; the last ones */
-	JOB_STATES,
+	JOB_DONE,
 };
 
 enum { QUEUE_MAX = 65536, QUEUE_BUCKETS = 16384, WAITERS_MAX = 16384 };
 
 enum {
-	/* Demanded in place of a digest: the text of a document. */
+	/* Demanded in place of a digest: the text of a document, or of no file. */
 	QUEUE_TEXT = 1 << 30,
+	QUEUE_FEED = 1 << 29,
 	/* Workers for users that no other worker serves. */
 	QUEUE_SPARE = 2,
 	QUEUE_LARGE_USERS = 8,
@@ -219,25 +202,35 @@ struct parked_request {
 
 LIST_HEAD(request_list, parked_request);
 
+struct job_list {
+	TAILQ_HEAD(job_links, job) jobs;
+	size_t count;
+};
+
 struct job {
-	struct file_key key;
-	/* DIGEST_BIT() of a digest that is not stored, or QUEUE_TEXT; 0: all
-	 * digests that are stored. */
+	struct file_key key; /* all zeros: of no file */
+	/* DIGEST_BIT() of a digest that is not stored, QUEUE_TEXT or QUEUE_FEED;
+	 * 0: all digests that are stored. */
 	uint32_t demanded;
 	enum job_state state;
-	uint64_t order;       /* the key that its list is sorted by */
-	enum job_level level; /* without requests */
-	bool again;           /* running only: run again at the end */
-	bool fed;             /* running only: again if it has no result */
-	bool changed;         /* hash the file even if its identity is known */
-	bool scanned;         /* running only: found by the scan */
-	bool reported;        /* running only: its file was closed */
-	bool suspended;       /* running only: in queue_sit_out_pause() */
-	unsigned tries;    /* how often the file changed while it was hashed */
-	uint64_t turn;     /* with requests only: the first one's */
-	uid_t uid;         /* ... and its user */
-	struct gate *gate; /* running only: its worker's; or NULL */
-	uint64_t left;     /* running only: bytes still to be read */
+	struct job_list *list; /* the one that it is in; or NULL */
+	uint64_t order;        /* the key that its list is sorted by */
+	enum job_level level;  /* without requests */
+	bool again;            /* at the end it is queued again, ... */
+	bool fed;              /* ... if it has no result */
+	bool changed;          /* hash the file even if its identity is known */
+	/* Running only. */
+	enum worker_kind worker;
+	bool for_request;  /* it was taken for one */
+	bool scanned;      /* found by the scan */
+	bool reported;     /* its file was closed */
+	bool suspended;    /* in queue_sit_out_pause() */
+	uint64_t left;     /* bytes still to be read */
+	struct gate *gate; /* its worker's; or NULL */
+
+	unsigned tries; /* how often the file changed while it was hashed */
+	uint64_t turn;  /* with requests only: the first one's */
+	uid_t uid;      /* ... and its user */
 	struct file_identity seen; /* at the last queue_identify() */
 	int64_t seen_ms;           /* when it was first seen */
 	struct result *result;     /* done only; a reference */
@@ -252,42 +245,34 @@ struct job {
 	TAILQ_ENTRY(job) link;
 };
 
-struct job_list {
-	TAILQ_HEAD(job_links, job) jobs;
-	size_t count;
-};
-
-/* How many bytes had been read at that time. */
-struct read_mark {
-	int64_t ms;
+/* Bytes read since a time. */
+struct read_window {
+	int64_t since_ms;
 	uint64_t bytes;
 };
 
 struct queue {
-	pthread_mutex_t lock; /* everything below */
-	/* A job for the kind was queued, feeding is wanted, or stopped. */
-	pthread_cond_t work[WORKER_KINDS];
+	pthread_mutex_t lock;              /* everything below */
+	pthread_cond_t work[WORKER_KINDS]; /* a job for the kind is queued */
 	pthread_cond_t resumed; /* a suspended job may have to go on */
 	struct job *buckets[QUEUE_BUCKETS];
-	struct job_list lists[JOB_STATES];
-	size_t serve_most; /* see queue_init(); constant */
+	size_t jobs; /* in all states */
+	struct job_list queued[WORKER_KINDS][JOB_LEVELS];
+	struct job_list feed; /* the job that feeds, when queued */
+	struct job_list coalescing, delayed; /* by time */
+	struct job_list running;
+	struct job_list kept; /* done, of digests on demand; the last ones */
+	size_t serve_most;    /* see queue_init(); constant */
 	TAILQ_HEAD(request_queue, parked_request) waiting; /* by deadline */
 	struct quota quota;                                /* of these */
-	size_t jobs;                                       /* in all states */
 	struct job_links closed; /* those with closed, by that number */
 	uint64_t closings;       /* the last number */
-	/* All bytes read.  The speed is that since a mark which is SPEED_MS to
-	 * twice as old. */
-	struct read_mark read, mark, next_mark;
-	int64_t hurry_ms; /* see queue_hurry() */
+	struct read_window read, read_before; /* SPEED_MS long, for the speed */
+	int64_t hurry_ms; /* see queue_hurry(); 0: there is none */
 	bool waits_end;   /* see queue_end_waits() */
 	bool stopped;
 	bool paused;
-	bool feed_wanted; /* files were added since the pass began */
-	bool feed_passes; /* a pass over the pending list is not finished */
-	bool feeds;       /* a worker is at it */
-	/* The threads; set before queue_start().  most 0: none is started. */
-	struct crew workers[WORKER_KINDS];
+	struct crew workers[WORKER_KINDS]; /* most 0: none is started */
 	struct crew *crews; /* whose threads the timer starts; constant */
 	sem_t wake;         /* of the timer */
 	pthread_t timer_thread;
@@ -308,62 +293,39 @@ void queue_release(struct queue *q);
 
 /* Adds the job of the file or raises its level, JOB_CLOSED or JOB_SCAN.  A new
  * JOB_CLOSED coalesces first.  identity is the present one; NULL: the caller
- * did not look, the file is in the pending list.  -ENOBUFS: the queue is full. */
+ * did not look, the file is in the pending list.  -ENOBUFS: the queue is full, or
+ * there is no memory. */
 int queue_push(struct queue *q, const struct file_key *key,
 	       enum job_level level, const struct file_identity *identity);
 /* Adds the job of a file whose content may have changed even if its identity
  * has not. */
 int queue_push_changed(struct queue *q, const struct file_key *key,
 		       const struct file_identity *identity);
-
-/* Waits for the next job of the kind, which runs from then on.  NULL with
- * feed_out: the worker has to feed the queue and to call queue_fed().  NULL
- * without: it ends, and does not count any more; the queue was stopped, or
- * there was nothing to do for a while.  The worker ends the job with
- * queue_finish() or one of the functions after it.  gate (borrowed until then;
- * or NULL) is open while a request waits. */
-struct job *queue_take(struct queue *q, enum worker_kind kind,
-		       struct gate *gate, bool *feed_out);
+/* The job of no file is needed, in delay_ms at the latest: QUEUE_FEED, the pending
+ * list has new files; QUEUE_TEXT, texts may be pending. */
+void queue_want(struct queue *q, uint32_t demanded, int64_t delay_ms);
 
 /* Until until_ms (clock_now_ms()) jobs of the background are hurried; a time in
  * the past ends that. */
 void queue_hurry(struct queue *q, int64_t until_ms);
 
-/* The catalog's pending list has new files: requests a pass over it. */
-void queue_want_feed(struct queue *q);
-/* Ends the feeding; more: the pass is not finished. */
-void queue_fed(struct queue *q, bool more);
+/* While paused, workers get only jobs that requests wait for.  Other jobs are
+ * queued as before. */
+void queue_pause(struct queue *q, bool on);
 
-/* Texts may be pending: the job for them is ready in delay_ms at the latest. */
-void queue_want_texts(struct queue *q, int64_t delay_ms);
+/* ---- a job runs ---- */
+
+/* Waits for the next job of the kind, which runs from then on.  NULL: the worker
+ * ends, and does not count any more; the queue was stopped, or there was nothing
+ * to do for a while.  The worker ends the job with queue_done(), queue_delay() or
+ * queue_hand_over().  gate (borrowed until then; or NULL) is open while a request
+ * waits. */
+struct job *queue_take(struct queue *q, enum worker_kind kind,
+		       struct gate *gate);
 
 /* The worker is about to hash the file in that state. */
 void queue_identify(struct queue *q, struct job *job,
 		    const struct file_identity *identity);
-/* The file is not to be hashed, or the catalog has its digests: answers the
- * waiters, which look again, and drops the job. */
-void queue_finish(struct queue *q, struct job *job);
-/* Queues the job again at its present level, for another worker; drops it if a
- * digest was demanded that no request waits for any more. */
-void queue_hand_over(struct queue *q, struct job *job);
-/* Queues the job again in delay_ms.  unsteady: because the file changed. */
-void queue_delay(struct queue *q, struct job *job, int64_t delay_ms,
-		 bool unsteady);
-/*
- * Ends the job with a result (taken), which is the answer of its requests.
- * posted: the committer has a reference to it, too; the worker has posted it
- * while the job was running, so the results of one file are posted in order.
- * queue_find_result() finds it until queue_committed().  If the file changed
- * while it was hashed, the job runs again instead.
- */
-void queue_done(struct queue *q, struct job *job, struct result *r,
-		bool posted);
-/* The catalog has r: the queue drops it. */
-void queue_committed(struct queue *q, struct result *r);
-
-/* While paused, workers get only jobs that requests wait for.  Other jobs are
- * queued as before. */
-void queue_pause(struct queue *q, bool on);
 
 /* The worker of a running job, which has so many bytes left, gets one of these. */
 enum queue_order {
@@ -378,6 +340,29 @@ void queue_note_left(struct queue *q, struct job *job, uint64_t left);
 
 /* Waits while the queue is paused, and no request waits for the job. */
 void queue_sit_out_pause(struct queue *q, struct job *job);
+
+/* Queues the job again at its present level, for another worker; drops it if a
+ * digest was demanded that no request waits for any more. */
+void queue_hand_over(struct queue *q, struct job *job);
+/* Queues the job again in delay_ms.  unsteady: because the file changed. */
+void queue_delay(struct queue *q, struct job *job, int64_t delay_ms,
+		 bool unsteady);
+/*
+ * Ends the job, and answers its requests, with a result (taken); or without one
+ * (NULL): the file is not to be hashed, or the catalog has its digests, and the
+ * requests look again.
+ *
+ * posted: the committer has a reference to the result, too; the worker has posted
+ * it while the job was running, so the results of one file are posted in order.
+ * queue_find_result() finds it until queue_committed().  If the file changed
+ * while it was hashed, the job runs again instead.
+ */
+void queue_done(struct queue *q, struct job *job, struct result *r,
+		bool posted);
+/* The catalog has r: the queue drops it. */
+void queue_committed(struct queue *q, struct result *r);
+
+/* ---- what is known of a file ---- */
 
 /* A reference to the result that the queue has for that state of the file, or
  * NULL. */

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/queue/queue.h"
-
-#include "core/base/clock.h"
 #include "core/base/thread.h"
 #include "core/queue/queue_impl.h"
 
@@ -24,8 +21,8 @@ static size_t count_running(const struct queue *q, enum worker_kind kind,
 	const struct job *job;
 	size_t count = 0;
 
-	TAILQ_FOREACH(job, &q->lists[JOB_RUNNING + kind].jobs, link)
-		count += job_is_waited(job) == waited;
+	TAILQ_FOREACH(job, &q->running.jobs, link)
+		count += job->worker == kind && job_is_waited(job) == waited;
 	return count;
 }
 
@@ -34,8 +31,9 @@ static bool is_served(const struct queue *q, enum worker_kind kind, uid_t uid)
 {
 	const struct job *job;
 
-	TAILQ_FOREACH(job, &q->lists[JOB_RUNNING + kind].jobs, link)
-		if (job_is_waited(job) && job->uid == uid)
+	TAILQ_FOREACH(job, &q->running.jobs, link)
+		if (job->worker == kind && job_is_waited(job) &&
+		    job->uid == uid)
 			return true;
 	return false;
 }
@@ -45,251 +43,165 @@ static bool is_served(const struct queue *q, enum worker_kind kind, uid_t uid)
  * in front, so a short search is enough. */
 static struct job *first_waited(const struct queue *q, enum worker_kind kind)
 {
-	static const enum job_state states[WORKER_KINDS] = {
-		[WORKER_SERVING] = JOB_QUEUED + JOB_WAITED,
-		[WORKER_LARGE] = JOB_QUEUED_LARGE_WAITED,
-		[WORKER_TEXT] = JOB_QUEUED_TEXT_WAITED,
-	};
-	struct job *job = jobs_first(q, states[kind]);
+	struct job *job = TAILQ_FIRST(&q->queued[kind][JOB_WAITED].jobs);
 	int i;
 
-	if (count_running(q, kind, true) < q->serve_most)
+	if (!job || count_running(q, kind, true) < q->serve_most)
 		return job;
 	for (i = 0; job && i < SPARE_LOOK && is_served(q, kind, job->uid); i++)
 		job = TAILQ_NEXT(job, link);
 	return i < SPARE_LOOK ? job : NULL;
 }
 
-/* The first job of the background, whether a worker may take it now or not. */
+/* The first job of the kind that no request waits for. */
 static struct job *first_of_background(const struct queue *q,
 				       enum worker_kind kind)
 {
-	struct job *closed = jobs_first(q, JOB_QUEUED + JOB_CLOSED);
+	const struct job_list *scan = &q->queued[kind][JOB_SCAN];
+	struct job *job = TAILQ_FIRST(&q->queued[kind][JOB_CLOSED].jobs);
 
-	if (kind == WORKER_LARGE)
-		return jobs_first(q, JOB_QUEUED_LARGE);
-	return closed ? closed : jobs_first(q, JOB_QUEUED + JOB_SCAN);
+	if (!job && kind == WORKER_BACKGROUND && scan->count < FEED_BELOW)
+		job = TAILQ_FIRST(&q->feed.jobs);
+	return job ? job : TAILQ_FIRST(&scan->jobs);
 }
 
-/* Whether the kind is for the background now. */
-static bool is_for_background(const struct queue *q, enum worker_kind kind)
+/* Texts that no request waits for are made then. */
+static bool all_is_hashed(const struct queue *q)
 {
-	return kind == WORKER_LARGE ||
-	       is_hurried(q) == (kind == WORKER_SERVING);
-}
+	enum worker_kind kind = WORKER_SERVING;
 
-static bool has_to_feed(const struct queue *q)
-{
-	return q->feed_wanted || q->feed_passes;
-}
-
-/* A text that no request waits for is made when all files are hashed. */
-static struct job *first_text(const struct queue *q)
-{
-	bool hashed = !q->paused && !has_to_feed(q);
-	int i;
-
-	for (i = JOB_QUEUED; i < JOB_QUEUED_TEXT_WAITED; i++)
-		hashed = hashed && !q->lists[i].count;
-	return hashed ? jobs_first(q, JOB_QUEUED_TEXT) : NULL;
+	while (kind < WORKER_TEXT && !first_of_background(q, kind) &&
+	       !TAILQ_FIRST(&q->queued[kind][JOB_WAITED].jobs))
+		kind++;
+	return kind == WORKER_TEXT;
 }
 
 static struct job *find_next(const struct queue *q, enum worker_kind kind)
 {
-	struct job *job = NULL;
+	struct job *job = first_waited(q, kind);
 
-	if (kind == WORKER_TEXT_IDLE)
-		return first_text(q);
-	if (kind != WORKER_BACKGROUND)
-		job = first_waited(q, kind);
-	if (job || kind == WORKER_TEXT || q->paused ||
-	    !is_for_background(q, kind) ||
-	    count_running(q, kind, false) >= q->serve_most)
+	if (job || q->paused || count_running(q, kind, false) >= q->serve_most)
 		return job;
-	return first_of_background(q, kind);
+	switch (kind) {
+	case WORKER_SERVING:
+		return is_hurried(q) ?
+			       first_of_background(q, WORKER_BACKGROUND) :
+			       NULL;
+	case WORKER_BACKGROUND:
+		return is_hurried(q) ? NULL : first_of_background(q, kind);
+	case WORKER_TEXT:
+		return all_is_hashed(q) ? first_of_background(q, kind) : NULL;
+	default:
+		return first_of_background(q, kind);
+	}
+}
+
+void queue_wake_worker(struct queue *q, enum worker_kind kind)
+{
+	if (!find_next(q, kind))
+		return;
+	pthread_cond_signal(&q->work[kind]);
+	crew_want(&q->workers[kind]);
+}
+
+void queue_wake_workers(struct queue *q)
+{
+	int kind;
+
+	for (kind = 0; kind < WORKER_KINDS; kind++)
+		queue_wake_worker(q, kind);
 }
 
 /* ---- taking ---- */
 
-static bool wants_feed(const struct queue *q, enum worker_kind kind)
-{
-	return queue_is_hungry(q) &&
-	       (kind == WORKER_SERVING || kind == WORKER_BACKGROUND) &&
-	       is_for_background(q, kind);
-}
-
-/* Whether there is work for the kind, now or later. */
-static bool has_queued(const struct queue *q, enum worker_kind kind)
-{
-	switch (kind) {
-	case WORKER_TEXT:
-		return jobs_first(q, JOB_QUEUED_TEXT_WAITED);
-	case WORKER_TEXT_IDLE:
-		return jobs_first(q, JOB_QUEUED_TEXT);
-	case WORKER_LARGE:
-		return jobs_first(q, JOB_QUEUED_LARGE_WAITED) ||
-		       jobs_first(q, JOB_QUEUED_LARGE);
-	case WORKER_SERVING:
-		if (jobs_first(q, JOB_QUEUED + JOB_WAITED))
-			return true;
-		break;
-	default:
-		break;
-	}
-	return (kind == WORKER_BACKGROUND || is_hurried(q)) &&
-	       (first_of_background(q, kind) || has_to_feed(q));
-}
-
-/* Waits for a job; false: the worker is to end. */
-static bool wait_for_job(struct queue *q, enum worker_kind kind,
-			 int64_t idle_ms)
-{
-	int64_t until_ms = is_hurried(q) ? q->hurry_ms : INT64_MAX;
-
-	if (has_queued(q, kind))
-		idle_ms = clock_now_ms();
-	if (q->workers[kind].most)
-		return crew_wait(&q->workers[kind], &q->work[kind], until_ms,
-				 idle_ms);
-	cond_wait_until(&q->work[kind], &q->lock, until_ms);
-	return true;
-}
-
 static void begin_job(struct queue *q, struct job *job, enum worker_kind kind,
 		      struct gate *gate)
 {
-	bool waited = job_is_waited(job);
+	const bool waited = job_is_waited(job);
 
-	job_move(q, job, JOB_RUNNING + kind, waited);
-	job->gate = gate;
+	job_move(job, JOB_RUNNING, &q->running, 0);
+	job->worker = kind;
+	job->for_request = waited;
 	job->scanned = !waited && job->level == JOB_SCAN && !job->demanded;
 	job->reported = job->closed;
-	job->left = job->seen.size;
+	/* One that feeds goes on with a pass. */
+	job->again = job->again && job->demanded == QUEUE_FEED;
 	job->fed = false;
+	job->left = job->seen.size;
+	job->gate = gate;
+	gate_set(gate, waited);
 	if (waited)
 		quota_serve(&q->quota, job->turn);
-	if (gate)
-		gate_set(gate, waited);
 }
 
 struct job *queue_take(struct queue *q, enum worker_kind kind,
-		       struct gate *gate, bool *feed_out)
+		       struct gate *gate)
 {
 	struct crew *crew = &q->workers[kind];
 	int64_t idle_ms = clock_now_ms();
 	struct job *job = NULL;
+	bool ends = false;
 
-	*feed_out = false;
 	pthread_mutex_lock(&q->lock);
-	while (!q->stopped) {
-		*feed_out = wants_feed(q, kind);
-		job = *feed_out ? NULL : find_next(q, kind);
-		if (job || *feed_out)
-			break;
-		if (kind != WORKER_TEXT_IDLE && first_text(q))
-			job_wake(q, WORKER_TEXT_IDLE); /* all is hashed */
-		if (!wait_for_job(q, kind, idle_ms))
-			break;
+	while (!job && !ends) {
+		job = q->stopped ? NULL : find_next(q, kind);
+		if (job)
+			begin_job(q, job, kind, gate);
+		/* There may be more of the kind; or all is hashed. */
+		queue_wake_worker(q, job ? kind : WORKER_TEXT);
+		if (!job)
+			ends = q->stopped || !crew_wait(crew, &q->work[kind],
+							INT64_MAX, idle_ms);
 	}
-	if (*feed_out) {
-		q->feeds = true;
-		q->feed_wanted = q->feed_wanted && q->feed_passes;
-		q->feed_passes = true;
-	}
-	if (job)
-		begin_job(q, job, kind, gate);
-	if (job && find_next(q, kind))
-		crew_want(crew); /* another one, for these */
-	else if (crew->most && !job && !*feed_out)
+	if (ends)
 		crew_leave(crew);
 	pthread_mutex_unlock(&q->lock);
 	return job;
-}
-
-void queue_want_feed(struct queue *q)
-{
-	pthread_mutex_lock(&q->lock);
-	q->feed_wanted = true;
-	job_wake_background(q);
-	pthread_mutex_unlock(&q->lock);
-}
-
-void queue_fed(struct queue *q, bool more)
-{
-	pthread_mutex_lock(&q->lock);
-	q->feeds = false;
-	q->feed_passes = more;
-	/* This worker may be of a kind that does not feed any more. */
-	if (queue_is_hungry(q))
-		job_wake_background(q);
-	pthread_mutex_unlock(&q->lock);
 }
 
 void queue_hurry(struct queue *q, int64_t until_ms)
 {
 	pthread_mutex_lock(&q->lock);
 	q->hurry_ms = until_ms;
-	pthread_cond_broadcast(&q->work[WORKER_SERVING]);
-	pthread_cond_broadcast(&q->work[WORKER_BACKGROUND]);
-	if (q->jobs || has_to_feed(q))
-		job_wake_background(q);
+	queue_wake_workers(q);
+	queue_wake_timer(q);
 	pthread_mutex_unlock(&q->lock);
 }
 
-/* ---- handing over ---- */
-
-void queue_hand_over(struct queue *q, struct job *job)
+void queue_pause(struct queue *q, bool on)
 {
+	struct job *job;
+
 	pthread_mutex_lock(&q->lock);
-	job->again = false;
-	if (job->demanded && !job_is_waited(job))
-		job_drop(q, job);
+	q->paused = on;
+	/* Workers that wait at their gates see that they are to stop. */
+	if (on)
+		TAILQ_FOREACH(job, &q->running.jobs, link)
+			gate_set(job->gate, true);
 	else
-		job_enqueue(q, job);
+		pthread_cond_broadcast(&q->resumed);
+	queue_wake_workers(q);
 	pthread_mutex_unlock(&q->lock);
 }
+
+/* ---- while it runs ---- */
 
 static enum queue_order order_locked(const struct queue *q,
 				     const struct job *job, uint64_t left)
 {
-	enum worker_kind kind = job->state - JOB_RUNNING;
-	bool is_other = kind == WORKER_BACKGROUND && left > HAND_OVER_BYTES;
-	bool waited = job_is_waited(job), back = false;
+	const bool waited = job_is_waited(job);
+	bool back = false;
 
-	if (waited)
-		back = is_other;
-	else if (job->demanded)
+	if (job->demanded && !waited)
 		back = true;
-	else if (kind != WORKER_LARGE)
-		back = q->paused || (is_other && is_hurried(q));
-	else if (job->order) /* no request waits for it any more */
-		back = count_running(q, kind, false) > q->serve_most;
+	else if (job->worker == WORKER_BACKGROUND)
+		back = left > HAND_OVER_BYTES && (waited || is_hurried(q));
+	/* The requests are gone for which it was begun. */
+	else if (job->worker == WORKER_LARGE && job->for_request && !waited)
+		back = count_running(q, WORKER_LARGE, false) > q->serve_most;
 	if (back)
 		return QUEUE_HAND_OVER;
 	return q->paused && !waited ? QUEUE_SUSPEND : QUEUE_GO_ON;
-}
-
-/* Bytes were read.  Those before a pause of SPEED_MS do not count for the
- * speed. */
-static void count_bytes(struct queue *q, uint64_t bytes)
-{
-	int64_t now = clock_now_ms();
-
-	if (now - q->read.ms >= SPEED_MS)
-		q->next_mark = (struct read_mark){ now, q->read.bytes };
-	if (now - q->read.ms >= SPEED_MS || now - q->next_mark.ms >= SPEED_MS) {
-		q->mark = q->next_mark;
-		q->next_mark = (struct read_mark){ now, q->read.bytes };
-	}
-	q->read = (struct read_mark){ now, q->read.bytes + bytes };
-}
-
-void queue_note_left(struct queue *q, struct job *job, uint64_t left)
-{
-	pthread_mutex_lock(&q->lock);
-	count_bytes(q, job->left - left);
-	job->left = left;
-	pthread_mutex_unlock(&q->lock);
 }
 
 enum queue_order queue_order(struct queue *q, struct job *job, uint64_t left)
@@ -298,8 +210,17 @@ enum queue_order queue_order(struct queue *q, struct job *job, uint64_t left)
 
 	pthread_mutex_lock(&q->lock);
 	order = order_locked(q, job, left);
-	if (job->gate)
-		gate_set(job->gate, job_is_waited(job));
+	gate_set(job->gate, job_is_waited(job));
 	pthread_mutex_unlock(&q->lock);
 	return order;
+}
+
+void queue_sit_out_pause(struct queue *q, struct job *job)
+{
+	pthread_mutex_lock(&q->lock);
+	job->suspended = true;
+	while (q->paused && !job_is_waited(job) && !q->stopped)
+		pthread_cond_wait(&q->resumed, &q->lock);
+	job->suspended = false;
+	pthread_mutex_unlock(&q->lock);
 }

@@ -441,7 +441,7 @@ void hash_make_text(struct hasher *h, struct extract_client *client,
 	else if (!counts.error)
 		make_wanted(&t);
 	if (delay_ms < 0)
-		queue_finish(c->queue, job);
+		queue_done(c->queue, job, NULL, false);
 	else
 		queue_delay(c->queue, job, delay_ms, false);
 }
@@ -450,7 +450,7 @@ void hash_want_texts(struct hasher *h)
 {
 	if (h->context.extract && (!atomic_load(&h->texts.passed) ||
 				   catalog_untold_texts(h->context.catalog)))
-		queue_want_texts(h->context.queue, BUSY_MS);
+		queue_want(h->context.queue, QUEUE_TEXT, BUSY_MS);
 }
 
 /* Whether the worker has still to look at files. */

@@ -224,9 +224,9 @@ void gate_charge_read(struct gate *g, size_t bytes)
 
 void gate_set(struct gate *g, bool open)
 {
-	struct throttle *t = g->throttle;
+	struct throttle *t = g ? g->throttle : NULL;
 
-	if (atomic_exchange(&g->open, open) == open || !open || !t)
+	if (!g || atomic_exchange(&g->open, open) == open || !open || !t)
 		return;
 	pthread_mutex_lock(&t->lock);
 	pthread_cond_broadcast(&t->wake);

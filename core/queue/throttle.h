@@ -107,7 +107,7 @@ struct gate {
 	uint64_t waited_ns;
 };
 
-/* While the gate is open, the thread does not wait there. */
+/* While the gate is open, the thread does not wait there.  NULL is allowed. */
 void gate_set(struct gate *g, bool open);
 
 /* Waits if the present slice is over; to be called often, by the gate's

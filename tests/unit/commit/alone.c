@@ -49,9 +49,8 @@ static void *feed(void *arg)
 	const struct file_key key = key_of(1);
 	struct recorder *r = arg;
 	struct result *found;
-	bool feeds;
 
-	(void)queue_take(&r->queue, WORKER_BACKGROUND, NULL, &feeds);
+	(void)queue_take(&r->queue, WORKER_BACKGROUND, NULL);
 	found = queue_find_result(&r->queue, &key, &identity);
 	if (!found)
 		return NULL;
@@ -75,7 +74,7 @@ WITH_FIXTURE(test_jobs_are_gone_before_the_queue_is_fed)
 	settle(r);
 	(void)was_feed_wanted(r);
 	assert_int_equal(queue_push(&r->queue, &key, JOB_SCAN, NULL), 0);
-	job = queue_take(&r->queue, WORKER_BACKGROUND, NULL, &(bool){ false });
+	job = queue_take(&r->queue, WORKER_BACKGROUND, NULL);
 	assert_int_equal(pthread_create(&feeder, NULL, feed, r), 0);
 	for (i = 0; i < RESULTS; i++)
 		post(r, new_result(1, 77));

@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 #include "core/commit/commit.h"
-#include "core/queue/queue.h"
+#include "core/queue/queue_impl.h"
 
 /*
  * The committer without an engine: what becomes of events in the catalog and
@@ -272,13 +272,15 @@ static inline bool has_said(struct recorder *r, const char *word)
 /* Whether the pending list was to be read since the last call. */
 static inline bool was_feed_wanted(struct recorder *r)
 {
-	bool wanted;
+	static const struct file_key none;
+	struct job *job;
 
 	pthread_mutex_lock(&r->queue.lock);
-	wanted = r->queue.feed_wanted;
-	r->queue.feed_wanted = false;
+	job = job_find(&r->queue, &none, QUEUE_FEED);
+	if (job)
+		job_drop(&r->queue, job);
 	pthread_mutex_unlock(&r->queue.lock);
-	return wanted;
+	return job;
 }
 
 static inline void expect_said(struct recorder *r, const char *word)

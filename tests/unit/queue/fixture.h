@@ -38,13 +38,18 @@ static inline void push(struct queue *q, uint64_t inode, enum job_level level)
 	assert_int_equal(queue_push(q, &key, level, &identity), 0);
 }
 
+static inline void finish(struct queue *q, struct job *job)
+{
+	queue_done(q, job, NULL, false);
+}
+
 static inline void take(struct queue *q, enum worker_kind kind, uint64_t inode)
 {
-	struct job *job = queue_take(q, kind, NULL, &(bool){ false });
+	struct job *job = queue_take(q, kind, NULL);
 
 	assert_non_null(job);
 	assert_int_equal(job->key.inode, inode);
-	queue_finish(q, job);
+	finish(q, job);
 }
 
 /* Keeps the size of what was found; 0: nothing. */

@@ -20,7 +20,7 @@ static void park(struct queue *q, uint64_t inode, uid_t uid)
 static struct job *take_kind(struct queue *q, enum worker_kind kind,
 			     uint64_t inode, struct gate *gate)
 {
-	struct job *job = queue_take(q, kind, gate, &(bool){ false });
+	struct job *job = queue_take(q, kind, gate);
 
 	assert_non_null(job);
 	assert_int_equal(job->key.inode, inode);
@@ -54,8 +54,8 @@ TEST(test_a_large_file_is_for_its_own_workers)
 	take(q, WORKER_SERVING, 3);
 	push(q, 4, JOB_SCAN);
 	take(q, WORKER_BACKGROUND, 4);
-	queue_finish(q, take_large(q, 1));
-	queue_finish(q, take_large(q, 2));
+	finish(q, take_large(q, 1));
+	finish(q, take_large(q, 2));
 	queue_remove(q);
 }
 
@@ -79,11 +79,11 @@ TEST(test_large_files_of_one_user_leave_workers)
 	park(q, 5, 12);
 	find_large(q, WORKER_SERVING, 5);
 	jobs[2] = take_large(q, 5);
-	queue_finish(q, jobs[0]);
-	queue_finish(q, jobs[1]);
-	queue_finish(q, take_large(q, 2));
-	queue_finish(q, jobs[2]);
-	queue_finish(q, take_large(q, 3));
+	finish(q, jobs[0]);
+	finish(q, jobs[1]);
+	finish(q, take_large(q, 2));
+	finish(q, jobs[2]);
+	finish(q, take_large(q, 3));
 	queue_remove(q);
 }
 
@@ -113,7 +113,7 @@ TEST(test_a_request_opens_the_gate)
 	assert_int_equal(outcome_wait(&o), -EINTR);
 	assert_false(atomic_load(&gate.open));
 	assert_int_equal(queue_order(q, job, MUCH), QUEUE_GO_ON);
-	queue_finish(q, job);
+	finish(q, job);
 	queue_remove(q);
 }
 
@@ -149,11 +149,11 @@ TEST(test_a_job_without_requests_gives_up_its_worker)
 	/* Those that may have been read for hours are not begun anew. */
 	assert_int_equal(queue_order(q, jobs[1], MUCH), QUEUE_GO_ON);
 	assert_int_equal(queue_order(q, jobs[0], MUCH), QUEUE_HAND_OVER);
-	queue_finish(q, jobs[1]);
+	finish(q, jobs[1]);
 	assert_int_equal(queue_order(q, jobs[0], MUCH), QUEUE_GO_ON);
-	queue_finish(q, jobs[0]);
-	queue_finish(q, take_large(q, 3));
-	queue_finish(q, jobs[2]);
+	finish(q, jobs[0]);
+	finish(q, take_large(q, 3));
+	finish(q, jobs[2]);
 	queue_remove(q);
 }
 
@@ -173,7 +173,7 @@ TEST(test_a_pause_suspends_it)
 	park(q, 1, 10);
 	assert_int_equal(queue_order(q, job, MUCH), QUEUE_GO_ON);
 	queue_sit_out_pause(q, job); /* not while a request waits */
-	queue_finish(q, job);
+	finish(q, job);
 	queue_remove(q);
 }
 
@@ -190,7 +190,7 @@ TEST(test_how_much_is_read_of_the_files_at_hand)
 	queue_counts(q, &counts);
 	assert_int_equal(counts.size, MUCH);
 	assert_int_equal(counts.done, 1000);
-	queue_finish(q, job);
+	finish(q, job);
 	queue_counts(q, &counts);
 	assert_int_equal(counts.size, 0);
 	assert_int_equal(counts.done, 0);

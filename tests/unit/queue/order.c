@@ -59,8 +59,7 @@ TEST(test_a_request_ends_a_delay)
 	struct queue *q = queue_make();
 
 	push(q, 1, JOB_SCAN);
-	queue_delay(q, queue_take(q, true, NULL, &(bool){ false }),
-		    DEADLINE_S * 1000, false);
+	queue_delay(q, queue_take(q, true, NULL), DEADLINE_S * 1000, false);
 	assert_counts(q, 0, 1);
 	assert_int_equal(park_request(q, &key, 0, &o), 0);
 	take(q, false, 1);
@@ -125,10 +124,10 @@ TEST(test_a_digest_on_demand_has_a_job_of_its_own)
 	assert_counts(q, 1, 0);
 
 	(void)demand(q, &o);
-	job = queue_take(q, WORKER_SERVING, NULL, &(bool){ false });
+	job = queue_take(q, WORKER_SERVING, NULL);
 	assert_int_equal(job->demanded, 1);
 	assert_int_equal(queue_order(q, job, INT64_MAX), QUEUE_GO_ON);
-	queue_finish(q, job);
+	finish(q, job);
 	assert_int_equal(outcome_wait(&o), 0);
 
 	take(q, WORKER_BACKGROUND, 1);
@@ -143,7 +142,7 @@ TEST(test_a_running_one_without_requests_is_dropped)
 	struct job *job;
 
 	ticket = demand(q, &o);
-	job = queue_take(q, WORKER_SERVING, NULL, &(bool){ false });
+	job = queue_take(q, WORKER_SERVING, NULL);
 	queue_give_up_waiting(q, ticket->number);
 	assert_int_equal(outcome_wait(&o), -EINTR);
 	assert_int_equal(queue_order(q, job, 1), QUEUE_HAND_OVER);
@@ -173,9 +172,9 @@ TEST(test_a_text_with_a_request_does_not_wait_for_others)
 	struct outcome o;
 	struct job *job;
 
-	queue_want_texts(q, 0);
+	queue_want(q, QUEUE_TEXT, 0);
 	assert_int_equal(queue_start(q), 0);
-	job = queue_take(q, WORKER_TEXT_IDLE, NULL, &(bool){ false });
+	job = queue_take(q, WORKER_TEXT, NULL);
 	assert_int_equal(job->key.inode, 0);
 	park_text(q, 1, 0, &o);
 	push(q, 2, JOB_SCAN); /* is hashed before other texts are made */
@@ -183,7 +182,7 @@ TEST(test_a_text_with_a_request_does_not_wait_for_others)
 	assert_int_equal(outcome_wait(&o), 0);
 	queue_delay(q, job, 0, false);
 	take(q, WORKER_BACKGROUND, 2);
-	take(q, WORKER_TEXT_IDLE, 0);
+	take(q, WORKER_TEXT, 0);
 	queue_remove(q);
 }
 
@@ -197,12 +196,12 @@ TEST(test_slow_texts_of_a_user_keep_no_other_user_waiting)
 	for (i = 0; i < 3; i++)
 		park_text(q, i + 1, 1, &o[i]);
 	for (i = 0; i < 2; i++)
-		jobs[i] = queue_take(q, WORKER_TEXT, NULL, &(bool){ false });
+		jobs[i] = queue_take(q, WORKER_TEXT, NULL);
 	park_text(q, 4, 2, &o[3]);
 	take(q, WORKER_TEXT, 4);
 	assert_int_equal(outcome_wait(&o[3]), 0);
 	for (i = 0; i < 2; i++)
-		queue_finish(q, jobs[i]);
+		finish(q, jobs[i]);
 	take(q, WORKER_TEXT, 3);
 	queue_remove(q);
 }
@@ -221,18 +220,18 @@ TEST(test_in_a_hurry_jobs_of_the_scan_are_served)
 	push(q, 2, JOB_SCAN);
 	push(q, 3, JOB_SCAN);
 	queue_hurry(q, later);
-	first = queue_take(q, false, NULL, &(bool){ false });
-	second = queue_take(q, false, NULL, &(bool){ false });
+	first = queue_take(q, false, NULL);
+	second = queue_take(q, false, NULL);
 	assert_int_equal(queue_order(q, second, INT64_MAX), QUEUE_GO_ON);
 	assert_int_equal(second->key.inode, 2);
 
 	/* Two are at such jobs; the others are for requests. */
 	assert_int_equal(park_request(q, &key, 0, &o), 0);
 	take(q, false, 4);
-	queue_finish(q, first);
+	finish(q, first);
 	take(q, false, 3);
 
-	queue_finish(q, second);
+	finish(q, second);
 	queue_remove(q);
 }
 
@@ -244,16 +243,16 @@ TEST(test_a_pending_file_is_looked_at_again)
 	struct job *job;
 
 	push(q, 1, JOB_SCAN);
-	job = queue_take(q, WORKER_BACKGROUND, NULL, &(bool){ false });
+	job = queue_take(q, WORKER_BACKGROUND, NULL);
 	queue_identify(q, job, &identity);
 	assert_int_equal(queue_push(q, &key, JOB_SCAN, NULL), 0);
-	queue_finish(q, job);
+	finish(q, job);
 	assert_counts(q, 1, 0);
 
 	/* Once, also if it is gone. */
-	job = queue_take(q, WORKER_BACKGROUND, NULL, &(bool){ false });
+	job = queue_take(q, WORKER_BACKGROUND, NULL);
 	push(q, 1, JOB_SCAN); /* as it was */
-	queue_finish(q, job);
+	finish(q, job);
 	assert_counts(q, 0, 0);
 	queue_remove(q);
 }
@@ -265,7 +264,7 @@ TEST(test_in_a_hurry_an_idle_worker_hands_over)
 	struct job *job;
 
 	push(q, 1, JOB_SCAN);
-	job = queue_take(q, true, NULL, &(bool){ false });
+	job = queue_take(q, true, NULL);
 	assert_int_equal(queue_order(q, job, INT64_MAX), QUEUE_GO_ON);
 	queue_hurry(q, later);
 	assert_int_equal(queue_order(q, job, HAND_OVER_BYTES), QUEUE_GO_ON);
@@ -274,6 +273,7 @@ TEST(test_in_a_hurry_an_idle_worker_hands_over)
 	take(q, false, 1);
 
 	/* Nor does it take another one before the hurry is over. */
+	assert_int_equal(queue_start(q), 0);
 	push(q, 2, JOB_SCAN);
 	queue_hurry(q, clock_now_ms() + 1);
 	take(q, true, 2);
@@ -284,16 +284,16 @@ TEST(test_in_a_hurry_an_idle_worker_hands_over)
 TEST(test_in_a_hurry_a_served_worker_feeds)
 {
 	struct queue_counts counts;
-	bool feed;
 	struct queue *q = queue_make();
+	struct job *job;
 
-	queue_want_feed(q);
+	queue_want(q, QUEUE_FEED, 0);
 	queue_hurry(q, clock_now_ms() + INT64_C(1000) * DEADLINE_S);
-	assert_null(queue_take(q, false, NULL, &feed));
-	assert_true(feed);
+	job = queue_take(q, WORKER_SERVING, NULL);
+	assert_int_equal(job->demanded, QUEUE_FEED);
 	queue_counts(q, &counts);
 	assert_true(counts.feeding);
-	queue_fed(q, false);
+	finish(q, job);
 	queue_counts(q, &counts);
 	assert_false(counts.feeding);
 	queue_remove(q);
@@ -304,17 +304,18 @@ TEST(test_the_background_feeds_after_a_hurry)
 {
 	struct queue *q = queue_make();
 	struct crew *background = &q->workers[WORKER_BACKGROUND];
-	bool feed;
+	struct job *job;
 
-	*background = (struct crew){ .queue = q, .most = 1 };
+	background->most = 1;
 	queue_hurry(q, clock_now_ms() + INT64_C(1000) * DEADLINE_S);
-	queue_want_feed(q);
-	assert_null(queue_take(q, WORKER_SERVING, NULL, &feed));
-	assert_true(feed);
+	queue_want(q, QUEUE_FEED, 0);
+	job = queue_take(q, WORKER_SERVING, NULL);
+	assert_int_equal(job->demanded, QUEUE_FEED);
 	queue_hurry(q, 0);
 	atomic_store(&background->wanted, false);
-	queue_fed(q, true);
+	queue_hand_over(q, job);
 	assert_true(atomic_load(&background->wanted));
+	background->most = 0;
 	queue_remove(q);
 }
 
@@ -333,10 +334,9 @@ static void *take_all(void *arg)
 	struct takers *t = arg;
 	struct job *job;
 
-	while ((job = queue_take(t->q, t->background, NULL,
-				 &(bool){ false }))) {
+	while ((job = queue_take(t->q, t->background, NULL))) {
 		assert_int_equal(job->key.inode % 2 == 0, t->background);
-		queue_finish(t->q, job);
+		finish(t->q, job);
 		atomic_fetch_add(&t->taken, 1);
 	}
 	return NULL;

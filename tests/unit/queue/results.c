@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/queue/fixture.h"
 
-#include <sched.h>
-
 /* What requests are answered with, and results on their way to the catalog. */
 
 static struct result *make_result(uint64_t inode, uint64_t size)
@@ -53,8 +51,8 @@ TEST(test_a_result_is_there_until_it_is_committed)
 	struct queue *q = queue_make();
 
 	push(q, 1, JOB_SCAN);
-	end_job(q, queue_take(q, true, NULL, &(bool){ false }),
-		make_result(1, 1), keep_posted, q);
+	end_job(q, queue_take(q, true, NULL), make_result(1, 1), keep_posted,
+		q);
 	assert_true(has_result(q, 1, 1));
 	assert_false(has_result(q, 1, 2));
 	queue_committed(q, posted);
@@ -77,8 +75,8 @@ TEST(test_a_result_that_comes_before_the_request_answers_it)
 	struct queue *q = queue_make();
 
 	push(q, 1, JOB_SCAN);
-	end_job(q, queue_take(q, true, NULL, &(bool){ false }),
-		make_result(1, 1), keep_posted, q);
+	end_job(q, queue_take(q, true, NULL), make_result(1, 1), keep_posted,
+		q);
 	assert_int_equal(queue_park(q, &key, &parked), 0);
 	assert_counts(q, 0, 0);
 	assert_int_equal(outcome_wait(&o), 0);
@@ -112,8 +110,8 @@ TEST(test_a_result_may_be_committed_while_it_is_posted)
 	struct queue *q = queue_make();
 
 	assert_int_equal(park_request(q, &key, 0, &o), 0);
-	end_job(q, queue_take(q, false, NULL, &(bool){ false }),
-		make_result(1, 1), commit_at_once, q);
+	end_job(q, queue_take(q, false, NULL), make_result(1, 1),
+		commit_at_once, q);
 	assert_int_equal(outcome_wait(&o), 0);
 	assert_int_equal(o.answer.identity.size, 1);
 	queue_counts(q, &counts);
@@ -136,8 +134,8 @@ TEST(test_a_file_that_changes_while_it_is_posted_runs_again)
 	struct queue *q = queue_make();
 
 	push(q, 1, JOB_SCAN);
-	end_job(q, queue_take(q, true, NULL, &(bool){ false }),
-		make_result(1, 1), change_and_keep, q);
+	end_job(q, queue_take(q, true, NULL), make_result(1, 1),
+		change_and_keep, q);
 	assert_false(has_result(q, 1, 1));
 	assert_counts(q, 1, 0);
 	queue_committed(q, posted);
@@ -160,8 +158,7 @@ TEST(test_a_result_that_cannot_be_posted_is_answered_and_gone)
 	struct queue *q = queue_make();
 
 	assert_int_equal(park_request(q, &key, 0, &o), 0);
-	end_job(q, queue_take(q, false, NULL, &(bool){ false }),
-		make_result(1, 1), refuse, q);
+	end_job(q, queue_take(q, false, NULL), make_result(1, 1), refuse, q);
 	assert_int_equal(outcome_wait(&o), 0);
 	assert_int_equal(o.answer.identity.size, 1);
 	assert_false(has_result(q, 1, 1));
@@ -177,13 +174,12 @@ TEST(test_only_the_result_of_the_last_run_is_an_answer)
 	struct job *job;
 
 	assert_int_equal(park_request(q, &key, 0, &o), 0);
-	job = queue_take(q, false, NULL, &(bool){ false });
+	job = queue_take(q, false, NULL);
 	queue_identify(q, job, &identity);
 	assert_int_equal(queue_push(q, &key, JOB_CLOSED, &changed), 0);
 	end_job(q, job, make_result(1, 1), refuse, q);
 	assert_int_equal(o.calls, 0);
-	end_job(q, queue_take(q, false, NULL, &(bool){ false }),
-		make_result(1, 2), refuse, q);
+	end_job(q, queue_take(q, false, NULL), make_result(1, 2), refuse, q);
 	assert_int_equal(outcome_wait(&o), 0);
 	assert_int_equal(o.answer.identity.size, 2);
 	queue_remove(q);
@@ -200,18 +196,9 @@ TEST(test_a_file_is_doubted_until_it_was_hashed)
 	assert_int_equal(queue_push_changed(q, &key, &identity), 0);
 	assert_true(queue_doubts_file(q, &key));
 	assert_int_equal(queue_start(q), 0);
-	end_job(q, queue_take(q, true, NULL, &(bool){ false }),
-		make_result(1, 1), refuse, q);
+	end_job(q, queue_take(q, true, NULL), make_result(1, 1), refuse, q);
 	assert_false(queue_doubts_file(q, &key));
 	queue_remove(q);
-}
-
-static void *wait_to_feed(void *queue)
-{
-	static bool feed;
-
-	assert_null(queue_take(queue, WORKER_BACKGROUND, NULL, &feed));
-	return &feed;
 }
 
 /* Results that are not committed fill the queue; then there is room for files
@@ -219,30 +206,24 @@ static void *wait_to_feed(void *queue)
 TEST(test_what_is_committed_makes_room)
 {
 	enum { FULL = QUEUE_MAX / 2 };
+	const struct file_key more = key_number(FULL + 1);
 	struct result **results = calloc(FULL, sizeof(struct result *));
 	struct queue *q = queue_make();
-	pthread_t feeder;
-	void *feed;
 	int i;
 
 	assert_non_null(results);
 	for (i = 0; i < FULL; i++) {
 		push(q, (uint64_t)i + 1, JOB_SCAN);
-		end_job(q,
-			queue_take(q, WORKER_BACKGROUND, NULL,
-				   &(bool){ false }),
+		end_job(q, queue_take(q, WORKER_BACKGROUND, NULL),
 			make_result((uint64_t)i + 1, 1), keep_posted, q);
 		results[i] = posted;
 	}
-	queue_want_feed(q);
-	assert_int_equal(pthread_create(&feeder, NULL, wait_to_feed, q), 0);
+	assert_int_equal(queue_push(q, &more, JOB_SCAN, NULL), -ENOBUFS);
 	for (i = 0; i < FULL; i++) {
-		sched_yield();
 		queue_committed(q, results[i]);
 		result_free(results[i]);
 	}
-	assert_int_equal(pthread_join(feeder, &feed), 0);
-	assert_true(*(bool *)feed);
+	assert_int_equal(queue_push(q, &more, JOB_SCAN, NULL), 0);
 	free(results);
 	queue_remove(q);
 }
@@ -271,9 +252,9 @@ TEST(test_every_wait_ends_when_the_queue_stops)
 			key.inode = (uint64_t)i + 1;
 			assert_int_equal(queue_park(q, &key, &o->parked), 0);
 		}
-	job = queue_take(q, WORKER_SERVING, NULL, &(bool){ false });
-	queue_delay(q, queue_take(q, WORKER_TEXT, NULL, &(bool){ false }),
-		    DEADLINE_S * 1000, false);
+	job = queue_take(q, WORKER_SERVING, NULL);
+	queue_delay(q, queue_take(q, WORKER_TEXT, NULL), DEADLINE_S * 1000,
+		    false);
 	queue_stop(q);
 	for (i = 0; i < 2; i++)
 		for (j = 0; j < 3; j++)
@@ -281,7 +262,7 @@ TEST(test_every_wait_ends_when_the_queue_stops)
 					 -ECANCELED);
 	assert_int_equal(queue_park(q, &key, &outcomes[0][0].parked),
 			 -ECANCELED);
-	queue_finish(q, job);
+	finish(q, job);
 	assert_int_equal(q->quota.used, 0);
 	queue_remove(q);
 }
@@ -352,11 +333,11 @@ TEST(test_a_file_that_is_written_all_the_time_holds_no_query_up)
 	close_file(q, 1, 2);
 	assert_int_equal(outcome_wait(&o[0]), 0);
 	assert_int_equal(park_closed(q, 1, queue_closings(q), &o[1]), 0);
-	job = queue_take(q, WORKER_SERVING, NULL, &(bool){ false });
+	job = queue_take(q, WORKER_SERVING, NULL);
 	queue_identify(q, job, &identity);
 	close_file(q, 1, 3);
 	assert_int_equal(outcome_wait(&o[1]), 0);
-	queue_finish(q, job);
+	finish(q, job);
 	assert_int_equal(count_closed(q, queue_closings(q)), 1);
 	queue_remove(q);
 }

@@ -23,7 +23,7 @@
 /*
  * The workers without an engine: the test takes the place of the committer and
  * the scan, and writes down what it is told, a line each: "result NAME SIZE",
- * "failed NAME ERRNO", "excluded NAME", "missing", "path NAME", "hurry".
+ * "failed NAME ERRNO", "excluded NAME", "missing", "path NAME", "settle".
  */
 enum { NAMES = 8, RESULTS = 16 };
 
@@ -136,13 +136,6 @@ void events_counts(struct event_list *l, struct event_counts *out)
 	};
 }
 
-void events_hurry(struct event_list *l)
-{
-	(void)l;
-	record(&current->t, "hurry");
-	atomic_store(&current->metadata, false);
-}
-
 void events_wait_writable(struct event_list *l)
 {
 	(void)l;
@@ -151,6 +144,8 @@ void events_wait_writable(struct event_list *l)
 int events_settle(struct event_list *l)
 {
 	(void)l;
+	record(&current->t, "settle");
+	atomic_store(&current->metadata, false);
 	return 0;
 }
 
@@ -444,7 +439,7 @@ WITH_FIXTURE(test_a_metadata_change_is_waited_for)
 	record_state(r, &key, &identity);
 	atomic_store(&r->metadata, true);
 	wait_for(r, "a");
-	expect(&r->t, "hurry\npath a\nresult a 9\n");
+	expect(&r->t, "settle\npath a\nresult a 9\n");
 }
 
 WITH_FIXTURE(test_a_file_that_is_written)
@@ -537,7 +532,7 @@ WITH_FIXTURE(test_pending_files_are_given_to_the_queue)
 	assert_int_equal(catalog_write(r->t.catalog, &txn), 0);
 	assert_int_equal(catalog_file_set_pending(txn, &key, &identity), 0);
 	assert_int_equal(catalog_commit(txn, NULL), 0);
-	queue_want_feed(&r->queue);
+	queue_want(&r->queue, QUEUE_FEED, 0);
 	expect(&r->t, "result a 9\n");
 	do {
 		sched_yield();
@@ -556,7 +551,7 @@ static bool texts_are_delayed(struct queue *q)
 		sched_yield();
 		pthread_mutex_lock(&q->lock);
 		ended = !q->jobs;
-		job = TAILQ_FIRST(&q->lists[JOB_DELAYED].jobs);
+		job = TAILQ_FIRST(&q->delayed.jobs);
 		delayed = job && job->order > now + 1000;
 		pthread_mutex_unlock(&q->lock);
 	}
@@ -569,9 +564,9 @@ WITH_FIXTURE(test_no_texts_are_made_while_commits_fail)
 	struct recorder *r = *state;
 
 	atomic_store(&r->error, -ENOSPC);
-	queue_want_texts(&r->queue, 0);
+	queue_want(&r->queue, QUEUE_TEXT, 0);
 	assert_true(texts_are_delayed(&r->queue));
 	atomic_store(&r->error, 0);
-	queue_want_texts(&r->queue, 0);
+	queue_want(&r->queue, QUEUE_TEXT, 0);
 	assert_false(texts_are_delayed(&r->queue));
 }

@@ -167,10 +167,8 @@ static void doubt(struct world *w, const char *name, bool changes)
 /* A worker that finds out that the file is what it was. */
 static void end_job(struct world *w)
 {
-	bool feed;
-
-	queue_finish(&w->queue,
-		     queue_take(&w->queue, WORKER_SERVING, NULL, &feed));
+	queue_done(&w->queue, queue_take(&w->queue, WORKER_SERVING, NULL), NULL,
+		   false);
 }
 
 /* Seven events are posted, the last of which is still to be committed. */
