@@ -37,21 +37,36 @@ struct hash_worker {
 /* One file on its way through a worker. */
 struct hash_task {
 	struct hash_worker *w;
+	const struct engine_parts *c; /* of w */
 	struct job *job;
-	struct source_found *found; /* fd: to read, or -1 */
-	struct fingerprint *fp;     /* the worker's, or owned */
+	struct source_found found; /* fd: to read, or -1 */
+	struct fingerprint *fp;    /* the worker's, or owned */
 	struct file_identity identity;
 	uint64_t done;    /* bytes read */
 	uint64_t end;     /* of the data or hole that is being digested */
 	uint64_t checked; /* done at the last check of the identity */
-	int stop;         /* why to stop early, see check_interrupt() */
+	int64_t wait_ms;  /* END_LATER only */
+	bool is_lacking;  /* END_LATER only: it is not known until when */
 	bool is_document; /* as its first bytes look */
+};
+
+/* How a job ends that has no result.  0 and errors of reading are results. */
+enum task_end {
+	END_NOTHING = 1, /* the file need not be read, or the daemon stops */
+	END_LATER,       /* it is to be looked at again in wait_ms */
+	END_CHANGED,     /* it changed while it was hashed */
+	END_OTHER,       /* another worker is to hash it */
 };
 
 enum {
 	CHECK_BYTES = 16 << 20, /* the identity is compared this often */
 	HOLE_BYTES = 256 << 20, /* of a hole between two checks */
 	SDHASH_MOST = 65536,    /* bytes of the text: those of an attribute */
+	/* Delays until the job is queued again. */
+	RETRY_MAX_MS = 30000,
+	LACKING_MS = 1000, /* the file cannot be opened now */
+	FULL_MS = 100,     /* there is no room to feed the queue */
+	CLOSING_MS = 2,    /* SOURCE_CLOSING */
 };
 
 /* The file name in an sdhash.  The caller may not know all names of the file,
@@ -64,8 +79,7 @@ enum {
 static void add_done(struct hash_task *t, uint64_t bytes)
 {
 	t->done += bytes;
-	queue_note_left(t->w->context->queue, t->job,
-			t->identity.size - t->done);
+	queue_note_left(t->c->queue, t->job, t->identity.size - t->done);
 }
 
 bool hash_has_identity(int fd, const struct file_identity *identity)
@@ -82,19 +96,24 @@ bool hash_has_identity(int fd, const struct file_identity *identity)
 /* Whether the identity of the file has changed since the task began. */
 static bool task_is_changed(const struct hash_task *t)
 {
-	return !hash_has_identity(t->found->fd, &t->identity);
+	return !hash_has_identity(t->found.fd, &t->identity);
+}
+
+static void found_close(struct source_found *f)
+{
+	if (f->fd >= 0)
+		close(f->fd);
+	f->fd = -1;
 }
 
 static int open_to_read(struct source_found *f)
 {
-	int fd;
+	int fd = f->readable ? f->fd : file_reopen(f->fd);
 
-	if (f->readable)
-		return 0;
-	fd = file_reopen(f->fd);
 	if (fd < 0)
 		return fd;
-	close(f->fd);
+	if (fd != f->fd)
+		close(f->fd);
 	f->fd = fd;
 	f->readable = true;
 	return 0;
@@ -109,85 +128,65 @@ int hash_open_same(const struct engine_parts *c, const struct file_key *key,
 	if (!open_to_read(out) && !source_get_use(c->source, &out->st) &&
 	    hash_has_identity(out->fd, identity))
 		return 0;
-	close(out->fd);
-	out->fd = -1;
+	found_close(out);
 	return -EAGAIN;
 }
 
-/* Meanwhile the file is not open: it may be deleted, or its filesystem
- * unmounted. */
-static int sit_out_pause(struct hash_task *t)
-{
-	const struct engine_parts *c = t->w->context;
-
-	close(t->found->fd);
-	t->found->fd = -1;
-	queue_sit_out_pause(c->queue, t->job);
-	return hash_open_same(c, &t->job->key, &t->identity, t->found);
-}
-
-/* Why to stop early: -EAGAIN, the file changed; -EINTR, another worker is to
- * hash it; -ECANCELED, all workers end. */
+/* Whether to stop early.  Meanwhile a pause is sat out: the file is not open
+ * then, so it may be deleted, or its filesystem unmounted. */
 static int check_interrupt(struct hash_task *t)
 {
-	uint64_t left = t->identity.size - t->done;
+	const struct engine_parts *c = t->c;
 
-	if (atomic_load(t->w->context->stopping))
-		return -ECANCELED;
-	switch (queue_order(t->w->context->queue, t->job, left)) {
+	if (atomic_load(c->stopping))
+		return END_NOTHING;
+	switch (queue_order(c->queue, t->job, t->identity.size - t->done)) {
 	case QUEUE_HAND_OVER:
-		return -EINTR;
+		return END_OTHER;
 	case QUEUE_SUSPEND:
-		return sit_out_pause(t);
+		found_close(&t->found);
+		queue_sit_out_pause(c->queue, t->job);
+		return hash_open_same(c, &t->job->key, &t->identity,
+				      &t->found) ?
+			       END_CHANGED :
+			       0;
 	case QUEUE_GO_ON:
 		break;
 	}
 	if (t->done - t->checked < CHECK_BYTES)
 		return 0;
 	t->checked = t->done;
-	return task_is_changed(t) ? -EAGAIN : 0;
+	return task_is_changed(t) ? END_CHANGED : 0;
 }
 
-static ssize_t read_in_turn(struct hash_task *t, void *buffer, size_t len)
-{
-	struct gate *gate = &t->w->gate;
-	ssize_t n;
-
-	gate_pass_read(gate);
-	t->stop = check_interrupt(t);
-	if (t->stop)
-		return 0;
-	if (!atomic_load(&gate->open)) {
-		n = file_read_uncached(t->found->fd, buffer, len, t->done);
-	} else {
-		n = pread(t->found->fd, buffer, len, (off_t)t->done);
-		n = n < 0 ? -errno : n;
-	}
-	if (n == 0) /* the file was truncated, or tells a wrong size */
-		return task_is_changed(t) ? -EAGAIN : -ENODATA;
-	if (n > 0)
-		gate_charge_read(gate, (size_t)n);
-	return n;
-}
-
-/* Digests the bytes up to t->end; when t->stop is set, those read before. */
+/* Digests the bytes up to t->end. */
 static int digest_data(struct hash_task *t)
 {
+	struct gate *gate = &t->w->gate;
+	char *chunk = t->w->chunk;
 	uint64_t left;
 	ssize_t n;
 	int err = 0;
 
 	while (!err && (left = t->end - t->done) > 0) {
-		n = read_in_turn(t, t->w->chunk,
-				 left < HASH_CHUNK ? (size_t)left : HASH_CHUNK);
-		if (n <= 0)
+		gate_pass_read(gate);
+		err = check_interrupt(t);
+		if (err)
+			return err;
+		n = file_pread(t->found.fd, chunk,
+			      left < HASH_CHUNK ? (size_t)left : HASH_CHUNK,
+			      t->done, atomic_load(&gate->open));
+		if (n < 0)
 			return (int)n;
+		if (n == 0) /* it was truncated, or tells a wrong size */
+			return task_is_changed(t) ? END_CHANGED : -ENODATA;
+		gate_charge_read(gate, (size_t)n);
 		if (!t->done)
 			t->is_document = sniff_is_document(
-				(const uint8_t *)t->w->chunk,
+				(const uint8_t *)chunk,
 				n < SNIFF_BYTES ? (size_t)n : SNIFF_BYTES);
 		add_done(t, (uint64_t)n);
-		err = fingerprint_update(t->fp, t->w->chunk, (size_t)n);
+		err = fingerprint_update(t->fp, chunk, (size_t)n);
 	}
 	return err;
 }
@@ -200,9 +199,9 @@ static int digest_hole(struct hash_task *t)
 
 	while (!err && (left = t->end - t->done) > 0) {
 		gate_pass(&t->w->gate);
-		t->stop = check_interrupt(t);
-		if (t->stop)
-			break;
+		err = check_interrupt(t);
+		if (err)
+			return err;
 		if (left > HOLE_BYTES)
 			left = HOLE_BYTES;
 		err = fingerprint_update_zeros(t->fp, left);
@@ -211,122 +210,34 @@ static int digest_hole(struct hash_task *t)
 	return err;
 }
 
-/*
- * Reads the file and digests it.  -ENODATA: the content ends before the size
- * that the file tells; -EFBIG: it goes on after that; else see
- * check_interrupt(), or the error of reading.
- */
+/* Reads the file and digests it.  -ENODATA: the content ends before the size
+ * that the file tells; -EFBIG: it goes on after that. */
 static int task_digest(struct hash_task *t, struct digests *out)
 {
 	struct hole_part part;
 	int err = fingerprint_begin_file(t->fp, SDHASH_NAME, t->identity.size,
 					 SDHASH_MOST);
 
-	if (err)
-		return err;
-	while (!err && !t->stop && t->done < t->identity.size) {
-		hole_find(t->found->fd, t->done, t->identity.size, &part);
+	while (!err && t->done < t->identity.size) {
+		hole_find(t->found.fd, t->done, t->identity.size, &part);
 		t->end = part.end;
 		err = part.hole ? digest_hole(t) : digest_data(t);
 	}
 	if (!err)
-		err = t->stop;
-	if (!err)
-		err = told_size_check(t->found->fd, t->identity.size);
+		err = told_size_check(t->found.fd, t->identity.size);
+	if (err == -ESTALE || (err == -EFBIG && task_is_changed(t)))
+		return END_CHANGED;
 	if (!err)
 		err = fingerprint_final(t->fp, out);
-	return err == -ESTALE ? -EAGAIN : err;
-}
-
-/* Delays until the job is queued again. */
-enum {
-	RETRY_MAX_MS = 30000,
-	NO_DESCRIPTOR_MS = 1000, /* the file cannot be opened now */
-	FULL_MS = 100,           /* there is no room to feed the queue */
-	CLOSING_MS = 2,          /* SOURCE_CLOSING */
-};
-
-/* ---- the end of a job ---- */
-
-/* Gives the committer a reference.  It does not get the result of a file
- * without a name, nor of a digest on demand. */
-static bool post_result(const struct hash_task *t, struct result *r)
-{
-	struct event *ev = NULL;
-
-	if (!r->demanded && !source_is_removed(t->w->context->source,
-					       t->found->fd, &t->found->st))
-		ev = event_new(EVENT_RESULT);
-	if (!ev)
-		return false;
-	ev->result = r;
-	atomic_fetch_add(&r->shared, 1);
-	if (!events_post(t->w->context->events, ev))
-		return true;
-	result_free(r);
-	return false;
-}
-
-/* error: positive errno, digests are NULL; or 0.  Takes digests. */
-static void end_with_result(struct hash_task *t, int error,
-			    struct digests *digests)
-{
-	const struct engine_parts *c = t->w->context;
-	struct result *r = calloc(1, sizeof(*r));
-
-	if (!r) {
-		if (digests)
-			digests_release(digests);
-		queue_delay(c->queue, t->job, RETRY_MAX_MS, false);
-		return;
+	if (err)
+		return err;
+	out->is_document = t->is_document;
+	if (task_is_changed(t) ||
+	    (!t->job->demanded && source_get_use(t->c->source, &t->found.st))) {
+		digests_release(out);
+		return END_CHANGED;
 	}
-	r->key = t->job->key;
-	r->identity = t->identity;
-	r->demanded = t->job->demanded;
-	r->error = error;
-	if (digests)
-		r->digests = *digests;
-	queue_done(c->queue, t->job, r, post_result(t, r));
-}
-
-static void hash_file(struct hash_task *t)
-{
-	const struct engine_parts *c = t->w->context;
-	unsigned tries = t->job->tries;
-	struct digests digests;
-	int err = task_digest(t, &digests);
-
-	if (err == -EFBIG && task_is_changed(t))
-		err = -EAGAIN; /* it has grown */
-	if (!err)
-		digests.is_document = t->is_document;
-	if (!err &&
-	    ((!t->job->demanded && source_get_use(c->source, &t->found->st)) ||
-	     task_is_changed(t))) {
-		digests_release(&digests);
-		err = -EAGAIN;
-	}
-	if (!err && !t->job->demanded) {
-		atomic_fetch_add(&t->w->h->files, 1);
-		atomic_fetch_add(&t->w->h->bytes, t->identity.size);
-	}
-	if (!err) {
-		end_with_result(t, 0, &digests);
-	} else if (err == -EAGAIN && t->job->demanded) {
-		queue_done(c->queue, t->job, NULL, false); /* look again */
-	} else if (err == -EAGAIN) {
-		queue_delay(c->queue, t->job,
-			    tries < 8 ? INT64_C(100) << tries : RETRY_MAX_MS,
-			    true);
-	} else if (err == -EINTR) {
-		queue_hand_over(c->queue, t->job);
-	} else if (err == -ECANCELED) {
-		queue_done(c->queue, t->job, NULL, false);
-	} else if (err == -ENOMEM) {
-		queue_delay(c->queue, t->job, RETRY_MAX_MS, false);
-	} else {
-		end_with_result(t, -err, NULL);
-	}
+	return 0;
 }
 
 /* ---- deciding whether to read the file ---- */
@@ -363,7 +274,7 @@ static bool have_metadata_changes(struct event_list *events)
  * change of metadata may be still to be committed. */
 static bool is_recorded(struct hash_task *t)
 {
-	const struct engine_parts *c = t->w->context;
+	const struct engine_parts *c = t->c;
 	struct file_record rec;
 	bool known = !queue_doubts_file(c->queue, &t->job->key) &&
 		     get_record(c, &t->job->key, &rec);
@@ -380,110 +291,181 @@ static bool is_recorded(struct hash_task *t)
  * descriptor is still open for writing. */
 static enum source_use get_use(const struct hash_task *t)
 {
-	const struct engine_parts *c = t->w->context;
-	enum source_use use = source_get_use(c->source, &t->found->st);
+	const struct source *source = t->c->source;
+	enum source_use use = source_get_use(source, &t->found.st);
 
-	if (use != SOURCE_CLOSING || !source_catch_up(c->source))
+	if (use != SOURCE_CLOSING || !source_catch_up(source))
 		return use;
-	use = source_get_use(c->source, &t->found->st);
+	use = source_get_use(source, &t->found.st);
 	return use == SOURCE_CLOSING ? SOURCE_WRITTEN : use;
 }
 
-/* True when the job was ended without reading the file. */
-static bool ends_early(struct hash_task *t)
+/* 0: the file is to be read. */
+static int look_at_file(struct hash_task *t)
 {
-	const struct engine_parts *c = t->w->context;
+	const struct engine_parts *c = t->c;
 	const enum source_use use = get_use(t);
-	int64_t wait_ms = CLOSING_MS;
+	struct job *job = t->job;
 
-	if (source_skip_rule_at(c->source, t->found->fd, &t->found->st)) {
+	if (source_skip_rule_at(c->source, t->found.fd, &t->found.st)) {
 		(void)events_post(c->events,
-				  event_new_key(EVENT_FORGET, &t->job->key));
-		queue_done(c->queue, t->job, NULL, false);
-	} else if (use == SOURCE_WRITTEN ||
-		   (use == SOURCE_UNUSED && is_recorded(t))) {
-		queue_done(c->queue, t->job, NULL, false);
-	} else if (use == SOURCE_CLOSING ||
-		   times_are_too_young(
-			   source_get_times(c->source, &t->job->key),
-			   &t->identity, t->job->reported,
-			   clock_now_ms() - t->job->seen_ms, &wait_ms)) {
-		queue_delay(c->queue, t->job, wait_ms, false);
-	} else {
-		return false;
+				  event_new_key(EVENT_FORGET, &job->key));
+		return END_NOTHING;
 	}
-	return true;
+	if (use == SOURCE_WRITTEN || (use == SOURCE_UNUSED && is_recorded(t)))
+		return END_NOTHING;
+	t->wait_ms = CLOSING_MS;
+	if (use == SOURCE_CLOSING ||
+	    times_are_too_young(source_get_times(c->source, &job->key),
+				&t->identity, job->reported,
+				clock_now_ms() - job->seen_ms, &t->wait_ms))
+		return END_LATER;
+	return 0;
+}
+
+/* Whether the file may be opened in a moment, because the process lacks something,
+ * or the catalog is damaged.  Else returns the error. */
+static int or_later(struct hash_task *t, int err)
+{
+	t->wait_ms = LACKING_MS;
+	t->is_lacking = true;
+	return err_is_lack(err) || err == -EWOULDBLOCK || err == -EUCLEAN ||
+			       err == -ECANCELED ?
+		       END_LATER :
+		       err;
+}
+
+/* Decides whether to read the file that was found, and makes it ready for that. */
+static int begin_file(struct hash_task *t)
+{
+	const struct engine_parts *c = t->c;
+	struct job *job = t->job;
+	int err;
+
+	source_get_identity(&t->found.st, &t->identity);
+	queue_identify(c->queue, job, &t->identity);
+	err = job->demanded ? 0 : look_at_file(t);
+	if (err)
+		return err;
+	if (job_is_large(job) && t->w->kind != WORKER_LARGE)
+		return END_OTHER;
+	if (!job->scanned) /* else the scan has posted the name */
+		c->up->report_path(c->up->ctx, t->found.fd, &job->key);
+	err = open_to_read(&t->found);
+	if (!err && job->demanded)
+		err = fingerprint_new(job->demanded, &t->fp);
+	if (err)
+		return or_later(t, err);
+	file_write_out(t->found.fd, &t->identity);
+	if (t->identity.size > HASH_CHUNK)
+		(void)posix_fadvise(t->found.fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	return 0;
 }
 
 /* ---- a job ---- */
 
-/* Whether the file may be opened in a moment: the process lacks something, or the
- * catalog is damaged. */
-static bool is_passing(int err)
+/* Gives the committer a reference.  It does not get the result of a file
+ * without a name, nor of a digest on demand. */
+static bool post_result(const struct hash_task *t, struct result *r)
 {
-	return err_is_lack(err) || err == -EWOULDBLOCK || err == -EUCLEAN ||
-	       err == -ECANCELED;
+	struct event *ev = NULL;
+
+	if (!r->demanded &&
+	    !source_is_removed(t->c->source, t->found.fd, &t->found.st))
+		ev = event_new(EVENT_RESULT);
+	if (!ev)
+		return false;
+	ev->result = r;
+	atomic_fetch_add(&r->shared, 1);
+	if (!events_post(t->c->events, ev))
+		return true;
+	result_free(r);
+	return false;
 }
 
-static void do_file(struct hash_task *t)
+/* error: a negative errno, and no digests; or 0.  Takes the digests. */
+static void end_with_result(struct hash_task *t, int error,
+			    struct digests *digests)
 {
-	const struct engine_parts *c = t->w->context;
-	struct job *job = t->job;
-	int err;
+	struct result *r = calloc(1, sizeof(*r));
 
-	source_get_identity(&t->found->st, &t->identity);
-	queue_identify(c->queue, job, &t->identity);
-	if (!job->demanded && ends_early(t))
-		return;
-	if (job_is_large(job) && t->w->kind != WORKER_LARGE) {
-		close(t->found->fd); /* a pause may begin when it is handed over */
-		t->found->fd = -1;
-		queue_hand_over(c->queue, job);
+	if (!r) {
+		if (!error)
+			digests_release(digests);
+		queue_delay(t->c->queue, t->job, RETRY_MAX_MS, false);
 		return;
 	}
-	if (!job->scanned) /* else the scan has posted the name */
-		c->up->report_path(c->up->ctx, t->found->fd, &job->key);
-	err = open_to_read(t->found);
-	if (!err && job->demanded)
-		err = fingerprint_new(job->demanded, &t->fp);
-	if (is_passing(err)) {
-		queue_delay(c->queue, job, NO_DESCRIPTOR_MS, true);
-	} else if (err) {
-		end_with_result(t, -err, NULL);
-	} else {
-		file_write_out(t->found->fd, &t->identity);
-		if (t->identity.size > HASH_CHUNK)
-			(void)posix_fadvise(t->found->fd, 0, 0,
-					    POSIX_FADV_SEQUENTIAL);
-		hash_file(t);
+	r->key = t->job->key;
+	r->identity = t->identity;
+	r->demanded = t->job->demanded;
+	r->error = -error;
+	if (!error)
+		r->digests = *digests;
+	queue_done(t->c->queue, t->job, r, post_result(t, r));
+}
+
+/* Ends the job with the outcome (enum task_end, 0, or an error). */
+static void end_job(struct hash_task *t, int outcome, struct digests *digests)
+{
+	struct queue *queue = t->c->queue;
+	const unsigned tries = t->job->tries;
+
+	if (outcome == END_CHANGED && t->job->demanded)
+		outcome = END_NOTHING; /* requests look again */
+	if (outcome > 0)
+		found_close(&t->found);
+	switch (outcome) {
+	case END_NOTHING:
+		queue_done(queue, t->job, NULL, false);
+		break;
+	case END_LATER:
+		queue_delay(queue, t->job, t->wait_ms, t->is_lacking);
+		break;
+	case END_CHANGED:
+		queue_delay(queue, t->job,
+			    tries < 8 ? INT64_C(100) << tries : RETRY_MAX_MS,
+			    true);
+		break;
+	case END_OTHER:
+		queue_hand_over(queue, t->job);
+		break;
+	case -ENOMEM:
+		queue_delay(queue, t->job, RETRY_MAX_MS, false);
+		break;
+	default:
+		end_with_result(t, outcome, digests);
 	}
-	if (t->fp != t->w->fp)
-		fingerprint_free(t->fp);
 }
 
 static void do_job(struct hash_worker *w, struct job *job)
 {
 	const struct engine_parts *c = w->context;
-	struct source_found found = { .fd = -1 };
 	struct hash_task t = {
-		.w = w, .job = job, .found = &found, .fp = w->fp
+		.w = w, .c = c, .job = job, .fp = w->fp, .found.fd = -1
 	};
+	struct digests digests;
 	int err = source_find(c->source, c->catalog, &job->key, SOURCE_FILE,
-			      &found);
+			      &t.found);
 
-	if (!err) {
-		do_file(&t);
-		if (found.fd >= 0)
-			close(found.fd);
-	} else if (err == -ENOENT) {
+	if (err == -ENOENT) {
 		(void)events_post(c->events,
 				  event_new_key(EVENT_MISSED, &job->key));
-		queue_done(c->queue, job, NULL, false);
-	} else if (is_passing(err)) {
-		queue_delay(c->queue, job, NO_DESCRIPTOR_MS, true);
+		err = END_NOTHING;
+	} else if (err) {
+		err = or_later(&t, err);
 	} else {
-		end_with_result(&t, -err, NULL);
+		err = begin_file(&t);
 	}
+	if (!err)
+		err = task_digest(&t, &digests);
+	if (!err && !job->demanded) {
+		atomic_fetch_add(&w->h->files, 1);
+		atomic_fetch_add(&w->h->bytes, t.identity.size);
+	}
+	end_job(&t, err, &digests);
+	found_close(&t.found);
+	if (t.fp != w->fp)
+		fingerprint_free(t.fp);
 }
 
 /* ---- feeding the queue ---- */

@@ -173,10 +173,12 @@ void file_write_out(int fd, const struct file_identity *id)
 
 /* ---- reading ---- */
 
-ssize_t file_read_uncached(int fd, void *buffer, size_t len, uint64_t offset)
+ssize_t file_pread(int fd, void *buffer, size_t len, uint64_t offset,
+		  bool cached)
 {
 	struct iovec iov = { buffer, len };
-	ssize_t n = preadv2(fd, &iov, 1, (off_t)offset, RWF_DONTCACHE);
+	ssize_t n =
+		preadv2(fd, &iov, 1, (off_t)offset, cached ? 0 : RWF_DONTCACHE);
 
 	if (n < 0 && (errno == EOPNOTSUPP || errno == EINVAL))
 		n = preadv(fd, &iov, 1, (off_t)offset);

@@ -45,8 +45,9 @@ int file_link(int fd, int directory, const char *name);
  */
 void file_write_out(int fd, const struct file_identity *id);
 
-/* As pread(), but adds no pages to the page cache, if the kernel supports that
- * (RWF_DONTCACHE).  A negative errno. */
-ssize_t file_read_uncached(int fd, void *buffer, size_t len, uint64_t offset);
+/* As pread(); a negative errno.  cached: else it adds no pages to the page cache, if
+ * the kernel supports that (RWF_DONTCACHE). */
+ssize_t file_pread(int fd, void *buffer, size_t len, uint64_t offset,
+		  bool cached);
 
 #endif
