@@ -87,7 +87,7 @@ void engine_metadata_changed(struct engine *e, const struct file_key *key,
 			     const struct file_identity *before,
 			     const struct file_identity *after)
 {
-	struct event *ev = event_new_key(EVENT_METADATA, key);
+	struct event *ev = event_new(EVENT_METADATA, key);
 
 	if (!ev)
 		return; /* costs nothing but hashing the file again */

@@ -271,7 +271,7 @@ int hash_wait(struct hasher *h, struct digests_wait *w)
 void hash_file_pending(struct hasher *h, const struct file_key *key,
 		       const struct file_identity *identity)
 {
-	struct event *ev = event_new_key(EVENT_PENDING, key);
+	struct event *ev = event_new(EVENT_PENDING, key);
 
 	if (ev)
 		ev->identity = *identity;

@@ -6,20 +6,14 @@
 
 #include "core/queue/queue.h"
 
-struct event *event_new(enum event_kind kind)
+struct event *event_new(enum event_kind kind, const struct file_key *key)
 {
 	struct event *ev = calloc(1, sizeof(*ev));
 
-	if (ev)
-		ev->kind = kind;
-	return ev;
-}
-
-struct event *event_new_key(enum event_kind kind, const struct file_key *key)
-{
-	struct event *ev = event_new(kind);
-
-	if (ev)
+	if (!ev)
+		return NULL;
+	ev->kind = kind;
+	if (key)
 		ev->key = *key;
 	return ev;
 }
@@ -27,7 +21,7 @@ struct event *event_new_key(enum event_kind kind, const struct file_key *key)
 struct event *event_new_name(enum event_kind kind,
 			     const struct file_key *parent, const char *name)
 {
-	struct event *ev = event_new(kind);
+	struct event *ev = event_new(kind, NULL);
 
 	if (!ev)
 		return NULL;

@@ -54,10 +54,8 @@ struct event {
 	char *name, *new_name;          /* owned */
 };
 
-/* All other fields are zero.  NULL: no memory. */
-struct event *event_new(enum event_kind kind);
-/* The same with the key. */
-struct event *event_new_key(enum event_kind kind, const struct file_key *key);
+/* With the key, or NULL; all other fields are zero.  NULL: no memory. */
+struct event *event_new(enum event_kind kind, const struct file_key *key);
 /* The same with parent and a copy of the name. */
 struct event *event_new_name(enum event_kind kind,
 			     const struct file_key *parent, const char *name);

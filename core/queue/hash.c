@@ -99,13 +99,6 @@ static bool task_is_changed(const struct hash_task *t)
 	return !hash_has_identity(t->found.fd, &t->identity);
 }
 
-static void found_close(struct source_found *f)
-{
-	if (f->fd >= 0)
-		close(f->fd);
-	f->fd = -1;
-}
-
 static int open_to_read(struct source_found *f)
 {
 	int fd = f->readable ? f->fd : file_reopen(f->fd);
@@ -128,7 +121,7 @@ int hash_open_same(const struct engine_parts *c, const struct file_key *key,
 	if (!open_to_read(out) && !source_get_use(c->source, &out->st) &&
 	    hash_has_identity(out->fd, identity))
 		return 0;
-	found_close(out);
+	source_found_close(out);
 	return -EAGAIN;
 }
 
@@ -144,7 +137,7 @@ static int check_interrupt(struct hash_task *t)
 	case QUEUE_HAND_OVER:
 		return END_OTHER;
 	case QUEUE_SUSPEND:
-		found_close(&t->found);
+		source_found_close(&t->found);
 		queue_sit_out_pause(c->queue, t->job);
 		return hash_open_same(c, &t->job->key, &t->identity,
 				      &t->found) ?
@@ -174,8 +167,8 @@ static int digest_data(struct hash_task *t)
 		if (err)
 			return err;
 		n = file_pread(t->found.fd, chunk,
-			      left < HASH_CHUNK ? (size_t)left : HASH_CHUNK,
-			      t->done, atomic_load(&gate->open));
+			       left < HASH_CHUNK ? (size_t)left : HASH_CHUNK,
+			       t->done, atomic_load(&gate->open));
 		if (n < 0)
 			return (int)n;
 		if (n == 0) /* it was truncated, or tells a wrong size */
@@ -309,7 +302,7 @@ static int look_at_file(struct hash_task *t)
 
 	if (source_skip_rule_at(c->source, t->found.fd, &t->found.st)) {
 		(void)events_post(c->events,
-				  event_new_key(EVENT_FORGET, &job->key));
+				  event_new(EVENT_FORGET, &job->key));
 		return END_NOTHING;
 	}
 	if (use == SOURCE_WRITTEN || (use == SOURCE_UNUSED && is_recorded(t)))
@@ -372,7 +365,7 @@ static bool post_result(const struct hash_task *t, struct result *r)
 
 	if (!r->demanded &&
 	    !source_is_removed(t->c->source, t->found.fd, &t->found.st))
-		ev = event_new(EVENT_RESULT);
+		ev = event_new(EVENT_RESULT, NULL);
 	if (!ev)
 		return false;
 	ev->result = r;
@@ -413,7 +406,7 @@ static void end_job(struct hash_task *t, int outcome, struct digests *digests)
 	if (outcome == END_CHANGED && t->job->demanded)
 		outcome = END_NOTHING; /* requests look again */
 	if (outcome > 0)
-		found_close(&t->found);
+		source_found_close(&t->found);
 	switch (outcome) {
 	case END_NOTHING:
 		queue_done(queue, t->job, NULL, false);
@@ -449,7 +442,7 @@ static void do_job(struct hash_worker *w, struct job *job)
 
 	if (err == -ENOENT) {
 		(void)events_post(c->events,
-				  event_new_key(EVENT_MISSED, &job->key));
+				  event_new(EVENT_MISSED, &job->key));
 		err = END_NOTHING;
 	} else if (err) {
 		err = or_later(&t, err);
@@ -463,7 +456,7 @@ static void do_job(struct hash_worker *w, struct job *job)
 		atomic_fetch_add(&w->h->bytes, t.identity.size);
 	}
 	end_job(&t, err, &digests);
-	found_close(&t.found);
+	source_found_close(&t.found);
 	if (t.fp != w->fp)
 		fingerprint_free(t.fp);
 }

@@ -17,38 +17,30 @@
 /*
  * Hashes the files of SOURCE that the queue has jobs for.
  *
- * Threads.  There are five kinds of workers (queue.h), which exist while there
- * is work (crew.h).  Workers of the background, under SCHED_IDLE and the idle I/O
- * class, wait at their gates while the host is busy, read without filling the
- * page cache, and feed the queue from the catalog's pending list.  While no
- * request waits for its job, a worker at a large file waits at its gate and
- * reads in that way, too, and the idle worker for texts waits before each text.  A
- * worker holds one file at a time and less than 4 MiB of memory.
+ * Workers (queue.h) exist while there is work (crew.h).  Those of the background
+ * are under SCHED_IDLE and the idle I/O class.  They and those of other kinds that
+ * are at a job without requests wait at their gates while the host is busy, and
+ * read without filling the page cache.  A worker holds one file at a time and less
+ * than 4 MiB of memory.
  *
  * The life of a file:
  *
- *   1. A worker takes its job from the queue and opens it by its key, for
- *      reading if it is the file of its record, else O_PATH (source_find()).  A
- *      file that cannot be found is reported.
- *   2. The worker decides whether to read the file (ends_early()).  It is not read
- *      if a rule excludes it, or if the catalog has digests of its identity.
- *      It is read later if it is open for writing, if a metadata change of it
- *      is still to be committed, or if its timestamps are so young that another
- *      change might leave them as they are.
- *   3. The job of a large file is handed over to a worker for those.  The path
- *      of a file that may have no name in the catalog is reported.
- *   4. The file is opened for reading, pages that are dirty through mappings
- *      are written out, and the file is read and digested in chunks.
- *      Between chunks the worker checks whether to stop: because the file
- *      changed, because a request waits for it, or because of a pause, which the
- *      worker at a large file sits out.  Holes are not read.
- *   5. The worker checks again that the file is not open for writing and that
- *      its identity is the same.  Then it posts the result to the committer,
- *      and the parked requests of the job are answered (queue_done()).
+ *   1. A worker takes its job from the queue and opens the file by its key
+ *      (source_find()).  A file that cannot be found is reported.
+ *   2. The worker decides whether to read the file (begin_file()).  It does not
+ *      if a rule excludes the file, or the catalog has digests of its identity;
+ *      nor now if it is open for writing, or its timestamps are so young that
+ *      another change might leave them as they are.
+ *   3. Pages that are dirty through mappings are written out, and the file is
+ *      read and digested in chunks, but for its holes.  Between chunks the worker
+ *      checks whether to stop: because the file changed, because another worker
+ *      is to hash it, or because of a pause.
+ *   4. If the file is not open for writing and its identity is the same, the
+ *      worker posts the result to the committer and ends the job with it.
  *      Otherwise the file is hashed again, after a delay that doubles.
  *
- * Crashes.  Nothing here is on disk.  A file stays pending in the catalog until
- * its result is committed.
+ * Nothing here is on disk: a file stays pending in the catalog until its result is
+ * committed.
  *
  * A worker never writes to SOURCE or the catalog, never reads special files,
  * and never posts digests of a file that may have changed while it was read.
@@ -123,13 +115,10 @@ void hash_make_text(struct hasher *h, struct extract_client *client,
 /* ---- digests of files; see the functions of the engine ---- */
 
 /*
- * A request for the digests of a file that may have to be hashed first.
- *
- * The engine looks the digests up when the request is made.  If the file is
- * pending, the request is parked in the queue until a worker has hashed the
- * file.  Then the engine compares the identity of the worker's result with the
- * present one.  If they are equal the result is the answer; otherwise the
- * digests are looked up again.
+ * A request for the digests of a file that may have to be hashed first.  It is
+ * parked in the queue while the file is pending.  The answer is then the worker's
+ * result, if the file's identity is still the same; otherwise the digests are
+ * looked up again.
  *
  * The caller fills the struct in, and keeps it until done is called.
  */

@@ -28,36 +28,11 @@ static uint64_t next_turn(const struct quota *s, struct quota_user *u)
 	return u->last;
 }
 
-int quota_take(struct quota *s, uid_t uid, uint64_t *turn_out)
+/* With turn_out the places come with a turn. */
+static int take(struct quota *s, uid_t uid, size_t count, uint64_t *turn_out)
 {
 	struct quota_user **at = find_user(s, uid);
-
-	if ((*at ? (*at)->count : 0) >= s->most - s->used)
-		return -EAGAIN;
-	if (!*at) {
-		*at = calloc(1, sizeof(**at));
-		if (!*at)
-			return -ENOMEM;
-		(*at)->uid = uid;
-	}
-	*turn_out = next_turn(s, *at);
-	(*at)->count++;
-	s->used++;
-	return 0;
-}
-
-uint64_t quota_next_turn(struct quota *s, uid_t uid)
-{
-	struct quota_user *u = *find_user(s, uid);
-
-	assert(u);
-	return next_turn(s, u);
-}
-
-int quota_take_many(struct quota *s, uid_t uid, size_t count)
-{
-	struct quota_user **at = find_user(s, uid);
-	size_t left = s->most - s->used;
+	const size_t left = s->most - s->used;
 
 	if (count > left || (*at ? (*at)->count : 0) > left - count)
 		return -EAGAIN;
@@ -67,9 +42,29 @@ int quota_take_many(struct quota *s, uid_t uid, size_t count)
 			return -ENOMEM;
 		(*at)->uid = uid;
 	}
+	if (turn_out)
+		*turn_out = next_turn(s, *at);
 	(*at)->count += count;
 	s->used += count;
 	return 0;
+}
+
+int quota_take(struct quota *s, uid_t uid, uint64_t *turn_out)
+{
+	return take(s, uid, 1, turn_out);
+}
+
+int quota_take_many(struct quota *s, uid_t uid, size_t count)
+{
+	return take(s, uid, count, NULL);
+}
+
+uint64_t quota_next_turn(struct quota *s, uid_t uid)
+{
+	struct quota_user *u = *find_user(s, uid);
+
+	assert(u);
+	return next_turn(s, u);
 }
 
 void quota_give_many(struct quota *s, uid_t uid, size_t count)

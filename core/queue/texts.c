@@ -61,34 +61,6 @@ static uint16_t why_of(const struct extract_result *r)
 						  (uint16_t)r->status;
 }
 
-/* Has the committer write what became of it. */
-static int post(struct hasher *h, const struct file_key *key,
-		const struct file_identity *identity,
-		const struct extract_result *r, const struct sketch *sketch)
-{
-	struct event *ev = event_new_key(EVENT_TEXT, key);
-	uint8_t packed[SKETCH_PACKED_MAX];
-	int err = 0;
-
-	if (!ev)
-		return -ENOMEM;
-	ev->identity = *identity;
-	ev->text = calloc(1, sizeof(*ev->text));
-	if (ev->text && sketch)
-		err = buf_append(&ev->text->sketch, packed,
-				 sketch_pack(sketch, packed));
-	if (!ev->text || err) {
-		event_free(ev);
-		return -ENOMEM;
-	}
-	ev->text->text = (struct content_text){
-		.state = state_of(r, sketch != NULL),
-		.why = why_of(r),
-		.date = r->date,
-	};
-	return events_post(h->context.events, ev);
-}
-
 /* ---- one file ---- */
 
 /* A file whose text is made. */
@@ -99,7 +71,8 @@ struct text_task {
 	struct file_key key;
 	struct file_identity identity;
 	uint32_t content;          /* of the file */
-	bool is_made;              /* the text of the content is */
+	bool is_made;              /* the text of the content is, ... */
+	bool is_told;              /* ... and told of the file */
 	struct source_found found; /* fd: -1, or of the file in that state */
 };
 
@@ -116,11 +89,34 @@ static bool is_over(void *task)
 		queue_order(c->queue, t->job, 0) == QUEUE_HAND_OVER);
 }
 
-static void close_task(struct text_task *t)
+/* Has the committer write what became of the text; r: NULL: that it is told of the
+ * file, too. */
+static int post(struct text_task *t, const struct extract_result *r,
+		const struct sketch *sketch)
 {
-	if (t->found.fd >= 0)
-		close(t->found.fd);
-	t->found.fd = -1;
+	struct event *ev = event_new(EVENT_TEXT, &t->key);
+	uint8_t packed[SKETCH_PACKED_MAX];
+	int err = 0;
+
+	if (!ev)
+		return -ENOMEM;
+	ev->identity = t->identity;
+	if (r)
+		ev->text = calloc(1, sizeof(*ev->text));
+	if (ev->text && sketch)
+		err = buf_append(&ev->text->sketch, packed,
+				 sketch_pack(sketch, packed));
+	if (err || (r && !ev->text)) {
+		event_free(ev);
+		return -ENOMEM;
+	}
+	if (r)
+		ev->text->text = (struct content_text){
+			.state = state_of(r, sketch != NULL),
+			.why = why_of(r),
+			.date = r->date,
+		};
+	return events_post(t->h->context.events, ev);
 }
 
 /* -EAGAIN: is_over(). */
@@ -138,7 +134,7 @@ static int read_task(struct text_task *t)
 	if (!err && is_over(t))
 		err = -EAGAIN;
 	if (!err)
-		err = post(t->h, &t->key, &t->identity, &result, sketch);
+		err = post(t, &result, sketch);
 	extract_sketch_free(maker);
 	return err;
 }
@@ -189,7 +185,7 @@ static bool is_told_to_owner(struct text_task *t)
 	return is_told;
 }
 
-/* Sets the file, which has the content.  -ENOENT: its text is made and told. */
+/* Sets the file, which has the content, and opens it.  -EAGAIN: not now. */
 static int find_task(struct text_task *t, const struct file_key *key)
 {
 	struct content_text text = { 0 };
@@ -206,47 +202,34 @@ static int find_task(struct text_task *t, const struct file_key *key)
 	if (!err)
 		err = catalog_text_get(txn, rec.content, &text);
 	t->is_made = text.state != TEXT_PENDING;
-	if (!err && t->is_made &&
-	    catalog_text_is_told(txn, rec.content, key) == 1)
-		err = -ENOENT;
+	t->is_told = !err && t->is_made &&
+		     catalog_text_is_told(txn, rec.content, key) == 1;
 	catalog_abort(txn);
 	t->content = rec.content;
 	t->identity = rec.identity;
-	return err;
-}
-
-/* Opens the file.  -EAGAIN: not now. */
-static int open_task(struct text_task *t)
-{
-	return hash_open_same(&t->h->context, &t->key, &t->identity, &t->found);
+	return err ? err :
+		     hash_open_same(&t->h->context, &t->key, &t->identity,
+				    &t->found);
 }
 
 /* Makes the text, or tells it of the file, too.  made: this was done just now for
  * the content and the owner. */
 static int make_text(struct text_task *t, bool made)
 {
-	struct event *ev;
-
 	if (!made && !(t->is_made && is_told_to_owner(t)))
 		return read_task(t);
-	ev = event_new_key(EVENT_TEXT, &t->key);
-	if (!ev)
-		return -ENOMEM;
-	ev->identity = t->identity;
-	return events_post(t->h->context.events, ev);
+	return post(t, NULL, NULL);
 }
 
 static void make_wanted(struct text_task *t)
 {
 	int err = find_task(t, &t->job->key);
 
-	if (!err)
-		err = open_task(t);
-	if (!err)
+	if (!err && !t->is_told)
 		err = make_text(t, false);
 	if (!err)
 		(void)events_settle(t->h->context.events);
-	close_task(t);
+	source_found_close(&t->found);
 }
 
 /* ---- the pass ---- */
@@ -273,9 +256,11 @@ static int open_after(struct text_task *t, struct text_place *at)
 	catalog_abort(txn);
 	if (err)
 		return err;
-	if (find_task(t, &at->key) || open_task(t))
-		return -EAGAIN;
-	return 0;
+	err = find_task(t, &at->key);
+	if (!err && !t->is_told)
+		return 0;
+	source_found_close(&t->found);
+	return -EAGAIN;
 }
 
 /* False: there is no room for another owner. */
@@ -310,7 +295,7 @@ static int look_ahead(struct text_task *t)
 		}
 		if (err == -EAGAIN)
 			err = 0; /* passed over */
-		close_task(t);
+		source_found_close(&t->found);
 	}
 	return err;
 }
@@ -324,7 +309,7 @@ static int open_next(struct text_task *t, struct text_owner *owner)
 	for (i = 0; i < LOOK_AHEAD && err == -EAGAIN; i++) {
 		err = open_after(t, &owner->at);
 		if (!err && t->found.st.st_uid != owner->uid) {
-			close_task(t);
+			source_found_close(&t->found);
 			err = -EAGAIN;
 		}
 	}
@@ -348,7 +333,7 @@ static int note_outcome(struct text_task *t, int err)
 {
 	struct hash_texts *texts = &t->h->texts;
 
-	close_task(t);
+	source_found_close(&t->found);
 	if (err == -EIO && !atomic_load(&texts->is_broken))
 		logger_print(t->h->context.log,
 			     "kin-extract cannot be started; texts of "
@@ -399,8 +384,6 @@ static int make_unreadable(struct text_task *t)
 	if (err)
 		return err;
 	err = find_task(t, &key);
-	if (!err || err == -ENOENT)
-		err = open_task(t);
 	return note_outcome(t, err ? err : read_task(t));
 }
 

@@ -212,7 +212,7 @@ static void note_unread(struct scan_walk *w, const char *path,
 static int post_listing(struct scan_walk *w, int dir_fd, const char *path,
 			struct source_listing *l)
 {
-	struct event *ev = event_new(EVENT_LISTING);
+	struct event *ev = event_new(EVENT_LISTING, NULL);
 	int err;
 
 	source_listing_sort(l);

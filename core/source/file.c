@@ -174,7 +174,7 @@ void file_write_out(int fd, const struct file_identity *id)
 /* ---- reading ---- */
 
 ssize_t file_pread(int fd, void *buffer, size_t len, uint64_t offset,
-		  bool cached)
+		   bool cached)
 {
 	struct iovec iov = { buffer, len };
 	ssize_t n =

@@ -48,6 +48,6 @@ void file_write_out(int fd, const struct file_identity *id);
 /* As pread(); a negative errno.  cached: else it adds no pages to the page cache, if
  * the kernel supports that (RWF_DONTCACHE). */
 ssize_t file_pread(int fd, void *buffer, size_t len, uint64_t offset,
-		  bool cached);
+		   bool cached);
 
 #endif

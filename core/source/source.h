@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/catalog/catalog.h"
 #include "core/source/filesystem.h"
@@ -120,6 +121,13 @@ struct source_found {
 	bool readable; /* SOURCE_FILE only: fd is open for reading */
 	struct stat st;
 };
+
+static inline void source_found_close(struct source_found *f)
+{
+	if (f->fd >= 0)
+		close(f->fd);
+	f->fd = -1;
+}
 
 /* Opens the file with that key: through the host if that has it open, else by
  * its names in the catalog.  -ENOENT: it was not found, or is of another type.

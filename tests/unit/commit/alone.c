@@ -338,7 +338,7 @@ static struct source_listing *new_listing(struct recorder *r, const char *names)
 
 static int post_listing(struct recorder *r, struct source_listing *l)
 {
-	struct event *ev = event_new(EVENT_LISTING);
+	struct event *ev = event_new(EVENT_LISTING, NULL);
 
 	assert_non_null(ev);
 	ev->listing = l;

@@ -165,7 +165,7 @@ static inline int tear_down(void **state)
 
 static inline struct event *new_event(enum event_kind kind, uint64_t inode)
 {
-	struct event *ev = event_new(kind);
+	struct event *ev = event_new(kind, NULL);
 
 	assert_non_null(ev);
 	ev->key = key_of(inode);
@@ -197,7 +197,7 @@ static inline struct event *new_move(uint64_t from, const char *name,
 
 static inline struct event *new_result(uint64_t inode, uint64_t content)
 {
-	struct event *ev = event_new(EVENT_RESULT);
+	struct event *ev = event_new(EVENT_RESULT, NULL);
 	struct digests made;
 	char text[64];
 
