@@ -225,8 +225,8 @@ static int task_digest(struct hash_task *t, struct digests *out)
 	if (err)
 		return err;
 	out->is_document = t->is_document;
-	if (task_is_changed(t) ||
-	    (!t->job->demanded && source_get_use(t->c->source, &t->found.st))) {
+	if ((!t->job->demanded && source_get_use(t->c->source, &t->found.st)) ||
+	    task_is_changed(t)) {
 		digests_release(out);
 		return END_CHANGED;
 	}
