@@ -325,6 +325,12 @@ int catalog_root(struct catalog_txn *txn, struct file_key *out);
 int catalog_file_get(struct catalog_txn *txn, const struct file_key *key,
 		     struct file_record *out);
 
+/* How the record of a file compares with the file, in a transaction of its own.
+ * While the catalog is not open, or cannot be read, every file differs. */
+enum record_match { RECORD_NONE, RECORD_DIFFERS, RECORD_EQUAL };
+enum record_match catalog_compare(struct catalog *c, const struct file_key *key,
+				  const struct file_identity *identity);
+
 /* 1: a file with that inode number and identity has a record; 0: none has.  The
  * generation need not be known: a later file with the same inode number has a
  * later ctime. */

@@ -13,6 +13,24 @@ int catalog_file_get(struct catalog_txn *txn, const struct file_key *key,
 	return err ? err : file_record_decode(&value, out);
 }
 
+enum record_match catalog_compare(struct catalog *c, const struct file_key *key,
+				  const struct file_identity *identity)
+{
+	struct catalog_txn *txn;
+	struct file_record rec;
+	int err;
+
+	if (!catalog_is_open(c) || catalog_read(c, &txn))
+		return RECORD_DIFFERS;
+	err = catalog_file_get(txn, key, &rec);
+	catalog_abort(txn);
+	if (err == -ENOENT)
+		return RECORD_NONE;
+	return !err && file_identity_equal(&rec.identity, identity) ?
+		       RECORD_EQUAL :
+		       RECORD_DIFFERS;
+}
+
 int catalog_file_is_recorded(struct catalog_txn *txn, uint32_t device,
 			     uint64_t inode,
 			     const struct file_identity *identity)

@@ -20,19 +20,17 @@
 /*
  * Keeps the digests of a tree current, and answers queries for near-duplicates.
  *
- * The engine puts the modules together and has little code of its own.  It owns
- * the catalog, the index and every background thread.  Its caller, the host (a
- * mount), reports changes to it and sends it queries.
- *
- * Parts.  Each calls those to its left directly; what it tells those to its
- * right goes through struct engine_listener (core/queue/listener.h).
+ * The engine puts its parts together and has little code of its own.  Its caller,
+ * the host (a mount), reports changes to it and sends it queries.  Each part calls
+ * those to its left directly; what it tells those to its right goes through struct
+ * engine_listener (core/queue/listener.h).
  *
  *   catalog, index < source < queue < scan < commit < search
  *
  * Threads and queues (in brackets: how many threads; most live while there is
  * work, core/queue/crew.h):
  *
- *   host --changes--> queue of jobs --> workers [5 kinds, core/queue/queue.h]
+ *   host --changes--> queue of jobs --> workers [4 kinds, core/queue/queue.h]
  *     |                  ^  timer [1]      |  each reads and digests a file
  *     |                  |                 v
  *     |   scan [1] --names, files--> list of events --> committer [1]
@@ -41,21 +39,17 @@
  *     +--queries--> a thread each --> waits for the committer --> 4 slots
  *                   loader [1]: at the start, and when the catalog is damaged
  *
- * The life of a change.  engine_file_closed() pushes a job for the file
- * (queue).  A worker takes the job, digests the file, compares its identity
- * with the one before and posts the result (hash).  The requests that wait for
- * the file are answered with the result, and later requests find it in the
- * queue.  The committer writes results in batches, a transaction each, and
- * updates the index (commit).
+ * The life of a change.  engine_file_closed() pushes a job for the file.  A worker
+ * takes the job, digests the file and posts the result, with which the requests
+ * that wait for the file are answered (core/queue/hash.h).  The committer writes
+ * results in batches, a transaction each, and updates the index.  For the life of
+ * a query see core/search/search.h.
  *
- * For the life of a query see core/search/search.h.
- *
- * Threads and locks.  Any thread may call these functions.  They return at
- * once: they never wait for hashing or for a commit.  A request for digests that
- * takes time is answered by a callback from one of the engine's threads; callbacks
- * must be quick and may call the engine again.  Queries wait in a thread of their
- * own.  The engine has no lock of its own.
- * Each module has its own, and no module calls another one with its lock held.
+ * Any thread may call these functions.  They return at once: they never wait for
+ * hashing or for a commit.  A request for digests that takes time is answered by a
+ * callback from one of the engine's threads; callbacks must be quick and may call
+ * the engine again.  Each part has a mutex of its own, which is held neither while
+ * another part is called, nor while the disk is touched or a callback runs.
  *
  * The engine must never: give out a digest of a past state of a file, call a
  * callback twice or not at all, or let a thread of the host wait.

@@ -17,20 +17,6 @@
 #include "core/source/times.h"
 #include "core/index/index.h"
 
-/*
- * The parts of the engine and the order of their locks.
- *
- *   queue    jobs (files to be hashed), parked requests, the timer
- *   commit   events to be written to the catalog; its only writer
- *   scan     the walk over SOURCE, and the files whose stat the host has read
- *   search   queries for near-duplicates, on threads of its own
- *   hash     the workers, which read and digest files, and make texts
- *   changes  those who watch what is committed
- *   ignored  the pairs of contents that the user ignores
- *
- * Each part has one mutex.  No mutex is held while another part is called,
- * while the disk is touched or while a callback runs.
- */
 struct engine {
 	struct engine_options options; /* constant */
 	struct source source;
@@ -40,14 +26,14 @@ struct engine {
 	pthread_t loader; /* opens the catalog, and loads the index */
 	bool loads;       /* loader is valid */
 
-	struct queue queue;
-	struct event_list events;
-	struct committer commit;
-	struct scanner scan;
-	struct searcher search;
-	struct hasher hash;
-	struct ignored ignored;
-	struct changes changes;
+	struct queue queue;       /* files to be hashed, parked requests */
+	struct event_list events; /* to be written to the catalog */
+	struct committer commit;  /* its only writer */
+	struct scanner scan;      /* what nobody reported */
+	struct searcher search;   /* queries */
+	struct hasher hash;       /* the workers */
+	struct ignored ignored;   /* pairs of contents that the user ignores */
+	struct changes changes;   /* those who watch what is committed */
 	struct engine_listener listener; /* of all parts */
 
 	struct throttle throttle;

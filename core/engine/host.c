@@ -103,44 +103,21 @@ bool engine_file_seen(struct engine *e, const struct stat *st)
 
 /* ---- behind the mount ---- */
 
-enum record_state { RECORD_UNKNOWN, RECORD_DIFFERS, RECORD_MATCHES };
-
-/* Compares the file with its record.  While the catalog is not open, every file
- * counts as changed. */
-static enum record_state compare_record(struct engine *e,
-					const struct file_key *key,
-					const struct file_identity *identity)
-{
-	struct catalog_txn *txn;
-	struct file_record rec;
-	int err;
-
-	if (!catalog_is_open(e->catalog) || catalog_read(e->catalog, &txn))
-		return RECORD_DIFFERS;
-	err = catalog_file_get(txn, key, &rec);
-	catalog_abort(txn);
-	if (err == -ENOENT)
-		return RECORD_UNKNOWN;
-	return !err && file_identity_equal(&rec.identity, identity) ?
-		       RECORD_MATCHES :
-		       RECORD_DIFFERS;
-}
-
 /* A file that is open for writing in the host is skipped: the host reports it
  * when it is closed. */
 bool engine_file_changed(struct engine *e, int fd, const struct stat *st)
 {
 	struct file_identity identity;
-	enum record_state record;
+	enum record_match match;
 	struct file_key key;
 
 	source_get_key(&e->source, fd, st, &key);
 	source_get_identity(st, &identity);
-	record = compare_record(e, &key, &identity);
-	if (record == RECORD_DIFFERS &&
+	match = catalog_compare(e->catalog, &key, &identity);
+	if (match == RECORD_DIFFERS &&
 	    source_get_use(&e->source, st) == SOURCE_UNUSED)
 		hash_file_closed(&e->hash, &key, &identity);
-	return record != RECORD_UNKNOWN;
+	return match != RECORD_NONE;
 }
 
 /* Whether the directory is SOURCE or below it, and no rule excludes it. */

@@ -58,22 +58,6 @@ static void set_seen(struct seen_file *out, const struct stat *st)
 	source_get_identity(st, &out->identity);
 }
 
-static bool is_recorded(const struct engine_parts *c,
-			const struct file_key *key,
-			const struct file_identity *identity)
-{
-	struct file_record rec;
-	struct catalog_txn *txn;
-	int err = catalog_read(c->catalog, &txn);
-
-	if (err)
-		return true;
-	err = catalog_file_get(txn, key, &rec);
-	catalog_abort(txn);
-	return !err && rec.state != FILE_DIRECTORY &&
-	       file_identity_equal(&rec.identity, identity);
-}
-
 /* Reports the file if it still differs from its record: it may have changed
  * again since it was seen. */
 static void check_file(const struct engine_parts *c,
@@ -93,7 +77,7 @@ static void check_file(const struct engine_parts *c,
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode)) {
 		source_get_identity(&st, &now);
 		source_get_key(source, fd, &st, &key);
-		if (!is_recorded(c, &key, &now))
+		if (catalog_compare(c->catalog, &key, &now) != RECORD_EQUAL)
 			hash_file_closed(c->hasher, &key, &now);
 	}
 	close(fd);

@@ -342,7 +342,7 @@ static int look_up_once(struct scanner *s, const struct scan_request *r)
 	if (err)
 		return err;
 	err = serve_found(s, r, found.fd, &found.st);
-	close(found.fd);
+	source_found_close(&found);
 	return err;
 }
 
@@ -352,34 +352,26 @@ static bool is_elsewhere(int err)
 	       err == -ELOOP;
 }
 
-static bool has_record(struct scanner *s, const struct file_key *key)
-{
-	struct file_record record;
-	struct catalog_txn *txn;
-	int err;
-
-	if (catalog_read(s->context.catalog, &txn))
-		return true;
-	err = catalog_file_get(txn, key, &record);
-	catalog_abort(txn);
-	return err != -ENOENT;
-}
-
 /* Looks up once more after all posted events are committed: the catalog has the
  * new path of a directory that moved then. */
 static int look_up_settled(struct scanner *s, const struct scan_request *r)
 {
-	const struct engine_parts *c = &s->context;
 	int err = look_up_once(s, r);
 
-	if (!is_elsewhere(err) || r->fd >= 0 || events_settle(c->events))
+	if (!is_elsewhere(err) || r->fd >= 0 ||
+	    events_settle(s->context.events))
 		return err;
 	return look_up_once(s, r);
 }
 
 static bool is_gone(struct scanner *s, const struct scan_request *r)
 {
-	return r->fd >= 0 ? is_removed(s, r->fd) : !has_record(s, &r->key);
+	static const struct file_identity any;
+
+	if (r->fd >= 0)
+		return is_removed(s, r->fd);
+	return catalog_compare(s->context.catalog, &r->key, &any) ==
+	       RECORD_NONE;
 }
 
 /* The number of tries is limited: a directory that a mount point hides is in

@@ -95,65 +95,57 @@ int source_init(struct source *s)
 
 /* ---- finding files ---- */
 
-struct file_lookup {
-	const struct source *source;
-	struct catalog *catalog;
-	const struct file_key *key;
-	enum source_which which;
-	const struct file_identity *recorded; /* NULL: there is no record */
-	struct source_found found;
-};
-
-/* 0 if fd has the type and key that are looked for. */
-static int check_key(struct file_lookup *l, int fd)
+/* Leaves fd open if it has the type and the key that are looked for.  fd: an
+ * error, which is returned. */
+static int check_found(const struct source *s, const struct file_key *key,
+		       enum source_which which, struct source_found *f)
 {
 	struct file_key found;
-	struct stat st;
+	int err = -ENOENT;
 
-	if (fstat(fd, &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode) &&
-	    (l->which == SOURCE_FILE || !S_ISDIR(st.st_mode)))
-		return -ENOENT;
-	source_get_key(l->source, fd, &st, &found);
-	if (!file_key_equal(&found, l->key))
-		return -ENOENT;
-	l->found = (struct source_found){ .fd = fd, .st = st };
-	return 0;
+	if (f->fd < 0)
+		return f->fd;
+	if (fstat(f->fd, &f->st)) {
+		err = -errno;
+	} else if (S_ISREG(f->st.st_mode) ||
+		   (which != SOURCE_FILE && S_ISDIR(f->st.st_mode))) {
+		source_get_key(s, f->fd, &f->st, &found);
+		err = file_key_equal(&found, key) ? 0 : -ENOENT;
+	}
+	if (err)
+		source_found_close(f);
+	return err;
 }
 
 /* Whether st is of the regular file that the record describes.  A file that
  * took its inode number has another ctime, so the generation needs no look. */
-static bool is_recorded(const struct file_lookup *l, const struct stat *st)
+static bool is_recorded(const struct source *s, const struct file_key *key,
+			const struct file_identity *recorded,
+			const struct stat *st)
 {
 	struct file_identity now;
 
 	source_get_identity(st, &now);
-	return S_ISREG(st->st_mode) &&
-	       source_has_number(l->source, l->key, st) &&
-	       file_identity_equal(&now, l->recorded);
+	return S_ISREG(st->st_mode) && source_has_number(s, key, st) &&
+	       file_identity_equal(&now, recorded);
 }
 
 /* Opens the file at the path for reading, if it is the recorded one.  A link in
  * the path misleads the first look only: openat2() follows none. */
-static bool open_recorded(struct file_lookup *l, const char *path)
+static bool open_recorded(const struct source *s, const char *path,
+			  const struct file_key *key,
+			  const struct file_identity *recorded,
+			  struct source_found *f)
 {
-	const int dir_fd = l->source->fd;
-	struct stat st;
-	int fd;
-
-	if (!l->recorded || fstatat(dir_fd, path, &st, AT_SYMLINK_NOFOLLOW) ||
-	    !is_recorded(l, &st))
+	if (fstatat(s->fd, path, &f->st, AT_SYMLINK_NOFOLLOW) ||
+	    !is_recorded(s, key, recorded, &f->st))
 		return false;
-	fd = file_open_to_read(dir_fd, path);
-	if (fd < 0)
-		return false;
-	if (fstat(fd, &st) || !is_recorded(l, &st)) {
-		close(fd);
-		return false;
-	}
-	l->found = (struct source_found){ fd, true, st };
-	return true;
+	f->fd = file_open_to_read(s->fd, path);
+	f->readable = f->fd >= 0 && !fstat(f->fd, &f->st) &&
+		      is_recorded(s, key, recorded, &f->st);
+	if (!f->readable)
+		source_found_close(f);
+	return f->readable;
 }
 
 /* Whether the path does not lead to the file.  With other errors (-EMFILE,
@@ -174,81 +166,60 @@ static bool is_wrong_path(int err)
 	}
 }
 
-/* 1: the path leads to the file, which is open now; else 0. */
-static int try_path(struct file_lookup *l, const char *path)
-{
-	int fd, err;
-
-	if (open_recorded(l, path))
-		return 1;
-	fd = file_open_beneath(l->source->fd, path, O_PATH);
-	err = fd < 0 ? fd : check_key(l, fd);
-	if (!err)
-		return 1;
-	if (fd >= 0)
-		close(fd);
-	return is_wrong_path(err) ? 0 : err;
-}
-
-static int find_by_name(struct file_lookup *l)
+static int find_by_name(const struct source *s, struct catalog *catalog,
+			const struct file_key *key, enum source_which which,
+			struct source_found *f)
 {
 	struct catalog_walk *walk;
 	struct catalog_txn *txn;
 	struct file_record record;
 	const char *path;
-	int failed = -ENOENT, found = 0, err = catalog_read(l->catalog, &txn);
+	bool recorded, found = false;
+	int failed = -ENOENT, err = catalog_read(catalog, &txn);
 
 	if (err)
 		return err;
-	if (l->which == SOURCE_FILE && !catalog_file_get(txn, l->key, &record))
-		l->recorded = &record.identity;
-	err = catalog_paths_begin(txn, &l->source->root, l->key, &walk);
-	if (!err) {
-		while (found != 1 &&
-		       (err = catalog_paths_next(walk, &path)) == 1) {
-			found = try_path(l, path);
-			if (found < 0)
-				failed = found;
-		}
-		catalog_walk_end(walk);
-		err = found == 1 ? 0 : err ? err : failed;
+	recorded = which == SOURCE_FILE && !catalog_file_get(txn, key, &record);
+	err = catalog_paths_begin(txn, &s->root, key, &walk);
+	if (err)
+		goto out;
+	while (!found && (err = catalog_paths_next(walk, &path)) == 1) {
+		found = recorded &&
+			open_recorded(s, path, key, &record.identity, f);
+		if (found)
+			break;
+		f->fd = file_open_beneath(s->fd, path, O_PATH);
+		err = check_found(s, key, which, f);
+		found = !err;
+		if (!found && !is_wrong_path(err))
+			failed = err;
 	}
+	catalog_walk_end(walk);
+	if (found)
+		err = 0;
+	else if (!err)
+		err = failed;
+out:
 	catalog_abort(txn);
 	return err;
-}
-
-static int find_file(struct file_lookup *l)
-{
-	const struct source *s = l->source;
-	int err, fd = -ENOENT;
-
-	if (s->open_known && source_is_own(s, l->key))
-		fd = s->open_known(s->ctx, s->device, l->key->inode);
-	if (fd >= 0) {
-		if (!check_key(l, fd))
-			return 0;
-		close(fd);
-	}
-	err = find_by_name(l);
-	return err == -ENOENT && err_is_lack(fd) ? fd : err;
 }
 
 int source_find(const struct source *s, struct catalog *catalog,
 		const struct file_key *key, enum source_which which,
 		struct source_found *out)
 {
-	struct file_lookup l = {
-		.source = s,
-		.catalog = catalog,
-		.key = key,
-		.which = which,
-		.found.fd = -1,
-	};
-	int err = find_file(&l);
+	struct source_found f = { .fd = -ENOENT };
+	int err, known_err;
 
+	if (s->open_known && source_is_own(s, key))
+		f.fd = s->open_known(s->ctx, s->device, key->inode);
+	known_err = f.fd;
+	err = check_found(s, key, which, &f);
+	if (err)
+		err = find_by_name(s, catalog, key, which, &f);
 	if (!err)
-		*out = l.found;
-	return err;
+		*out = f;
+	return err == -ENOENT && err_is_lack(known_err) ? known_err : err;
 }
 
 int source_get_path(const struct source *s, int fd, char **path_out)
