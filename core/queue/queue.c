@@ -47,6 +47,7 @@ void queue_release(struct queue *q)
 {
 	size_t i;
 
+	assert(!q->quota.used); /* no request waits */
 	for (i = 0; i < QUEUE_BUCKETS; i++) {
 		struct job *job = q->buckets[i];
 
@@ -165,6 +166,7 @@ void queue_identify(struct queue *q, struct job *job,
 void queue_hand_over(struct queue *q, struct job *job)
 {
 	pthread_mutex_lock(&q->lock);
+	assert(job->state == JOB_RUNNING);
 	if (job->demanded && job->key.inode && !job_is_waited(job))
 		job_drop(q, job);
 	else
@@ -176,6 +178,7 @@ void queue_delay(struct queue *q, struct job *job, int64_t delay_ms,
 		 bool unsteady)
 {
 	pthread_mutex_lock(&q->lock);
+	assert(job->state == JOB_RUNNING);
 	job->tries += unsteady;
 	/* Texts have come meanwhile. */
 	if (job->demanded == QUEUE_TEXT && job->again)
@@ -203,6 +206,7 @@ void queue_done(struct queue *q, struct job *job, struct result *r, bool posted)
 	struct request_list waiters = { NULL };
 
 	pthread_mutex_lock(&q->lock);
+	assert(job->state == JOB_RUNNING);
 	if (job->again || (job->fed && !r)) {
 		job->again = false;
 		job_renew(q, job);

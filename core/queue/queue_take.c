@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+
 #include "core/base/thread.h"
 #include "core/queue/queue_impl.h"
 
@@ -53,16 +55,19 @@ static struct job *first_waited(const struct queue *q, enum worker_kind kind)
 	return i < SPARE_LOOK ? job : NULL;
 }
 
-/* The first job of the kind that no request waits for. */
+/* The first job of the kind that no request waits for.  The queue is fed during a
+ * pause, too: it knows then whether something is left to be hashed. */
 static struct job *first_of_background(const struct queue *q,
 				       enum worker_kind kind)
 {
 	const struct job_list *scan = &q->queued[kind][JOB_SCAN];
-	struct job *job = TAILQ_FIRST(&q->queued[kind][JOB_CLOSED].jobs);
+	struct job *job = NULL;
 
+	if (!q->paused)
+		job = TAILQ_FIRST(&q->queued[kind][JOB_CLOSED].jobs);
 	if (!job && kind == WORKER_BACKGROUND && scan->count < FEED_BELOW)
 		job = TAILQ_FIRST(&q->feed.jobs);
-	return job ? job : TAILQ_FIRST(&scan->jobs);
+	return job || q->paused ? job : TAILQ_FIRST(&scan->jobs);
 }
 
 /* Texts that no request waits for are made then. */
@@ -80,7 +85,7 @@ static struct job *find_next(const struct queue *q, enum worker_kind kind)
 {
 	struct job *job = first_waited(q, kind);
 
-	if (job || q->paused || count_running(q, kind, false) >= q->serve_most)
+	if (job || count_running(q, kind, false) >= q->serve_most)
 		return job;
 	switch (kind) {
 	case WORKER_SERVING:
@@ -119,6 +124,7 @@ static void begin_job(struct queue *q, struct job *job, enum worker_kind kind,
 {
 	const bool waited = job_is_waited(job);
 
+	assert(job->state == JOB_QUEUED);
 	job_move(job, JOB_RUNNING, &q->running, 0);
 	job->worker = kind;
 	job->for_request = waited;

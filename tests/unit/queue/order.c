@@ -299,6 +299,23 @@ TEST(test_in_a_hurry_a_served_worker_feeds)
 	queue_remove(q);
 }
 
+/* Else it would not be known whether something is left. */
+TEST(test_in_a_pause_the_queue_is_fed)
+{
+	struct queue *q = queue_make();
+	struct job *job;
+
+	queue_pause(q, true);
+	push(q, 1, JOB_SCAN);
+	queue_want(q, QUEUE_FEED, 0);
+	job = queue_take(q, WORKER_BACKGROUND, NULL);
+	assert_int_equal(job->demanded, QUEUE_FEED);
+	finish(q, job);
+	queue_pause(q, false);
+	take(q, WORKER_BACKGROUND, 1);
+	queue_remove(q);
+}
+
 /* When the hurry is over meanwhile, workers of the background go on. */
 TEST(test_the_background_feeds_after_a_hurry)
 {
