@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/err.h"
 #include "core/base/json.h"
@@ -18,14 +20,15 @@ struct snapshot {
 	unsigned walks;    /* over the whole tree, finished */
 	size_t lacks; /* requests of the scan that wait for a lack to pass */
 	bool catalog_open, caught_up, scan_idle, quiet, texts_busy;
-	struct buf longest; /* the path of queue.longest; empty: none */
+	/* The path of queue.longest, or "..." and its end; empty: none. */
+	struct buf longest;
 };
 
 static int find_longest(const struct engine *e, struct catalog_txn *txn,
 			struct snapshot *s)
 {
 	struct catalog_walk *walk = NULL;
-	const char *path;
+	const char *path, *end;
 	int err;
 
 	if (!s->queue.longest_left)
@@ -34,8 +37,14 @@ static int find_longest(const struct engine *e, struct catalog_txn *txn,
 				  &walk);
 	if (!err)
 		err = catalog_paths_next(walk, &path);
-	if (err == 1)
-		err = buf_append_text(&s->longest, path);
+	if (err == 1) {
+		/* The status is an attribute, which has 64 KB at most. */
+		end = strlen(path) < PATH_MAX ?
+			      path :
+			      strchr(path + strlen(path) - PATH_MAX, '/');
+		err = buf_append_format(&s->longest, "%s%s",
+					end == path ? "" : "...", end);
+	}
 	catalog_walk_end(walk);
 	return err;
 }

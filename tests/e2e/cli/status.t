@@ -196,6 +196,19 @@ test_hole() {
 	ok "a file that is read for long is named, and the way out" \
 		poll 20 says_longest
 	unmount "$T/hole"
+	# Of such a path the status, which is an attribute, has no room.
+	rm "$T/hole-src/image"
+	perl -e 'chdir shift; for (1 .. 300) { mkdir "D" x 250; chdir "D" x 250 }
+		open my $image, ">", "image"; truncate $image, 15 << 40' \
+		"$T/hole-src"
+	mount_kinfs "$T/hole-src" "$T/hole"
+	says_deepest() {
+		kin env status "$T/hole"
+		grep -qE '^longest .* left of \.\.\./D.*/image; ' "$T/out"
+	}
+	ok "also one whose path is longer than an attribute" \
+		poll 20 says_deepest
+	unmount "$T/hole"
 }
 
 open_fuse_to_all
