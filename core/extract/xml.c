@@ -115,7 +115,7 @@ static void parse_more(struct xml *x)
 	buf_clear(&x->events);
 	x->taken = 0;
 	x->is_over = part == left;
-	if (XML_Parse(x->expat, x->source->data + x->at, (int)part,
+	if (XML_Parse(x->expat, part ? x->source->data + x->at : "", (int)part,
 		      x->is_over) != XML_STATUS_OK &&
 	    !x->status)
 		x->status = XML_GetErrorCode(x->expat) == XML_ERROR_NO_MEMORY ?
