@@ -164,9 +164,10 @@ $(obj)/tests/unit/share_confine.o: \
 	extra_cflags = $(share_cflags)
 
 $(extract_objects): extra_cflags = $(extract_cflags)
-$(obj)/core/extract/pdf.o: extra_cflags = $(pdf_cflags)
+poppler_objects := $(call objects,core/extract/pdf.c tests/fuzz/extract_pdf.c)
+$(poppler_objects): extra_cflags = $(pdf_cflags)
 # One of its structs has a field that is called ctime.
-$(obj)/core/extract/pdf.o: before_banned := -include poppler.h
+$(poppler_objects): before_banned := -include poppler.h
 
 # What core/lib/kin.map does not name is not seen, which makes position-independent
 # code as fast as any other.
@@ -240,6 +241,9 @@ extract_fuzzers := $(foreach name,extract extract_parts,\
 $(extract_fuzzers): $(filter-out $(pdf_objects) %/main.o %/serve.o %/confine.o,\
 	$(extract_objects))
 $(extract_fuzzers): extra_libs = $(extract_libs)
+pdf_fuzzers := $(out)/tests/fuzz/extract_pdf $(out)/fuzzers/extract_pdf
+$(pdf_fuzzers): $(extract_common)
+$(pdf_fuzzers): extra_libs = $(pdf_libs)
 $(out)/tests/unit/lib_kin: $(lib_objects)
 $(out)/tests/unit/fs/query_text $(out)/tests/fuzz/query_text \
 $(out)/fuzzers/query_text: $(obj)/fs/similar/query_text.o
