@@ -127,10 +127,14 @@ enum {
 	SEARCH_TURN_WORK = 1024,
 };
 
-/* How long a query waits for files that were closed before it.  A small file
- * takes some milliseconds, also on a busy machine; a large one, for which one
- * query has waited, is waited for by no other. */
-enum { SEARCH_CLOSED_MS = 1000 };
+/*
+ * Until when a query waits for files that were closed before it, from the start of
+ * its job.  A small file takes some milliseconds, 30 beside eight busy loops; a
+ * large one, for which one query has waited, is waited for by no other.  An answer
+ * is to come within a second whatever other users do: the second half of it is for
+ * the turns behind the wait.
+ */
+enum { SEARCH_CLOSED_MS = 500 };
 
 /* So many bytes of a path count as a file that is examined: paths may be as
  * long as users like, and are compared and opened as a whole. */

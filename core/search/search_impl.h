@@ -36,6 +36,7 @@ struct search_job {
 	uid_t uid; /* of the caller, who may be gone */
 	void (*run)(void *arg, struct search_job *job);
 	void *arg;
+	int64_t since_ms;      /* when it was asked for */
 	uint64_t turn;         /* its place in the list, see share.h */
 	unsigned turns;        /* so many have begun, or are waited for */
 	bool is_short;         /* its first turn is not a long one */

@@ -246,7 +246,8 @@ int search_start_job(struct searcher *s, const struct search_caller *caller,
 				    .caller = caller,
 				    .uid = caller->credentials.uid,
 				    .run = run,
-				    .arg = arg };
+				    .arg = arg,
+				    .since_ms = clock_now_ms() };
 	(void)cond_init_monotonic(&job->resume);
 	pthread_mutex_lock(&s->lock);
 	err = s->stopped ? -ECANCELED :

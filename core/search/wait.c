@@ -188,7 +188,7 @@ static bool catch_up(const struct search_query *q, int64_t deadline_ms)
 int query_wait_closed(struct search_query *q)
 {
 	const int64_t wait_ms = q->context->no_wait ? 0 : SEARCH_CLOSED_MS;
-	const int64_t deadline_ms = clock_now_ms() + wait_ms;
+	const int64_t deadline_ms = q->job->since_ms + wait_ms;
 	struct closed_files *c = NULL;
 	struct file_key first;
 	uint64_t after = 0, until;

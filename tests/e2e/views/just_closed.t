@@ -65,7 +65,7 @@ is "$(missed exported)" 0 "and kin export"
 cp "$mnt/doc" "$mnt/new/browsed"
 like "$(ls "$mnt/.similar/new")" browsed "a directory shows it"
 
-# What cannot be had in a second, which is a large file.
+# What cannot be had in half a second, which is a large file.
 truncate -s 3T "$mnt/new/large"
 like "$(listing doc)" incomplete "an answer without a large file says so"
 like "$(as_bob "$KIN" groups "$mnt" 2>&1 >/dev/null)" "not complete" \
