@@ -13,6 +13,60 @@
 /* A set of windows takes 8 times that. */
 #define LARGEST_FILE (64 * MIB)
 
+/* ---- draws ---- */
+
+static uint8_t exchanged[256]; /* by byte */
+static bool is_exchanged;
+
+/* Exchanges the bytes from first on among themselves. */
+static void shuffle(uint8_t first, size_t count, uint64_t *state)
+{
+	size_t i, k;
+	uint8_t byte;
+
+	for (i = count; i > 1; i--) {
+		k = draw_below(state, i);
+		byte = exchanged[first + i - 1];
+		exchanged[first + i - 1] = exchanged[first + k];
+		exchanged[first + k] = byte;
+	}
+}
+
+void set_draw(unsigned draw)
+{
+	uint64_t state = draw;
+	size_t i;
+
+	for (i = 0; i < 256; i++)
+		exchanged[i] = (uint8_t)i;
+	is_exchanged = draw != 0;
+	if (!is_exchanged)
+		return;
+	shuffle('a', 26, &state);
+	shuffle('0', 10, &state);
+	shuffle(0x80, 128, &state);
+	for (i = 0; i < 26; i++)
+		exchanged['A' + i] = (uint8_t)(exchanged['a' + i] - 'a' + 'A');
+}
+
+void digest_content(struct fingerprint *fingerprint,
+		    const struct bytes *content, struct digests *out)
+{
+	uint8_t *drawn = is_exchanged ? allocate(content->len) : NULL;
+	size_t i;
+
+	for (i = 0; drawn && i < content->len; i++)
+		drawn[i] = exchanged[content->data[i]];
+	fail_errno("digest", fingerprint_begin(fingerprint));
+	fail_errno("digest", fingerprint_update(fingerprint,
+						drawn ? drawn : content->data,
+						content->len));
+	fail_errno("digest", fingerprint_final(fingerprint, out));
+	free(drawn);
+}
+
+/* ---- the corpus ---- */
+
 void corpus_init(struct corpus *c, size_t most)
 {
 	*c = (struct corpus){ .most = most };
@@ -70,15 +124,6 @@ static bool is_new(struct corpus *c, const struct digests *d)
 	return false;
 }
 
-static void digest_bytes(struct corpus *c, const struct bytes *b,
-			 struct digests *out)
-{
-	fail_errno("digest", fingerprint_begin(c->fingerprint));
-	fail_errno("digest",
-		   fingerprint_update(c->fingerprint, b->data, b->len));
-	fail_errno("digest", fingerprint_final(c->fingerprint, out));
-}
-
 /* Takes the name and the path of f in any case. */
 static bool add_file(struct corpus *c, struct file *f, const struct bytes *b)
 {
@@ -86,7 +131,7 @@ static bool add_file(struct corpus *c, struct file *f, const struct bytes *b)
 	bool wanted = c->count < c->most && b->len;
 
 	if (wanted) {
-		digest_bytes(c, b, &f->digests);
+		digest_content(c->fingerprint, b, &f->digests);
 		wanted = is_new(c, &f->digests);
 		c->repeats += !wanted;
 	}

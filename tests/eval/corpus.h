@@ -53,6 +53,17 @@ struct corpus {
 	struct fingerprint *fingerprint;
 };
 
+/*
+ * Which windows are in a sketch depends on their bytes alone.  So of contents that
+ * have much in common all sketches have the same few of these windows or the same
+ * few not, and a figure of them is one draw of a lottery.  Each draw but 0 exchanges
+ * letters for letters, digits for digits and other bytes for such in all contents
+ * before they are digested: what they share stays, the samples are others.
+ */
+void set_draw(unsigned draw);
+void digest_content(struct fingerprint *fingerprint,
+		    const struct bytes *content, struct digests *out);
+
 /* Files are not taken once there are that many. */
 void corpus_init(struct corpus *c, size_t most);
 void corpus_release(struct corpus *c);

@@ -34,7 +34,7 @@ static void usage(void)
 {
 	fputs("usage: likeness [--own DIR] [--list FILE] [--largest BYTES] [--bases N]\n"
 	      "                [--edits N] [--files N] [--entries N]\n"
-	      "                [--fitting] [--figures] [--passages]\n"
+	      "                [--fitting] [--figures] [--passages] [--draw N]\n"
 	      "                [--floors FILE --corpus NAME]\n",
 	      stderr);
 	exit(2);
@@ -86,6 +86,9 @@ static void set_option(struct options *o, int option)
 	case 's':
 		o->passages = true;
 		break;
+	case 'd':
+		set_draw((unsigned)number(optarg));
+		break;
 	case 'p':
 		o->prints_figures = true;
 		break;
@@ -109,6 +112,7 @@ static void read_options(struct options *o, int argc, char **argv)
 		{ "fitting", no_argument, NULL, 'F' },
 		{ "figures", no_argument, NULL, 'p' },
 		{ "passages", no_argument, NULL, 's' },
+		{ "draw", required_argument, NULL, 'd' },
 		{ NULL, 0, NULL, 0 },
 	};
 	int option;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/eval/corpus.h"
 #include "tests/eval/passages.h"
 
 #include <math.h>
@@ -65,10 +66,7 @@ static void add_content(struct passage_corpus *c, struct bytes *b)
 	struct sketch *sketch = &c->sketches[c->count];
 	struct digests *d = &c->digests[c->count];
 
-	fail_errno("digest", fingerprint_begin(c->fingerprint));
-	fail_errno("digest",
-		   fingerprint_update(c->fingerprint, b->data, b->len));
-	fail_errno("digest", fingerprint_final(c->fingerprint, d));
+	digest_content(c->fingerprint, b, d);
 	fail_errno("sketch", digests_sketch(d, sketch));
 	c->contents[c->count++] = *b;
 	fail_errno("index", index_add(c->ix, (uint32_t)c->count, sketch));

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/eval/corpus.h"
 #include "tests/eval/reports.h"
 
 #include <stdio.h>
@@ -69,10 +70,7 @@ static void reports_init(struct reports *r)
 
 		write_report(&template, &m, &b, &state);
 		windows_init(&r->windows[i], b.data, b.len);
-		fail_errno("digest", fingerprint_begin(fingerprint));
-		fail_errno("digest",
-			   fingerprint_update(fingerprint, b.data, b.len));
-		fail_errno("digest", fingerprint_final(fingerprint, d));
+		digest_content(fingerprint, &b, d);
 		fail_errno("sketch", digests_sketch(d, &sketch));
 		fail_errno("index", index_add(r->ix, (uint32_t)i + 1, &sketch));
 	}
