@@ -75,7 +75,7 @@ enum catalog_db {
 	DB_COUNT
 };
 
-#define CATALOG_VERSION 20
+#define CATALOG_VERSION 21
 #define CATALOG_LOCK_FILE "lock"
 #define CATALOG_DATA_FILE "data.mdb"
 /* It is renamed to the data file when it is complete. */

@@ -226,7 +226,7 @@ static int read_list(const char *path, struct list *l)
 int operands_look(const char *arg, struct operands *out)
 {
 	struct list l = { .out = out };
-	const char *text;
+	const char *text, *what;
 	const struct digest_ops *ops = prefix_of(arg, &text);
 	size_t line;
 	int err = ops ? -ENODATA : read_list(arg, &l);
@@ -248,8 +248,11 @@ int operands_look(const char *arg, struct operands *out)
 		return cli_complain(arg, "a list in UTF-16, which is not read; "
 					 "iconv -f utf16 -t utf8 makes it "
 					 "UTF-8");
-	if (err != -EINVAL)
+	if (err != -EINVAL && err != -EPROTONOSUPPORT)
 		return err ? cli_complain_errno(arg, err) : EXIT_OK;
-	return line ? cli_complain(arg, "line %zu: malformed digest", line) :
-		      cli_complain(arg, "malformed digest");
+	what = err == -EINVAL ? "malformed digest" :
+				"sketch of an earlier version of kinfs; "
+				"compute it anew";
+	return line ? cli_complain(arg, "line %zu: %s", line, what) :
+		      cli_complain(arg, "%s", what);
 }

@@ -44,13 +44,16 @@ static int strip_attributes(struct strip *s, const char *path)
 		if (id == DIGEST_SDHASH) /* never listed, so never copied */
 			continue;
 		err = mount_get_attribute(path, name, &value);
-		if (!err && !digest_parse(id, value.data, value.len, &d)) {
-			if (!s->dry_run && removexattr(path, name))
-				err = -errno;
+		if (!err)
+			err = digest_parse(id, value.data, value.len, &d);
+		if (!err || err == -EPROTONOSUPPORT) {
+			err = s->dry_run ? 0 : removexattr(path, name);
+			err = err ? -errno : 0;
 			s->attributes += !err;
 		}
 		digests_release(&d);
-		if (err == -ENODATA || err == -ENOTSUP)
+		/* -EINVAL: somebody else's attribute. */
+		if (err == -ENODATA || err == -ENOTSUP || err == -EINVAL)
 			err = 0;
 	}
 	buf_release(&value);

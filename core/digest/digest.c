@@ -317,5 +317,6 @@ int digests_from_json(json_t *texts, struct digests *d)
 			err = digests_parse_text(d, json_string_value(text),
 						 json_string_length(text));
 	}
-	return err;
+	/* What has digests in JSON has a version for all that it says. */
+	return err == -EPROTONOSUPPORT ? -EINVAL : err;
 }

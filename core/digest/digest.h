@@ -211,8 +211,8 @@ int digest_format(const struct digests *d, enum digest_id id, struct buf *out);
 
 /* The reverse: sets one digest of d.  A SiSe signature of any length is cut to
  * ours, and TLSH is read in lower case and without T1, too.  -EINVAL when text
- * is not the text form of that digest, character for character; d is untouched
- * then. */
+ * is not the text form of that digest, character for character; -EPROTONOSUPPORT
+ * when it is that of an earlier version; d is untouched then. */
 int digest_parse(enum digest_id id, const char *text, size_t len,
 		 struct digests *d);
 

@@ -12,9 +12,9 @@
 #include "core/index/weight.h"
 
 /*
- * How many values each content shares with the sketch of a query, and how many
- * windows of the query's content these stand for: a value counts as often as
- * its window occurs there, except where passages are looked for.
+ * How many values each content shares with the sketch of a query, and what extent
+ * of the query's content these stand for, except where passages are looked for,
+ * to which each value counts 1.
  *
  * The posting lists of all values of the sketch are read, the shortest first,
  * and each content that occurs in them is counted in a hash table.  All values
@@ -42,27 +42,26 @@ struct value_list {
 	size_t start;   /* of its contents in overlap_query.visible */
 };
 
-#define TIMES_MOST (UINT32_C(1) << 20) /* sums of times fit 32 bits */
-
 struct posting_overlap {
 	uint32_t content;
-	uint32_t sum;     /* 0: the slot is free */
-	uint32_t windows; /* of the lists that were read completely */
+	uint32_t sum; /* 0: the slot is free */
+	float extent; /* of the lists that were read completely */
 };
 
 /* Sums over places in the sketch, of the values that the postings hold for all
  * contents. */
 struct list_sums {
-	uint32_t listed;  /* values */
-	uint32_t windows; /* their windows */
-	double squares;   /* of the times that each window occurs */
-	uint32_t passed;  /* windows of lists that were not read completely */
+	uint32_t listed; /* values */
+	double extent;   /* of these */
+	double squares;  /* of the extents of each */
+	double passed;   /* extent of lists that were not read completely */
 };
 
 /* A search by one sketch of the query. */
 struct overlap_query {
 	const struct index_query *q; /* borrowed */
 	const struct sketch *sketch; /* one of q->subject; borrowed */
+	double extent;               /* of the sketch; 0: of a union */
 	bool likely;                 /* see index_candidates() */
 	struct value_list lists[SKETCH_MOST];
 	size_t count;
@@ -90,20 +89,18 @@ static int by_length(const void *a, const void *b)
 	return x->key < y->key ? -1 : x->key > y->key;
 }
 
-static uint32_t times_of(const struct overlap_query *s, size_t place)
+static double extent_of(const struct overlap_query *s, size_t place)
 {
-	uint32_t times = s->sketch->times[place];
-
-	if (!s->sketch->windows || s->q->rules.relation == INDEX_SHARES)
-		return 1;
-	return times < TIMES_MOST ? times : TIMES_MOST;
+	return s->sketch->windows && s->q->rules.relation != INDEX_SHARES ?
+		       sketch_extent_of(s->sketch->times[place]) :
+		       1;
 }
 
 /*
  * Drops the longest lists, one in five: they are most of the work, and a
  * content that shares enough is in other lists, too.  A content with a sketch
  * of few values can share only the first places of the query's sketch, so the
- * lists that are dropped stand for at most one in five windows of any first
+ * lists that are dropped stand for at most a fifth of the extent of any first
  * part of the sketch as well.
  */
 #define PASSED 5
@@ -111,7 +108,7 @@ static uint32_t times_of(const struct overlap_query *s, size_t place)
 static void pass_longest(struct overlap_query *s)
 {
 	size_t count = s->count, kept = count - count / PASSED, i;
-	uint64_t windows = 0, passed = 0, times;
+	double all = 0, passed = 0, extent;
 
 	/* One less because scores are rounded. */
 	if (PASSED * (s->q->rules.threshold - 1) <= 100)
@@ -120,10 +117,10 @@ static void pass_longest(struct overlap_query *s)
 		s->is_passed[s->lists[i].place] =
 			s->lists[i].length > WEIGHT_FULL;
 	for (i = 0; i < s->sketch->count; i++) {
-		times = times_of(s, i);
-		windows += times;
-		s->is_passed[i] &= PASSED * (passed + times) <= windows;
-		passed += s->is_passed[i] ? times : 0;
+		extent = extent_of(s, i);
+		all += extent;
+		s->is_passed[i] &= PASSED * (passed + extent) <= all;
+		passed += s->is_passed[i] ? extent : 0;
 	}
 	for (i = kept; i < count; i++)
 		if (!s->is_passed[s->lists[i].place])
@@ -212,7 +209,7 @@ static int make_table(struct overlap_query *s)
 }
 
 static void count_content(struct overlap_query *s, uint32_t content,
-			  uint32_t counts, uint32_t windows)
+			  uint32_t counts, float extent)
 {
 	size_t at = content * UINT32_C(2654435761) & s->mask;
 
@@ -220,14 +217,15 @@ static void count_content(struct overlap_query *s, uint32_t content,
 		at = (at + 1) & s->mask;
 	s->table[at].content = content;
 	s->table[at].sum += counts;
-	s->table[at].windows += windows;
+	s->table[at].extent += extent;
 }
 
 static void read_list(const struct index *ix, const struct value_list *list,
 		      size_t part, struct overlap_query *s)
 {
 	bool whole = part == list->length;
-	uint32_t counts = FULL_COUNT, windows = 0;
+	uint32_t counts = FULL_COUNT;
+	float extent = 0;
 	size_t i;
 
 	if (list->length > WEIGHT_FULL)
@@ -235,31 +233,31 @@ static void read_list(const struct index *ix, const struct value_list *list,
 	if (!counts)
 		counts = 1;
 	if (whole && s->is_listed[list->place])
-		windows = times_of(s, list->place);
+		extent = (float)extent_of(s, list->place);
 	if (s->visible)
 		memcpy(s->contents, s->visible + list->start,
 		       part * sizeof(*s->contents));
 	else
 		(void)postings_find(ix->postings, list->key, s->contents, part);
 	for (i = 0; i < part; i++)
-		count_content(s, s->contents[i], counts, windows);
+		count_content(s, s->contents[i], counts, extent);
 	s->is_passed[list->place] = !whole;
 }
 
 static void sum_places(struct overlap_query *s)
 {
 	struct list_sums sums = { 0 };
-	uint32_t times;
+	double extent;
 	size_t i;
 
 	s->before[0] = sums;
 	for (i = 0; i < s->sketch->count; i++) {
 		if (s->is_listed[i]) {
-			times = times_of(s, i);
+			extent = extent_of(s, i);
 			sums.listed++;
-			sums.windows += times;
-			sums.squares += (double)times * times;
-			sums.passed += s->is_passed[i] ? times : 0;
+			sums.extent += extent;
+			sums.squares += extent * extent;
+			sums.passed += s->is_passed[i] ? extent : 0;
 		}
 		s->before[i + 1] = sums;
 	}
@@ -335,21 +333,21 @@ static uint16_t rank_of(uint32_t sum)
 	return (uint16_t)(rank ? rank : 1);
 }
 
-/* Whether a content with so many windows may be what the relation asks for. */
-static bool is_related(const struct overlap_query *s, uint64_t windows)
+/* Extents are estimates, and those of two contents are estimated anew when they
+ * are compared, at their joint level: so far they may be apart. */
+#define EXTENT_ERROR 1.2
+
+/* Whether a content of that extent may be what the relation asks for. */
+static bool is_related(const struct overlap_query *s, double extent)
 {
 	switch (s->q->rules.relation) {
-	case INDEX_ALIKE:
-	case INDEX_ALL:
-		return true;
 	case INDEX_WITHIN:
-		return windows >= s->sketch->windows;
+		return extent * EXTENT_ERROR >= s->extent;
 	case INDEX_CONTAINS:
-		return windows <= s->sketch->windows;
-	case INDEX_SHARES:
-		return windows >= s->q->rules.share_min;
+		return extent <= s->extent * EXTENT_ERROR;
+	default:
+		return true;
 	}
-	return false;
 }
 
 /* The values that a sketch of that level covers, too. */
@@ -360,31 +358,28 @@ static size_t count_known(const struct sketch *sketch, uint8_t level)
 }
 
 /*
- * The least share of the windows of the query's content that a match with so
- * many windows has; more than 1: it is no match.  A match shares a part of the
- * windows of the one that has more; if that is the content, the part of the
- * query's windows is larger in proportion.
+ * The least share of the extent of the query's content that a match has; more than
+ * 1: the content is no match.  A match shares a part of the larger extent; if that is
+ * the content's, the part of the query's extent is larger in proportion.
  */
 static double least_share(const struct overlap_query *s, const struct row *row)
 {
 	/* One less because scores are rounded. */
 	double share = (s->q->rules.threshold - 1) / 100.0;
-	double windows = (double)s->sketch->windows;
-	double others = (double)row->windows;
 
-	if (!index_is_alike(s->q->rules.relation))
+	if (!index_is_alike(s->q->rules.relation) || s->extent <= 0)
 		return share;
-	if (windows <= 0 || others <= 0)
-		return share;
-	return others < share * windows ? 2 : share * fmax(1, others / windows);
+	if (row->extent * EXTENT_ERROR < share * s->extent)
+		return 2;
+	return share * fmax(1, row->extent / EXTENT_ERROR / s->extent);
 }
 
 /*
  * Whether a content may share q->rules.threshold percent.
  *
- * So many windows were found in the posting lists.  The values of the query's
+ * So much extent was found in the posting lists.  The values of the query's
  * sketch below its level are those that the sketch of the content covers as well.
- * If the content shares a part of the query's windows, it shares that part of
+ * If the content shares a part of the query's extent, it shares that part of
  * those of these values.  The listed ones among them are a sample; the content
  * may have any of those that were passed over.  DEVIATIONS standard deviations
  * allow for the error of the sample, and for a larger content that by chance
@@ -395,7 +390,7 @@ static double least_share(const struct overlap_query *s, const struct row *row)
  */
 #define DEVIATIONS 4
 
-static bool is_likely(const struct overlap_query *s, uint32_t windows,
+static bool is_likely(const struct overlap_query *s, double extent,
 		      const struct row *row)
 {
 	size_t low = count_known(s->sketch, row->level);
@@ -407,8 +402,8 @@ static bool is_likely(const struct overlap_query *s, uint32_t windows,
 		return true;
 	if (share > 1)
 		return false;
-	found = (double)windows + sums->passed;
-	least = share * sums->windows;
+	found = extent + sums->passed;
+	least = share * sums->extent;
 	if (found >= least)
 		return true;
 	variance = share * (1 - share) * sums->squares *
@@ -416,8 +411,8 @@ static bool is_likely(const struct overlap_query *s, uint32_t windows,
 	return found >= least - DEVIATIONS * sqrt(variance);
 }
 
-/* Whether a content of so many shared windows may be what is asked for. */
-static bool may_match(const struct overlap_query *s, uint32_t windows,
+/* Whether a content that shares that extent may be what is asked for. */
+static bool may_match(const struct overlap_query *s, double extent,
 		      const struct row *row)
 {
 	size_t values = count_known(s->sketch, row->level);
@@ -426,8 +421,8 @@ static bool may_match(const struct overlap_query *s, uint32_t windows,
 	return s->q->rules.relation == INDEX_SHARES ?
 		       passage_is_likely(s->sketch, s->q->rules.share_min,
 					 values, sums->listed,
-					 windows + sums->passed) :
-		       is_likely(s, windows, row);
+					 extent + sums->passed) :
+		       is_likely(s, extent, row);
 }
 
 static void add_overlaps(const struct index *ix, const struct overlap_query *s,
@@ -446,8 +441,8 @@ static void add_overlaps(const struct index *ix, const struct overlap_query *s,
 			continue;
 		row = index_row(ix, found.content);
 		if (!row || row_content(row) == s->q->self ||
-		    !is_related(s, row->windows) ||
-		    (s->likely && !may_match(s, s->table[i].windows, row)))
+		    !is_related(s, row->extent) ||
+		    (s->likely && !may_match(s, s->table[i].extent, row)))
 			continue;
 		found.by_text = row->is_text;
 		found.content = row_content(row);
@@ -557,6 +552,7 @@ int index_candidates(struct index *ix, const struct index_query *q, bool likely,
 		s->sketch = q->subject.sketches[part];
 		if (!s->sketch)
 			continue;
+		s->extent = s->sketch->windows ? sketch_extent(s->sketch) : 0;
 		err = find_by_sketch(ix, s, &best);
 		count += best.count;
 	}

@@ -182,7 +182,7 @@ static int add_locked(struct index *ix, uint32_t id, uint32_t content,
 					    .other = content,
 					    .is_text = content != 0,
 					    .level = (uint8_t)sketch->level,
-					    .windows = sketch->windows };
+					    .extent = sketch_extent(sketch) };
 	(void)pthread_rwlock_wrlock(&ix->rows_lock);
 	ix->count++;
 	owner = index_row(ix, content);

@@ -27,7 +27,7 @@
  *             of a content the other one contains.  Sketches are not kept here:
  *             a search reads them from a struct index_store.
  *   rows      one of 24 bytes for each sketch: its id, that of the subject's
- *             other sketch, how many windows there are and how far the sketch
+ *             other sketch, what extent there is and how far the sketch
  *             reaches (index_impl.h).
  *   postings  an inverted index: for each value, the ids of the sketches that
  *             have it (postings.h).

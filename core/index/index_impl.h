@@ -26,11 +26,11 @@
  * A row is dead when its level is LEVEL_DEAD.
  */
 struct row {
-	uint64_t windows; /* of the sketch */
-	uint32_t id;      /* ascending */
-	uint32_t other;   /* of the subject's other sketch; 0: it has none */
-	uint8_t level;    /* of the sketch */
-	bool is_text;     /* other is the content then */
+	double extent;  /* of the sketch */
+	uint32_t id;    /* ascending */
+	uint32_t other; /* of the subject's other sketch; 0: it has none */
+	uint8_t level;  /* of the sketch */
+	bool is_text;   /* other is the content then */
 };
 
 static inline uint32_t row_content(const struct row *row)

@@ -62,6 +62,6 @@ uint64_t passage_bytes(const struct weighed_sketch *a, const struct sketch *b,
  * lists of all contents, and found of those may be shared.
  */
 bool passage_is_likely(const struct sketch *own, uint64_t share_min,
-		       size_t values, size_t listed, size_t found);
+		       size_t values, size_t listed, double found);
 
 #endif

@@ -157,7 +157,7 @@ uint64_t passage_bytes(const struct weighed_sketch *a, const struct sketch *b,
 #define LEAST_DIFFERENT 0.5
 
 bool passage_is_likely(const struct sketch *own, uint64_t share_min,
-		       size_t values, size_t listed, size_t found)
+		       size_t values, size_t listed, double found)
 {
 	double sampled, least, part;
 
@@ -167,6 +167,6 @@ bool passage_is_likely(const struct sketch *own, uint64_t share_min,
 	least = fmax(PASSAGE_VALUES,
 		     LEAST_DIFFERENT * (double)share_min * sampled);
 	part = (double)listed / (double)values;
-	return (double)found >=
+	return found >=
 	       part * least - DEVIATIONS * sqrt(part * (1 - part) * least);
 }

@@ -34,7 +34,8 @@ extern "C" {
  *
  * Functions that can fail return 0 or a negative errno value, and leave what
  * they were to fill as it was.  -EINVAL: a name, a text or an argument is
- * wrong; -ENODATA: there is no such digest; -ENOMEM.
+ * wrong; -EPROTONOSUPPORT: the text is that of an earlier version; -ENODATA: there
+ * is no such digest; -ENOMEM.
  *
  * Threads: different objects may be used by different threads at the same time,
  * and an object that no thread changes by several.

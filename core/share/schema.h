@@ -24,7 +24,7 @@
  * Postings of a content are its anchors, the SHARE_ANCHORS smallest values of
  * its sketch, and all values below the limit of the shared catalog.
  */
-#define SHARE_VERSION 6
+#define SHARE_VERSION 7
 #define SHARE_ANCHORS 12
 /* One window in 2^14 has a value below it. */
 #define SHARE_LIMIT_DEFAULT (INT64_C(1) << (48 - 14))

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tests/eval/eval.h"
+#include "tests/eval/truth.h"
 
 /* Many more than a value may have and still count fully, as the licences of a
  * real tree do. */
@@ -18,10 +19,25 @@
 
 static const size_t licence_bytes[LENGTHS] = { 700, 1500 };
 
-/* A body so long that the licence is 20 to 80 % of the whole. */
-static size_t body_bytes(size_t licence, uint64_t *state)
+/* How much of a material is left when it is folded: of sources less than of
+ * licences, which have hardly any punctuation. */
+static double folded_part(const struct material *m)
 {
-	return licence / 4 + draw_below(state, 4 * licence - licence / 4);
+	uint8_t *folded = allocate(m->pool.len);
+	size_t left = fold(m->pool.data, m->pool.len, folded);
+
+	free(folded);
+	return (double)left / (double)m->pool.len;
+}
+
+/* A body so long that the licence is 20 to 80 % of the whole, folded. */
+static size_t body_bytes(const struct licensed *l, size_t licence,
+			 uint64_t *state)
+{
+	size_t bytes =
+		licence / 4 + draw_below(state, 4 * licence - licence / 4);
+
+	return (size_t)((double)bytes * l->folded);
 }
 
 static struct bytes join(const struct bytes *licence, const struct bytes *body)
@@ -58,7 +74,8 @@ static void add_family(struct licensed *l, struct corpus *c,
 	struct base base = { .donor = material_donor(&l->sources) };
 	struct bytes body;
 
-	if (!material_cut(&l->sources, body_bytes(licence->len, state), &body))
+	if (!material_cut(&l->sources, body_bytes(l, licence->len, state),
+			  &body))
 		fail("%s: the material is used up", name);
 	base.content = join(licence, &body);
 	l->contents = grown(l->contents, l->count, sizeof(*l->contents));
@@ -75,9 +92,10 @@ void licensed_add(struct licensed *l, struct corpus *c)
 	char *name;
 
 	for (i = 0; i < LICENCES; i++)
-		most += 4 * licence_bytes[i % LENGTHS] * FAMILIES;
+		most += 8 * licence_bytes[i % LENGTHS] * FAMILIES;
 	l->sources = material_generate(SOURCE_CLASS, SEED, most + most / 3 + 4);
 	l->licences = material_generate(TEXT_CLASS, SEED, 64 * KIB);
+	l->folded = folded_part(&l->licences) / folded_part(&l->sources);
 	for (i = 0; i < LICENCES; i++) {
 		len = licence_bytes[i % LENGTHS];
 		if (!material_cut(&l->licences, len, &licence))

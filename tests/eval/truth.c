@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/eval/truth.h"
 
+#include <ctype.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +69,9 @@ static void count_repeats(struct windows *w, size_t count)
 		w->times[kept - 1]++;
 	}
 	w->count = kept;
-	w->all = count;
+	w->extent = 0;
+	for (i = 0; i < kept; i++)
+		w->extent += log2(1.0 + w->times[i]);
 }
 
 /* Without the room that is left. */
@@ -85,15 +89,14 @@ static bool repeats_one_byte(const uint8_t *window)
 
 size_t fold(const uint8_t *data, size_t len, uint8_t *out)
 {
-	static const uint8_t is_blank[256] = {
-		[0] = 1,    ['\t'] = 1, ['\n'] = 1, ['\v'] = 1,
-		['\f'] = 1, ['\r'] = 1, [' '] = 1,
-	};
 	size_t kept = 0, i;
 
 	for (i = 0; i < len; i++)
-		if (!is_blank[data[i]])
-			out[kept++] = data[i];
+		if (data[i] >= 0x80 || isalnum(data[i]) ||
+		    (iscntrl(data[i]) && data[i] && !isspace(data[i])))
+			out[kept++] =
+				(uint8_t)(data[i] < 0x80 ? tolower(data[i]) :
+							   data[i]);
 	return kept;
 }
 
@@ -124,10 +127,9 @@ void windows_release(struct windows *w)
 
 struct common {
 	size_t distinct;
-	uint64_t all;
+	double extent;
 };
 
-/* Without branches on the values, which nothing could predict. */
 static struct common find_common(const struct windows *a,
 				 const struct windows *b)
 {
@@ -140,8 +142,10 @@ static struct common find_common(const struct windows *a,
 		x = a->hash[i];
 		y = b->hash[j];
 		fewer = a->times[i] < b->times[j] ? a->times[i] : b->times[j];
-		common.distinct += x == y;
-		common.all += x == y ? fewer : 0;
+		if (x == y) {
+			common.distinct++;
+			common.extent += fewer > 1 ? log2(1.0 + fewer) : 1;
+		}
 		i += x <= y;
 		j += y <= x;
 	}
@@ -151,17 +155,17 @@ static struct common find_common(const struct windows *a,
 struct truth truth_of(const struct windows *a, const struct windows *b)
 {
 	struct common common = find_common(a, b);
-	double distinct = (double)common.distinct, all = (double)common.all;
-	double larger = (double)(a->all > b->all ? a->all : b->all);
-	double smaller = (double)(a->all > b->all ? b->all : a->all);
+	double distinct = (double)common.distinct;
+	double larger = fmax(a->extent, b->extent);
+	double smaller = fmin(a->extent, b->extent);
 
 	if (smaller <= 0)
 		return (struct truth){ 0 };
 	return (struct truth){
 		.jaccard = (float)(distinct / ((double)a->count +
 					       (double)b->count - distinct)),
-		.shared = (float)(100 * all / larger),
-		.contained = (float)(100 * all / smaller),
+		.shared = (float)(100 * common.extent / larger),
+		.contained = (float)(100 * common.extent / smaller),
 		.ratio = (float)(larger / smaller),
 	};
 }

@@ -2,6 +2,7 @@
 #ifndef TESTS_SUPPORT_SKETCH_MODEL_H
 #define TESTS_SUPPORT_SKETCH_MODEL_H
 
+#include <ctype.h>
 #include <stdbool.h>
 
 #include "core/digest/sketch/sketch.h"
@@ -28,8 +29,12 @@ static inline struct bytes model_fold(struct bytes b)
 
 	folded.len = 0;
 	for (i = 0; i < b.len; i++)
-		if (!memchr("\0\t\n\v\f\r ", b.data[i], 7))
-			folded.data[folded.len++] = b.data[i];
+		if (b.data[i] >= 0x80 || isalnum(b.data[i]) ||
+		    (iscntrl(b.data[i]) && b.data[i] && !isspace(b.data[i])))
+			folded.data[folded.len++] =
+				(uint8_t)(b.data[i] < 0x80 ?
+						  tolower(b.data[i]) :
+						  b.data[i]);
 	return folded;
 }
 

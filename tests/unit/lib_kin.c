@@ -167,7 +167,9 @@ TEST(test_wrong_use_changes_nothing)
 	assert_int_equal(kin_digests_set(r, "simhash", "no hex"), -EINVAL);
 	assert_int_equal(kin_digests_set(r, "simhash", NULL), -EINVAL);
 	assert_int_equal(kin_digests_set(r, "nonsense", "0"), -EINVAL);
-	assert_int_equal(kin_digests_set(r, "sif", "sif3:16:9:!!"), -EINVAL);
+	assert_int_equal(kin_digests_set(r, "sif", "sif5:!!"), -EINVAL);
+	assert_int_equal(kin_digests_set(r, "sif", "sif4:AAAAAA"),
+			 -EPROTONOSUPPORT);
 	assert_string_equal(kin_digests_text(r, "simhash"), "0123456789abcdef");
 	assert_null(kin_digests_text(r, "sif"));
 	assert_null(kin_digests_text(r, NULL));

@@ -41,7 +41,7 @@
  * CLIENT_LINE_MAX long.  Nothing here prints.  Writing and reading need memory
  * for one content; near.c keeps all digests.
  */
-#define EXPORT_VERSION 3
+#define EXPORT_VERSION 4
 
 /* Values of a sketch by which a base is found for a file that is to come (RDC keeps
  * its similarity traits for that, [MS-RDC] 3.1.5.4). */

@@ -2,6 +2,7 @@
 #ifndef CORE_DIGEST_SKETCH_SKETCH_H
 #define CORE_DIGEST_SKETCH_SKETCH_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,11 +15,12 @@
  * same chance to be, whatever the content.  So two sketches tell how much two
  * contents share, and the sketches of parts make the sketch of the whole.
  *
- * Definition.  The blanks NUL, TAB, LF, VT, FF, CR and SPACE are left out of the
- * content; F bytes are left, the folded content.  A window is 16 bytes in a row
- * of it.  A window of which all bytes are equal counts for nothing.  Any other
- * has a key of 48 bits: its filter (core/kernel/sketch/sketch.h), and behind
- * that the bits 16 to 31 of the exclusive or of both halves of
+ * Definition.  NUL, white space and the punctuation of ASCII are left out of the
+ * content, and A to Z become a to z (core/kernel/sketch/sketch.h); F bytes are
+ * left, the folded content.  A window is 16 bytes in a row of it.  A window of
+ * which all bytes are equal counts for nothing.  Any other has a key of 48 bits:
+ * its filter, and behind that the bits 16 to 31 of the exclusive or of both
+ * halves of
  *
  *   (u ^ 9fb21c651e98df25) * (v ^ d6e8feb86659fd93)
  *
@@ -203,16 +205,31 @@ static inline uint64_t sketch_spread(uint64_t value)
 void sketch_merge(struct sketch *into, const struct sketch *from);
 
 /*
+ * The extent of a content: the sum of log2(1 + n) over its different windows, n
+ * times how often each occurs.  So one that occurs once counts 1, and the few that
+ * a table or a log repeats a thousand times 10 each: they neither decide what two
+ * contents share nor, being in a sample or not, how far the estimate is wrong.
+ * Of a union, where n is not known, each counts 1.  Above level 0 an estimate.
+ */
+double sketch_extent(const struct sketch *sketch);
+
+/* What a window counts that occurs so often.  Most occur once. */
+static inline double sketch_extent_of(double times)
+{
+	return times > 1 ? log2(1 + times) : 1;
+}
+
+/*
  * What two contents share: of the windows of both, as many as can be put into
  * pairs of equal ones.  A window that one has three times and the other one
- * twice is two shared windows.  Where either sketch is one of a union, each
- * distinct window counts once.
+ * twice is two shared windows, of the extent log2(1 + 2).  Where either sketch is
+ * one of a union, each distinct window counts once.
  */
 struct sketch_shares {
 	double windows; /* shared */
-	double of_a;    /* their part of all windows of a, 0..1 */
+	double of_a;    /* the shared part of the extent of a, 0..1 */
 	double of_b;
-	double of_larger; /* of the one that has more windows */
+	double of_larger; /* of the larger extent */
 	/* What this rests on: values of each at the joint level, and how many
 	 * of them both have. */
 	size_t a_samples, b_samples, matches;
@@ -233,11 +250,11 @@ size_t sketch_pack(const struct sketch *sketch,
  * is not specified then. */
 int sketch_unpack(const uint8_t *bytes, size_t len, struct sketch *out);
 
-/* Appends "sif4:" and the binary form in base64, without padding.  -ENOMEM. */
+/* Appends "sif5:" and the binary form in base64, without padding.  -ENOMEM. */
 int sketch_format(const struct sketch *sketch, struct buf *out);
 
-/* -EINVAL when it is not what sketch_format() writes; out is not specified
- * then. */
+/* -EINVAL when it is not what sketch_format() writes, -EPROTONOSUPPORT when an
+ * earlier version wrote it; out is not specified then. */
 int sketch_parse(const char *text, size_t len, struct sketch *out);
 
 #endif

@@ -9,7 +9,8 @@
 #include "core/base/text.h"
 #include "core/digest/sketch/sketch.h"
 
-#define PREFIX "sif4:"
+/* The digit is that of the form; sketches of earlier ones had other windows. */
+#define PREFIX "sif5:"
 
 /* In base64 (RFC 4648), without the padding that stands behind it. */
 int sketch_format(const struct sketch *sketch, struct buf *out)
@@ -51,12 +52,23 @@ static bool read_base64(const char *text, size_t len, uint8_t *bytes,
 	       (len % 4 > 1 && (bits & (len % 4 == 2 ? 15 : 3)) == 0);
 }
 
+static bool is_of_earlier_form(const char *text, size_t len)
+{
+	const size_t digit = sizeof(PREFIX) - 3;
+
+	return len > digit + 1 && !memcmp(text, PREFIX, digit) &&
+	       text[digit] >= '1' && text[digit] < PREFIX[digit] &&
+	       text[digit + 1] == ':';
+}
+
 int sketch_parse(const char *text, size_t len, struct sketch *out)
 {
 	uint8_t bytes[(SKETCH_PACKED_MAX + 2) / 3 * 4];
 	const size_t prefix_len = sizeof(PREFIX) - 1;
 	size_t packed_len;
 
+	if (is_of_earlier_form(text, len))
+		return -EPROTONOSUPPORT;
 	if (len < prefix_len || memcmp(text, PREFIX, prefix_len) != 0 ||
 	    len - prefix_len > sizeof(bytes) ||
 	    !read_base64(text + prefix_len, len - prefix_len, bytes,

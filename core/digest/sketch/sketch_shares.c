@@ -1,36 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/digest/sketch/sketch.h"
 
-#include <math.h>
-
 /*
  * How much two contents share, estimated from their sketches.
  *
  * At the joint level, both sketches are a sample of the windows of both, in
- * which each has the same chance p to be.  Let the sums over the sample be
+ * which each has the same chance p to be.  So a sum over the sample, divided by p,
+ * estimates the sum over all windows: of the extents of a, of b and of what both
+ * have, and of the numbers of windows that both have.  It errs as far as chance has
+ * put many or few windows into the sample.  How far is known for the times in a and
+ * in b, as the number of windows of each content is: so an estimate is corrected by
+ * regression,
  *
- *	a, b     of the times in each content
- *	both     of the lesser of the two times
+ *	total = sum / p + fa * (windows of a - a / p)
+ *			+ fb * (windows of b - b / p),
  *
- * Then both / p estimates what is shared, but errs as far as chance has put
- * many or few windows into the sample, and more so where some windows occur
- * very often.  How far is known for a and b, as the number of windows of each
- * content is: so the estimate is corrected by regression,
- *
- *	shared = both / p + fa * (windows of a - a / p)
- *			  + fb * (windows of b - b / p),
- *
- * with the factors that make its variance the least, which follow from the sums
- * of the squares and products of the times.  (Cochran, Sampling Techniques,
- * 1977, chapter 7.)  For two contents of one size that share the part s, the
- * variance is that of the plain estimate divided by 1 + s; for contents in which
- * a few windows occur very often, and in both, it is much smaller still.
+ * with the sums a and b of the times over the sample and the factors that make the
+ * variance of the total the least, which follow from the sums of the squares and
+ * products.  (Cochran, Sampling Techniques, 1977, chapter 7.)  For two contents of
+ * one size that share the part s, the variance is that of the plain estimate divided
+ * by 1 + s.  Where a few windows occur very often, times and extents have little to
+ * do with each other, and the correction is small.
  */
 
+/* Of one content: sums over the sample. */
+struct side_sums {
+	double times, squares;    /* of how often windows occur in it */
+	double extents, products; /* of extents and times */
+	double crossed; /* products of its extents and the other one's times */
+};
+
+/* Of what both have; by_a: products with the times in a. */
+struct common_sums {
+	double sum, by_a, by_b;
+};
+
 struct sample_sums {
-	double a, b, both;
-	double aa, bb, ab; /* of products */
-	double a_both, b_both;
+	struct side_sums a, b;
+	double times; /* products of the times in a and in b */
+	struct common_sums windows, extents;
 };
 
 struct share_match {
@@ -58,17 +66,32 @@ static size_t find_matches(const struct sketch *a, size_t a_count,
 
 /* counts: how often windows occur is known of both contents. */
 static void add_side(const struct sketch *s, size_t count, bool counts,
-		     double *sum, double *squares)
+		     struct side_sums *out)
 {
-	double times;
+	double times, extent;
 	size_t i;
 
-	*sum = *squares = counts ? 0 : (double)count;
+	if (!counts)
+		*out = (struct side_sums){ .times = (double)count,
+					   .squares = (double)count,
+					   .extents = (double)count,
+					   .products = (double)count };
 	for (i = 0; counts && i < count; i++) {
 		times = s->times[i];
-		*sum += times;
-		*squares += times * times;
+		extent = sketch_extent_of(times);
+		out->times += times;
+		out->squares += times * times;
+		out->extents += extent;
+		out->products += times * extent;
 	}
+}
+
+static void add_common(double value, double x, double y,
+		       struct common_sums *out)
+{
+	out->sum += value;
+	out->by_a += x * value;
+	out->by_b += y * value;
 }
 
 static void add_matches(const struct sketch *a, const struct sketch *b,
@@ -82,34 +105,49 @@ static void add_matches(const struct sketch *a, const struct sketch *b,
 		x = counts ? a->times[matches[i].a] : 1;
 		y = counts ? b->times[matches[i].b] : 1;
 		both = x < y ? x : y;
-		out->both += both;
-		out->ab += x * y;
-		out->a_both += x * both;
-		out->b_both += y * both;
+		add_common(both, x, y, &out->windows);
+		add_common(sketch_extent_of(both), x, y, &out->extents);
+		out->times += x * y;
+		out->a.crossed += sketch_extent_of(x) * y;
+		out->b.crossed += sketch_extent_of(y) * x;
 	}
 }
 
-static double estimate(const struct sample_sums *s, double part,
-		       double windows_a, double windows_b)
+/* How far the sums of the times are below what they should be. */
+struct shortfall {
+	double a, b;
+};
+
+/* A sum over the sample, corrected; never below 0. */
+static double corrected(const struct sample_sums *s, double sum, double by_a,
+			double by_b, const struct shortfall *less)
 {
 	/* A little more than there is, as the two may be the same. */
-	double more = 1e-4 * (s->aa + s->bb);
-	double aa = s->aa + more, bb = s->bb + more;
-	double scale = aa * bb - s->ab * s->ab, by_a, by_b;
-	double shared = s->both;
+	const double more = 1e-4 * (s->a.squares + s->b.squares);
+	const double aa = s->a.squares + more, bb = s->b.squares + more;
+	const double scale = aa * bb - s->times * s->times;
 
-	if (scale > 0) {
-		by_a = (s->a_both * bb - s->b_both * s->ab) / scale;
-		by_b = (s->b_both * aa - s->a_both * s->ab) / scale;
-		shared += by_a * (windows_a * part - s->a) +
-			  by_b * (windows_b * part - s->b);
-	}
-	return fmax(0, fmin(shared / part, fmin(windows_a, windows_b)));
+	if (scale > 0)
+		sum += (by_a * bb - by_b * s->times) / scale * less->a +
+		       (by_b * aa - by_a * s->times) / scale * less->b;
+	return fmax(0, sum);
 }
 
 static double divide(double part, double whole)
 {
-	return whole > 0 ? part / whole : 0;
+	return whole > 0 ? fmin(1, part / whole) : 0;
+}
+
+double sketch_extent(const struct sketch *sketch)
+{
+	struct sample_sums s = { 0 };
+	const double part = ldexp(1, -(int)sketch->level);
+	struct shortfall less = { 0 };
+
+	add_side(sketch, sketch->count, sketch->windows, &s.a);
+	if (sketch->windows && sketch->level)
+		less.a = (double)sketch->windows * part - s.a.times;
+	return corrected(&s, s.a.extents, s.a.products, 0, &less) / part;
 }
 
 void sketch_shares(const struct sketch *a, const struct sketch *b,
@@ -120,20 +158,37 @@ void sketch_shares(const struct sketch *a, const struct sketch *b,
 	const size_t a_count = sketch_count_at_level(a, level);
 	const size_t b_count = sketch_count_at_level(b, level);
 	const double part = ldexp(1, -(int)level);
-	/* Of a union, as many as the sample says: then nothing is corrected. */
-	double of_a = counts ? (double)a->windows : (double)a_count / part;
-	double of_b = counts ? (double)b->windows : (double)b_count / part;
 	struct share_match matches[SKETCH_MOST + 1];
-	struct sample_sums sums = { 0 };
+	struct sample_sums s = { 0 };
+	struct shortfall less = { 0 };
+	double extent_a, extent_b, common;
 
 	*out = (struct sketch_shares){ .a_samples = a_count,
 				       .b_samples = b_count };
 	out->matches = find_matches(a, a_count, b, b_count, matches);
-	add_side(a, a_count, counts, &sums.a, &sums.aa);
-	add_side(b, b_count, counts, &sums.b, &sums.bb);
-	add_matches(a, b, matches, out->matches, counts, &sums);
-	out->windows = estimate(&sums, part, of_a, of_b);
-	out->of_a = divide(out->windows, of_a);
-	out->of_b = divide(out->windows, of_b);
-	out->of_larger = divide(out->windows, fmax(of_a, of_b));
+	add_side(a, a_count, counts, &s.a);
+	add_side(b, b_count, counts, &s.b);
+	add_matches(a, b, matches, out->matches, counts, &s);
+	/* At level 0 nothing is left to chance, and of a union the sample says
+	 * how many windows there are. */
+	if (counts && level)
+		less = (struct shortfall){
+			(double)a->windows * part - s.a.times,
+			(double)b->windows * part - s.b.times,
+		};
+	extent_a = corrected(&s, s.a.extents, s.a.products, s.a.crossed, &less);
+	extent_b = corrected(&s, s.b.extents, s.b.crossed, s.b.products, &less);
+	common = corrected(&s, s.extents.sum, s.extents.by_a, s.extents.by_b,
+			   &less);
+	out->windows = corrected(&s, s.windows.sum, s.windows.by_a,
+				 s.windows.by_b, &less) /
+		       part;
+	if (counts)
+		out->windows =
+			fmin(out->windows,
+			     (double)(a->windows < b->windows ? a->windows :
+								b->windows));
+	out->of_a = divide(common, extent_a);
+	out->of_b = divide(common, extent_b);
+	out->of_larger = fmin(out->of_a, out->of_b);
 }

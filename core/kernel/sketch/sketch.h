@@ -9,8 +9,8 @@
 #include "core/base/bytes.h"
 
 /*
- * What the sketch of a content does with every byte: leaves out the blanks, and
- * computes the filter of every window of what remains.
+ * What the sketch of a content does with every byte: folds it, and computes the
+ * filter of every window of what remains.
  *
  * Of the window at p, with the little-endian words w(p) of 32 bits and all sums
  * and products modulo 2^32:
@@ -23,8 +23,8 @@
 
 struct kernel_sketch {
 	/*
-	 * Writes those of count bytes that are no blanks to out; returns their
-	 * number.  Writes within out[count].
+	 * Writes those of count bytes that are not left out, folded, to out;
+	 * returns their number.  Writes within out[count].
 	 */
 	size_t (*fold)(const uint8_t *bytes, size_t count, uint8_t *out);
 
@@ -44,10 +44,16 @@ struct kernel_sketch {
 	size_t (*count_repeats)(const uint8_t *bytes, size_t count);
 };
 
-/* NUL, TAB, LF, VT, FF, CR and SPACE. */
-static inline bool sketch_is_blank(uint8_t byte)
+/*
+ * What a byte is folded to; 0: it is left out.  NUL, TAB, LF, VT, FF, CR, SPACE
+ * and the punctuation of ASCII are left out, and A to Z become a to z.  All other
+ * bytes, the 128 from 80 on among them, stay as they are.
+ */
+extern const uint8_t sketch_folded_ascii[128];
+
+static inline uint8_t sketch_fold_byte(uint8_t byte)
 {
-	return byte == 0 || (byte >= '\t' && byte <= '\r') || byte == ' ';
+	return byte < 0x80 ? sketch_folded_ascii[byte] : byte;
 }
 
 #define SKETCH_HALF_FACTOR UINT32_C(0x9e3779b1)

@@ -1,15 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/kernel/sketch/sketch.h"
 
+/* clang-format off */
+const uint8_t sketch_folded_ascii[128] = {
+	0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 0, 0, 14, 15,
+	16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	'0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 0, 0, 0, 0, 0, 0,
+	0, 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o',
+	'p', 'q', 'r', 's', 't', 'u', 'v', 'w', 'x', 'y', 'z', 0, 0, 0, 0, 0,
+	0, 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o',
+	'p', 'q', 'r', 's', 't', 'u', 'v', 'w', 'x', 'y', 'z', 0, 0, 0, 0, 127,
+};
+/* clang-format on */
+
 /* A byte is written before it is known whether it is kept: without a branch on
  * what cannot be foreseen. */
 static size_t fold(const uint8_t *bytes, size_t count, uint8_t *out)
 {
 	size_t i, kept = 0;
+	uint8_t folded;
 
 	for (i = 0; i < count; i++) {
-		out[kept] = bytes[i];
-		kept += !sketch_is_blank(bytes[i]);
+		folded = sketch_folded_ascii[bytes[i] & 0x7f];
+		folded = bytes[i] & 0x80 ? bytes[i] : folded;
+		out[kept] = folded;
+		kept += folded != 0;
 	}
 	return kept;
 }

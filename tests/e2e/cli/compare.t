@@ -56,6 +56,8 @@ is "$(measure simhash simhash:0123456789abcdef simhash:0123456789abcdef)" 100 \
 is "$(code "$KIN" compare -m sise simhash:0123456789abcdef "$T/a")" 1 \
 	'a measure that is missing on one side fails'
 is "$(code "$KIN" compare simhash:xyz "$T/a")" 1 'a malformed digest fails'
+refused 'a sketch of an earlier version' 'earlier version of kinfs' \
+	"$KIN" compare sif:sif4:AAAAAA "$T/a"
 is "$(code "$KIN" compare "$T/missing" "$T/a")" 1 'a missing file fails'
 mkfifo "$T/fifo"
 is "$(code timeout 600 "$KIN" compare "$T/fifo" "$T/a")" 1 \

@@ -48,7 +48,7 @@ ok "a mount is exported" export_to "$mnt" "$T/src.kin"
 ok "another one" export_to "$oldmnt" "$T/old.kin"
 is "$(lines "$T/src.kin" | wc -l)" 7 "a line for each content, and two"
 is "$(lines "$T/src.kin" | jq -r '.kinfs_export, .root' 2>/dev/null |
-	grep -v null)" "3
+	grep -v null)" "4
 $mnt" "the first one has the version and the root"
 is "$(lines "$T/src.kin" | jq -r '.totals | select(.) | "\(.groups) \(.files) \(.complete)"')" \
 	"5 7 true" "the last one has the totals"
@@ -167,20 +167,20 @@ refused "one without its last line" "short: .*no end" \
 lines "$T/src.kin" | sed 3d >"$T/fewer"
 refused "one that lacks a line" "fewer: line 6 is damaged" \
 	"$KIN" missing "$T/fewer" "$T/old.kin"
-sed 's/"kinfs_export":3/"kinfs_export":4/' "$T/plain" >"$T/newer"
-refused "one of another version" "newer: .*version" \
-	"$KIN" missing "$T/old.kin" "$T/newer"
+sed 's/"kinfs_export":4/"kinfs_export":3/' "$T/plain" >"$T/older"
+refused "one of another version" "older: .*another version" \
+	"$KIN" missing "$T/old.kin" "$T/older"
 refused "what is no export" "not a file as kin export" \
 	"$KIN" missing "$src/both" "$T/old.kin"
 sed '3s/"size":[0-9]*/"size":"x"/' "$T/plain" >"$T/wrong"
 refused "a damaged line" "wrong: line 3 is damaged" \
 	"$KIN" similar --in "$T/wrong" "$src/new"
 sed 's/"size":[0-9]*/"size":9223372036854775807/' "$T/plain" >"$T/huge"
-printf '{"kinfs_export":3}\n{"totals":{"groups":0,"files":0}}\n' >"$T/none"
+printf '{"kinfs_export":4}\n{"totals":{"groups":0,"files":0}}\n' >"$T/none"
 is "$("$KIN" missing --json "$T/huge" "$T/none" 2>"$T/errors" |
 	sed -n 's/.*"bytes": *\([0-9-]*\).*/\1/p')" 9223372036854775807 \
 	"sizes that have no sum"
-sed '3s/sif4:/sif3:/' "$T/plain" >"$T/sketch"
+sed '3s/sif5:/sif4:/' "$T/plain" >"$T/sketch"
 refused "a sketch of another form" "sketch: line 3 is damaged" \
 	"$KIN" missing "$T/sketch" "$T/old.kin"
 refused "... in the other export" "sketch: line 3 is damaged" \
@@ -195,7 +195,7 @@ dir/new too" "a directory of a mount is exported alone"
 for name in both dir; do
 	is "$("$KIN" export --plain --exclude "$name" "$mnt" |
 		jq -r '.members[]? | select(.size > 0) | .digests.sif[:5]' |
-		sort | uniq -c | tr -s ' ')" " 4 sif4:" \
+		sort | uniq -c | tr -s ' ')" " 4 sif5:" \
 		"without $name every content has its digests"
 done
 is "$("$KIN" export --plain --exclude dir --include 'n*' "$mnt" |

@@ -23,6 +23,7 @@ each=$(wc -l <<<"$ATTRIBUTES")
 mount_kinfs "$src" "$mnt"
 wait_idle "$mnt"
 cp -a "$mnt" "$copy"
+setfattr -n user.sif -v sif4:AAAAAA "$copy/a" # of an earlier version
 setfattr -n user.ssdeep -v "no digest" "$copy/below"
 : >"$copy/foreign"
 setfattr -n user.xxh128 -v "no digest" "$copy/foreign"

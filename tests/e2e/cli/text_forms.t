@@ -62,10 +62,10 @@ save('wrong.txt', data[:301] + b'\xff' + data[301:])
 save('line.txt', data + 'Nachträglich geändert: Größe\n'.encode('latin-1'))
 END
 
-alike() { # A B: at least 95
+alike() { # A B [LEAST]
 	local score
 	score=$("$KIN" compare --json "$1" "$2" | jq '.score // 0')
-	between "$score" 95 100 "$1 and $2"
+	between "$score" "${3:-95}" 100 "$1 and $2"
 }
 
 for file in ligatures hyphens no-break thin no-width wide; do
@@ -78,5 +78,5 @@ for file in chinese japanese french thai marks german; do
 done
 alike wrong.txt german.docx
 alike wrong.txt german.txt
-alike line.txt german.docx
+alike line.txt german.docx 85 # the line is all that does not repeat
 finish

@@ -27,7 +27,8 @@ make_home() {
 	edit_text 1 2 <"$doc/report.txt" >"$doc/report-draft.txt"
 	cp "$doc/report.txt" "$doc/archive/report-2019.txt"
 	head -n 350 "$doc/report.txt" >"$doc/archive/summary.txt"
-	cat "$doc/report.txt" "$doc/report-draft.txt" >"$doc/all-reports.txt"
+	{ cat "$doc/report.txt" "$doc/report-draft.txt" && gen_text 300 5; } \
+		>"$doc/all-reports.txt"
 	edit_text 9 3 <"$doc/report.txt" >"$home/Downloads/attachment.txt"
 	for n in 1 2 3 4; do
 		gen_text 100 "1$n" >"$doc/project/src/part$n.c"

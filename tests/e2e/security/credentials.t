@@ -24,8 +24,8 @@ make_tree() {
 	chgrp "$team" "$src/team"
 	chmod 640 "$src/team"
 	chmod 777 "$src"
-	printf '{"size":16,"relation":"within","digests":{"sif":"%s"}}' \
-		"$(head -c 16 "$src/ada/secret" | "$KIN" digest -a sif - |
+	printf '{"size":20,"relation":"within","digests":{"sif":"%s"}}' \
+		"$(head -c 20 "$src/ada/secret" | "$KIN" digest -a sif - |
 			sed 's/  .*//')" >"$T/question"
 }
 

@@ -63,7 +63,7 @@ for file in report.docx report.odt report.pdf report.html report.txt \
 	like "$(listed $file)" '08[0-9]_later.docx' "... and the later version"
 done
 is "$(listed other.docx)" "" "other.docx: nothing"
-between "$("$KIN" compare -m sif src/styled-1.docx src/styled-2.docx)" 60 99 \
+between "$("$KIN" compare -m sif src/styled-1.docx src/styled-2.docx)" 60 100 \
 	"two documents share most of their bytes"
 is "$(listed styled-1.docx)$(listed styled-2.docx)" "" \
 	"... and are not alike, as they say something else"
@@ -83,7 +83,7 @@ like "$(listed tree/.dirs)" 09[0-9]_tree.tar.gz \
 	"the archive is like the directory that it was made of"
 is "$(readlink mnt/.similar/report.odt/.base)" "" \
 	"a text is no base for other bytes"
-is "$(basename "$(readlink mnt/.similar/report.pdf/.base)")" report.html \
+like "$(readlink mnt/.similar/report.pdf/.base)" 'report\.(html|txt)$' \
 	"... but of a document whose bytes are its text, one that has these"
 
 # ---- kin ----

@@ -368,10 +368,9 @@ static double beyond_form(const struct text *a, const struct text *b,
 {
 	struct truth of_form[2] = { truth_of(&a->windows, &form->windows),
 				    truth_of(&b->windows, &form->windows) };
-	double all = (double)(a->windows.all > b->windows.all ? a->windows.all :
-								b->windows.all);
+	double all = fmax(a->windows.extent, b->windows.extent);
 	double shared = (double)truth_of(&a->windows, &b->windows).shared / 100;
-	double form_all = (double)form->windows.all;
+	double form_all = form->windows.extent;
 	double filled = fmin((double)of_form[0].contained,
 			     (double)of_form[1].contained) *
 			form_all / 100;

@@ -13,7 +13,7 @@
 #include "core/client/client.h"
 
 #define SIMHASH "\"simhash\":\"0123456789abcdef\""
-#define SIF "\"sif\":\"sif4:ABEAAo5Zl86MRQI\""
+#define SIF "\"sif\":\"sif5:ABEAAo5Zl86MRQI\""
 /* A query of that size, and with these digests. */
 #define OF(size, digests) "{\"size\":" size ",\"digests\":{" digests "}}"
 /* One filter, with a bit in each of its first two bytes. */
@@ -217,8 +217,8 @@ TEST(nonsense_is_refused)
 		OF("1", "\"simhash\":\"0123456789abcde\""),
 		OF("1", "\"simhash\":\"0123456789abcdef0\""),
 		OF("1", "\"simhash\":\"\""),
-		OF("1", "\"sif\":\"sif4:ABEAAo5Zl86MRQ\""),
-		OF("1", "\"sif\":\"sif3:ABEAAo5Zl86MRQI\""),
+		OF("1", "\"sif\":\"sif5:ABEAAo5Zl86MRQ\""),
+		OF("1", "\"sif\":\"sif4:ABEAAo5Zl86MRQI\""),
 		RELATION("\"\""),
 		RELATION("\"like\""),
 		RELATION("\"alike2\""),

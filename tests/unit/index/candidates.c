@@ -273,23 +273,30 @@ TEST(test_what_shares_little_is_no_candidate_by_share)
 	index_free(ix);
 }
 
-/* A part of the larger one is shared, so much of the smaller one; each window
- * occurs so often. */
+/* Each window occurs so often. */
+static void repeat(struct sketch *sketch, uint32_t times)
+{
+	size_t i;
+
+	sketch->windows *= times;
+	for (i = 0; i < sketch->count; i++)
+		sketch->times[i] = times;
+}
+
+/* A part of the larger one is shared, so much of the smaller one. */
 TEST(test_what_is_too_large_or_too_small_is_no_candidate)
 {
-	static const size_t counts[] = { 110, 130, 200, 300, 350, 1000 };
+	static const size_t counts[] = { 90, 130, 200, 300, 450, 1000 };
 	static struct sketch asked, other;
 	struct index *ix;
 	uint32_t id;
 
 	sample(0, 200, 200, &asked);
-	asked.windows = 2000;
-	for (id = 0; id < 200; id++)
-		asked.times[id] = 10;
+	repeat(&asked, 10);
 	assert_int_equal(index_new(&ix), 0);
 	for (id = 1; id <= 6; id++) {
 		sample(0, counts[id - 1], counts[id - 1], &other);
-		other.windows = 10 * counts[id - 1];
+		repeat(&other, 10);
 		add_sketch(ix, id, &other);
 	}
 	/* 130 to 300 */

@@ -43,7 +43,7 @@ static void try_fold(struct guarded *g, size_t len, uint64_t seed)
 	free(want.data);
 }
 
-TEST(folding_leaves_out_the_blanks)
+TEST(folding_keeps_letters_and_digits)
 {
 	struct guarded g = guarded_new(LONGEST);
 	struct draws d = draws_of(3);
@@ -58,7 +58,7 @@ TEST(folding_leaves_out_the_blanks)
 	guarded_free(&g);
 }
 
-TEST(every_byte_is_a_blank_or_none)
+TEST(every_byte_is_folded)
 {
 	struct guarded g = guarded_new(LONGEST);
 	size_t i;

@@ -23,7 +23,7 @@ static void check_forms(const struct sketch *sketch)
 	free(copy);
 
 	assert_int_equal(sketch_format(sketch, &text), 0);
-	assert_memory_equal(text.data, "sif4:", 5);
+	assert_memory_equal(text.data, "sif5:", 5);
 	assert_int_equal(text.len, 5 + (4 * len + 2) / 3);
 	assert_int_equal(sketch_parse(text.data, text.len, &out), 0);
 	assert_true(sketches_are_same(&out, sketch));
@@ -194,6 +194,18 @@ TEST(an_empty_content_has_a_form)
 
 	check_forms(&empty);
 	assert_int_equal(sketch_format(&empty, &text), 0);
-	assert_string_equal(text.data, "sif4:AAAAAA");
+	assert_string_equal(text.data, "sif5:AAAAAA");
 	buf_release(&text);
+}
+
+TEST(earlier_forms_are_known)
+{
+	struct sketch out;
+
+	assert_int_equal(sketch_parse("sif4:AAAAAA", 11, &out),
+			 -EPROTONOSUPPORT);
+	assert_int_equal(sketch_parse("sif1:", 5, &out), -EPROTONOSUPPORT);
+	assert_int_equal(sketch_parse("sif0:AAAAAA", 11, &out), -EINVAL);
+	assert_int_equal(sketch_parse("sif6:AAAAAA", 11, &out), -EINVAL);
+	assert_int_equal(sketch_parse("sif4", 4, &out), -EINVAL);
 }
