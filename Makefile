@@ -314,6 +314,7 @@ $(out)/fuzzers/%: $(obj)/tests/fuzz/%.o $(out)/libkin.a
 D3 ?= /usr/share/nodejs
 report_page := $(wildcard core/act/report/*.js core/act/report/*.css \
 	core/act/report/*.html core/act/report/*.licence)
+$(obj)/core/index/licences.o: core/index/licences.bin
 $(obj)/core/act/report/page.o: $(report_page)
 $(obj)/core/act/report/page.o: extra_cflags = -DREPORT_D3='"$(D3)"'
 

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "core/index/judge_rules.h"
+#include "core/index/licences.h"
 
 /* Of the number of counters. */
 enum { FIRST_BITS = 14, MOST_BITS = 22 };
@@ -139,6 +140,8 @@ uint32_t weight_of_contents(uint32_t contents)
 
 uint32_t weight_contents(const struct weigher *w, uint64_t value)
 {
+	if (licence_has(value))
+		return UINT16_MAX;
 	return w->frequency ? frequency_contents(w->frequency, value) :
 	       w->contents  ? w->contents(w->arg, value) :
 			      1;

@@ -7,6 +7,7 @@
 
 #include "core/base/text.h"
 #include "core/base/utf8.h"
+#include "core/index/licences.h"
 
 /*
  * kin similar --why: the verdicts of a pair, one for each relation.  The mount
@@ -197,6 +198,36 @@ static void print_doubt(const char *path)
 	buf_release(&text);
 }
 
+/* Says how much of a file is the text of licences, which makes no two files
+ * alike. */
+static void print_licence(const struct similar_job *job, const char *path)
+{
+	struct sketch *sketch = malloc(sizeof(*sketch));
+	struct digests d = { 0 };
+	struct reader reader;
+	const char *name;
+	int percent = 0;
+	int err =
+		sketch ? reader_init(&reader, DIGEST_BIT(DIGEST_SIF)) : -ENOMEM;
+
+	if (!err) {
+		err = job->mount.root ?
+			      cli_told_digests(path, DIGEST_BIT(DIGEST_SIF),
+					       &d) :
+			      reader_digest_named(&reader, path, true, &d);
+		if (!err && !digests_sketch(&d, sketch))
+			percent = licence_percentage(sketch, &name);
+		digests_release(&d);
+		reader_release(&reader);
+	}
+	if (percent) {
+		fputs("; ", stdout);
+		utf8_print_safe(stdout, path);
+		printf(": %d %% is licence text (%s)", percent, name);
+	}
+	free(sketch);
+}
+
 static int print_json(const struct similar_job *job,
 		      const struct similar_row *row, int reason,
 		      uint64_t passages)
@@ -236,6 +267,8 @@ static void print_text(const struct similar_job *job,
 	else
 		fputs("; no passage that can be told", stdout);
 	printf(", share_min %s", size_text(job->rules.share_min, size));
+	print_licence(job, job->path);
+	print_licence(job, job->other);
 	print_doubt(job->path);
 	print_doubt(job->other);
 	putchar('\n');

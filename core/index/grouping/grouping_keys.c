@@ -48,7 +48,8 @@ static uint64_t mix(uint64_t x)
 
 static bool is_rare(const struct frequency *f, uint64_t value)
 {
-	return frequency_contents(f, value) <= KEYS_RARE;
+	return weight_contents(&(struct weigher){ .frequency = f }, value) <=
+	       KEYS_RARE;
 }
 
 static bool is_mostly_common(const struct sketch *sketch,

@@ -64,10 +64,15 @@ struct model {
 	double a, b, common;
 };
 
+static uint32_t contents_of(const struct frequency *f, uint64_t value)
+{
+	return weight_contents(&(struct weigher){ .frequency = f }, value);
+}
+
 /* In as many bits as weights have. */
 static double model_weight(const struct frequency *f, uint64_t value)
 {
-	double part = (double)FULLY / frequency_contents(f, value);
+	double part = (double)FULLY / contents_of(f, value);
 
 	return floor(fmin(1, pow(part, 3)) * WEIGHT_ONE) / WEIGHT_ONE;
 }
@@ -102,7 +107,7 @@ static struct model model_sums(const struct frequency *f, uint64_t end,
 		weight = f ? model_weight(f, a->values[i]) : 1;
 		m.a += weight;
 		if (has_value(b, a->values[i]) &&
-		    (!f || frequency_contents(f, a->values[i]) <= contents))
+		    (!f || contents_of(f, a->values[i]) <= contents))
 			m.common += weight;
 	}
 	for (i = 0; i < b->count && b->values[i] < end; i++)
@@ -126,10 +131,10 @@ static struct frequent model_frequent(const struct frequency *f,
 
 	for (i = 0; i < a->count && a->values[i] < joint_bound(a, b); i++) {
 		if (!has_value(b, a->values[i]) ||
-		    frequency_contents(f, a->values[i]) <= contents)
+		    contents_of(f, a->values[i]) <= contents)
 			continue;
 		l.values[l.count] = a->values[i];
-		l.contents[l.count++] = frequency_contents(f, a->values[i]);
+		l.contents[l.count++] = contents_of(f, a->values[i]);
 	}
 	return l;
 }
@@ -185,7 +190,7 @@ static bool model_is_family(const struct frequency *f, uint64_t end,
 	for (i = 0; i < a->count && a->values[i] < end; i++) {
 		if (!has_value(b, a->values[i]))
 			continue;
-		contents = frequency_contents(f, a->values[i]);
+		contents = contents_of(f, a->values[i]);
 		shared++;
 		middling += contents > FEW && contents <= COMMON;
 	}
@@ -201,14 +206,14 @@ static void model_add_few(const struct frequency *f, uint64_t begin,
 
 	for (i = 0; i < a->count; i++) {
 		if (a->values[i] < begin || a->values[i] >= end ||
-		    frequency_contents(f, a->values[i]) > FEW)
+		    contents_of(f, a->values[i]) > FEW)
 			continue;
 		m->a++;
 		m->common += has_value(b, a->values[i]);
 	}
 	for (i = 0; i < b->count; i++)
 		m->b += b->values[i] >= begin && b->values[i] < end &&
-			frequency_contents(f, b->values[i]) <= FEW;
+			contents_of(f, b->values[i]) <= FEW;
 }
 
 static double divide(double part, double whole)

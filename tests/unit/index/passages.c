@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "core/index/licences.h"
 #include "core/index/judge_rules.h"
 #include "core/index/weight.h"
 
@@ -319,6 +320,8 @@ struct common_values {
 	size_t count;
 	int a[SKETCH_MOST], b[SKETCH_MOST]; /* places */
 	double windows[SKETCH_MOST];        /* of both */
+	/* 0 of the few made-up windows whose values are those of licences. */
+	double weights[SKETCH_MOST];
 };
 
 static void find_common(const struct sketch *x, const struct sketch *y,
@@ -332,6 +335,8 @@ static void find_common(const struct sketch *x, const struct sketch *y,
 			if (x->values[i] == y->values[j]) {
 				out->windows[out->count] =
 					fmin(x->times[i], y->times[j]);
+				out->weights[out->count] =
+					!licence_has(x->values[i]);
 				out->a[out->count] = x->places[i];
 				out->b[out->count++] = y->places[j];
 			}
@@ -391,8 +396,8 @@ static double bytes_in_common(const struct passage_shelf *s, uint32_t a,
 		all += c.windows[i];
 		if (!has_neighbours(&c, i, unit_a, unit_b))
 			continue;
-		counted += c.windows[i];
-		values++;
+		counted += c.windows[i] * c.weights[i];
+		values += c.weights[i];
 		of_a[c.a[i]]++;
 		of_b[c.b[i]]++;
 	}
