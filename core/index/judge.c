@@ -54,15 +54,52 @@ static double share_of(double of_a, double of_b, double of_larger,
 					    of_larger;
 }
 
-/* Whether the values of the part that is asked for tell enough. */
-static bool is_certain(const struct sketch_shares *s, unsigned level,
-		       const struct judge_rules *rules)
+/*
+ * The least share of a part that is in a whole.
+ *
+ * The windows that very many contents have, as the keys of a kind of JSON, are in
+ * every sketch or in none.  If a part has four values at the joint level, and these
+ * four are such, the whole has them, and nothing is known of the rest.  How much of
+ * the part is common its own sketch tells, so both kinds of windows are looked at
+ * for themselves.
+ */
+static double least_share(const struct weigher *w, const struct sketch *part,
+			  const struct sketch *whole)
 {
-	const size_t n =
-		rules->relation == INDEX_WITHIN ? s->a_samples : s->b_samples;
+	const uint64_t bound = sketch_bound(sketch_joint_level(part, whole));
+	size_t all[2] = { 0 }, values[2] = { 0 }, shared[2] = { 0 }, i, k = 0;
+	double share = 0;
 
-	return index_is_alike(rules->relation) || !level ||
-	       100 * judge_lower_bound(s->matches, n) >= rules->threshold;
+	for (i = 0; i < part->count; i++) {
+		const uint64_t value = part->values[i];
+		const bool is_common = weight_contents(w, value) > WEIGHT_FULL;
+
+		all[is_common]++;
+		if (value >= bound)
+			continue;
+		while (k < whole->count && whole->values[k] < value)
+			k++;
+		values[is_common]++;
+		shared[is_common] +=
+			k < whole->count && whole->values[k] == value;
+	}
+	for (i = 0; i < 2; i++)
+		share += (double)all[i] *
+			 judge_lower_bound(shared[i], values[i]);
+	return part->count ? share / (double)part->count : 0;
+}
+
+/* Whether the values of the part that is asked for tell enough. */
+static bool is_certain(const struct weigher *w, const struct sketch *a,
+		       const struct sketch *b, const struct judge_rules *rules)
+{
+	double share = 1;
+
+	if (sketch_joint_level(a, b) && rules->relation == INDEX_WITHIN)
+		share = least_share(w, a, b);
+	if (sketch_joint_level(a, b) && rules->relation == INDEX_CONTAINS)
+		share = least_share(w, b, a);
+	return 100 * share >= rules->threshold;
 }
 
 static bool is_boilerplate(int score, int distinctive)
@@ -98,11 +135,12 @@ static int distinctive_score(const struct weigher *w,
 				relation));
 }
 
-static bool is_related(const struct sketch *a, const struct sketch *b,
+/* The larger content is the one of which less is shared. */
+static bool is_related(const struct sketch_shares *s,
 		       enum index_relation relation)
 {
-	return relation == INDEX_WITHIN   ? b->windows > a->windows :
-	       relation == INDEX_CONTAINS ? b->windows < a->windows :
+	return relation == INDEX_WITHIN   ? s->of_a > s->of_b :
+	       relation == INDEX_CONTAINS ? s->of_a < s->of_b :
 					    true;
 }
 
@@ -130,13 +168,12 @@ static void judge_pair(const struct weigher *w, const struct weighed_sketch *a,
 		       const struct sketch *b, const struct judge_rules *rules,
 		       struct verdict *out)
 {
-	const unsigned level = sketch_joint_level(a->sketch, b);
 	struct sketch_shares s;
 
 	*out = (struct verdict){ .reason = VERDICT_BELOW };
-	if (!is_related(a->sketch, b, rules->relation))
-		return;
 	sketch_shares(a->sketch, b, &s);
+	if (!is_related(&s, rules->relation))
+		return;
 	if (rules->relation == INDEX_SHARES) {
 		judge_passages(a, b, rules, &s, out);
 		return;
@@ -150,10 +187,11 @@ static void judge_pair(const struct weigher *w, const struct weighed_sketch *a,
 	if (a->has_common && out->score < JUDGE_SURE)
 		out->distinctive =
 			distinctive_score(w, a, b, &s, rules->relation);
-	out->reason = !is_certain(&s, level, rules) ? VERDICT_UNCERTAIN :
+	out->reason = !is_certain(w, a->sketch, b, rules) ?
+			      VERDICT_UNCERTAIN :
 		      is_boilerplate(out->score, out->distinctive) ?
-						      VERDICT_BOILERPLATE :
-						      VERDICT_LISTED;
+			      VERDICT_BOILERPLATE :
+			      VERDICT_LISTED;
 }
 
 /* ---- two subjects ---- */

@@ -20,9 +20,9 @@
  * a document and another file both parts of the document are compared with the
  * bytes of the other, and the better verdict counts.
  *
- * Score.  The percentage of the windows of one content that the other has, too,
- * each window as often as it occurs (sketch_shares()).  Whose windows they are
- * depends on the relation.  Windows are those of the folded content, so sizes
+ * Score.  The percentage of the extent of one content that the other has, too
+ * (sketch_shares()): of its windows, of which one that occurs n times counts
+ * log2(1 + n).  Whose extent it is depends on the relation.  Windows are those of the folded content, so sizes
  * on disk play no part.
  *
  * Evidence.  The two sketches are compared at their joint level, and of a small
@@ -32,8 +32,8 @@
  * part of another only if the lower end of what its values say reaches the
  * threshold: the lower bound of Wilson's interval (Wilson, JASA 22, 1927) for m
  * shared values of n.  With 2 of 2 it is 49.8 %, with 3 of 3 59.8 %, with 4 of 4
- * 66 %, with 13 of 13 87 %.  At level 0 all windows are known, and nothing is left
- * to chance.
+ * 66 %, with 13 of 13 87 %.  What very many contents have counts for itself in
+ * that.  At level 0 all windows are known, and nothing is left to chance.
  *
  * Boilerplate.  A passage that very many contents have (a licence, the frame of
  * a page) makes no two of them alike.  Values are weighed by how rare they are
@@ -44,7 +44,7 @@
  */
 
 enum index_relation {
-	INDEX_ALIKE,    /* score: share of the content with more windows */
+	INDEX_ALIKE,    /* score: share of the content of the larger extent */
 	INDEX_WITHIN,   /* share of the first content, in a larger one */
 	INDEX_CONTAINS, /* share of the second content, in the larger first */
 	INDEX_ALL,      /* alike, also in mere boilerplate */

@@ -110,14 +110,14 @@ void report_parts(struct report *r)
 	print_row("wrong", t.wrong);
 	print_row("found, from 4 KiB", t.found);
 	print_row("found, below", t.small);
-	for (i = 0; i < RATIOS; i++) {
+	for (i = 0; i < RATIOS - 1; i++) {
 		if (t.wrong[i].count && 100 * mean_of(&t.wrong[i]) > worst)
 			worst = 100 * mean_of(&t.wrong[i]);
-		if (i == RATIOS - 1)
-			break;
 		promised.sum += t.found[i].sum;
 		promised.count += t.found[i].count;
 	}
 	figures_add(&r->figures, worst, "parts.wrong");
+	figures_add(&r->figures, 100 * mean_of(&t.wrong[RATIOS - 1]),
+		    "parts.wrong.beyond");
 	figures_add(&r->figures, 100 * mean_of(&promised), "parts.found");
 }

@@ -6,6 +6,7 @@
 #include "core/base/buf.h"
 #include "core/digest/fingerprint.h"
 #include "core/index/judge_rules.h"
+#include "core/index/licences.h"
 #include "tests/support/digest_values.h"
 #include "tests/support/recipe.h"
 
@@ -236,6 +237,65 @@ TEST(test_passages_count_windows_that_repeat)
 	buf_release(&b);
 }
 
+/* Below a line mark each, as a source and a script have it. */
+static void append_licence(struct buf *b, const char *mark)
+{
+	static const char *const lines[] = {
+		"Licensed under the Apache License, Version 2.0 (the \"License\");",
+		"you may not use this file except in compliance with the License.",
+		"You may obtain a copy of the License at",
+		"",
+		"    http://www.apache.org/licenses/LICENSE-2.0",
+		"",
+		"Unless required by applicable law or agreed to in writing,",
+		"software distributed under the License is distributed on an",
+		"\"AS IS\" BASIS, WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND,",
+		"either express or implied. See the License for the specific",
+		"language governing permissions and limitations under the",
+		"License.",
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(lines) / sizeof(*lines); i++)
+		assert_int_equal(buf_append_format(b, "%s%s\n", mark, lines[i]),
+				 0);
+}
+
+TEST(test_two_files_of_one_licence_are_not_alike)
+{
+	static const struct judge_rules rules = { INDEX_ALIKE, 60, 0, false };
+	static struct sketch sketch;
+	struct buf source = { 0 }, script = { 0 }, version = { 0 };
+	struct digests d;
+	const char *name;
+
+	append_licence(&source, " * ");
+	append_lines(&source, 0, 5);
+	append_licence(&script, "# ");
+	append_lines(&script, 5000, 5);
+	append_licence(&version, " * ");
+	append_lines(&version, 0, 4);
+	assert_int_equal(judge_contents(&source, &script, &rules).reason,
+			 VERDICT_BOILERPLATE);
+	assert_int_equal(judge_contents(&source, &version, &rules).reason,
+			 VERDICT_LISTED);
+	d = digests_of(&source);
+	assert_int_equal(digests_sketch(&d, &sketch), 0);
+	assert_in_range(licence_percentage(&sketch, &name), 60, 85);
+	assert_string_equal(name, "Apache-2.0");
+	digests_release(&d);
+	buf_clear(&script);
+	append_lines(&script, 0, 200);
+	d = digests_of(&script);
+	assert_int_equal(digests_sketch(&d, &sketch), 0);
+	assert_int_equal(licence_percentage(&sketch, &name), 0);
+	assert_null(name);
+	digests_release(&d);
+	buf_release(&source);
+	buf_release(&script);
+	buf_release(&version);
+}
+
 TEST(test_malformed_sketches_are_an_error)
 {
 	static const uint8_t bad[] = "nonsense";
@@ -347,6 +407,34 @@ TEST(test_few_values_of_a_part_are_no_evidence)
 		v = judge_sketches(&part, &whole, &within, 0);
 		assert_int_equal(v.reason, VERDICT_LISTED);
 	}
+}
+
+/* Of the part a third is in very many contents, and at the level of the whole
+ * nothing else of it can be seen. */
+TEST(test_common_values_of_a_part_say_nothing_of_its_others)
+{
+	const struct judge_rules rules = { INDEX_WITHIN, 60, 0, false };
+	const struct judge_rules contains = { INDEX_CONTAINS, 60, 0, false };
+	static struct sketch part, whole;
+
+	spread_values(12, 60, &part);
+	spread_values(1, 100, &whole);
+	part.windows = part.folded = 20 << 6;
+	sketch_raise(&whole, 6); /* 31, with 20 of the part */
+	whole.windows = whole.folded = 31 << 6;
+	assert_int_equal(judge_sketches(&part, &whole, &rules, 0).reason,
+			 VERDICT_LISTED);
+	assert_int_equal(
+		judge_sketches(&part, &whole, &rules, sketch_bound(6)).reason,
+		VERDICT_UNCERTAIN);
+	assert_int_equal(
+		judge_sketches(&whole, &part, &contains, sketch_bound(6))
+			.reason,
+		VERDICT_UNCERTAIN);
+	/* Of a part that is all common they are what there is to see. */
+	assert_int_equal(
+		judge_sketches(&part, &whole, &rules, sketch_bound(0)).reason,
+		VERDICT_LISTED);
 }
 
 /* The common values of both, then the own ones of each. */
