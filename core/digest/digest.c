@@ -231,7 +231,8 @@ int digest_parse_hex(const char *text, size_t text_len, size_t len,
 	return 0;
 }
 
-int digests_parse_text(struct digests *d, const char *text, size_t len)
+/* Sets the sketch of the text by its text form, which is that of the digest sif. */
+static int parse_text(struct digests *d, const char *text, size_t len)
 {
 	struct buf packed = { 0 };
 	int err = digest_sif.parse(text, len, &packed);
@@ -314,8 +315,8 @@ int digests_from_json(json_t *texts, struct digests *d)
 			err = digest_parse(ops->id, json_string_value(text),
 					   json_string_length(text), d);
 		else if (!strcmp(name, DIGEST_TEXT_NAME))
-			err = digests_parse_text(d, json_string_value(text),
-						 json_string_length(text));
+			err = parse_text(d, json_string_value(text),
+					 json_string_length(text));
 	}
 	/* What has digests in JSON has a version for all that it says. */
 	return err == -EPROTONOSUPPORT ? -EINVAL : err;

@@ -252,12 +252,10 @@ struct sketch;
 int digests_sketch(const struct digests *d, struct sketch *out);
 
 /* The sketch of its text, see struct digests: sets it to a copy of what
- * sketch_pack() made; reads it (-ENODATA: there is none); sets it by its text
- * form, which is that of the digest sif (-EINVAL). */
+ * sketch_pack() made; reads it (-ENODATA: there is none). */
 #define DIGEST_TEXT_NAME "text"
 int digests_put_text(struct digests *d, const void *packed, size_t len);
 int digests_text_sketch(const struct digests *d, struct sketch *out);
-int digests_parse_text(struct digests *d, const char *text, size_t len);
 
 /* 0 (most alike) to 2473, with the lengths.  -ENODATA. */
 int digest_tlsh_distance(const struct digests *a, const struct digests *b,

@@ -125,8 +125,9 @@ static int by_score(const void *a, const void *b)
 
 /* ---- paths ---- */
 
-const char *name_list_innermost(const struct name_list *directories,
-				const char *path)
+/* The innermost of the directories that a path is below, or NULL. */
+static const char *innermost(const struct name_list *directories,
+			     const char *path)
 {
 	const char *best = NULL, *name;
 	size_t i;
@@ -142,7 +143,7 @@ const char *name_list_innermost(const struct name_list *directories,
 
 bool name_list_is_internal(const struct name_list *asked, const char *path)
 {
-	const char *of = name_list_innermost(asked, path);
+	const char *of = innermost(asked, path);
 
 	return path_is_internal(of && path_is_internal(of) ? path + strlen(of) :
 							     path);
@@ -158,8 +159,8 @@ static bool spans_two(const struct found_group *group,
 	for (m = group->members; m < group->members + group->count; m++)
 		for (i = 0; i < m->file_count; i++)
 			for (k = 0; k < m->files[i].name_count; k++) {
-				at = name_list_innermost(directories,
-							 m->files[i].names[k]);
+				at = innermost(directories,
+					       m->files[i].names[k]);
 				if (at && first && at != first)
 					return true;
 				first = at ? at : first;
@@ -182,8 +183,7 @@ static void finish_member(struct found_group *group, struct found_member *m,
 		f->internal = true;
 		for (i = 0; i < f->name_count; i++) {
 			f->internal &= path_is_internal(f->names[i]);
-			f->keep |= name_list_innermost(&wish->keep,
-						       f->names[i]) != NULL;
+			f->keep |= innermost(&wish->keep, f->names[i]) != NULL;
 		}
 	}
 	qsort(m->files, m->file_count, sizeof(*m->files), by_path);

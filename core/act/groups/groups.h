@@ -69,10 +69,6 @@ struct name_list {
 	size_t count;
 };
 
-/* The innermost of the directories that a path is below, or NULL. */
-const char *name_list_innermost(const struct name_list *directories,
-				const char *path);
-
 /* path_is_internal(), but not by the directory of these that it is below: that
  * was asked for. */
 bool name_list_is_internal(const struct name_list *asked, const char *path);
