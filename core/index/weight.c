@@ -140,11 +140,14 @@ uint32_t weight_of_contents(uint32_t contents)
 
 uint32_t weight_contents(const struct weigher *w, uint64_t value)
 {
-	if (licence_has(value))
-		return UINT16_MAX;
-	return w->frequency ? frequency_contents(w->frequency, value) :
-	       w->contents  ? w->contents(w->arg, value) :
-			      1;
+	const uint32_t contents =
+		w->frequency ? frequency_contents(w->frequency, value) :
+		w->contents  ? w->contents(w->arg, value) :
+			       1;
+
+	/* Of what is common in any case the numbers tell where it ends. */
+	return contents <= WEIGHT_COMMON && licence_has(value) ? UINT16_MAX :
+								 contents;
 }
 
 void weight_sketch(const struct weigher *w, const struct sketch *sketch,

@@ -54,8 +54,8 @@ uint32_t frequency_contents(const struct frequency *f, uint64_t value);
 
 /* Where the numbers of contents come from: the frequency of a value or, if that
  * is NULL, a function.  It returns 0 if the number is not known.  With neither,
- * each value is in one content.  A value of a known licence is in as many as can be
- * counted, whatever the tree has. */
+ * each value is in one content.  A value of a known licence that is not common in the
+ * tree is in as many as can be counted. */
 struct weigher {
 	const struct frequency *frequency;
 	uint32_t (*contents)(void *arg, uint64_t value);
