@@ -318,6 +318,6 @@ int digests_from_json(json_t *texts, struct digests *d)
 			err = parse_text(d, json_string_value(text),
 					 json_string_length(text));
 	}
-	/* What has digests in JSON has a version for all that it says. */
+	/* Exports and questions have a version of their own. */
 	return err == -EPROTONOSUPPORT ? -EINVAL : err;
 }

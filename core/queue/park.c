@@ -140,8 +140,8 @@ static int park_locked(struct queue *q, const struct file_key *key,
 	} else if (job->state == JOB_RUNNING) {
 		gate_set(job->gate, true);
 		pthread_cond_broadcast(&q->resumed);
-		queue_wake_worker(q,
-				  job->worker); /* one less of the background */
+		/* One worker less is at jobs of the background. */
+		queue_wake_worker(q, job->worker);
 	}
 	return 0;
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154 # what scripts/bench sets
 #
-# What requests of root and of a user take while another user does at once all
+# The time that requests of root and of a user take while another user does at once all
 # that may hold others up: requests that wait below the mount, files closed on a
 # filesystem that does not answer, open listings and directories, copies in deep
 # paths, questions, files written and closed.  Needs root.  Part of scripts/bench,

@@ -49,11 +49,12 @@ static bool is_empty(const char *path)
 	return !stat(path, &st) && !st.st_size;
 }
 
-/* Of files that are in no mount, or empty: a mount says nothing of these. */
-static int judge_here(struct similar_job *job, struct why *all)
+/* Of files that are in no mount, or empty: a mount says nothing of these.  d: gets
+ * the digests of both. */
+static int judge_here(struct similar_job *job, struct why *all,
+		      struct digests d[2])
 {
 	const char *const paths[2] = { job->path, job->other };
-	struct digests d[2] = { { 0 }, { 0 } };
 	struct judge_rules rules = job->rules;
 	struct reader reader;
 	int side, i, err = reader_init(&reader, DIGEST_DEFAULT);
@@ -68,8 +69,6 @@ static int judge_here(struct similar_job *job, struct why *all)
 		err = judge_digests(&d[0], &d[1], &rules, &all[i].verdict);
 		err = err == -ENODATA ? 0 : err;
 	}
-	digests_release(&d[0]);
-	digests_release(&d[1]);
 	reader_release(&reader);
 	return err;
 }
@@ -200,32 +199,19 @@ static void print_doubt(const char *path)
 
 /* Says how much of a file is the text of licences, which makes no two files
  * alike. */
-static void print_licence(const struct similar_job *job, const char *path)
+static void print_licence(const char *path, const struct digests *d)
 {
-	struct sketch *sketch = malloc(sizeof(*sketch));
-	struct digests d = { 0 };
-	struct reader reader;
+	struct sketch sketch;
 	const char *name;
-	int percent = 0;
-	int err =
-		sketch ? reader_init(&reader, DIGEST_BIT(DIGEST_SIF)) : -ENOMEM;
+	const int percent = digests_sketch(d, &sketch) ?
+				    0 :
+				    licence_percentage(&sketch, &name);
 
-	if (!err) {
-		err = job->mount.root ?
-			      cli_told_digests(path, DIGEST_BIT(DIGEST_SIF),
-					       &d) :
-			      reader_digest_named(&reader, path, true, &d);
-		if (!err && !digests_sketch(&d, sketch))
-			percent = licence_percentage(sketch, &name);
-		digests_release(&d);
-		reader_release(&reader);
-	}
-	if (percent) {
-		fputs("; ", stdout);
-		utf8_print_safe(stdout, path);
-		printf(": %d %% is licence text (%s)", percent, name);
-	}
-	free(sketch);
+	if (!percent)
+		return;
+	fputs("; ", stdout);
+	utf8_print_safe(stdout, path);
+	printf(": %d %% is licence text (%s)", percent, name);
 }
 
 static int print_json(const struct similar_job *job,
@@ -248,8 +234,9 @@ static int print_json(const struct similar_job *job,
 
 static void print_text(const struct similar_job *job,
 		       const struct similar_row *row, int reason,
-		       uint64_t passages)
+		       uint64_t passages, struct digests d[2])
 {
+	const uint32_t sif = DIGEST_BIT(DIGEST_SIF);
 	const struct verdict *v = &row->verdict;
 	const bool listed = reason == VERDICT_LISTED;
 	char size[TEXT_SIZE_ROOM];
@@ -267,14 +254,18 @@ static void print_text(const struct similar_job *job,
 	else
 		fputs("; no passage that can be told", stdout);
 	printf(", share_min %s", size_text(job->rules.share_min, size));
-	print_licence(job, job->path);
-	print_licence(job, job->other);
+	if (!d[0].set)
+		(void)cli_told_digests(job->path, sif, &d[0]);
+	if (!d[1].set)
+		(void)cli_told_digests(job->other, sif, &d[1]);
+	print_licence(job->path, &d[0]);
+	print_licence(job->other, &d[1]);
 	print_doubt(job->path);
 	print_doubt(job->other);
 	putchar('\n');
 }
 
-int similar_why(struct similar_job *job)
+static int explain(struct similar_job *job, struct digests d[2])
 {
 	struct why all[INDEX_RELATIONS] = { 0 };
 	struct similar_row row = { .size = -1,
@@ -289,7 +280,7 @@ int similar_why(struct similar_job *job)
 	if (job->mount.root && !is_empty(job->path) && !is_empty(job->other))
 		err = ask_mount(job, all);
 	else
-		err = judge_here(job, all);
+		err = judge_here(job, all, d);
 	if (!err && *job->reason) {
 		look_state(job, job->path);
 		look_state(job, job->other);
@@ -307,6 +298,16 @@ int similar_why(struct similar_job *job)
 	passages = all[INDEX_SHARES].verdict.bytes;
 	if (job->table.output.json)
 		return print_json(job, &row, reason, passages);
-	print_text(job, &row, reason, passages);
+	print_text(job, &row, reason, passages, d);
 	return 0;
+}
+
+int similar_why(struct similar_job *job)
+{
+	struct digests d[2] = { { 0 }, { 0 } };
+	const int err = explain(job, d);
+
+	digests_release(&d[0]);
+	digests_release(&d[1]);
+	return err;
 }

@@ -213,7 +213,7 @@ void sketch_merge(struct sketch *into, const struct sketch *from);
  */
 double sketch_extent(const struct sketch *sketch);
 
-/* What a window counts that occurs so often.  Most occur once. */
+/* The extent of one window that occurs so often.  Most windows occur once. */
 static inline double sketch_extent_of(double times)
 {
 	return times > 1 ? log2(1 + times) : 1;

@@ -9,8 +9,8 @@
 #include "core/base/bytes.h"
 
 /*
- * What the sketch of a content does with every byte: folds it, and computes the
- * filter of every window of what remains.
+ * The steps of a sketch that look at every byte: a content is folded, and the
+ * filter of every window of the folded content is computed.
  *
  * Of the window at p, with the little-endian words w(p) of 32 bits and all sums
  * and products modulo 2^32:
@@ -45,7 +45,7 @@ struct kernel_sketch {
 };
 
 /*
- * What a byte is folded to; 0: it is left out.  NUL, TAB, LF, VT, FF, CR, SPACE
+ * The byte that a byte of ASCII is folded to; 0: it is left out.  NUL, TAB, LF, VT, FF, CR, SPACE
  * and the punctuation of ASCII are left out, and A to Z become a to z.  All other
  * bytes, the 128 from 80 on among them, stay as they are.
  */
