@@ -312,16 +312,19 @@ static int add_path(struct search_query *q, const struct digests *d,
 }
 
 /* What both have in common is counted in values of the sketch of the file that
- * is asked about: a finer number would be chance. */
+ * is asked about: a finer number would be chance.  So may one value be, where a
+ * seed has eight: the same path counts as one. */
 static struct base_rank rank_of(const struct search_hit *hit,
 				const struct search_file_query *query,
 				uint64_t size, double value_bytes)
 {
+	const bool at_path = query->with && !strcmp(query->with, hit->path);
+	const double values = (double)hit->verdict.bytes / value_bytes + 0.5;
+
 	return (struct base_rank){
 		.identical = hit->verdict.score == 100,
-		.shared = (uint64_t)((double)hit->verdict.bytes / value_bytes +
-				     0.5),
-		.at_path = query->with && !strcmp(query->with, hit->path),
+		.shared = (uint64_t)values + at_path,
+		.at_path = at_path,
 		.distance = size_distance(hit->identity.size, size),
 	};
 }

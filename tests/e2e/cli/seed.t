@@ -136,15 +136,16 @@ unmount "$T/mnt"
 # ---- pages of one frame ----
 
 # More pages than contents that are looked at for a value: most of what a page has
-# are values of the frame.
+# are values of the frame, and its few own values go where its version stands.
 mkdir -p "$T/pages/old" "$T/pages/new"
 frame=$(gen_text 60 1)
-mapfile -t lines < <(gen_text 8400 2)
+mapfile -t lines < <(gen_text 3500 2)
 for i in {1..700}; do
-	printf '%s\n' "$frame" "${lines[@]:12*(i-1):12}" "version 1" \
-		>"$T/pages/old/page$i"
-	printf '%s\n' "$frame" "${lines[@]:12*(i-1):12}" "version 2" \
-		>"$T/pages/new/page$i"
+	for side in old:18 new:20; do
+		version="manual of release 15.${side#*:}"
+		printf '%s\n' "$version" "$frame" "$version" \
+			"${lines[@]:5*(i-1):5}" "end of the $version" >"$T/pages/${side%:*}/page$i"
+	done
 done
 for side in new old; do
 	mount_kinfs "$T/pages/$side" "$T/mnt"
