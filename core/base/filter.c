@@ -157,20 +157,36 @@ bool path_is_internal(const char *path)
 
 int glob_list_add(struct glob_list *list, const char *glob)
 {
-	const char **all =
+	struct glob *all =
 		array_with_room(list->all, list->count, sizeof(*all));
 
 	if (!all)
 		return -ENOMEM;
 	list->all = all;
-	all[list->count++] = glob;
+	all[list->count++] = (struct glob){ .pattern = glob };
 	return 0;
+}
+
+static bool list_matches(const struct glob_list *list, const char *path)
+{
+	struct glob *glob = list->all;
+	bool any = false;
+
+	for (; glob < list->all + list->count; glob++) {
+		glob->asked = true;
+		if (!glob_matches(path, glob->pattern))
+			continue;
+		glob->matched = true;
+		any = true;
+	}
+	return any;
 }
 
 bool filter_takes(const struct filter *f, const char *path, uint64_t size)
 {
-	return size >= f->min_size &&
-	       (!f->include.count ||
-		glob_matches_any(path, f->include.all, f->include.count)) &&
-	       !glob_matches_any(path, f->exclude.all, f->exclude.count);
+	const bool included = list_matches(&f->include, path),
+		   excluded = list_matches(&f->exclude, path);
+
+	return size >= f->min_size && (included || !f->include.count) &&
+	       !excluded;
 }

@@ -24,7 +24,10 @@ bool glob_matches_any(const char *path, const char *const *globs, size_t count);
 bool path_is_internal(const char *path);
 
 struct glob_list {
-	const char **all; /* the array is owned, the strings are borrowed */
+	struct glob {
+		const char *pattern; /* borrowed */
+		bool asked, matched; /* by a path so far */
+	} * all;
 	size_t count;
 };
 
@@ -38,6 +41,7 @@ struct filter {
 /* -ENOMEM. */
 int glob_list_add(struct glob_list *list, const char *glob);
 
+/* Notes which globs match the path. */
 bool filter_takes(const struct filter *f, const char *path, uint64_t size);
 
 #endif

@@ -125,6 +125,8 @@ static int run_command(const struct command *command, int argc, char **argv)
 	code = options_parse(command, argc, argv);
 	if (!code)
 		code = command->run(command, argv + optind);
+	if (code >= 0 && code != EXIT_USAGE)
+		options_tell_unmatched(command);
 	if (code < 0)
 		return cli_complain_errno(argv[optind], code);
 	if (code == EXIT_USAGE && optind > 0 && optind <= argc)

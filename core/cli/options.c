@@ -149,6 +149,26 @@ int options_parse(const struct command *command, int argc, char **argv)
 	return code;
 }
 
+void options_tell_unmatched(const struct command *command)
+{
+	const struct option_row *row = command->options;
+	const struct glob_list *list;
+	const struct glob *glob;
+
+	for (; row && row->name; row++) {
+		if (row->kind != OPTION_IS_GLOB)
+			continue;
+		list = (const void *)((const char *)command->job + row->place);
+		for (glob = list->all; glob < list->all + list->count; glob++)
+			if (glob->asked && !glob->matched)
+				cli_complain(command->name,
+					     "no file that was found matches "
+					     "--%s '%s'; names are compared "
+					     "byte for byte",
+					     row->name, glob->pattern);
+	}
+}
+
 static void append_values(const char *(*value)(size_t i), const char *between,
 			  struct buf *out)
 {

@@ -102,6 +102,9 @@ struct command;
  * code, after a message. */
 int options_parse(const struct command *command, int argc, char **argv);
 
+/* Which globs matched none of the files that the command found. */
+void options_tell_unmatched(const struct command *command);
+
 /* "no digest 'x'; there are sise, ...".  EXIT_USAGE. */
 int options_complain_value(const struct command *command, const char *what,
 			   const char *name, const char *(*value)(size_t i));

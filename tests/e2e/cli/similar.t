@@ -95,6 +95,10 @@ quoting" "--exclude, --min-size"
 	is "$(similar --include 'all/[cv]*' "$mnt/all/file" | cut -d/ -f2)" \
 		"copy
 version" "--include"
+	similar --exclude copy --exclude 'copy*' --exclude cpoy \
+		"$mnt/all/file" >"$T/output"
+	like "$(cat "$T/err")" "^[^'*]*--exclude 'cpoy'[^'*]*$" \
+		"a glob that matches nothing is named, and no other"
 	is "$(similar --relation version --threshold 99 "$mnt/all/file")" "" \
 		"--threshold, above the mount's"
 	is "$(cd "$mnt/all" && timeout 600 "$KIN" similar file ../all/part |
