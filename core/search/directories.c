@@ -335,20 +335,22 @@ static int compare_hits(const void *a, const void *b)
 	return strcmp(y->path, x->path); /* a directory before its parent */
 }
 
-/* Of directories that are above one another only the best stays a hit. */
-static void hits_prune(struct search_hits *hits)
+/* Of directories that are above one another only the best stays a hit, and an
+ * archive below the directory that was asked about is none. */
+static void hits_prune(struct search_hits *hits, const char *asked)
 {
 	size_t kept = 0, i, k;
 
 	qsort(hits->hits, hits->count, sizeof(*hits->hits), compare_hits);
 	for (i = 0; i < hits->count; i++) {
 		const char *path = hits->hits[i].path;
+		const bool is_own = text_path_is_above(asked, path);
 
-		for (k = 0; k < kept; k++)
+		for (k = 0; k < kept && !is_own; k++)
 			if (text_path_is_above(hits->hits[k].path, path) ||
 			    text_path_is_above(path, hits->hits[k].path))
 				break;
-		if (k < kept)
+		if (is_own || k < kept)
 			free(hits->hits[i].path);
 		else
 			hits->hits[kept++] = hits->hits[i];
@@ -399,9 +401,9 @@ static int directories_answer(struct search_query *q, const char *with)
 		return err == -ENOENT ? 0 : err;
 	if (*path)
 		err = find_directories(q, path, with);
-	free(path);
 	if (!err && q->hits.count)
-		hits_prune(&q->hits);
+		hits_prune(&q->hits, path);
+	free(path);
 	return err;
 }
 

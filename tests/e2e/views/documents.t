@@ -81,6 +81,13 @@ done
 
 like "$(listed tree/.dirs)" 09[0-9]_tree.tar.gz \
 	"the archive is like the directory that it was made of"
+mkdir mnt/package
+gen_text 60 4 | gzip >mnt/package/changelog.gz
+gen_text 3 5 >mnt/package/copyright
+wait_idle mnt
+is "$(listed package/.dirs)" "" "... but a directory is not like a file in it"
+rm -r mnt/package
+wait_idle mnt
 is "$(readlink mnt/.similar/report.odt/.base)" "" \
 	"a text is no base for other bytes"
 like "$(readlink mnt/.similar/report.pdf/.base)" 'report\.(html|txt)$' \
