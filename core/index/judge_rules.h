@@ -39,16 +39,20 @@ enum {
 
 /* A value that so many contents have counts fully: there are as many versions
  * of one file.  With 16, one in seven pairs was hidden of versions that share 60
- * to 80 % (40 histories of source files, 20 to 114 versions each); with 128
- * none.  Above, the weight falls with the third power: with 300 contents it is
- * 8 %, with 600 1 %. */
-#define WEIGHT_FULL 128
+ * to 80 % (40 histories of source files, 20 to 114 versions each); with 104 one
+ * in 400 of those that share 40 to 60 %, with 128 none.  Above, the weight falls
+ * with the 16th power: with 128 contents it is 4 %, so that of 130 files with one
+ * header, which is 55 to 65 % of each, none are listed for each other (with 128
+ * and the third power 115 were, and of 300 files still 119). */
+#define WEIGHT_FULL 104
+#define WEIGHT_POWER 16 /* a power of 2 */
 
 /* A value of at most so many contents is certainly no boilerplate. */
 #define WEIGHT_FEW 40
 
-/* A value of more than so many certainly is: its weight is a quarter. */
-#define WEIGHT_COMMON 203
+/* A value of more than so many certainly is: its weight is a tenth.  With twice as
+ * many, 76 of 200 files with one header were listed. */
+#define WEIGHT_COMMON 120
 
 enum {
 	/* Fewer common values than these do not tell where they end. */

@@ -131,11 +131,15 @@ uint32_t frequency_contents(const struct frequency *f, uint64_t value)
 uint32_t weight_of_contents(uint32_t contents)
 {
 	double part;
+	int doubled;
 
 	if (contents <= WEIGHT_FULL)
 		return contents ? WEIGHT_ONE : 0;
 	part = (double)WEIGHT_FULL / contents;
-	return (uint32_t)(WEIGHT_ONE * part * part * part);
+	for (doubled = 1; doubled < WEIGHT_POWER; doubled *= 2)
+		part *= part;
+	/* 0 is the weight of what is not known. */
+	return 1 + (uint32_t)(WEIGHT_ONE * part);
 }
 
 uint32_t weight_contents(const struct weigher *w, uint64_t value)

@@ -13,8 +13,8 @@
  *
  * Values that very many contents have (licence headers, include guards,
  * templates) say little about two of them.  A value counts fully up to
- * WEIGHT_FULL contents (judge_rules.h); above, its weight falls with the third
- * power of the number.  WEIGHT_FULL does not depend on the size of the tree,
+ * WEIGHT_FULL contents (judge_rules.h); above, its weight falls with the
+ * power WEIGHT_POWER of the number.  WEIGHT_FULL does not depend on the size of the tree,
  * because the number of versions of one file does not either.
  */
 #define WEIGHT_ONE (UINT32_C(1) << 30) /* of a value that counts fully */

@@ -23,6 +23,12 @@ gen_text 28 1 >"$T/licence"
 for n in {1..800}; do
 	echo "$src/others/$n.c =$T/licence 12:7$n"
 done | gen_files
+# 130 with another one, as a directory of one project has.
+mkdir "$src/fewer"
+gen_text 26 5 >"$T/header"
+for n in {1..130}; do
+	echo "$src/fewer/$n.c =$T/header 14:6$n"
+done | gen_files
 gen_text 12 3 >"$T/body"
 { cat "$T/licence" "$T/body"; } >"$src/old.c"
 { cat "$T/licence" && head -n 6 "$T/body" && gen_text 6 4; } >"$src/new.c"
@@ -31,6 +37,7 @@ wait_idle "$mnt"
 
 is "$(names old.c)" "new.c " "the other version is listed, and nothing else"
 is "$(names others/7.c)" "" "unrelated files with the licence are not"
+is "$(names fewer/7.c)" "" "... nor those with one that 130 files have"
 is "$(names old.c/.all | wc -w)" 100 ".all has as many of them as the limit says"
 like "$(ls "$similar/old.c/.all")" '0[5-8][0-9]_[0-9]+\.c' \
 	"with the percentage that is the same"

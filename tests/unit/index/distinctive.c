@@ -10,7 +10,7 @@
 enum { SETS = 400, FULL = 64 };
 /* A value that so many contents have counts fully; is in few; is common if more
  * have it. */
-enum { FULLY = 128, FEW = 40, COMMON = 203 };
+enum { FULLY = 104, FEW = 40, COMMON = 120 };
 
 static void assert_share(double have, double want)
 {
@@ -69,12 +69,13 @@ static uint32_t contents_of(const struct frequency *f, uint64_t value)
 	return weight_contents(&(struct weigher){ .frequency = f }, value);
 }
 
-/* In as many bits as weights have. */
+/* In as many bits as weights have, and never 0. */
 static double model_weight(const struct frequency *f, uint64_t value)
 {
 	double part = (double)FULLY / contents_of(f, value);
 
-	return floor(fmin(1, pow(part, 3)) * WEIGHT_ONE) / WEIGHT_ONE;
+	return part >= 1 ? 1 :
+			   (1 + floor(pow(part, 16) * WEIGHT_ONE)) / WEIGHT_ONE;
 }
 
 static bool has_value(const struct sketch *s, uint64_t value)
