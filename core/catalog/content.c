@@ -427,12 +427,19 @@ int catalog_content_get(struct catalog_txn *txn, uint32_t content,
 
 int catalog_sketch_get(struct catalog_txn *txn, uint32_t id, struct sketch *out)
 {
+	struct digests d;
 	MDB_val v;
 	int err = blob_get(txn, DB_SKETCHES, id, &v);
 
 	if (err)
 		return err;
-	return sketch_unpack(v.mv_data, v.mv_size, out) ? -EUCLEAN : 0;
+	if (sketch_unpack(v.mv_data, v.mv_size, out))
+		return -EUCLEAN;
+	/* What a text has is not known. */
+	err = content_load(txn, id, &d);
+	if (!err)
+		out->bytes = d.size;
+	return err == -ENOENT ? 0 : err;
 }
 
 int catalog_sketches_begin(struct catalog_txn *txn, struct catalog_walk **out)

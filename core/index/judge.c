@@ -149,19 +149,25 @@ static void judge_passages(const struct weighed_sketch *a,
 			   const struct judge_rules *rules,
 			   const struct sketch_shares *s, struct verdict *out)
 {
-	const uint64_t bytes = passage_bytes(a, b, s);
+	const uint64_t folded = passage_bytes(a, b, s);
 	const int score =
-		bytes ? percent((double)bytes / (double)a->sketch->folded) : 0;
+		folded ? percent((double)folded / (double)a->sketch->folded) :
+			 0;
+	const double bytes = fmax(sketch_unfolded(a->sketch, (double)folded),
+				  sketch_unfolded(b, (double)folded));
 
-	out->bytes = bytes;
+	out->bytes = (uint64_t)bytes;
 	/* What is worth listing has 1 at least. */
-	out->score = out->distinctive = bytes && !score ? 1 : score;
-	out->reason = bytes < rules->share_min ? VERDICT_SHORT : VERDICT_LISTED;
+	out->score = out->distinctive = folded && !score ? 1 : score;
+	out->reason =
+		out->bytes < rules->share_min ? VERDICT_SHORT : VERDICT_LISTED;
 }
 
 uint64_t judge_least_passage(const struct sketch *sketch)
 {
-	return ((uint64_t)PASSAGE_VALUES << sketch->level) + SKETCH_WINDOW - 1;
+	return (uint64_t)sketch_unfolded(
+		sketch,
+		ldexp(PASSAGE_VALUES, (int)sketch->level) + SKETCH_WINDOW - 1);
 }
 
 static void judge_pair(const struct weigher *w, const struct weighed_sketch *a,

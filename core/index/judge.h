@@ -65,7 +65,7 @@ static inline bool index_is_alike(enum index_relation relation)
 struct judge_rules {
 	enum index_relation relation;
 	int threshold;      /* least score; INDEX_SHARES: does not count */
-	uint64_t share_min; /* of INDEX_SHARES: bytes of the folded content */
+	uint64_t share_min; /* of INDEX_SHARES: in bytes */
 	bool by_bytes;      /* texts do not speak */
 };
 
@@ -88,8 +88,9 @@ struct verdict {
 	/* The same of what is not boilerplate.  It equals the score where that
 	 * is below the threshold, or so high that it does not matter. */
 	int distinctive;
-	uint64_t bytes; /* of the folded content, in common; INDEX_SHARES:
-			 * in passages */
+	/* In common, of the folded content; INDEX_SHARES: in passages, of that
+	 * content of which more was folded away. */
+	uint64_t bytes;
 	enum verdict_reason reason;
 	enum subject_part by; /* the part that spoke */
 };
@@ -131,8 +132,8 @@ int judge_digests(const struct digests *a, const struct digests *b,
 int subject_of_digests(const struct digests *d,
 		       struct sketch room[SUBJECT_PARTS], struct subject *out);
 
-/* The shortest passage that the sketch of a content tells on average, in bytes
- * of the folded content: a coarser sketch on the other side tells less. */
+/* The shortest passage that the sketch of a content tells on average, in bytes: a
+ * coarser sketch on the other side tells less. */
 uint64_t judge_least_passage(const struct sketch *sketch);
 
 /* Whether a listing by these rules has a pair with that verdict. */

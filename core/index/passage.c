@@ -64,18 +64,17 @@ static void find_shared(const struct weighed_sketch *a, const struct sketch *b,
 	}
 }
 
-/* Values whose places are next to these: as far from them in the one content as
- * in the other. */
+/* Values whose places are next to these in both contents. */
 static size_t count_near(const struct shared_values *s, int a, int b)
 {
 	size_t count = 0;
 	int i, j;
 
-	for (i = -1; i <= 1; i++)
-		for (j = b + i - 1; j <= b + i + 1; j++)
-			if (a + i >= 0 && a + i < SKETCH_PLACES && j >= 0 &&
+	for (i = a - 1; i <= a + 1; i++)
+		for (j = b - 1; j <= b + 1; j++)
+			if (i >= 0 && i < SKETCH_PLACES && j >= 0 &&
 			    j < SKETCH_PLACES)
-				count += s->near[a + i][j];
+				count += s->near[i][j];
 	return count;
 }
 
@@ -164,8 +163,8 @@ bool passage_is_likely(const struct sketch *own, uint64_t share_min,
 	if (!values || !own->windows)
 		return false;
 	sampled = (double)values / (double)own->windows;
-	least = fmax(PASSAGE_VALUES,
-		     LEAST_DIFFERENT * (double)share_min * sampled);
+	least = fmax(PASSAGE_VALUES, LEAST_DIFFERENT * (double)share_min /
+					     sketch_unfolded(own, 1) * sampled);
 	part = (double)listed / (double)values;
 	return found >=
 	       part * least - DEVIATIONS * sqrt(part * (1 - part) * least);

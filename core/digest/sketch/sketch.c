@@ -361,6 +361,7 @@ void sketch_final(struct sketch_stream *s, struct sketch *out,
 	fit(s, sketch_most(s->folded));
 	sample = &s->samples[s->now];
 	*simhash_out = simhash_of(sample->keys, sample->count);
+	out->bytes = 0;
 	out->folded = s->folded;
 	out->windows = sketch_windows_most(s->folded) - s->repeats;
 	out->level = s->level;

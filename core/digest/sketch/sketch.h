@@ -60,6 +60,9 @@
 
 /* All 0: the sketch of an empty content. */
 struct sketch {
+	/* Of the content before it was folded; 0: not known.  No form has it:
+	 * who reads a sketch of a content knows its size. */
+	uint64_t bytes;
 	uint64_t folded; /* F */
 	/* Of the folded content, but those of one repeated byte.  0: there are
 	 * none, or this is the sketch of a union, which does not know. */
@@ -75,6 +78,15 @@ struct sketch {
 				      * last window with the value begins,
 				      * 0..SKETCH_PLACES - 1 */
 };
+
+/* In how many bytes of the content so many of the folded content are, as far as
+ * it is alike throughout. */
+static inline double sketch_unfolded(const struct sketch *s, double folded)
+{
+	return s->bytes > s->folded && s->folded ?
+		       folded * (double)s->bytes / (double)s->folded :
+		       folded;
+}
 
 /* How many keys there are at most of so many folded bytes. */
 size_t sketch_most(uint64_t folded);

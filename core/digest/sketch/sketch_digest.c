@@ -129,8 +129,11 @@ static const struct digest_part part = {
 int digests_sketch(const struct digests *d, struct sketch *out)
 {
 	struct digest_value v = digest_value_of(d, DIGEST_SIF);
+	int err = v.bytes ? sketch_unpack(v.bytes, v.len, out) : -ENODATA;
 
-	return v.bytes ? sketch_unpack(v.bytes, v.len, out) : -ENODATA;
+	if (!err)
+		out->bytes = d->size;
+	return err;
 }
 
 int digests_text_sketch(const struct digests *d, struct sketch *out)

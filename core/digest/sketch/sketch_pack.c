@@ -323,6 +323,7 @@ static bool get_head(const uint8_t **at, const uint8_t *end, struct sketch *out)
 	first = *(*at)++;
 	out->level = first & LEVEL_MASK;
 	out->is_placed = first & PLACED;
+	out->bytes = 0;
 	if (out->level > SKETCH_KEY_BITS || !load_varint(at, end, &out->folded))
 		return false;
 	most = repeats = sketch_windows_most(out->folded);

@@ -36,6 +36,12 @@ make_tree() {
 	cp "$src/small" "$src/small2"
 	{ cat "$src/small"; gen_text 8500 7; } >"$src/around"
 	: >"$src/empty"
+	# 200 lines are 24 KB with their blanks, 9 KB of letters.
+	gen_text 200 8 >"$T/spaced"
+	for seed in 91 92; do
+		{ gen_text 900 $seed && cat "$T/spaced" && gen_text 900 ${seed}1; } |
+			sed 's/ /          /g' >"$src/spaced$seed"
+	done
 }
 
 test_listing() {
@@ -50,6 +56,8 @@ test_listing() {
 		"the number is the percentage of the file"
 	is "$(readlink "$similar/deep/er/two/.shares"/*_one)" \
 		../../../../../one "by a relative link"
+	is "$(names spaced91)$(names spaced92)" "spaced92 spaced91 " \
+		"a passage is as long as it is in the files"
 	is "$(names unrelated)$(names empty)" "" "an unrelated file is not listed"
 	is "$(names small)$(names around)" "" "nor what shares too little"
 	is "$(getfattr --only-values -n user.kinfs.state \

@@ -354,7 +354,7 @@ static bool has_neighbours(const struct common_values *c, size_t i,
 		int b = (int)(c->b[j] * (unit_b / unit)) -
 			(int)(c->b[i] * (unit_b / unit));
 
-		near += j != i && abs(a) <= 1 && abs(b - a) <= 1;
+		near += j != i && abs(a) <= 1 && abs(b) <= 1;
 	}
 	return near >= 4;
 }
