@@ -62,7 +62,7 @@ extern const struct command command_digest, command_compare, command_similar,
 	command_status, command_wait, command_pause, command_resume,
 	command_rescan, command_check, command_strip, command_dedup,
 	command_groups, command_ignore, command_report, command_export,
-	command_missing, command_seed, command_watch;
+	command_missing, command_passages, command_seed, command_watch;
 
 /* ---- messages ---- */
 

@@ -13,11 +13,11 @@
 
 /* By task: what is alike, what to do about it, digests alone, the mount. */
 static const struct command *const commands[] = {
-	&command_similar, &command_groups,  &command_report, &command_missing,
-	&command_dedup,   &command_ignore,  &command_export, &command_seed,
-	&command_digest,  &command_compare, &command_strip,  &command_status,
-	&command_watch,   &command_wait,    &command_pause,  &command_resume,
-	&command_rescan,  &command_check,
+	&command_similar, &command_passages, &command_groups,  &command_report,
+	&command_missing, &command_dedup,    &command_ignore,  &command_export,
+	&command_seed,    &command_digest,   &command_compare, &command_strip,
+	&command_status,  &command_watch,    &command_wait,    &command_pause,
+	&command_resume,  &command_rescan,   &command_check,
 };
 
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
@@ -41,8 +41,7 @@ static void print_overview(FILE *to)
 		fprintf(to, "  %-10s%s\n", commands[i]->name,
 			commands[i]->summary);
 	fputs("  help      Explain a command\n\n"
-	      "kin help COMMAND tells more; kin --version says which this is.\n"
-	      "Exit status: 0 ok, 1 failed, 2 usage, 3 not complete.\n",
+	      "kin help COMMAND tells more; kin --version says which this is.\n",
 	      to);
 }
 

@@ -35,7 +35,8 @@ bool distinctive_find(const struct weigher *w, const struct weighed_sketch *a,
  * Phrases of a language, and what a compiler puts into every program, add up to
  * as much as a passage, but are spread over both contents.  So a shared value
  * counts if PASSAGE_NEAR others are next to it in both, to the larger unit of
- * places (sketch_place_unit()) and one more.  For example, of five shared values with the places 10, 10, 11, 11,
+ * places (sketch_place_unit()), which has PASSAGE_NEAR values or more on average,
+ * and one more.  For example, of five shared values with the places 10, 10, 11, 11,
  * 40 in one content and 20, 20, 21, 21, 3 in the other, the first four have
  * each other, and the last one has none.  Only windows that occur once in both
  * are such evidence: what a format repeats is in every content of that format.

@@ -79,10 +79,12 @@ static size_t count_near(const struct shared_values *s, int a, int b)
 }
 
 /* Those that have no neighbours do not count.  Places are scaled to the larger
- * unit of the two. */
-static void drop_spread(struct shared_values *s, double unit_a, double unit_b)
+ * unit of the two, and such that one has PASSAGE_NEAR values on average. */
+static void drop_spread(struct shared_values *s, double unit_a, double unit_b,
+			unsigned level)
 {
-	const double unit = fmax(unit_a, unit_b);
+	const double unit =
+		fmax(fmax(unit_a, unit_b), ldexp(PASSAGE_NEAR, (int)level));
 	const double scale_a = unit_a / unit, scale_b = unit_b / unit;
 	struct shared_value *v;
 
@@ -122,7 +124,8 @@ uint64_t passage_bytes(const struct weighed_sketch *a, const struct sketch *b,
 	find_shared(a, b, &s);
 	if (placed)
 		drop_spread(&s, sketch_place_unit(a->sketch->folded),
-			    sketch_place_unit(b->folded));
+			    sketch_place_unit(b->folded),
+			    sketch_joint_level(a->sketch, b));
 	for (v = s.values; v < s.values + s.count; v++) {
 		all += v->windows;
 		if (!v->counts || !v->once)

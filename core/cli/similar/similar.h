@@ -103,6 +103,14 @@ static inline bool similar_asks(const struct similar_job *job,
 		       r == similar_found_by[job->relation];
 }
 
+/* Whether the files that share passages are read: of short ones the sketches tell
+ * too little. */
+static inline bool similar_verifies(const struct similar_job *job)
+{
+	return job->share_min && job->share_min < INDEX_SHARE_MIN && !job->of &&
+	       !job->in;
+}
+
 static inline void similar_set_incomplete(struct similar_job *job)
 {
 	(void)snprintf(job->reason, sizeof(job->reason), "incomplete");

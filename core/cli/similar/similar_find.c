@@ -99,6 +99,9 @@ static int ask_for_list(struct similar_job *job, enum index_relation relation)
 	struct question question;
 
 	similar_question(job, relation, &question);
+	/* What seems to be half as long may be longer. */
+	if (similar_verifies(job))
+		question.rules.share_min = (job->share_min + 1) / 2;
 	question.limit = all ? QUESTION_LIMIT_MAX : job->best.limit;
 	return ask(job, &question, NULL);
 }

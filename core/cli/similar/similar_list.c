@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cli/similar/content.h"
 #include "core/cli/similar/similar.h"
 
 #include <errno.h>
@@ -206,6 +207,31 @@ static void sort_rows(struct similar_job *job)
 	qsort(rows, job->row_count, sizeof(*rows), by_score);
 }
 
+/* Drops those that have no passage as long as asked for. */
+static int verify_passages(struct similar_job *job)
+{
+	struct content own = { 0 };
+	size_t kept = 0, i;
+	int err = content_read(job->path, &own);
+
+	for (i = 0; i < job->row_count; i++) {
+		struct similar_row *row = &job->rows[i];
+		const bool shares = row->relation == SIMILAR_SHARES;
+
+		if (shares && !err)
+			err = content_shares(&own, row->root, row->path,
+					     job->share_min,
+					     &row->verdict.bytes);
+		if (err || (shares && !row->verdict.bytes))
+			similar_row_release(row);
+		else
+			job->rows[kept++] = *row;
+	}
+	job->row_count = kept;
+	content_release(&own);
+	return err;
+}
+
 /* With several operands each has a list of its own. */
 static void print_heading(struct similar_job *job)
 {
@@ -224,12 +250,14 @@ int similar_print(struct similar_job *job)
 	int err = 0;
 
 	sort_rows(job);
+	if (similar_verifies(job))
+		err = verify_passages(job);
 	count = job->row_count;
 	if (job->best.limit && count > job->best.limit) {
 		count = job->best.limit;
 		job->cut = true;
 	}
-	if (count)
+	if (count && !err)
 		print_heading(job);
 	for (i = 0; i < count && !err; i++)
 		err = table_row(&job->table,

@@ -7,6 +7,7 @@
 
 #include "core/base/text.h"
 #include "core/base/utf8.h"
+#include "core/cli/similar/content.h"
 #include "core/index/licences.h"
 
 /*
@@ -214,6 +215,43 @@ static void print_licence(const char *path, const struct digests *d)
 	printf(": %d %% is licence text (%s)", percent, name);
 }
 
+/* The passages of share_min and more, by reading both files, if it is these that
+ * are asked about; NULL: it is not, or they cannot be read. */
+static json_t *find_passages(const struct similar_job *job,
+			     const struct similar_row *row)
+{
+	struct content a = { 0 }, b = { 0 };
+	struct passage *all = NULL;
+	size_t count = 0, i;
+	json_t *list = NULL;
+
+	if (row->relation != SIMILAR_SHARES && !job->share_min)
+		return NULL;
+	if (!content_read(job->path, &a) && !content_read(job->other, &b) &&
+	    !passages_find(&a.folded, &b.folded, job->rules.share_min, &all,
+			   &count))
+		list = json_array();
+	for (i = 0; i < count; i++)
+		(void)json_array_append_new(list,
+					    passage_json(&a, &b, &all[i]));
+	free(all);
+	content_release(&a);
+	content_release(&b);
+	return list;
+}
+
+static void print_passages(const json_t *list)
+{
+	char size[TEXT_SIZE_ROOM];
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(list, i, row)
+		printf("  lines %s, there %s: %s\n", told_text(row, "lines"),
+		       told_text(row, "there"),
+		       size_text((uint64_t)told_number(row, "size"), size));
+}
+
 static int print_json(const struct similar_job *job,
 		      const struct similar_row *row, int reason,
 		      uint64_t passages)
@@ -221,11 +259,12 @@ static int print_json(const struct similar_job *job,
 	json_t *o = similar_row_json(job, row);
 
 	if (o && json_object_update_new(
-			 o, json_pack("{s:s, s:I, s:i, s:I}", "reason",
+			 o, json_pack("{s:s, s:I, s:i, s:I, s:o*}", "reason",
 				      reasons[reason].name, "shared",
 				      (json_int_t)passages, "threshold",
 				      job->rules.threshold, "share_min",
-				      (json_int_t)job->rules.share_min)))
+				      (json_int_t)job->rules.share_min,
+				      "passages", find_passages(job, row))))
 		return -ENOMEM;
 	if (reason != VERDICT_LISTED)
 		(void)json_object_del(o, "relation");
@@ -273,6 +312,7 @@ static int explain(struct similar_job *job, struct digests d[2])
 				   .mtime_ns = INT64_MAX };
 	const struct why *best;
 	uint64_t passages;
+	json_t *list;
 	int i, reason, err;
 
 	for (i = 0; i < INDEX_RELATIONS; i++)
@@ -299,6 +339,9 @@ static int explain(struct similar_job *job, struct digests d[2])
 	if (job->table.output.json)
 		return print_json(job, &row, reason, passages);
 	print_text(job, &row, reason, passages, d);
+	list = find_passages(job, &row);
+	print_passages(list);
+	json_decref(list);
 	return 0;
 }
 

@@ -85,6 +85,9 @@ keys "similar --relation boilerplate" totals \
 keys "similar --in" totals similar --json -v --in "$T/export" "$src/a/f"
 keys "similar of directories" totals similar --json "$mnt/a" "$mnt/b"
 keys "similar --why" "" similar --why --json "$mnt/a/f" "$mnt/b/version"
+keys "similar --why of passages" "" similar --why --json --share-min 1k \
+	"$mnt/a/f" "$mnt/b/quoting"
+keys passages totals passages --json "$mnt/a/f"
 keys groups totals groups --json --keep "$mnt/a" "$mnt"
 keys "export" totals export --plain "$mnt"
 keys missing totals missing --json "$mnt" "$T/other.mnt"

@@ -119,8 +119,11 @@ test_kin_similar() {
 
 test_why() {
 	like "$("$KIN" similar --why --relation shares "$mnt/one" "$mnt/deep/er/two")" \
-		'^listed: shares; .* passages of about [23][0-9]K, share_min 16K$' \
+		'^listed: shares; .* passages of about [23][0-9]K, share_min 16K' \
 		"--why: a passage that is long enough"
+	like "$("$KIN" similar --why --relation shares "$mnt/one" \
+		"$mnt/deep/er/two" | sed 1d)" '^  lines 30[0-9]+-345[0-9], there ' \
+		"... and where it is"
 	like "$("$KIN" similar --why --relation shares "$mnt/one" "$mnt/unrelated")" \
 		'^not listed: .*no passage that can be told, share_min 16K$' \
 		"--why: none"

@@ -343,12 +343,13 @@ static void find_common(const struct sketch *x, const struct sketch *y,
 }
 
 static bool has_neighbours(const struct common_values *c, size_t i,
-			   double unit_a, double unit_b)
+			   double unit_a, double unit_b, unsigned level)
 {
+	const double least = 4.0 * (1 << level);
 	size_t near = 0, j;
 
 	for (j = 0; j < c->count; j++) {
-		double unit = fmax(unit_a, unit_b);
+		double unit = fmax(fmax(unit_a, unit_b), least);
 		int a = (int)(c->a[j] * (unit_a / unit)) -
 			(int)(c->a[i] * (unit_a / unit));
 		int b = (int)(c->b[j] * (unit_b / unit)) -
@@ -394,7 +395,7 @@ static double bytes_in_common(const struct passage_shelf *s, uint32_t a,
 	find_common(x, y, &c);
 	for (i = 0; i < c.count; i++) {
 		all += c.windows[i];
-		if (!has_neighbours(&c, i, unit_a, unit_b))
+		if (!has_neighbours(&c, i, unit_a, unit_b, level))
 			continue;
 		counted += c.windows[i] * c.weights[i];
 		values += c.weights[i];
