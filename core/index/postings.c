@@ -390,6 +390,8 @@ int postings_add(struct postings *p, uint32_t content, const uint32_t *keys,
 	for (i = 0; i < count && !p->load; i++) {
 		const struct bucket *b = &p->buckets[keys[i] % BUCKETS];
 
+		if (!b->contents)
+			continue;
 		__builtin_prefetch(b->contents + b->room);
 		__builtin_prefetch(b->contents + b->room + b->count / 4);
 		__builtin_prefetch(b->contents + b->room / 2);
