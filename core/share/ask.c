@@ -424,6 +424,8 @@ static int find(struct question_job *j)
 
 	if (err && err != -ENODATA)
 		return -EINVAL;
+	if (!err)
+		share_cut_sketch(&j->sketch);
 	j->has_sketch = !err && j->sketch.count;
 	j->hosts = json_object();
 	db_set_timeout(j->ask->db, j->ask->wait_ms);

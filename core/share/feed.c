@@ -121,6 +121,8 @@ static int visit_file(struct session *s, const struct file_key *key,
 		count = 0; /* there is nothing to do */
 	} else if (wanted.is_known) {
 		err = catalog_sketch_get(s->txn, r->content, s->sketch);
+		if (!err)
+			share_cut_sketch(s->sketch);
 		if (!err || err == -ENOENT)
 			err = batch_add_content(&s->batch, &digests,
 						err ? NULL : s->sketch,

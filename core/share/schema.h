@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/digest/sketch/sketch.h"
 #include "core/share/db.h"
 
 /*
@@ -24,10 +25,25 @@
  * Postings of a content are its anchors, the SHARE_ANCHORS smallest values of
  * its sketch, and all values below the limit of the shared catalog.
  */
-#define SHARE_VERSION 7
+#define SHARE_VERSION 8
 #define SHARE_ANCHORS 12
 /* One window in 2^14 has a value below it. */
 #define SHARE_LIMIT_DEFAULT (INT64_C(1) << (48 - 14))
+
+/*
+ * The sketch of a small content has all its windows.  Who knows 16 bytes in a row
+ * of it, as those of a form or a configuration, tries what the next one may be
+ * until the window is one of these, and so reads on to the end.  So of every
+ * sketch only the windows of this level are told, one in 2^SHARE_LEVEL: the next
+ * of them is some eight unknown bytes on.  A content is asked about likewise.
+ */
+enum { SHARE_LEVEL = 3 };
+
+static inline void share_cut_sketch(struct sketch *sketch)
+{
+	if (sketch->level < SHARE_LEVEL)
+		sketch_raise(sketch, SHARE_LEVEL);
+}
 
 enum share_layout {
 	LAYOUT_PLAIN,   /* one server */

@@ -16,6 +16,8 @@ cp "$T/one/f3" "$T/two/from/copy"
 	>"$T/two/from/version"
 printf 'odd name' | cat - "$T/one/f5" >"$T/two/from/"$'\xff\nodd'
 : >"$T/two/empty"
+gen_text 3 7 >"$T/one/small"
+{ cat "$T/one/small" && echo ' and a few more words'; } >"$T/two/smaller"
 mount_kinfs "$T/one" "$T/m1"
 mount_kinfs "$T/two" "$T/m2"
 files() { find "$1" -type f "${@:2}" -printf x | wc -c; }
@@ -42,6 +44,20 @@ content=$(xxhsum -H2 "$T/one/f3" | cut -d' ' -f1)
 is "$(sql a "SELECT convert_from(path, 'UTF8') FROM kin_copy WHERE
 	replace(content::text, '-', '') = '$content' ORDER BY 1")" \
 	"$T/one/f3"$'\n'"$T/two/from/copy" "a content is its XXH128"
+
+# ---- what a reader of the database learns ----
+
+# 130 windows in a sketch of level 0 are the file, byte by byte.
+is "$("$KIN" digest -a sif "$T/one/small" | cut -d: -f2 | head -c 4 |
+	base64 -d | od -An -tu1 -N1 | tr -d ' ')" 0 \
+	"the sketch of a small file has all its windows"
+is "$(sql a "SELECT count(*) FROM kin_content
+	WHERE get_byte(sketch, 0) & 63 < 3")" 0 \
+	"of no file more than one window in eight is told"
+is "$(sql a "SELECT count(*) FROM kin_posting
+	WHERE value >= 1::bigint << (48 - 3)")" 0 "... nor a value of another"
+is "$(everywhere "$(db a)" "$T/one/small" | jq -r 'select(.path).path' |
+	grep -c /smaller)" 1 "a version of a small file is found all the same"
 
 # ---- questions ----
 
