@@ -64,6 +64,8 @@ struct extract_client {
 	uint64_t text;   /* bytes of text of the current document */
 	uint64_t inside; /* bytes of members that are no text */
 	uint32_t members;
+	/* What is doubtful of the file and of each open member. */
+	uint32_t doubts[EXTRACT_DEPTH_MAX + 1];
 	int pdf; /* a member that is a PDF, in memory; -1: there is none */
 	uint64_t pdf_size;
 	struct extract_result early; /* when not OK: known without a process */
@@ -232,8 +234,10 @@ static bool is_believable(struct extract_client *c, struct extract_process *p,
 		return p->depth && c->inside <= c->limits.inflated;
 	case EXTRACT_FRAME_MEMBER:
 		c->text = 0;
-		return p->depth++ < EXTRACT_DEPTH_MAX &&
-		       c->members++ < c->limits.members;
+		if (p->depth == EXTRACT_DEPTH_MAX)
+			return false;
+		c->doubts[++p->depth] = 0;
+		return c->members++ < c->limits.members;
 	case EXTRACT_FRAME_END:
 		memcpy(&r, c->frame, sizeof(r));
 		return is_result(&r, head->len);
@@ -384,7 +388,7 @@ int extract_begin(struct extract_client *c, int fd, uint32_t owner,
 	c->limits = *limits;
 	c->cpu_spent = 0;
 	c->text = c->inside = 0;
-	c->members = 0;
+	c->members = c->doubts[0] = 0;
 	c->current = STARTER_DOCUMENTS;
 	c->early = (struct extract_result){ .status = EXTRACT_OK,
 					    .date = EXTRACT_NO_DATE };
@@ -397,6 +401,14 @@ int extract_begin(struct extract_client *c, int fd, uint32_t owner,
 	c->file = fd;
 	c->size = (uint64_t)st.st_size;
 	return request(c, STARTER_DOCUMENTS, fd, c->size);
+}
+
+/* What a member says of what it is in. */
+static uint32_t doubts_of_member(const struct extract_result *r)
+{
+	if (r->status != EXTRACT_OK && r->status != EXTRACT_NO_TEXT)
+		return EXTRACT_PARTIAL;
+	return r->flags & (EXTRACT_PARTIAL | EXTRACT_DEGRADED);
 }
 
 /* The end of what the current process was asked for. */
@@ -416,8 +428,10 @@ static void give_end(struct extract_client *c,
 		p = &c->processes[c->current];
 		p->heard = clock_now_ms();
 	}
+	out->result.flags |= c->doubts[p->depth];
 	if (p->depth) {
 		p->depth--;
+		c->doubts[p->depth] |= doubts_of_member(&out->result);
 		c->text = 0;
 		out->type = EXTRACT_PIECE_MEMBER_END;
 	} else {

@@ -30,7 +30,7 @@ static enum extract_status read_loaded(struct document *d, const uint8_t *data,
 	case EXTRACT_OLE:
 		return ole_read(data, len);
 	case EXTRACT_UNKNOWN:
-		return text_read(d, data, len);
+		return text_read_as(d, EXTRACT_UNKNOWN, NULL, data, len);
 	default:
 		return EXTRACT_UNSUPPORTED;
 	}
@@ -133,8 +133,6 @@ enum extract_status member_end(struct document *d, struct document *member)
 
 	if (member->result.status == EXTRACT_OK)
 		d->is_visible = true;
-	else if (member->result.status != EXTRACT_NO_TEXT)
-		d->result.flags |= EXTRACT_PARTIAL;
 	output_end(d->out, &member->result);
 	document_release(member);
 	return o->inflated > o->limits.inflated ||

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/utf8.h"
 #include "core/extract/xml.h"
 
 /* A book: container.xml names the package document, whose spine has the
@@ -132,13 +131,11 @@ static enum extract_status read_chapters(struct document *d,
 			json_string_value(json_object_get(b->items, id)));
 		if (!part)
 			d->result.flags |= EXTRACT_PARTIAL;
-		else if (utf8_is_text((uint8_t *)part->content.data,
-				      part->content.len))
-			status = html_read(d, part->content.data,
-					   part->content.len);
 		else
-			status = text_read(d, (uint8_t *)part->content.data,
-					   part->content.len);
+			status = text_read_as(
+				d, EXTRACT_HTML, NULL,
+				(const uint8_t *)part->content.data,
+				part->content.len);
 		if (!status)
 			status = document_text(d, "\n", 1);
 	}

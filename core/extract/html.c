@@ -16,8 +16,9 @@ static const char *const inline_tags[] = {
 };
 
 /* Elements whose content is no text. */
-static const char *const hidden_tags[] = { "script",   "style", "title",
-					   "template", "rp",    "rt" };
+static const char *const hidden_tags[] = { "script",   "style",   "title",
+					   "iframe",   "noembed", "noframes",
+					   "template", "rp",      "rt" };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -108,6 +109,21 @@ static void drop_characters(void *arg, const xmlChar *text, int len)
 	(void)len;
 }
 
+/* "<![if !mso]>" and "<![endif]>": a browser takes what is no document type for
+ * a comment until ">".  libxml2 does so with "<?name". */
+static void comment_declarations(char *html, size_t len)
+{
+	char *at = html, *end = html + len;
+
+	while ((at = memmem(at, (size_t)(end - at), "<!", 2))) {
+		at += 2;
+		if (end - at < 2 || !memcmp(at, "--", 2) || (*at | 32) == 'd')
+			continue;
+		at[-1] = '?';
+		*at = 'x';
+	}
+}
+
 enum {
 	OPTIONS = HTML_PARSE_RECOVER | HTML_PARSE_NOERROR |
 		  HTML_PARSE_NOWARNING | HTML_PARSE_NONET |
@@ -124,15 +140,20 @@ enum extract_status html_read(struct document *d, const char *html, size_t len)
 		.cdataBlock = drop_characters,
 	};
 	struct html h = { .d = d, .parser = htmlNewParserCtxt() };
+	struct buf page = { 0 };
 
-	if (!h.parser)
+	if (!h.parser || buf_append(&page, html, len)) {
+		htmlFreeParserCtxt(h.parser);
 		return EXTRACT_LIMIT;
+	}
+	comment_declarations(page.data, page.len);
 	*h.parser->sax = handler;
 	h.parser->userData = &h;
-	xmlFreeDoc(htmlCtxtReadMemory(h.parser, html, (int)len, NULL, "UTF-8",
-				      OPTIONS));
+	xmlFreeDoc(htmlCtxtReadMemory(h.parser, page.data, (int)page.len, NULL,
+				      "UTF-8", OPTIONS));
 	if (!h.status && h.parser->errNo == XML_ERR_NO_MEMORY)
 		h.status = EXTRACT_LIMIT;
 	htmlFreeParserCtxt(h.parser);
+	buf_release(&page);
 	return h.status;
 }

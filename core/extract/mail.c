@@ -5,7 +5,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/base/utf8.h"
 #include "core/extract/parsers.h"
 
 /*
@@ -14,31 +13,6 @@
  */
 
 enum { PARTS_DEPTH = 16, CHARSET_MAX = 40 };
-
-/* ---- texts ---- */
-
-/* charset NULL: the mail does not say. */
-static enum extract_status give_text(struct document *d, const char *charset,
-				     const struct buf *bytes, bool is_html)
-{
-	enum extract_status status;
-	struct buf text = { 0 };
-
-	if (!bytes->len)
-		return EXTRACT_OK;
-	if (!charset || !strcasecmp(charset, "us-ascii"))
-		charset =
-			utf8_is_text((const uint8_t *)bytes->data, bytes->len) ?
-				"utf-8" :
-				"windows-1252";
-	status = text_decode(charset, (const uint8_t *)bytes->data, bytes->len,
-			     &text, &d->result.flags);
-	if (!status && text.len)
-		status = is_html ? html_read(d, text.data, text.len) :
-				   document_text(d, text.data, text.len);
-	buf_release(&text);
-	return status;
-}
 
 /* ---- headers ---- */
 
@@ -94,7 +68,8 @@ static enum extract_status give_collected(struct document *d,
 					  struct buf *bytes)
 {
 	enum extract_status status =
-		give_text(d, *charset ? charset : NULL, bytes, false);
+		text_read_as(d, EXTRACT_TEXT, *charset ? charset : NULL,
+			     (const uint8_t *)bytes->data, bytes->len);
 
 	buf_clear(bytes);
 	return status;
@@ -211,6 +186,18 @@ static int decode_part(GMimePart *part, struct buf *out)
 	return err;
 }
 
+static bool is_encrypted(GMimeContentType *type, const struct buf *bytes)
+{
+	static const char pgp[] = "-----BEGIN PGP MESSAGE-----";
+
+	if (g_mime_content_type_is_type(type, "application", "pkcs7-mime"))
+		return !g_strcmp0(
+			g_mime_content_type_get_parameter(type, "smime-type"),
+			"enveloped-data");
+	return bytes->len >= strlen(pgp) &&
+	       !memcmp(bytes->data, pgp, strlen(pgp));
+}
+
 static enum extract_status read_part(struct document *d, GMimePart *part)
 {
 	GMimeObject *object = GMIME_OBJECT(part);
@@ -220,18 +207,17 @@ static enum extract_status read_part(struct document *d, GMimePart *part)
 	enum extract_status status = EXTRACT_OK;
 	struct buf bytes = { 0 };
 
-	if (g_mime_content_type_is_type(type, "application", "pkcs7-mime") &&
-	    !g_strcmp0(g_mime_content_type_get_parameter(type, "smime-type"),
-		       "enveloped-data"))
-		return EXTRACT_ENCRYPTED;
 	if (decode_part(part, &bytes))
 		status = EXTRACT_LIMIT;
+	else if (is_encrypted(type, &bytes))
+		status = EXTRACT_ENCRYPTED;
 	else if ((is_html ||
 		  g_mime_content_type_is_type(type, "text", "plain")) &&
 		 g_ascii_strcasecmp(where ? where : "", "attachment"))
-		status = give_text(
-			d, g_mime_content_type_get_parameter(type, "charset"),
-			&bytes, is_html);
+		status = text_read_as(
+			d, is_html ? EXTRACT_HTML : EXTRACT_TEXT,
+			g_mime_content_type_get_parameter(type, "charset"),
+			(const uint8_t *)bytes.data, bytes.len);
 	else
 		status = read_attachment(d, part, &bytes);
 	buf_release(&bytes);
@@ -287,14 +273,48 @@ static enum extract_status read_alternative(struct document *d,
 	return longest ? read_object(d, longest, depth + 1) : EXTRACT_OK;
 }
 
+/* What a page has beside it in a mail, or in the file of a browser, and is no
+ * member, as in a document: pictures, and what is never text. */
+static bool is_picture(GMimeContentType *type)
+{
+	return g_mime_content_type_is_type(type, "image", "*") ||
+	       g_mime_content_type_is_type(type, "audio", "*") ||
+	       g_mime_content_type_is_type(type, "video", "*") ||
+	       g_mime_content_type_is_type(type, "font", "*");
+}
+
+static bool is_style(GMimeContentType *type)
+{
+	return g_mime_content_type_is_type(type, "*", "css") ||
+	       g_mime_content_type_is_type(type, "*", "javascript") ||
+	       g_mime_content_type_is_type(type, "*", "x-javascript");
+}
+
+static uint64_t part_size(GMimeObject *object)
+{
+	GMimeDataWrapper *content =
+		GMIME_IS_PART(object) ?
+			g_mime_part_get_content(GMIME_PART(object)) :
+			NULL;
+	gint64 size = 0;
+
+	if (content)
+		size = g_mime_stream_length(
+			g_mime_data_wrapper_get_stream(content));
+	return size > 0 ? (uint64_t)size : 0;
+}
+
 /* Of what is signed, what was signed. */
 static enum extract_status read_parts(struct document *d, GMimeMultipart *parts,
 				      unsigned depth)
 {
 	GMimeContentType *type =
 		g_mime_object_get_content_type(GMIME_OBJECT(parts));
+	bool is_page =
+		g_mime_content_type_is_type(type, "multipart", "related");
 	enum extract_status status = EXTRACT_OK;
 	int i, count = g_mime_multipart_get_count(parts);
+	GMimeObject *part;
 
 	if (g_mime_content_type_is_type(type, "multipart", "encrypted"))
 		return EXTRACT_ENCRYPTED;
@@ -304,9 +324,14 @@ static enum extract_status read_parts(struct document *d, GMimeMultipart *parts,
 		return read_alternative(d, parts, depth);
 	if (g_mime_content_type_is_type(type, "multipart", "signed"))
 		count = 1;
-	for (i = 0; i < count && !status; i++)
-		status = read_object(d, g_mime_multipart_get_part(parts, i),
-				     depth + 1);
+	for (i = 0; i < count && !status; i++) {
+		part = g_mime_multipart_get_part(parts, i);
+		type = g_mime_object_get_content_type(part);
+		if (is_page && is_picture(type))
+			d->result.unread += part_size(part);
+		else if (!is_page || !is_style(type))
+			status = read_object(d, part, depth + 1);
+	}
 	return status;
 }
 
@@ -377,8 +402,8 @@ static GMimeMessage *parse(const char *text, size_t len)
 
 /*
  * Whether a mail of a mailbox begins: "From somebody Wed May  1 14:00:00 2024",
- * and then a field.  A sentence that begins with "From" lacks one of these: not
- * every program that writes mailboxes quotes it.
+ * or without the date, and then a field.  A sentence that begins with "From"
+ * lacks one of these: not every program that writes mailboxes quotes it.
  */
 static bool is_mail_begin(const char *at, const char *end)
 {
@@ -387,8 +412,8 @@ static bool is_mail_begin(const char *at, const char *end)
 	if (!line || line - at < 5 || memcmp(at, "From ", 5))
 		return false;
 	colon = memchr(at, ':', (size_t)(line - at));
-	if (!colon || colon[-1] < '0' || colon[-1] > '9' || colon[1] < '0' ||
-	    colon[1] > '9')
+	if (colon ? !g_ascii_isdigit(colon[-1]) || !g_ascii_isdigit(colon[1]) :
+		    memchr(at + 5, ' ', (size_t)(line - at - 5)) != NULL)
 		return false;
 	for (at = ++line; line<end && * line> ' ' && *line <= '~'; line++)
 		if (*line == ':')
@@ -449,7 +474,7 @@ enum extract_status mail_read(struct document *d, const uint8_t *data,
 	GMimeMessage *mail;
 
 	len = counted_length(data, begin, len) - begin;
-	if (len > 5 && !memcmp(text, "From ", 5))
+	if (sniff_is_mailbox(text, len))
 		return read_mailbox(d, text, text + len);
 	mail = parse(text, len);
 	if (!mail)

@@ -79,9 +79,12 @@ enum extract_status mail_read(struct document *d, const uint8_t *data,
 			      size_t len);
 int mail_warm_up(void);
 
-/* text.c: a text in any encoding, or EXTRACT_UNSUPPORTED. */
-enum extract_status text_read(struct document *d, const uint8_t *data,
-			      size_t len);
+/* text.c: a text in any encoding.  kind: EXTRACT_TEXT or EXTRACT_HTML; or
+ * EXTRACT_UNKNOWN: the kind is found out and set, and what is no text is
+ * EXTRACT_UNSUPPORTED.  charset: what is said of it, right or wrong; or NULL. */
+enum extract_status text_read_as(struct document *d, enum extract_kind kind,
+				 const char *charset, const uint8_t *data,
+				 size_t len);
 
 /* Appends bytes of a character set as UTF-8.  A set that is not known is
  * windows-1252, and *guessed_out is set. */

@@ -21,21 +21,26 @@ static size_t line_length(const char *text, size_t len, size_t *next_out)
 	return line && text[line - 1] == '\r' ? line - 1 : line;
 }
 
-static bool is_field(const char *line, size_t len, const char *name)
+/* Whether a name that has that many bytes is the field's. */
+static bool is_field(const char *name, size_t len, const char *field)
 {
-	size_t name_len = strlen(name);
+	const size_t field_len = strlen(field);
+	const bool is_prefix = field[field_len - 1] == '-';
 
-	return len > name_len && !strncasecmp(line, name, name_len) &&
-	       (name[name_len - 1] == '-' || line[name_len] == ':');
+	return (is_prefix ? len > field_len : len == field_len) &&
+	       !strncasecmp(name, field, field_len);
 }
 
+/* Apple's Mail fills the line of its number with blanks. */
 static bool is_number(const char *line, size_t len)
 {
-	while (len && *line >= '0' && *line <= '9') {
-		line++;
-		len--;
-	}
-	return !len;
+	size_t i = 0;
+
+	while (i < len && line[i] >= '0' && line[i] <= '9')
+		i++;
+	while (i < len && line[i] == ' ')
+		i++;
+	return i == len;
 }
 
 size_t sniff_mail_begin(const uint8_t *data, size_t len)
@@ -53,20 +58,30 @@ size_t sniff_mail_begin(const uint8_t *data, size_t len)
 	return at;
 }
 
-/* Fields of a mail; a name that ends with "-" stands for all that begin so. */
+bool sniff_is_mailbox(const char *text, size_t len)
+{
+	return len > 6 && !memcmp(text, "From ", 5) && text[5] != ':';
+}
+
+/* Fields of a mail; a name that ends with "-" stands for all that begin so.  A
+ * page that a browser saved as one file may have but the version of MIME and a
+ * type. */
 static const struct {
 	const char *name;
+	unsigned weight;
 	bool is_evidence; /* no other format has it */
 } mail_fields[] = {
-	{ "From", true },       { "Sender", true },
-	{ "Received", true },   { "Return-Path", true },
-	{ "ARC-", true },       { "DKIM-Signature", true },
-	{ "Message-ID", true }, { "Delivered-To", true },
-	{ "To", false },        { "Subject", false },
-	{ "Date", false },      { "MIME-Version", false },
-	{ "Reply-To", false },  { "Content-Type", false },
-	{ "X-", false },
+	{ "From", 1, true },         { "Sender", 1, true },
+	{ "Received", 1, true },     { "Return-Path", 1, true },
+	{ "ARC-", 1, true },         { "DKIM-Signature", 1, true },
+	{ "Message-ID", 1, true },   { "Delivered-To", 1, true },
+	{ "MIME-Version", 2, true }, { "To", 1, false },
+	{ "Cc", 1, false },          { "Subject", 1, false },
+	{ "Date", 1, false },        { "Reply-To", 1, false },
+	{ "In-Reply-To", 1, false }, { "Content-", 1, false },
+	{ "X-", 1, false },
 };
+enum { MAIL_WEIGHT = 3 }; /* of the fields of a mail, at least */
 
 /* What the bytes say that a file begins with. */
 enum mail_head {
@@ -79,12 +94,12 @@ static enum mail_head look_for_mail(const uint8_t *head, size_t len)
 {
 	const char *at = (const char *)head, *end;
 	bool is_over = false, has_evidence = false;
-	size_t next, line, i;
-	unsigned known = 0;
+	size_t next, line, name, colon, i;
+	unsigned weight = 0;
 
 	end = at + (len < SNIFF_MAIL_BYTES ? len : SNIFF_MAIL_BYTES);
 	at += sniff_mail_begin(head, (size_t)(end - at));
-	if (end - at > 5 && !memcmp(at, "From ", 5)) {
+	if (sniff_is_mailbox(at, (size_t)(end - at))) {
 		(void)line_length(at, (size_t)(end - at), &next);
 		at += next;
 	}
@@ -93,21 +108,24 @@ static enum mail_head look_for_mail(const uint8_t *head, size_t len)
 		is_over = !line;
 		if (!line || *at == ' ' || *at == '\t')
 			continue;
-		for (i = 0; i < line && at[i] != ':'; i++)
-			if (at[i] <= ' ' || at[i] > '~')
-				return MAIL_NONE;
-		if (i == line && at + next < end)
+		for (name = 0; name < line && at[name] > ' ' &&
+			       at[name] <= '~' && at[name] != ':';
+		     name++)
+			;
+		for (colon = name; colon < line && at[colon] == ' '; colon++)
+			;
+		if (colon < line ? at[colon] != ':' : at + next < end)
 			return MAIL_NONE;
 		for (i = 0; i < COUNT(mail_fields); i++) {
-			if (!is_field(at, line, mail_fields[i].name))
+			if (!is_field(at, name, mail_fields[i].name))
 				continue;
-			known++;
+			weight += mail_fields[i].weight;
 			has_evidence |= mail_fields[i].is_evidence;
 		}
 	}
-	if (has_evidence && known >= 3)
+	if (has_evidence && weight >= MAIL_WEIGHT)
 		return MAIL_HEAD;
-	return known && !is_over ? MAIL_OPEN : MAIL_NONE;
+	return weight && !is_over ? MAIL_OPEN : MAIL_NONE;
 }
 
 bool sniff_may_be_mail(const uint8_t *head, size_t len)
@@ -172,33 +190,46 @@ enum { SAMPLE = 65536 }; /* bytes that are looked at */
 static const char *const page_tags[] = { "html", "head", "title", "body",
 					 "meta", "base", "table" };
 
+static bool begins(const char *text, const char *end, const char *what)
+{
+	const size_t len = strlen(what);
+
+	return (size_t)(end - text) > len && !strncasecmp(text, what, len);
+}
+
+static const char *skip_blanks(const char *text, const char *end)
+{
+	while (text < end && (uint8_t)*text <= ' ')
+		text++;
+	return text;
+}
+
 bool sniff_html(const char *text, size_t len)
 {
-	const char *end = text + len, *comment;
-	size_t i, n;
+	const char *end = text + len, *over;
+	bool is_comment, is_xml = false;
+	size_t i;
 
-	for (;; text = comment + 3) {
-		while (text < end && (uint8_t)*text <= ' ')
-			text++;
-		if (end - text < 4 || memcmp(text, "<!--", 4))
+	for (;; text = over + strlen(is_comment ? "-->" : "?>")) {
+		text = skip_blanks(text, end);
+		is_comment = begins(text, end, "<!--");
+		if (!is_comment && !begins(text, end, "<?xml"))
 			break;
-		comment = memmem(text, (size_t)(end - text), "-->", 3);
-		if (!comment)
-			return true; /* more bytes would tell */
+		is_xml |= !is_comment;
+		over = is_comment ?
+			       memmem(text, (size_t)(end - text), "-->", 3) :
+			       memmem(text, (size_t)(end - text), "?>", 2);
+		if (!over)
+			return is_comment; /* more bytes would tell */
 	}
-	len = (size_t)(end - text);
-	if (len > 5 && !memcmp(text, "<?xml", 5))
-		return memmem(text, len < SNIFF_BYTES ? len : SNIFF_BYTES,
-			      "<html", 5) != NULL;
-	if (len > 14 && !strncasecmp(text, "<!doctype html", 14))
-		return true;
-	for (i = 0; i < COUNT(page_tags); i++) {
-		n = strlen(page_tags[i]);
-		if (len > n + 1 && *text == '<' &&
-		    !strncasecmp(text + 1, page_tags[i], n) &&
-		    memchr(" \t\r\n>/", text[n + 1], 6))
+	if (begins(text, end, "<!doctype"))
+		return begins(skip_blanks(text + 9, end), end, "html");
+	if (is_xml)
+		return begins(text, end, "<html");
+	for (i = 0; text < end && *text == '<' && i < COUNT(page_tags); i++)
+		if (begins(text + 1, end, page_tags[i]) &&
+		    memchr(" \t\r\n>/", text[1 + strlen(page_tags[i])], 6))
 			return true;
-	}
 	return false;
 }
 

@@ -30,6 +30,9 @@ bool sniff_may_be_mail(const uint8_t *head, size_t len);
  * UTF-8, empty lines, and the number of bytes that Apple's Mail writes. */
 size_t sniff_mail_begin(const uint8_t *data, size_t len);
 
+/* Whether that line is there: no field, which may have a blank before its colon. */
+bool sniff_is_mailbox(const char *text, size_t len);
+
 /* Whether the file may have another text than its own bytes: for those who
  * decide whether to have it read at all. */
 bool sniff_is_document(const uint8_t *head, size_t len);

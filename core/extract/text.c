@@ -294,59 +294,84 @@ static const char *detect(const uint8_t *data, size_t len, uint32_t *flags)
 
 /* ---- a text ---- */
 
+enum { NAME_MAX_LEN = 40 };
+
 /* What the document says of its character set is better than a guess. */
-static const char *charset_of_html(const uint8_t *data, size_t len,
-				   char name[40])
+static const char *charset_of_html(const uint8_t *data, size_t len, char *name)
 {
 	const char *head = (const char *)data, *at;
 	size_t i = 0;
 
-	len = len < 1024 ? len : 1024;
-	at = sniff_html(head, len) ? memmem(head, len, "charset=", 8) : NULL;
+	len = len < SNIFF_BYTES ? len : SNIFF_BYTES;
+	at = memmem(head, len, "charset=", 8);
+	if (!at)
+		at = memmem(head, len, "encoding=", 9);
 	if (!at)
 		return NULL;
-	at += 8;
+	at = (const char *)memchr(at, '=', 9) + 1;
 	at += at < head + len && (*at == '"' || *at == '\'');
-	while (at < head + len && i < 39 && (uint8_t)*at > ' ' &&
-	       !strchr("\"'/>;", *at))
+	while (at < head + len && i < NAME_MAX_LEN - 1 && (uint8_t)*at > ' ' &&
+	       !strchr("\"'/>;?", *at))
 		name[i++] = *at++;
 	name[i] = '\0';
 	return i ? name : NULL;
 }
 
-enum extract_status text_read(struct document *d, const uint8_t *data,
-			      size_t len)
+/* Whether the set exists and fits.  Bytes that happen to be UTF-8 are no text of a
+ * set with one byte a character, whatever a mail says. */
+static bool is_credible(const char *charset, const uint8_t *data, size_t len)
 {
-	uint32_t flags = 0;
-	char named[40];
-	const char *charset = detect(data, len, &flags), *text;
-	struct buf decoded = { 0 };
-	enum extract_status status = EXTRACT_OK;
-	size_t skip;
+	UErrorCode err = U_ZERO_ERROR;
+	UConverter *converter = ucnv_open(charset, &err);
+	const bool is_narrow =
+		U_SUCCESS(err) && ucnv_getMaxCharSize(converter) == 1;
 
-	if (!charset)
-		return EXTRACT_UNSUPPORTED;
-	if (strncmp(charset, "UTF", 3) && charset_of_html(data, len, named)) {
-		charset = named;
-		flags = 0;
+	ucnv_close(converter);
+	return U_SUCCESS(err) && !(is_narrow && utf8_is_text(data, len));
+}
+
+enum extract_status text_read_as(struct document *d, enum extract_kind kind,
+				 const char *charset, const uint8_t *data,
+				 size_t len)
+{
+	const bool is_known = kind != EXTRACT_UNKNOWN;
+	const char *text = (const char *)data;
+	enum extract_status status = EXTRACT_OK;
+	struct buf decoded = { 0 };
+	char named[NAME_MAX_LEN];
+	uint32_t flags = 0;
+
+	if (!charset || !is_credible(charset, data, len)) {
+		charset = detect(data, len, &flags);
+		if (!charset && !is_known)
+			return EXTRACT_UNSUPPORTED;
+		if ((!charset || strncmp(charset, "UTF", 3)) &&
+		    (kind == EXTRACT_HTML || sniff_html(text, len)) &&
+		    charset_of_html(data, len, named)) {
+			charset = named;
+			flags = 0;
+		}
 	}
-	if (!strcmp(charset, "UTF-8") && utf8_is_text(data, len)) {
-		text = (const char *)data;
-	} else {
-		status = text_decode(charset, data, len, &decoded, &flags);
+	if (!charset || strcmp(charset, "UTF-8") || !utf8_is_text(data, len)) {
+		status = text_decode(charset ? charset : "", data, len,
+				     &decoded, &flags);
 		text = decoded.data;
 		len = decoded.len;
 	}
-	skip = len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
-	d->result.kind = EXTRACT_TEXT;
-	if (!status && sniff_html(text + skip, len - skip)) {
-		d->result.kind = EXTRACT_HTML;
-		d->result.flags |= flags & ~(uint32_t)EXTRACT_PLAIN;
-		status = html_read(d, text + skip, len - skip);
-	} else if (!status) {
-		d->result.flags |= flags;
-		status = document_text(d, text + skip, len - skip);
+	if (len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3)) {
+		text += 3;
+		len -= 3;
 	}
+	if (!is_known)
+		kind = d->result.kind = !status && sniff_html(text, len) ?
+						EXTRACT_HTML :
+						EXTRACT_TEXT;
+	if (is_known || kind == EXTRACT_HTML)
+		flags &= ~(uint32_t)EXTRACT_PLAIN;
+	d->result.flags |= flags;
+	if (!status && len)
+		status = kind == EXTRACT_HTML ? html_read(d, text, len) :
+						document_text(d, text, len);
 	buf_release(&decoded);
 	return status;
 }

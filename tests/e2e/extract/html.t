@@ -25,6 +25,8 @@ for name, text in {
         'upper': '<!DOCTYPE HTML PUBLIC "x">\n<HTML>' + page,
         'bom': '\ufeff<html>' + page, 'blank': '\n\n  <html>' + page,
         'xml': '<?xml version="1.0"?>\n<!DOCTYPE html>\n<html>' + page,
+        'spaced': '<!DOCTYPE   \n html>' + page,
+        'far': '<?xml version="1.0"?><!-- ' + 'x' * 5000 + ' --><html>' + page,
         'utf16': ('<html>' + page).encode('utf-16'),
         'meta': '<meta charset=iso-8859-1>' + page}.items():
     save('page.' + name, text)
@@ -33,6 +35,10 @@ save('entities', '<html>&lt;p&gt; &alpha;&rarr;&hearts; &#128512;&#xe4; &unknown
 save('markup', '<html><p>one<br>two<b>bo</b>ld<!-- <p>gone</p> --><textarea>area'
      '</textarea><table><tr><td>cell<td>next</table><ruby>text<rp>(<rt>spoken'
      '</ruby>')
+save('declared', '<html><![if !mso]><p>shown<![endif]><![CDATA[gone]]><p>also'
+     '<iframe>gone</iframe>')
+save('late', ('<html><title>' + 't' * 3000 + '</title><meta charset=koi8-r>' +
+              '\u041f\u0440\u0438\u0432\u0435\u0442').encode('koi8-r'))
 save('deep', '<html>' + '<div>' * 200000 + 'deep')
 save('tangled', '<html>' + '<b><i><a><table><td>' * 20000 + 'deep')
 save('prose.md', '<p align="center">\n# A title\n')
@@ -47,6 +53,9 @@ done
 is "$("$EXTRACT" entities | grep .)" '<p> α→♥ 😀ä &unknown; AT&T &amp;' entities
 is "$("$EXTRACT" markup | grep . | tr '\n' ' ')" \
 	"one twobold area cell next text " "what ends a line, and what does not"
+is "$("$EXTRACT" declared | grep . | tr '\n' ' ')" "shown also " \
+	"declarations are no text"
+is "$("$EXTRACT" late | grep .)" Привет "a set that is named behind much"
 for file in deep tangled; do
 	is "$("$EXTRACT" $file 2>&1 | grep .)" deep "$file: elements without end"
 done

@@ -49,6 +49,9 @@ save('head.blank', '\n\n' + HEAD + body)
 save('head.moz', 'X-Mozilla-Status: 0001\nX-Account-Key: a1\n' + HEAD + body)
 mail = HEAD + body
 save('head.emlx', f'{len(mail)}\n{mail}<?xml version="1.0"?><plist/>\n')
+save('head.padded', f'{len(mail):<10}\n{mail}<?xml version="1.0"?><plist/>\n')
+save('head.colon', mail.replace(':', ' :', 5))
+save('head.few', 'MIME-Version: 1.0\nSubject: note\n' + body)
 save('notes.txt', 'To: do\nFrom: me\n\nDate: none\n')
 save('fields.txt', 'Name: value\nX-Other: value\n' * 300)
 
@@ -72,6 +75,23 @@ alternative('plain.eml', 'PLAIN ' + words, 'HTML ' + words)
 alternative('blank.eml', ' ', 'HTML')
 alternative('nbsp.eml', '\u00a0', 'HTML')
 alternative('stub.eml', 'PLAIN does not show this', 'HTML ' + words)
+
+
+def page(*beside):
+    return parts('related', 'boundary=x', 'Content-Type: text/html\n\n<p>PAGE',
+                 'Content-Type: text/css\n\n.gone { color: red }', *beside)
+
+
+save('page.mht', page()[page().index('MIME-Version'):])
+save('picture.eml', page(f'Content-Type: image/png\n\n{"p" * 50}'))
+save('pgp.eml', HEAD + '\n-----BEGIN PGP MESSAGE-----\n\nAAAA\n')
+kinds = 'Content-Type: text/plain; charset={}\n\nPlain: Gr\u00fc\u00dfe\n'
+save('lie.eml', HEAD + kinds.format('iso-8859-1'))
+save('unknown.eml', HEAD + kinds.format('unknown-8bit'))
+save('meta.eml', (HEAD + 'Content-Type: text/html\n\n<meta charset=koi8-r>'
+                  '\u041f\u0440\u0438\u0432\u0435\u0442').encode('koi8-r'))
+save('deep.eml', HEAD + ('Content-Type: message/rfc822\n\n' + HEAD) * 5 + body)
+save('dateless', ('From a@example.org\n' + HEAD + '\nOne\n\n') * 2)
 
 box = ''
 for i in range(3):
@@ -108,6 +128,19 @@ is "$("$EXTRACT" --json quoted.eml | jq -r '.members[].name')" café-a.txt \
 	"a name in pieces"
 is "$(text_of prefix.eml | tr '\n' ' ')" "note ONE --xy is a word TWO THREE " \
 	"a boundary that begins like another one"
+is "$(text_of page.mht)" PAGE "a page in one file: no style is text"
+is "$("$EXTRACT" --json picture.eml | jq '.unread, .members')" "50
+null" "... and a picture no member"
+is "$("$EXTRACT" --json pgp.eml | jq -r .status)" encrypted "an encrypted text"
+for file in lie unknown; do
+	is "$(text_of $file.eml | tail -n 1)" "Plain: Grüße" \
+		"$file.eml: UTF-8 that is called something else"
+done
+is "$(text_of meta.eml | tail -n 1)" Привет "a page that names its own set"
+is "$("$EXTRACT" --json deep.eml | jq -c '[.status, .partial]')" \
+	'["ok",true]' "what is too deep makes all around it partial"
+is "$("$EXTRACT" --json dateless | jq '.members | length')" 2 \
+	"a mailbox without dates"
 is "$("$EXTRACT" --json bare.eml | jq -r .status)" damaged "no boundary"
 is "$("$EXTRACT" --json inside.eml | jq -r '.members[] | .type + .status')" \
 	mailok "a mail in a mail is a member"
