@@ -304,7 +304,7 @@ static bool is_pdf(const struct extract_client *c,
 	if (head->type != EXTRACT_FRAME_END || c->current == STARTER_PDF)
 		return false;
 	memcpy(&r, c->frame, sizeof(r));
-	return r.kind == EXTRACT_PDF;
+	return r.kind == EXTRACT_PDF && r.status != EXTRACT_LIMIT;
 }
 
 /* ---- the caller's side ---- */
@@ -392,9 +392,7 @@ int extract_begin(struct extract_client *c, int fd, uint32_t owner,
 	c->current = STARTER_DOCUMENTS;
 	c->early = (struct extract_result){ .status = EXTRACT_OK,
 					    .date = EXTRACT_NO_DATE };
-	if ((uint64_t)st.st_size > limits->input)
-		c->early.status = EXTRACT_LIMIT;
-	else if (st.st_size == 0)
+	if (st.st_size == 0)
 		c->early.status = EXTRACT_NO_TEXT;
 	if (c->early.status)
 		return 0;

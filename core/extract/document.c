@@ -45,6 +45,10 @@ static enum extract_status read_kind(struct document *d,
 	uint8_t *owned;
 	size_t len;
 
+	if (d->result.kind == EXTRACT_UNREAD)
+		return EXTRACT_UNSUPPORTED;
+	if (in->size > d->out->limits.input)
+		return EXTRACT_LIMIT;
 	if (d->result.kind == EXTRACT_PDF)
 		return EXTRACT_OK;
 	if (d->result.kind == EXTRACT_ZIP) {
@@ -103,11 +107,13 @@ void reader_read(struct extract_output *o, const struct extract_input *in)
 
 /* ---- members ---- */
 
+enum { NAME_BYTES = 4096 }; /* of a name, at most */
+
 bool member_is_document(const struct document *d, enum extract_kind kind)
 {
 	if (kind >= EXTRACT_ZIP || kind == EXTRACT_MAIL)
 		return d->depth < d->out->limits.depth;
-	return kind != EXTRACT_UNKNOWN;
+	return kind != EXTRACT_UNKNOWN && kind != EXTRACT_UNREAD;
 }
 
 enum extract_status member_begin(struct document *d, const char *name,
@@ -121,7 +127,7 @@ enum extract_status member_begin(struct document *d, const char *name,
 	*member_out = document_new(d->out, d->depth + 1);
 	if (len)
 		output_data(d->out, EXTRACT_FRAME_MEMBER, name,
-			    len < SNIFF_BYTES ? len : SNIFF_BYTES);
+			    len < NAME_BYTES ? len : NAME_BYTES);
 	else
 		output_data(d->out, EXTRACT_FRAME_MEMBER, "?", 1);
 	return EXTRACT_OK;

@@ -60,7 +60,8 @@ enum extract_kind {
 	EXTRACT_ODF,
 	EXTRACT_EPUB,
 	EXTRACT_OLE, /* Office files until 2003, and encrypted ones of today */
-	EXTRACT_ZIP, /* from here on: what libarchive reads */
+	EXTRACT_UNREAD, /* documents and archives that are not looked into */
+	EXTRACT_ZIP,    /* from here on: what libarchive reads */
 	EXTRACT_TAR,
 	EXTRACT_7Z,
 	EXTRACT_GZIP,

@@ -17,10 +17,10 @@ static const char *const kind_names[EXTRACT_KIND_COUNT] = {
 	[EXTRACT_DOCX] = "docx",       [EXTRACT_XLSX] = "xlsx",
 	[EXTRACT_PPTX] = "pptx",       [EXTRACT_ODF] = "odf",
 	[EXTRACT_EPUB] = "epub",       [EXTRACT_OLE] = "ole",
-	[EXTRACT_ZIP] = "zip",         [EXTRACT_TAR] = "tar",
-	[EXTRACT_7Z] = "7z",           [EXTRACT_GZIP] = "gzip",
-	[EXTRACT_XZ] = "xz",           [EXTRACT_ZSTD] = "zstd",
-	[EXTRACT_BZIP2] = "bzip2",
+	[EXTRACT_UNREAD] = "other",    [EXTRACT_ZIP] = "zip",
+	[EXTRACT_TAR] = "tar",         [EXTRACT_7Z] = "7z",
+	[EXTRACT_GZIP] = "gzip",       [EXTRACT_XZ] = "xz",
+	[EXTRACT_ZSTD] = "zstd",       [EXTRACT_BZIP2] = "bzip2",
 };
 
 static const char *const flag_names[EXTRACT_FLAGS] = {

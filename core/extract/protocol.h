@@ -27,7 +27,8 @@ enum extract_frame_type {
 	EXTRACT_FRAME_PDF,    /* of a member that kin-extract-pdf is to read */
 	EXTRACT_FRAME_MEMBER, /* its name; what follows belongs to it */
 	/* A kind that is EXTRACT_PDF in an end means that kin-extract-pdf is to
-	 * be asked: for what came as that, or the file itself. */
+	 * be asked: for what came as that, or the file itself, unless it is
+	 * too long. */
 	EXTRACT_FRAME_END /* struct extract_result: of the last member that
 				 has not ended, or of the file */
 };

@@ -151,6 +151,37 @@ static const struct {
 	{ EXTRACT_RTF, 0, 5, "{\\rtf" },
 	{ EXTRACT_OLE, 0, 8, "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" },
 	{ EXTRACT_TAR, 257, 5, "ustar" },
+	/* ar and Debian's packages, RPM, cabinets, rar, xar, lha */
+	{ EXTRACT_UNREAD, 0, 8, "!<arch>\n" },
+	{ EXTRACT_UNREAD, 0, 4, "\xed\xab\xee\xdb" },
+	{ EXTRACT_UNREAD, 0, 8, "MSCF\0\0\0" },
+	{ EXTRACT_UNREAD, 0, 6, "Rar!\x1a\x07" },
+	{ EXTRACT_UNREAD, 0, 4, "xar!" },
+	{ EXTRACT_UNREAD, 2, 5, "-lh5-" },
+	/* cpio, CDs, squashfs, Windows' images */
+	{ EXTRACT_UNREAD, 0, 6, "070701" },
+	{ EXTRACT_UNREAD, 0, 6, "070702" },
+	{ EXTRACT_UNREAD, 0, 6, "070707" },
+	{ EXTRACT_UNREAD, 0, 2, "\xc7\x71" },
+	{ EXTRACT_UNREAD, 32769, 5, "CD001" },
+	{ EXTRACT_UNREAD, 0, 4, "hsqs" },
+	{ EXTRACT_UNREAD, 0, 8, "MSWIM\0\0" },
+	/* compress, lz4, lzip, lzop, lzma, zstd behind a frame to be skipped */
+	{ EXTRACT_UNREAD, 0, 2, "\x1f\x9d" },
+	{ EXTRACT_UNREAD, 0, 4, "\x04\x22\x4d\x18" },
+	{ EXTRACT_UNREAD, 0, 4, "\x02\x21\x4c\x18" },
+	{ EXTRACT_UNREAD, 0, 5, "LZIP\1" },
+	{ EXTRACT_UNREAD, 0, 4, "\x89LZO" },
+	{ EXTRACT_UNREAD, 0, 3, "\x5d\0\0" },
+	{ EXTRACT_UNREAD, 1, 3, "\x2a\x4d\x18" },
+	/* WordPerfect, Mobipocket, DjVu, help, notes, Outlook's */
+	{ EXTRACT_UNREAD, 0, 4, "\xffWPC" },
+	{ EXTRACT_UNREAD, 60, 8, "BOOKMOBI" },
+	{ EXTRACT_UNREAD, 0, 8, "AT&TFORM" },
+	{ EXTRACT_UNREAD, 0, 4, "ITSF" },
+	{ EXTRACT_UNREAD, 0, 4, "\xe4\x52\x5c\x7b" },
+	{ EXTRACT_UNREAD, 0, 4, "!BDN" },
+	{ EXTRACT_UNREAD, 0, 4, "\x78\x9f\x3e\x22" },
 };
 
 /* It may stand behind other bytes.  (As the signs are rare, this costs a tenth of
@@ -322,11 +353,14 @@ static bool has_other_form(const uint8_t *at, size_t len)
 	return false;
 }
 
+enum { TEXT_BYTES = 4096 }; /* tell whether a file is a text */
+
 bool sniff_is_document(const uint8_t *head, size_t len)
 {
 	if (sniff_kind(head, len) != EXTRACT_UNKNOWN ||
 	    sniff_may_be_mail(head, len))
 		return true;
+	len = len < TEXT_BYTES ? len : TEXT_BYTES;
 	if (len >= 2 &&
 	    (!memcmp(head, "\xff\xfe", 2) || !memcmp(head, "\xfe\xff", 2)))
 		return true;

@@ -294,7 +294,7 @@ static const char *detect(const uint8_t *data, size_t len, uint32_t *flags)
 
 /* ---- a text ---- */
 
-enum { NAME_MAX_LEN = 40 };
+enum { NAME_MAX_LEN = 40, HEAD_BYTES = 4096 };
 
 /* What the document says of its character set is better than a guess. */
 static const char *charset_of_html(const uint8_t *data, size_t len, char *name)
@@ -302,7 +302,7 @@ static const char *charset_of_html(const uint8_t *data, size_t len, char *name)
 	const char *head = (const char *)data, *at;
 	size_t i = 0;
 
-	len = len < SNIFF_BYTES ? len : SNIFF_BYTES;
+	len = len < HEAD_BYTES ? len : HEAD_BYTES;
 	at = memmem(head, len, "charset=", 8);
 	if (!at)
 		at = memmem(head, len, "encoding=", 9);
@@ -341,6 +341,8 @@ enum extract_status text_read_as(struct document *d, enum extract_kind kind,
 	char named[NAME_MAX_LEN];
 	uint32_t flags = 0;
 
+	if (!len)
+		return EXTRACT_OK;
 	if (!charset || !is_credible(charset, data, len)) {
 		charset = detect(data, len, &flags);
 		if (!charset && !is_known)
@@ -355,7 +357,7 @@ enum extract_status text_read_as(struct document *d, enum extract_kind kind,
 	if (!charset || strcmp(charset, "UTF-8") || !utf8_is_text(data, len)) {
 		status = text_decode(charset ? charset : "", data, len,
 				     &decoded, &flags);
-		text = decoded.data;
+		text = decoded.data ? decoded.data : "";
 		len = decoded.len;
 	}
 	if (len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3)) {

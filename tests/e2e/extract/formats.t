@@ -65,6 +65,16 @@ is "$(field koi8.txt .plain)" null "... nothing else"
 is "$(field ligature.txt .plain)" null "... nor what normalization changes"
 is "$(field random .status)" unsupported "random bytes"
 is "$(field old.doc .status)" unsupported "an old .doc"
+for bytes in '!<arch>\n' '\xed\xab\xee\xdb' 'MSCF\0\0\0\0' 'Rar!\x1a\x07\1' 070701 \
+	'\x1f\x9d\x90' '\x04\x22\x4d\x18' 'LZIP\1' 'hsqs\0' '\x50\x2a\x4d\x18'; do
+	printf "$bytes%200s" x >other
+	is "$(field other '.type, .status' | tr '\n' ' ')" "other unsupported " \
+		"no format of an archive that is read: $bytes"
+done
+truncate -s 32769 disc.iso
+echo CD001 >>disc.iso
+is "$(field disc.iso '.type, .status' | tr '\n' ' ')" "other unsupported " \
+	"... nor the image of a disc"
 is "$(field image.pdf .status)" none "a PDF of pictures has no text"
 is "$(field empty .status)" none "nor has an empty file"
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """family.py DIRECTORY: one text as documents of several formats, a later version of it, another
-text, an archive beside the directory that it was made of, and documents that have no text."""
+text, an archive beside the directory that it was made of, two mailboxes that share nine mails of
+ten, one of these mails, and documents that have no text."""
+import base64
 import gzip
 import io
 import os
@@ -109,3 +111,17 @@ packed = io.BytesIO()
 with tarfile.open(fileobj=packed, mode='w') as tar:
     tar.add(os.path.join(where, 'tree'), 'tree')
 save('tree.tar.gz', gzip.compress(packed.getvalue(), mtime=0))
+
+
+def mail(number):
+    body = base64.encodebytes('\n'.join(lines(20)).encode()).decode()
+    return (f'From: a@example.org\nTo: b@example.org\nSubject: {number}\n'
+            f'Content-Transfer-Encoding: base64\n\n{body}\n')
+
+
+mails = [mail(number) for number in range(11)]
+for name, of in (('first', mails[:10]), ('second', mails[1:])):
+    save(name + '.mbox', ''.join(
+        'From a@example.org Mon Jan  1 00:00:00 2024\n' + one for one in of))
+save('fifth.eml', mails[5])
+save('package.deb', '!<arch>\ndebian-binary   ')

@@ -24,7 +24,7 @@ wait_idle mnt
 # ---- what is known of a text ----
 
 for file in report.docx report.odt report.pdf report.html report.utf16 \
-	tree.tar.gz; do
+	tree.tar.gz first.mbox fifth.eml; do
 	is "$(text_of $file)" yes "$file has a text"
 done
 for file in report.txt short.docx tree/0.txt; do
@@ -32,8 +32,9 @@ for file in report.txt short.docx tree/0.txt; do
 done
 is "$(text_of locked.docx)" encrypted "locked.docx"
 is "$(text_of cut.docx)" failed:damaged "cut.docx"
+is "$(text_of package.deb)" failed:unsupported "what is not looked into"
 is "$("$KIN" status --json mnt | jq -c .texts)" \
-	'{"failed":1,"made":11,"pending":0,"state":"on"}' "the status"
+	'{"failed":1,"made":14,"pending":0,"state":"on"}' "the status"
 told="the text of 1 document or archive could not be read: kin status --failed"
 like "$("$KIN" status mnt)" "idle, but $told" "... in words"
 is "$("$KIN" status --failed mnt | sed 1d)" "text:damaged  mnt/cut.docx" \
@@ -79,6 +80,10 @@ for file in 0.txt 1.txt 2.txt 3.txt 4.txt inside.odt; do
 		"$file is within the archive"
 done
 
+like "$(listed first.mbox)" '^0(8[89]|9[0-3])_second.mbox $' \
+	"mailboxes that share nine mails of ten"
+like "$(listed fifth.eml/.within)" '09[0-9]_first.mbox 09[0-9]_second.mbox' \
+	"... and a mail is within both"
 like "$(listed tree/.dirs)" 09[0-9]_tree.tar.gz \
 	"the archive is like the directory that it was made of"
 mkdir mnt/package
