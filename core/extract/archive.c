@@ -250,6 +250,16 @@ enum extract_status archive_read_members(struct document *d,
 
 /* ---- documents in zips ---- */
 
+/* Some programs write the separators of Windows. */
+static char *part_name(const char *name)
+{
+	char *copy = strdup(name), *at;
+
+	for (at = copy; at && (at = strchr(at, '\\'));)
+		*at = '/';
+	return copy;
+}
+
 enum extract_status package_open(const struct extract_input *in,
 				 struct package *out)
 {
@@ -269,7 +279,7 @@ enum extract_status package_open(const struct extract_input *in,
 		if (status)
 			break;
 		name = archive_entry_pathname(entry);
-		parts[out->count].name = strdup(name ? name : "");
+		parts[out->count].name = part_name(name ? name : "");
 		parts[out->count].size = (uint64_t)archive_entry_size(entry);
 		if (!parts[out->count++].name)
 			status = EXTRACT_LIMIT;
@@ -281,42 +291,32 @@ enum extract_status package_open(const struct extract_input *in,
 /* Entries come in the same order each time. */
 enum extract_status package_load(struct document *d,
 				 const struct extract_input *in,
-				 struct package *p,
-				 bool (*is_wanted)(const char *name))
+				 struct package *p)
 {
 	struct archive_input *i = open_archive(in, EXTRACT_ZIP);
 	struct archive_entry *entry;
 	enum extract_status status = i ? EXTRACT_OK : EXTRACT_DAMAGED;
 	size_t at, left = PACKAGE_MAX;
-	struct buf *content;
+	struct package_part *part;
 	bool is_over;
 
 	for (at = 0; at < p->count && !status; at++) {
+		part = &p->parts[at];
 		status = next_entry(i, &entry);
-		if (status || !is_wanted(p->parts[at].name))
-			continue;
-		content = &p->parts[at].content;
-		if (archive_entry_is_data_encrypted(entry))
-			status = EXTRACT_ENCRYPTED;
-		else
-			status = fill(d, i, content, left, &is_over);
-		if (!status && content->len >= left)
-			status = EXTRACT_LIMIT;
-		left -= content->len;
+		if (!status && part->is_wanted && !part->content.data) {
+			if (archive_entry_is_data_encrypted(entry))
+				status = EXTRACT_ENCRYPTED;
+			else
+				status = fill(d, i, &part->content, left,
+					      &is_over);
+			if (!status && part->content.len >= left)
+				status = EXTRACT_LIMIT;
+		}
+		left -= part->content.len;
 	}
 	if (i)
 		close_archive(i);
 	return status;
-}
-
-struct package_part *package_find(const struct package *p, const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < p->count; i++)
-		if (!strcmp(p->parts[i].name, name))
-			return &p->parts[i];
-	return NULL;
 }
 
 void package_release(struct package *p)

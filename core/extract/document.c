@@ -27,6 +27,8 @@ static enum extract_status read_loaded(struct document *d, const uint8_t *data,
 		return rtf_read(d, data, len);
 	case EXTRACT_MAIL:
 		return mail_read(d, data, len);
+	case EXTRACT_ODF:
+		return odf_read_flat(d, data, len);
 	case EXTRACT_OLE:
 		return ole_read(data, len);
 	case EXTRACT_UNKNOWN:

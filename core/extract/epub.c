@@ -31,23 +31,25 @@ static enum extract_status find_root(const struct buf *container, char **out)
 	return xml_end(&x, status);
 }
 
-/* Fonts are scrambled, which is no encryption of the text. */
-static enum extract_status find_cipher(const struct buf *encryption)
+/* Marks what is encrypted; it may be fonts alone. */
+static enum extract_status find_encrypted(const struct package *p)
 {
-	enum extract_status status = EXTRACT_OK;
-	const char *method;
+	struct package_part *part = package_find(p, "META-INF/encryption.xml");
+	const char *path;
 	struct xml x;
 
-	xml_begin(&x, encryption);
-	while (!status && xml_next(&x)) {
-		if (!xml_is(&x, XML_BEGIN, "EncryptionMethod"))
+	if (!part)
+		return EXTRACT_OK;
+	xml_begin(&x, &part->content);
+	while (xml_next(&x)) {
+		if (!xml_is(&x, XML_BEGIN, "CipherReference"))
 			continue;
-		method = xml_attribute(&x, "Algorithm");
-		if (method && !strstr(method, "embedding") &&
-		    !strstr(method, "pdf/enc#RC"))
-			status = EXTRACT_ENCRYPTED;
+		path = xml_attribute(&x, "URI");
+		part = path ? package_follow(p, "", path) : NULL;
+		if (part)
+			part->is_encrypted = true;
 	}
-	return xml_end(&x, status);
+	return xml_end(&x, EXTRACT_OK);
 }
 
 static enum extract_status read_book(const struct buf *source, struct book *b)
@@ -82,101 +84,98 @@ static enum extract_status read_book(const struct buf *source, struct book *b)
 	return xml_end(&x, failed ? EXTRACT_LIMIT : EXTRACT_OK);
 }
 
-/* "%20" in a reference. */
-static void decode_href(char *href)
+/* The parts of the spine in its order, each once; NULL, which the array may have
+ * too, for those that are not there. */
+static struct package_part **find_chapters(const struct package *p,
+					   const struct book *b,
+					   const char *root)
 {
-	char *to = href;
-	int high, low;
+	const size_t count = json_array_size(b->spine);
+	struct package_part **chapters = calloc(count + 1, sizeof(*chapters));
+	const char *id, *reference;
+	size_t i;
 
-	for (; *href && *href != '#'; href++) {
-		high = *href == '%' ? text_hex_digit(href[1]) : -1;
-		low = high >= 0 ? text_hex_digit(href[2]) : -1;
-		*to++ = (char)(low >= 0 ? high << 4 | low : *href);
-		href += low >= 0 ? 2 : 0;
+	for (i = 0; chapters && i < count; i++) {
+		id = json_string_value(json_array_get(b->spine, i));
+		reference = json_string_value(json_object_get(b->items, id));
+		if (reference)
+			chapters[i] = package_follow(p, root, reference);
+		if (chapters[i])
+			chapters[i]->is_wanted = true;
 	}
-	*to = '\0';
-}
-
-/* Below the folder of the package document; NULL. */
-static struct package_part *find_chapter(const struct package *p,
-					 const char *root, const char *href)
-{
-	const char *slash = strrchr(root, '/');
-	const size_t folder = slash ? (size_t)(slash + 1 - root) : 0;
-	struct package_part *part = NULL;
-	struct buf path = { 0 };
-
-	if (href && !buf_append(&path, root, folder) &&
-	    !buf_append_text(&path, href)) {
-		decode_href(path.data + folder);
-		part = package_find(p, path.data);
-	}
-	buf_release(&path);
-	return part;
+	return chapters;
 }
 
 static enum extract_status read_chapters(struct document *d,
-					 const struct package *p,
-					 const struct book *b, const char *root)
+					 struct package_part **chapters,
+					 size_t count)
 {
 	enum extract_status status = EXTRACT_OK;
 	struct package_part *part;
-	const char *id;
 	size_t i;
 
-	for (i = 0; i < json_array_size(b->spine) && !status; i++) {
-		id = json_string_value(json_array_get(b->spine, i));
-		part = find_chapter(
-			p, root,
-			json_string_value(json_object_get(b->items, id)));
+	for (i = 0; i < count && !status; i++) {
+		part = chapters[i];
 		if (!part)
 			d->result.flags |= EXTRACT_PARTIAL;
-		else
+		else if (part->is_encrypted)
+			status = EXTRACT_ENCRYPTED;
+		else if (part->is_wanted)
 			status = text_read_as(
 				d, EXTRACT_HTML, NULL,
 				(const uint8_t *)part->content.data,
 				part->content.len);
+		if (part)
+			part->is_wanted = false; /* it may come again */
 		if (!status)
 			status = document_text(d, "\n", 1);
 	}
 	return status;
 }
 
-static bool is_wanted(const char *name)
+/* A part that leads to the next ones. */
+static enum extract_status load_part(struct document *d,
+				     const struct extract_input *in,
+				     struct package *p,
+				     struct package_part *part)
 {
-	static const char *const ends[] = { ".xhtml", ".html", ".htm", ".xml",
-					    ".opf" };
-	size_t i, len = strlen(name);
-
-	for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		if (len > strlen(ends[i]) &&
-		    !strcmp(name + len - strlen(ends[i]), ends[i]))
-			return true;
-	return false;
+	if (!part)
+		return EXTRACT_DAMAGED;
+	part->is_wanted = true;
+	return package_load(d, in, p);
 }
 
 enum extract_status epub_read(struct document *d,
 			      const struct extract_input *in, struct package *p)
 {
-	enum extract_status status = package_load(d, in, p, is_wanted);
-	struct package_part *part;
+	struct package_part *part = package_find(p, "META-INF/container.xml");
 	struct book b = { json_object(), json_array(), { 0 } };
+	struct package_part **chapters = NULL;
+	enum extract_status status = EXTRACT_UNSUPPORTED;
 	char *root = NULL;
 
-	part = package_find(p, "META-INF/encryption.xml");
-	if (!status && part)
-		status = find_cipher(&part->content);
+	if (part) {
+		d->result.kind = EXTRACT_EPUB;
+		package_want(p, "META-INF/encryption.xml");
+		status = load_part(d, in, p, part);
+	}
 	if (!status)
-		status = find_root(
-			&package_find(p, "META-INF/container.xml")->content,
-			&root);
-	part = root ? package_find(p, root) : NULL;
+		status = find_encrypted(p);
 	if (!status)
-		status = part ? read_book(&part->content, &b) : EXTRACT_DAMAGED;
+		status = find_root(&part->content, &root);
+	part = root ? package_follow(p, "", root) : NULL;
+	if (!status)
+		status = load_part(d, in, p, part);
+	if (!status)
+		status = read_book(&part->content, &b);
 	if (!status) {
 		d->result.date = date_of_w3c(b.date.data);
-		status = read_chapters(d, p, &b, root);
+		chapters = find_chapters(p, &b, part->name);
+		status = chapters ? package_load(d, in, p) : EXTRACT_LIMIT;
 	}
+	if (!status)
+		status = read_chapters(d, chapters, json_array_size(b.spine));
+	free(chapters);
 	json_decref(b.items);
 	json_decref(b.spine);
 	buf_release(&b.date);

@@ -290,14 +290,15 @@ static bool is_style(GMimeContentType *type)
 	       g_mime_content_type_is_type(type, "*", "x-javascript");
 }
 
-static uint64_t part_size(GMimeObject *object)
+/* The size of a picture that somebody put into a mail.  Those of a page that a
+ * browser saved have no identifiers, and say nothing that the page does not. */
+static uint64_t picture_size(GMimeObject *object)
 {
-	GMimeDataWrapper *content =
-		GMIME_IS_PART(object) ?
-			g_mime_part_get_content(GMIME_PART(object)) :
-			NULL;
+	GMimeDataWrapper *content = NULL;
 	gint64 size = 0;
 
+	if (GMIME_IS_PART(object) && g_mime_object_get_content_id(object))
+		content = g_mime_part_get_content(GMIME_PART(object));
 	if (content)
 		size = g_mime_stream_length(
 			g_mime_data_wrapper_get_stream(content));
@@ -328,7 +329,7 @@ static enum extract_status read_parts(struct document *d, GMimeMultipart *parts,
 		part = g_mime_multipart_get_part(parts, i);
 		type = g_mime_object_get_content_type(part);
 		if (is_page && is_picture(type))
-			d->result.unread += part_size(part);
+			d->result.unread += picture_size(part);
 		else if (!is_page || !is_style(type))
 			status = read_object(d, part, depth + 1);
 	}

@@ -1,24 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <fnmatch.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/extract/parsers.h"
-
-/* A zip is the document whose parts it has. */
-static const struct {
-	enum extract_kind kind;
-	const char *part, *prefix; /* a part, and one that begins so */
-	enum extract_status (*read)(struct document *,
-				    const struct extract_input *,
-				    struct package *);
-} packages[] = {
-	{ EXTRACT_DOCX, "[Content_Types].xml", "word/document", ooxml_read },
-	{ EXTRACT_XLSX, "[Content_Types].xml", "xl/workbook.xml", ooxml_read },
-	{ EXTRACT_PPTX, "[Content_Types].xml", "ppt/presentation.xml",
-	  ooxml_read },
-	{ EXTRACT_ODF, "META-INF/manifest.xml", "content.xml", odf_read },
-	{ EXTRACT_EPUB, "META-INF/container.xml", "mimetype", epub_read },
-};
 
 /* Pictures, films and attachments; not a thumbnail, which shows the text. */
 static const char *const unread_parts[] = {
@@ -59,33 +44,95 @@ static uint64_t count_unread(const struct package *p)
 	return sum;
 }
 
-static bool has_prefix(const struct package *p, const char *prefix)
+/* ---- parts ---- */
+
+struct package_part *package_find(const struct package *p, const char *name)
 {
+	struct package_part *found = NULL;
 	size_t i;
 
-	for (i = 0; i < p->count; i++)
-		if (!strncmp(p->parts[i].name, prefix, strlen(prefix)))
-			return true;
-	return false;
+	for (i = 0; i < p->count; i++) {
+		if (!strcmp(p->parts[i].name, name))
+			return &p->parts[i];
+		if (!found && !strcasecmp(p->parts[i].name, name))
+			found = &p->parts[i];
+	}
+	return found;
+}
+
+void package_want(const struct package *p, const char *name)
+{
+	struct package_part *part = package_find(p, name);
+
+	if (part)
+		part->is_wanted = true;
+}
+
+/* Appends a reference to a path, a step at a time. */
+static int append_steps(struct buf *path, const char *at)
+{
+	char c;
+	int low;
+
+	while (*at && *at != '#' && *at != '?') {
+		if (!strncmp(at, "./", 2)) {
+			at += 2;
+			continue;
+		}
+		if (!strncmp(at, "../", 3)) {
+			at += 3;
+			path->len -= path->len > 0;
+			while (path->len && path->data[path->len - 1] != '/')
+				path->len--;
+			continue;
+		}
+		do {
+			low = *at == '%' && text_hex_digit(at[1]) >= 0 ?
+				      text_hex_digit(at[2]) :
+				      -1;
+			c = *at == '\\' ? '/' : *at;
+			if (low >= 0)
+				c = (char)(text_hex_digit(at[1]) << 4 | low);
+			if (buf_append(path, &c, 1))
+				return -1;
+			at += low >= 0 ? 3 : 1;
+		} while (c != '/' && *at && *at != '#' && *at != '?');
+	}
+	return buf_append(path, "", 1);
+}
+
+struct package_part *package_follow(const struct package *p, const char *from,
+				    const char *reference)
+{
+	const char *slash = *reference == '/' ? NULL : strrchr(from, '/');
+	struct package_part *part = NULL;
+	struct buf path = { 0 };
+
+	if (!buf_append(&path, from, slash ? (size_t)(slash + 1 - from) : 0) &&
+	    !append_steps(&path, reference + (*reference == '/')))
+		part = package_find(p, path.data);
+	buf_release(&path);
+	return part;
 }
 
 enum extract_status package_read(struct document *d,
 				 const struct extract_input *in)
 {
+	static enum extract_status (*const readers[])(
+		struct document *, const struct extract_input *,
+		struct package *) = { epub_read, odf_read, ooxml_read };
 	struct package p = { 0 };
 	enum extract_status status = package_open(in, &p);
 	size_t i;
 
 	if (!status) {
 		status = EXTRACT_UNSUPPORTED;
-		for (i = 0; i < COUNT(packages); i++)
-			if (package_find(&p, packages[i].part) &&
-			    has_prefix(&p, packages[i].prefix)) {
-				d->result.kind = packages[i].kind;
-				d->result.unread = count_unread(&p);
-				status = packages[i].read(d, in, &p);
-				break;
-			}
+		d->result.unread = count_unread(&p);
+		for (i = 0; i < COUNT(readers); i++)
+			if (status == EXTRACT_UNSUPPORTED)
+				status = readers[i](d, in, &p);
+		if (status == EXTRACT_UNSUPPORTED)
+			d->result.unread = 0;
 	}
 	package_release(&p);
 	return status;

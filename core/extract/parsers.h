@@ -37,29 +37,41 @@ int archive_warm_up(void);
 struct package_part {
 	char *name;
 	uint64_t size;
+	bool is_wanted; /* the next package_load() reads it */
+	bool is_encrypted;
 	struct buf content;
 };
 
 struct package {
-	struct package_part *parts; /* NULL data: it was not asked for */
+	struct package_part *parts;
 	size_t count;
 };
 
-/* The names and sizes alone, then the content of those that are wanted.  Lasts until
- * package_release(), which a failure needs, too. */
+/* The names and sizes alone, then the content of those that are wanted and were
+ * not loaded.  Lasts until package_release(), which a failure needs, too. */
 enum extract_status package_open(const struct extract_input *in,
 				 struct package *out);
 enum extract_status package_load(struct document *d,
 				 const struct extract_input *in,
-				 struct package *p,
-				 bool (*is_wanted)(const char *name));
-struct package_part *package_find(const struct package *p, const char *name);
+				 struct package *p);
 void package_release(struct package *p);
+
+/* By a name, of which the case counts only where there are two; NULL. */
+struct package_part *package_find(const struct package *p, const char *name);
+
+/* Makes it a wanted one. */
+void package_want(const struct package *p, const char *name);
+
+/* What a reference in a part means: in the part's folder, or from the root on;
+ * "%20" is a blank, and what follows "#" or "?" belongs to the reader.  NULL. */
+struct package_part *package_follow(const struct package *p, const char *from,
+				    const char *reference);
 
 /* package.c: a zip that is a document.  EXTRACT_UNSUPPORTED: it is none. */
 enum extract_status package_read(struct document *d,
 				 const struct extract_input *in);
 
+/* These set the kind.  EXTRACT_UNSUPPORTED: it is none of theirs. */
 enum extract_status ooxml_read(struct document *d,
 			       const struct extract_input *in,
 			       struct package *p);
@@ -68,6 +80,10 @@ enum extract_status odf_read(struct document *d, const struct extract_input *in,
 enum extract_status epub_read(struct document *d,
 			      const struct extract_input *in,
 			      struct package *p);
+
+/* An OpenDocument that is one file of XML. */
+enum extract_status odf_read_flat(struct document *d, const uint8_t *data,
+				  size_t len);
 
 /* html.c, of UTF-8 without NUL: whatever it is, text comes out. */
 enum extract_status html_read(struct document *d, const char *html, size_t len);

@@ -184,6 +184,8 @@ static const struct {
 	{ EXTRACT_UNREAD, 0, 4, "\x78\x9f\x3e\x22" },
 };
 
+enum { FLAT_BYTES = 1024 }; /* what stands before its first element */
+
 /* It may stand behind other bytes.  (As the signs are rare, this costs a tenth of
  * memmem().) */
 static bool has_pdf_mark(const uint8_t *at, const uint8_t *end)
@@ -192,6 +194,17 @@ static bool has_pdf_mark(const uint8_t *at, const uint8_t *end)
 		if (!memcmp(at++, "%PDF-", 5))
 			return true;
 	return false;
+}
+
+/* An OpenDocument that is one file of XML. */
+static bool is_flat_document(const uint8_t *head, size_t len)
+{
+	const size_t skip =
+		len >= 3 && !memcmp(head, "\xef\xbb\xbf", 3) ? 3 : 0;
+
+	return len > skip + 5 && !memcmp(head + skip, "<?xml", 5) &&
+	       memmem(head, len < FLAT_BYTES ? len : FLAT_BYTES,
+		      "<office:document ", 17);
 }
 
 enum extract_kind sniff_kind(const uint8_t *head, size_t len)
@@ -209,6 +222,8 @@ enum extract_kind sniff_kind(const uint8_t *head, size_t len)
 		return EXTRACT_BZIP2;
 	if (has_pdf_mark(head, head + (len < 1024 ? len : 1024)))
 		return EXTRACT_PDF;
+	if (is_flat_document(head, len))
+		return EXTRACT_ODF;
 	return look_for_mail(head, len) == MAIL_HEAD ? EXTRACT_MAIL :
 						       EXTRACT_UNKNOWN;
 }

@@ -82,14 +82,21 @@ static void XMLCALL characters(void *arg, const XML_Char *text, int len)
 	add_event(arg, XML_TEXT, text, (size_t)len);
 }
 
-static void XMLCALL start_doctype(void *arg, const XML_Char *name,
+static void XMLCALL define_entity(void *arg, const XML_Char *name,
+				  int is_parameter, const XML_Char *value,
+				  int len, const XML_Char *base,
 				  const XML_Char *system,
-				  const XML_Char *public_id, int internal)
+				  const XML_Char *public_id,
+				  const XML_Char *notation)
 {
 	(void)name;
+	(void)is_parameter;
+	(void)value;
+	(void)len;
+	(void)base;
 	(void)system;
 	(void)public_id;
-	(void)internal;
+	(void)notation;
 	stop(arg, EXTRACT_DAMAGED);
 }
 
@@ -104,7 +111,7 @@ void xml_begin(struct xml *x, const struct buf *source)
 	XML_SetUserData(x->expat, x);
 	XML_SetElementHandler(x->expat, start_element, end_element);
 	XML_SetCharacterDataHandler(x->expat, characters);
-	XML_SetStartDoctypeDeclHandler(x->expat, start_doctype);
+	XML_SetEntityDeclHandler(x->expat, define_entity);
 }
 
 static void parse_more(struct xml *x)
@@ -194,20 +201,34 @@ static unsigned rule_of(const struct xml_rule *rules, const char *name)
 	return 0;
 }
 
+static bool is_false(const char *value)
+{
+	return value && (!strcmp(value, "0") || !strcmp(value, "false"));
+}
+
 enum extract_status xml_read_text(struct document *d, const struct buf *source,
 				  const struct xml_rule *rules)
 {
 	enum extract_status status = EXTRACT_OK;
-	unsigned collecting = 0, skipping = 0; /* elements that are open */
+	unsigned collecting = 0, depth = 0; /* elements that are open */
+	unsigned hidden = 0; /* the depth from which on nothing is shown */
 	unsigned what;
 	struct xml x;
 
 	xml_begin(&x, source);
 	while (!status && xml_next(&x)) {
 		what = x.event == XML_TEXT ? 0 : rule_of(rules, x.data);
-		if (skipping || (what & XML_SKIP)) {
-			skipping += x.event == XML_BEGIN;
-			skipping -= x.event == XML_END;
+		depth += x.event == XML_BEGIN;
+		if (x.event == XML_BEGIN && !hidden) {
+			if (what & XML_SKIP)
+				hidden = depth;
+			else if (what & XML_HIDE && depth > 2 &&
+				 !is_false(xml_attribute(&x, "val")))
+				hidden = depth - 2;
+		}
+		if (hidden) {
+			if (x.event == XML_END && hidden == depth)
+				hidden = 0;
 		} else if (x.event == XML_TEXT) {
 			if (collecting)
 				status = document_text(d, x.data, x.len);
@@ -221,6 +242,7 @@ enum extract_status xml_read_text(struct document *d, const struct buf *source,
 			if (what & XML_LINE)
 				status = document_text(d, "\n", 1);
 		}
+		depth -= x.event == XML_END;
 	}
 	return xml_end(&x, status);
 }

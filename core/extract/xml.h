@@ -12,9 +12,8 @@
  *		status = ...;
  *	return xml_end(&x, status);
  *
- * Names are local ones, without their namespace.  Depth is bounded, and a
- * document type, which none of these formats has, is EXTRACT_DAMAGED: no entity
- * is ever defined.
+ * Names are local ones, without their namespace.  Depth is bounded, and where an
+ * entity is defined, which none of these formats does, it is EXTRACT_DAMAGED.
  */
 enum xml_event { XML_BEGIN, XML_TEXT, XML_END };
 
@@ -58,6 +57,7 @@ enum {
 	XML_LINE = 4,    /* a line ends with it */
 	XML_TAB = 8,
 	XML_HYPHEN = 16,
+	XML_HIDE = 32, /* the element around the one around it is not shown */
 };
 
 /* Ends with a name that is NULL. */

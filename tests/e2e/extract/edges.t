@@ -54,7 +54,7 @@ for shift in range(4):
         ('[Content_Types].xml', '<T/>'), ('word/document.xml',
          f'<w:document xmlns:w="w"><w:p><w:t>{text}</w:t></w:p></w:document>')])
 zipped('many.pptx', [('[Content_Types].xml', '<T/>'),
-                     ('ppt/presentation.xml', '<p/>')] + [
+                     ('ppt/presentation.xml', '<presentation/>')] + [
     (f'ppt/slides/slide{i}.xml', f'<s><p><t>slide {i}</t></p></s>')
     for i in range(1, 301)])
 for length in [4000, 4095, 4096, 5000, 70000]:

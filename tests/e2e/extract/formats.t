@@ -67,7 +67,7 @@ is "$(field random .status)" unsupported "random bytes"
 is "$(field old.doc .status)" unsupported "an old .doc"
 for bytes in '!<arch>\n' '\xed\xab\xee\xdb' 'MSCF\0\0\0\0' 'Rar!\x1a\x07\1' 070701 \
 	'\x1f\x9d\x90' '\x04\x22\x4d\x18' 'LZIP\1' 'hsqs\0' '\x50\x2a\x4d\x18'; do
-	printf "$bytes%200s" x >other
+	printf '%b%200s' "$bytes" x >other
 	is "$(field other '.type, .status' | tr '\n' ' ')" "other unsupported " \
 		"no format of an archive that is read: $bytes"
 done

@@ -83,7 +83,8 @@ def page(*beside):
 
 
 save('page.mht', page()[page().index('MIME-Version'):])
-save('picture.eml', page(f'Content-Type: image/png\n\n{"p" * 50}'))
+save('picture.eml', page('Content-Type: image/png\nContent-ID: <1@example.org>'
+                         f'\n\n{"p" * 50}'))
 save('pgp.eml', HEAD + '\n-----BEGIN PGP MESSAGE-----\n\nAAAA\n')
 kinds = 'Content-Type: text/plain; charset={}\n\nPlain: Gr\u00fc\u00dfe\n'
 save('lie.eml', HEAD + kinds.format('iso-8859-1'))

@@ -207,7 +207,7 @@ def good():
          f'<worksheet><sheetData>{cells}</sheetData></worksheet>'),
         ('xl/sharedStrings.xml', f'<sst>{strings}</sst>')]))
     save('a.pptx', zipped(
-        [('[Content_Types].xml', TYPES), ('ppt/presentation.xml', '<p/>')] +
+        [('[Content_Types].xml', TYPES), ('ppt/presentation.xml', '<presentation/>')] +
         [(f'ppt/slides/slide{i + 1}.xml',
           f'<p:sld xmlns:p="p" xmlns:a="a"><a:p><a:t>{line}</a:t></a:p>'
           '</p:sld>') for i, line in reversed(list(enumerate(lines)))]))
