@@ -297,8 +297,10 @@ static unsigned rate_utf16(const uint8_t *data, size_t len, unsigned high)
 			 (c >= 0x20 && c < 0x530 && c != 0x7f) ||
 			 (c >= 0x590 && c < 0x700) ||
 			 (c >= 0x900 && c < 0xe80) ||
-			 (c >= 0x2000 && c < 0x2070) ||
+			 (c >= 0x1000 && c < 0x1100) ||
+			 (c >= 0x1e00 && c < 0x2070) ||
 			 (c >= 0x3000 && c < 0x3100) ||
+			 (c >= 0xff00 && c < 0xfff0) ||
 			 (c >= 0x4e00 && c < 0xa000) ||
 			 (c >= 0xac00 && c < 0xd7a4) ||
 			 (c >= 0xd800 && c < 0xe000);
@@ -342,28 +344,43 @@ static bool begins_as_utf8(const uint8_t *head, size_t len)
 	return false;
 }
 
-/* Whether a text in UTF-8 may have another form: compatible characters, marks
- * that are composed, or have no width. */
+/* Characters that are compatible, compose with what is before them, or have no
+ * width.  (Vowels of India and Burma compose with each other alone.) */
+static const struct {
+	uint16_t first, last;
+} other_forms[] = {
+	{ 0xa0, 0xa0 },     { 0xad, 0xad },     { 0x300, 0x36f },
+	{ 0x653, 0x655 },   { 0x93c, 0x93c },   { 0x958, 0x95f },
+	{ 0x9d7, 0x9d7 },   { 0x9dc, 0x9df },   { 0xb56, 0xb5d },
+	{ 0xbd7, 0xbd7 },   { 0xcd5, 0xcd6 },   { 0xd57, 0xd57 },
+	{ 0xdca, 0xddf },   { 0x102e, 0x102e }, { 0x1100, 0x11ff },
+	{ 0x2000, 0x200f }, { 0x202a, 0x202f }, { 0x205f, 0x206f },
+	{ 0x212a, 0x212b }, { 0x3000, 0x3000 }, { 0x3099, 0x309a },
+	{ 0xf900, 0xffff },
+};
+
+/* Vowels that begin one of two parts. */
+static const uint16_t first_parts[] = {
+	0x9c7, 0xb47, 0xbc6, 0xbc7, 0xd46, 0xd47
+};
+
 static bool has_other_form(const uint8_t *at, size_t len)
 {
-	const uint8_t *end = at + len;
-	unsigned next, third;
+	uint32_t c, before = 0;
+	size_t i, step;
+	int n;
 
-	for (; end - at >= 3; at++) {
-		next = at[1];
-		third = at[2];
-		if ((*at == 0xc2 && (next == 0xa0 || next == 0xad)) ||
-		    *at == 0xcc || (*at == 0xcd && next <= 0xaf) ||
-		    (*at == 0xe1 && next >= 0x84 && next <= 0x87) ||
-		    (*at == 0xe2 && next == 0x80 && third <= 0x8f) ||
-		    (*at == 0xe2 && next == 0x80 && third >= 0xaa &&
-		     third <= 0xaf) ||
-		    (*at == 0xe2 && next == 0x81 && third >= 0x9f) ||
-		    (*at == 0xe3 && next == 0x80 && third == 0x80) ||
-		    (*at == 0xe3 && next == 0x82 &&
-		     (third == 0x99 || third == 0x9a)) ||
-		    (*at == 0xef && next >= 0xac))
-			return true;
+	for (; len; at += step, len -= step, before = c) {
+		n = *at < 0x80 ? 1 : utf8_check(at, len);
+		step = n > 0 ? (size_t)n : 1;
+		c = n > 1 ? utf8_decode(at, n) : 0;
+		for (i = 0; c && i < COUNT(other_forms); i++)
+			if (c >= other_forms[i].first &&
+			    c <= other_forms[i].last)
+				return true;
+		for (i = 0; c && i < COUNT(first_parts); i++)
+			if (before == first_parts[i] && (c & 0x7f) == 0x3e)
+				return true;
 	}
 	return false;
 }

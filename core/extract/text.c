@@ -251,6 +251,31 @@ static const char *detect_narrow(const uint8_t *data, size_t len,
 	return name ? name : "windows-1252";
 }
 
+/*
+ * Thai (TIS-620, windows-874), which ICU does not know: consonants are 0xa1 to
+ * 0xce, and vowels above and below a line and tones follow one of these, or each
+ * other.  In other sets the bytes of these marks are letters and halves of
+ * letters that follow anything.
+ */
+static bool is_thai(const uint8_t *data, size_t len)
+{
+	size_t i, high = 0, marks = 0, wrong = 0;
+	bool after_letter = false, is_mark;
+
+	len = len < SAMPLE ? len : SAMPLE;
+	for (i = 0; i < len; i++) {
+		is_mark = data[i] == 0xd1 ||
+			  (data[i] >= 0xd4 && data[i] <= 0xda) ||
+			  (data[i] >= 0xe7 && data[i] <= 0xee);
+		high += data[i] >= 0x80;
+		marks += is_mark;
+		wrong += (is_mark && !after_letter) || data[i] > 0xfb ||
+			 (data[i] > 0xda && data[i] < 0xdf);
+		after_letter = is_mark || (data[i] >= 0xa1 && data[i] <= 0xce);
+	}
+	return marks * 10 > high && wrong * 50 < marks;
+}
+
 /* UTF-8 in which a few bytes are wrong: not every tenth of its characters of more
  * than one byte.  Other sets give such sequences by chance alone. */
 static bool is_nearly_utf8(const uint8_t *data, size_t len)
@@ -285,6 +310,8 @@ static const char *detect(const uint8_t *data, size_t len, uint32_t *flags)
 		*flags |= EXTRACT_GUESSED;
 		return "UTF-8";
 	}
+	if (!utf8_is_text(data, len) && is_thai(data, len))
+		return "windows-874";
 	/* The escape sequences of ISO-2022 are ASCII. */
 	if (!utf8_is_text(data, len) || memmem(data, len, "\033$", 2))
 		return detect_narrow(data, len, flags);

@@ -53,7 +53,12 @@ pair('chinese', repeat('本报告说明了河流、湖泊（包括水库）的�
 pair('japanese', repeat('この報告は「川」と湖の水位を説明します。詳細は付表を参照。', '報告'))
 pair('french', repeat('Le rapport dit\u00a0: «\u00a0les rivières sont '
                       'hautes…\u00a0» à l’été nº\u00a01. ', 'rapport'))
-pair('thai', repeat('รายงานนี้อธิบายระดับน้ำของแม่น้ำและทะเลสาบในฤดูร้อน ', 'แม่น้ำ'))
+thai = repeat('รายงานนี้อธิบายระดับน้ำของแม่น้ำและทะเลสาบในฤดูร้อน ', 'แม่น้ำ')
+pair('thai', thai)
+save('tis-620.txt', thai.encode('tis-620'))
+tamil = repeat('கொடுத்த அறிக்கை ஆறுகள் பற்றிக் கூறுகிறது போது ', 'ஆறு')
+save('tamil.txt', tamil)
+save('signs.txt', unicodedata.normalize('NFD', tamil))
 pair('marks', repeat(unicodedata.normalize('NFD', accents[:300]), 'fac'))
 german = repeat('Größere Flüße führen häufig Hochwasser über die Dämme. ', 'über')
 pair('german', german)
@@ -73,6 +78,8 @@ for file in ligatures hyphens no-break thin no-width wide; do
 done
 alike decomposed.txt composed.txt
 alike jamo.txt korean.txt
+alike signs.txt tamil.txt
+alike tis-620.txt thai.txt
 for file in chinese japanese french thai marks german; do
 	alike $file.txt $file.docx
 done

@@ -40,6 +40,11 @@ Ein Café ist offen.
 $plain
 Head" "a.eml: the subject, the plain branch, what is attached"
 is "$(text_of koi8.txt)" "$(cat russian.txt)" "koi8.txt"
+thai='เป็นมนุษย์สุดประเสริฐเลิศคุณค่า กว่าบรรดาฝูงสัตว์เดรัจฉาน'
+iconv -f UTF-8 -t cp874 <<<"$thai" >thai.txt
+is "$(text_of thai.txt)" "$thai" thai.txt
+printf '%s\n' 'いろはにほへとﾁﾘﾇﾙ' | iconv -f UTF-8 -t UTF-16LE >wide.txt
+is "$(text_of wide.txt)" いろはにほへとﾁﾘﾇﾙ "UTF-16 without a mark"
 is "$(text_of latin1.txt)" \
 	"Ein Café auf der Straße ist größer als üblich, und das ist gut." latin1.txt
 is "$(text_of cafe.txt)" café "cafe.txt"
