@@ -115,6 +115,9 @@ struct catalog_options {
 	struct file_key root;
 	uint64_t filesystem;
 	const char *holder; /* text for catalog_holder(); or NULL */
+	/* Of what makes texts: with another one than before all are made again.
+	 * 0: none are made. */
+	uint32_t text_version;
 };
 
 /*

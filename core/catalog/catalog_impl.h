@@ -88,6 +88,7 @@ enum catalog_db {
 #define SOURCE_KEY key_of_bytes("source", 6)
 #define SHARE_KEY key_of_bytes("share", 5)
 #define ROOT_KEY key_of_bytes("root", 4)
+#define TEXTS_KEY key_of_bytes("texts", 5)
 
 #define FILE_KEY_BYTES_MAX 16
 #define NAME_BYTES_MAX 255
@@ -177,6 +178,7 @@ struct catalog {
 
 	/* Constant after catalog_begin(). */
 	char *source;
+	uint32_t text_version;
 	struct file_key root;
 	uint64_t filesystem;
 	struct digest_key key;
@@ -444,6 +446,11 @@ int text_tell(struct catalog_txn *txn, uint32_t content,
 
 /* Removes what is known of the text of a content, which is removed. */
 int text_forget(struct catalog_txn *txn, uint32_t content);
+
+/* Notes with which version the texts of a new catalog are made; and at opening
+ * has all be made again, if they were made with another one. */
+int text_put_version(struct catalog_txn *txn);
+int texts_settle(struct catalog *c);
 
 /* ---- file.c ---- */
 

@@ -187,6 +187,8 @@ int env_open_tables(struct catalog *c, bool follows)
 	if (!err && !follows)
 		err = (writes ? meta_create(&txn) : meta_check(&txn)) ?:
 			      source_put(&txn, &writes);
+	if (!err && writes && !st.ms_entries)
+		err = text_put_version(&txn);
 	if (!err && writes && !st.ms_entries && c->root.inode)
 		err = root_put(&txn);
 	if (!err && writes)

@@ -104,6 +104,7 @@ int catalog_begin(const struct catalog_options *options, struct catalog **out)
 	c->digest_set = options->digest_set;
 	c->root = options->root;
 	c->filesystem = options->filesystem;
+	c->text_version = options->text_version;
 	c->source = strdup(options->source);
 	err = c->source ? data_dir_lock(c->dir, holder, &c->lock_fd) : -ENOMEM;
 	if (!err)
@@ -148,6 +149,8 @@ int catalog_finish(struct catalog *c)
 			      catalog_replace(c, &none);
 	if (!err && c->root.inode)
 		err = root_settle(c);
+	if (!err && c->text_version)
+		err = texts_settle(c);
 	buf_release(&none);
 	return err && atomic_load(&c->cancelled) ? -ECANCELED : err;
 }

@@ -160,6 +160,70 @@ int text_forget(struct catalog_txn *txn, uint32_t content)
 	return err == -ENOENT ? -EUCLEAN : err;
 }
 
+/* ---- made by another version ---- */
+
+int text_put_version(struct catalog_txn *txn)
+{
+	const uint32_t version = txn->catalog->text_version;
+
+	return txn_put(txn, DB_META, TEXTS_KEY, &version, sizeof(version));
+}
+
+/* Sets the next text to pending, of all files with its content.  -ENOENT: there
+ * are no more. */
+static int renew_next(struct catalog_txn *txn, uint32_t *content)
+{
+	struct file_key copy = { 0 };
+	MDB_val key, value;
+	int err = txn_after(txn, DB_TEXTS, key_of_id(*content), &key, &value);
+
+	if (!err)
+		err = content_id_decode(&key, content);
+	if (!err)
+		err = text_forget(txn, *content);
+	if (!err)
+		err = text_begin(txn, *content);
+	if (err)
+		return err;
+	do {
+		err = catalog_copy_after(txn, *content,
+					 copy.inode ? &copy : NULL, &copy);
+		if (!err)
+			err = text_note_copy(txn, *content, &copy);
+	} while (!err);
+	return err == -ENOENT ? 0 : err;
+}
+
+enum { RENEWED = 4096 }; /* texts in a transaction, as it is held in memory */
+
+int texts_settle(struct catalog *c)
+{
+	uint32_t version = 0, content = 0, i;
+	struct catalog_txn *txn;
+	int err = catalog_read(c, &txn);
+
+	if (err)
+		return err;
+	err = txn_get_value(txn, DB_META, TEXTS_KEY, &version, sizeof(version));
+	catalog_abort(txn);
+	if (err ? err != -ENOENT : version == c->text_version)
+		return err;
+	do {
+		err = catalog_write(c, &txn);
+		if (err)
+			return err;
+		for (i = 0; !err && i < RENEWED; i++)
+			err = renew_next(txn, &content);
+		if (err == -ENOENT)
+			err = text_put_version(txn);
+		if (err)
+			catalog_abort(txn);
+		else
+			err = catalog_commit(txn, NULL);
+	} while (!err && i == RENEWED);
+	return err == -ENOSPC ? 0 : err; /* the next process does it */
+}
+
 /* ---- sketches ---- */
 
 int text_load(struct catalog_txn *txn, uint32_t content, struct digests *d)

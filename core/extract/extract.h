@@ -23,6 +23,10 @@
  * request; output.c makes frames.  A format has a file of its own.
  */
 
+/* To be raised when other text comes out of a file than before: catalogs have
+ * their texts made again then. */
+enum { EXTRACT_VERSION = 2 };
+
 /* What became of a file, or of a member of an archive. */
 enum extract_status {
 	EXTRACT_OK,

@@ -120,6 +120,39 @@ WITH_CATALOG(test_a_text_that_failed_is_counted)
 	check_clean(f);
 }
 
+WITH_CATALOG(test_another_version_makes_texts_again)
+{
+	struct fixture *f = *state;
+	struct catalog_txn *txn = begin_write(f);
+	const uint32_t content = add_document(txn, 1, 10);
+	const struct file_key key = key_of(1);
+
+	set_text(txn, content, TEXT_YES);
+	assert_int_equal(catalog_text_tell(txn, content, &key), 0);
+	commit(txn);
+	for (f->options.text_version = 1; f->options.text_version < 3;
+	     f->options.text_version++) {
+		fixture_close(f);
+		fixture_open(f);
+		txn = begin_write(f);
+		assert_int_equal(text_of(txn, content).state, TEXT_PENDING);
+		assert_int_equal(catalog_text_is_told(txn, content, &key), 0);
+		set_text(txn, content, TEXT_YES);
+		assert_int_equal(catalog_text_tell(txn, content, &key), 0);
+		commit(txn);
+		check_clean(f);
+	}
+	/* The same, or none that is made. */
+	for (f->options.text_version = 2; f->options.text_version;
+	     f->options.text_version -= 2) {
+		fixture_close(f);
+		fixture_open(f);
+		txn = begin_write(f);
+		assert_int_equal(text_of(txn, content).state, TEXT_YES);
+		commit(txn);
+	}
+}
+
 WITH_CATALOG(test_a_text_goes_with_its_content)
 {
 	struct fixture *f = *state;
