@@ -78,8 +78,15 @@ for bytes in '!<arch>\n' '\xed\xab\xee\xdb' 'MSCF\0\0\0\0' 'Rar!\x1a\x07\1' 0707
 done
 truncate -s 32769 disc.iso
 echo CD001 >>disc.iso
+truncate -s 300M disc.iso
 is "$(field disc.iso '.type, .status' | tr '\n' ' ')" "other unsupported " \
-	"... nor the image of a disc"
+	"... nor the image of a disc, however large"
+for file in a.docx a.pdf plain.txt; do
+	cp $file large
+	truncate -s 300M large
+	is "$(field large .status)" limit "$file with 300 MB of zeros behind it"
+done
+rm large
 is "$(field image.pdf .status)" none "a PDF of pictures has no text"
 is "$(field empty .status)" none "nor has an empty file"
 

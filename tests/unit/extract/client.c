@@ -278,17 +278,7 @@ TEST(test_left)
 
 TEST(test_early)
 {
-	struct extract_limits limits = extract_limits_default;
-	struct extract_piece piece;
-	int fd = make_file("te");
-
 	assert_string_equal(read_as("", 1, NULL), ".1");
-	limits.input = 1;
-	assert_int_equal(extract_begin(client, fd, 1, &limits), 0);
-	assert_int_equal(extract_next(client, &piece), 0);
-	assert_int_equal(piece.type, EXTRACT_PIECE_END);
-	assert_int_equal(piece.result.status, EXTRACT_LIMIT);
-	(void)close(fd);
 }
 
 TEST(test_missing)
