@@ -102,6 +102,7 @@ static int open_engine(struct fs *fs, const char *catalog_dir,
 	if (!err && !o->no_text && !fs->texts)
 		e.texts_missing = extract_open(NULL, &fs->texts) != 0;
 	e.texts = fs->texts;
+	e.text_version = EXTRACT_VERSION;
 	e.holder = holder.data;
 	notify_host(fs, &e);
 	if (!err)

@@ -9,7 +9,6 @@
 
 #include "core/base/err.h"
 #include "core/engine/engine_impl.h"
-#include "core/extract/extract.h"
 #include "core/source/file.h"
 #include "core/source/source.h"
 
@@ -45,7 +44,7 @@ static int begin_catalog(struct engine *e)
 		.root = e->source.root,
 		.filesystem = e->source.filesystem.id,
 		.digest_set = e->options.digest_set,
-		.text_version = e->options.texts ? EXTRACT_VERSION : 0,
+		.text_version = e->options.texts ? e->options.text_version : 0,
 	};
 	int err = index_new(&e->index);
 

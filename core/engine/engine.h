@@ -99,6 +99,7 @@ struct engine_options {
 	 * texts_missing there is no program that makes them. */
 	struct extract_client *texts;
 	bool texts_missing;
+	uint32_t text_version; /* EXTRACT_VERSION */
 	struct engine_host host;
 };
 

@@ -25,7 +25,7 @@ static const struct xml_rule odf_rules[] = {
 
 /* ---- tables ---- */
 
-struct table {
+struct odf_table {
 	struct document *d;
 	struct xml x;
 	struct buf text; /* of the paragraphs in a cell, or beside all */
@@ -56,7 +56,7 @@ static int append_time(struct buf *out, const char *time)
 				 seconds);
 }
 
-static int begin_cell(struct table *t)
+static int begin_cell(struct odf_table *t)
 {
 	const char *number = xml_attribute(&t->x, "value");
 	const char *date = xml_attribute(&t->x, "date-value");
@@ -81,7 +81,7 @@ static int begin_cell(struct table *t)
 	return failed;
 }
 
-static int end_cell(struct table *t)
+static int end_cell(struct odf_table *t)
 {
 	const struct buf *value = t->cell.len ? &t->cell : &t->text;
 	unsigned i;
@@ -96,7 +96,7 @@ static int end_cell(struct table *t)
 	return failed;
 }
 
-static enum extract_status end_row(struct table *t)
+static enum extract_status end_row(struct odf_table *t)
 {
 	enum extract_status status = EXTRACT_OK;
 	unsigned i;
@@ -110,7 +110,7 @@ static enum extract_status end_row(struct table *t)
 	return status;
 }
 
-static enum extract_status end_paragraph(struct table *t)
+static enum extract_status end_paragraph(struct odf_table *t)
 {
 	enum extract_status status;
 
@@ -133,7 +133,7 @@ static unsigned rule_of(const char *name)
 	return rule->what;
 }
 
-static enum extract_status take_event(struct table *t)
+static enum extract_status take_event(struct odf_table *t)
 {
 	const char *name = t->x.data;
 	const bool is_begin = t->x.event == XML_BEGIN;
@@ -165,7 +165,7 @@ static enum extract_status read_tables(struct document *d,
 				       const struct buf *source)
 {
 	enum extract_status status = EXTRACT_OK;
-	struct table t = { .d = d };
+	struct odf_table t = { .d = d };
 
 	xml_begin(&t.x, source);
 	while (!status && xml_next(&t.x)) {
