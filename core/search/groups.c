@@ -273,9 +273,10 @@ static int find_failed(struct search_query *q, struct file_groups *groups)
 	int err = q->caller->trusted ? catalog_counts(q->txn, &counts) : 0;
 
 	groups->failed = counts.failed + counts.unread;
-	if (q->context->texts && !groups->set->rules.exact)
+	if (q->context->texts && !q->exact)
 		groups->failed_texts = counts.failed_texts;
-	q->hits.incomplete |= q->context->texts && counts.pending_texts;
+	q->hits.incomplete |=
+		q->context->texts && !q->exact && counts.pending_texts;
 	return err;
 }
 
@@ -334,6 +335,7 @@ int search_groups(struct search_job *job, struct file_groups_query *query,
 	query->within = (struct search_paths){ 0 };
 	g.q.within = &groups->within;
 	g.q.live = !query->internal;
+	g.q.exact = query->rules.exact;
 	job->takes_memory = group_rules_compare(&query->rules);
 	err = query_begin(&g.q) ?: groups_answer(&g, groups);
 	grouping_free(g.grouping);

@@ -117,8 +117,8 @@ void query_init(struct search_query *q, struct search_job *job, int fd)
 	job->is_short = job->takes_memory = false;
 }
 
-bool search_is_incomplete(const struct search_context *c,
-			  bool *only_pending_out)
+static bool has_files_to_hash(const struct search_context *c,
+			      bool *only_pending_out)
 {
 	struct queue_counts counts;
 
@@ -128,8 +128,19 @@ bool search_is_incomplete(const struct search_context *c,
 	if (!*only_pending_out)
 		return true;
 	queue_counts(c->hasher->context.queue, &counts);
-	return counts.feeding || counts.scanned || counts.unsteady ||
+	return counts.feeding || counts.scanned || counts.unsteady;
+}
+
+bool search_is_incomplete(const struct search_context *c,
+			  bool *only_pending_out)
+{
+	return has_files_to_hash(c, only_pending_out) ||
 	       hash_has_texts_to_make(c->hasher);
+}
+
+static bool has_texts_to_make(const struct search_query *q)
+{
+	return !q->exact && hash_has_texts_to_make(q->context->hasher);
 }
 
 int query_begin(struct search_query *q)
@@ -147,11 +158,10 @@ int query_begin(struct search_query *q)
 	/* Before the wait: all results of files that no longer count as
 	 * incomplete have been posted by then.  But a text is pending only once
 	 * the digests of its document are committed. */
-	q->hits.incomplete =
-		search_is_incomplete(q->context, &q->only_pending) || q->late;
+	q->hits.incomplete = has_files_to_hash(q->context, &q->only_pending) ||
+			     q->late || has_texts_to_make(q);
 	(void)events_settle(q->context->events);
-	if (hash_has_texts_to_make(q->context->hasher))
-		q->hits.incomplete = true;
+	q->hits.incomplete |= has_texts_to_make(q);
 	return err ? err : query_take_turn(q);
 }
 

@@ -89,7 +89,8 @@ struct search_query {
 	/* No scan is running, so that what is missing is on the pending
 	 * list. */
 	bool only_pending;
-	int err; /* of callbacks that cannot return it */
+	bool exact; /* texts decide nothing */
+	int err;    /* of callbacks that cannot return it */
 
 	/* The file that is searched for: its key and its content. */
 	struct file_key self;
