@@ -2,11 +2,13 @@
 #ifndef CORE_CATALOG_CATALOG_H
 #define CORE_CATALOG_CATALOG_H
 
+#include <dirent.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "core/base/buf.h"
 #include "core/digest/digest.h"
@@ -191,6 +193,50 @@ int catalog_default_directory(const char *source, struct buf *out);
 
 /* Makes the directory and its parents (0700) if they are missing. */
 int catalog_make_directories(const char *directory);
+
+/* ---- catalogs of directories that were asked about once (asked.c) ---- */
+
+/*
+ * A question about a directory that is in no mount mounts it for that time, on
+ * CATALOG_MOUNT_DIRECTORY in the directory of the catalog.  A file beside it
+ * is locked, flock(), exclusively by the process that mounts or unmounts, and
+ * shared by all that ask; its time is that of the last question.  It has the path
+ * of SOURCE if the catalog was made in this way: such a one is removed when nobody
+ * has asked for CATALOG_KEPT_DAYS.
+ */
+#define CATALOG_MOUNT_DIRECTORY "mount"
+enum { CATALOG_KEPT_DAYS = 90 };
+
+/* Opens that file, which is made if it is missing; a negative errno.  -EPERM:
+ * the directory is not the user's own. */
+int catalog_open_asked(const char *directory);
+/* The caller has locked it exclusively, and kinfs is not running. */
+int catalog_note_asked(const char *directory, int asked, const char *source);
+
+/* Those that were made in this way. */
+struct catalog_asked {
+	/* The one at hand. */
+	char *directory, *source;
+	uint64_t bytes; /* of the data file */
+	time_t when;    /* it was last asked or written */
+
+	char *state;
+	DIR *list;
+};
+
+/* To be ended in any case. */
+int catalog_asked_begin(struct catalog_asked *a);
+bool catalog_asked_next(struct catalog_asked *a);
+void catalog_asked_end(struct catalog_asked *a);
+
+/* Removes the files of a catalog, but none that others keep beside it.  -EBUSY: it
+ * is in use; -ENOENT: there is none. */
+int catalog_remove(const char *directory);
+
+/* Removes those that nobody has asked for long. */
+void catalog_clean(void);
+
+/* ---- following ---- */
 
 /*
  * Opens a catalog for reading while another process may write to it.  The data

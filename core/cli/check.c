@@ -132,7 +132,7 @@ static int check_entry(struct check *c, struct tree_walk *walk,
 	err = reader_open(e->path, false, &fd);
 	if (!err) {
 		err = check_open_file(c, fd,
-				      path_below(e->path, c->mount.root));
+				      path_below(e->path, c->mount.point));
 		(void)close(fd);
 	}
 	if (err > 0 || err == -ENOMEM)
@@ -164,7 +164,7 @@ static int read_all(struct check *c)
 	err = reader_init(&c->reader, set & DIGEST_KEPT);
 	if (err)
 		return err;
-	walk = tree_walk_begin(c->mount.root, TREE_ONE_DEVICE);
+	walk = tree_walk_begin(c->mount.point, TREE_ONE_DEVICE);
 	while (walk && !err && (entry = tree_walk_next(walk)))
 		err = check_entry(c, walk, entry);
 	return tree_walk_end(walk, err);

@@ -62,7 +62,8 @@ extern const struct command command_digest, command_compare, command_similar,
 	command_status, command_wait, command_pause, command_resume,
 	command_rescan, command_check, command_strip, command_dedup,
 	command_groups, command_ignore, command_report, command_export,
-	command_missing, command_passages, command_seed, command_watch;
+	command_missing, command_passages, command_seed, command_watch,
+	command_forget;
 
 /* ---- messages ---- */
 
@@ -130,6 +131,9 @@ int reader_digest_fd(struct reader *r, int fd, const char *name,
 /* The digests of a file in a mount, as its attributes tell them; one that is
  * missing stays unset. */
 int cli_told_digests(const char *path, uint32_t set, struct digests *out);
+/* Of a path below the root. */
+int mount_told_digests(const struct mount *mount, const char *rel, uint32_t set,
+		       struct digests *out);
 
 /* Of what the user named: "-" is standard input.  text: with the sketch of its
  * text if it is a document or an archive, not in a pipe, and kin-extract is
@@ -202,6 +206,16 @@ int measures_take(const struct digests *a, const struct digests *b,
  * mount is found by it, and has no rel.  EXIT_OK, EXIT_FAILED. */
 int mount_path_or_complain(const char *path, struct mount *mount,
 			   char **rel_out);
+
+/* If the directory is in no mount, mounts it out of sight until this process has
+ * ended, however it does, and waits with a bar until it is hashed; then
+ * mount_find() finds it.  exact: the texts of documents are not waited for.  Of
+ * what is in a mount it does nothing.  EXIT_OK, EXIT_FAILED.  (once.c) */
+int once_mount(const char *path, bool exact);
+
+/* Waits until all that can be hashed is; says nothing but by a bar on a terminal,
+ * or why it never will be.  (wait.c) */
+int wait_hashed(const struct mount *mount, bool exact);
 
 /* Whether it has listings.  EXIT_OK, EXIT_FAILED. */
 int mount_listings_or_complain(const struct mount *m);

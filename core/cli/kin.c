@@ -17,7 +17,7 @@ static const struct command *const commands[] = {
 	&command_missing, &command_dedup,    &command_ignore,  &command_export,
 	&command_seed,    &command_digest,   &command_compare, &command_strip,
 	&command_status,  &command_watch,    &command_wait,    &command_pause,
-	&command_resume,  &command_rescan,   &command_check,
+	&command_resume,  &command_rescan,   &command_check,   &command_forget,
 };
 
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
@@ -40,8 +40,7 @@ static void print_overview(FILE *to)
 	for (i = 0; i < COMMAND_COUNT; i++)
 		fprintf(to, "  %-10s%s\n", commands[i]->name,
 			commands[i]->summary);
-	fputs("  help      Explain a command\n\n"
-	      "kin help COMMAND tells more; kin --version says which this is.\n",
+	fputs("  help      Explain a COMMAND; kin --version says which this is\n",
 	      to);
 }
 

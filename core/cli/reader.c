@@ -9,6 +9,7 @@
 #include "core/base/err.h"
 #include "core/base/file.h"
 #include "core/cli/cli.h"
+#include "core/cli/table.h"
 #include "core/extract/sketch.h"
 #include "core/extract/sniff.h"
 
@@ -104,6 +105,16 @@ int cli_told_digests(const char *path, uint32_t set, struct digests *out)
 			err = 0;
 	}
 	buf_release(&text);
+	return err;
+}
+
+int mount_told_digests(const struct mount *mount, const char *rel, uint32_t set,
+		       struct digests *out)
+{
+	char *path = path_shown(mount->point, rel, false);
+	int err = path ? cli_told_digests(path, set, out) : -ENOMEM;
+
+	free(path);
 	return err;
 }
 

@@ -11,6 +11,7 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/base/utf8.h"
+#include "core/catalog/catalog.h"
 #include "core/cli/cli.h"
 #include "core/cli/everywhere/everywhere.h"
 #include "core/cli/progress.h"
@@ -287,7 +288,7 @@ static int take_entry(struct state_walk *s, const struct tree_entry *entry)
 void state_walk_begin(struct state_walk *s, const struct mount *mount,
 		      const char *rel)
 {
-	char *top = path_shown(mount->root, rel, false);
+	char *top = path_shown(mount->point, rel, false);
 
 	s->mount = mount;
 	s->has_texts =
@@ -321,7 +322,8 @@ static int show_files(struct status_job *job)
 				     "root", root);
 		code = table_row(
 			&job->table,
-			json_with_path(row, "path", path_below(s->path, root)));
+			json_with_path(row, "path",
+				       path_below(s->path, job->mount.point)));
 	}
 	code = tree_walk_end(s->tree, code);
 	if (code)
@@ -377,6 +379,41 @@ static int show_mount(struct table *table, const struct mntent *m)
 	return table_row(table, json_with_path(row, "path", m->mnt_dir));
 }
 
+static const struct column kept_columns[] = {
+	{ "state", "STATE", COLUMN_WORD, COLUMN_SHOWN },
+	{ "size", "CATALOG", COLUMN_SIZE, COLUMN_SHOWN },
+	{ "mtime", "ASKED", COLUMN_DATE, COLUMN_SHOWN },
+	{ "path", "DIRECTORY", COLUMN_PATH, COLUMN_SHOWN },
+	{ 0 },
+};
+
+/* The directories that kin mounted for a question: their catalogs are kept. */
+static int show_kept(struct table *table)
+{
+	struct table kept = { .columns = kept_columns,
+			      .output = table->output,
+			      .rows = table->rows };
+	struct catalog_asked a;
+	int code = catalog_asked_begin(&a);
+
+	while (!code && catalog_asked_next(&a)) {
+		if (table->rows && !kept.has_titles && !table->output.json)
+			putchar('\n');
+		code = table_row(
+			&kept,
+			json_with_path(json_pack("{s:s, s:I, s:I}", "state",
+						 "kept", "size",
+						 (json_int_t)a.bytes, "mtime",
+						 (json_int_t)a.when),
+				       "path", a.source));
+	}
+	catalog_asked_end(&a);
+	if (!code && !kept.rows)
+		cli_complain(NULL, "nothing is mounted; kinfs SOURCE "
+				   "MOUNTPOINT mounts a tree");
+	return code;
+}
+
 static int show_mounts(struct table *table)
 {
 	FILE *mounts = setmntent("/proc/self/mounts", "re");
@@ -388,14 +425,13 @@ static int show_mounts(struct table *table)
 			code = show_mount(table, m);
 	if (mounts)
 		(void)endmntent(mounts);
-	if (!code && table->output.json)
-		return table_totals(
-			json_pack("{s:I}", "mounts", (json_int_t)table->rows),
-			true, NULL);
-	if (!code && !table->rows)
-		cli_complain(NULL, "nothing is mounted; kinfs SOURCE "
-				   "MOUNTPOINT mounts a tree");
-	return code;
+	if (!code)
+		code = show_kept(table);
+	if (code || !table->output.json)
+		return code;
+	return table_totals(
+		json_pack("{s:I}", "mounts", (json_int_t)table->rows), true,
+		NULL);
 }
 
 /* ---- the command ---- */
@@ -463,7 +499,7 @@ static int send_word(const struct command *self, char **paths)
 	int err = mount_find(*paths, &mount);
 
 	if (!err &&
-	    setxattr(mount.root, CONTROL_ATTRIBUTE, word, strlen(word), 0))
+	    setxattr(mount.point, CONTROL_ATTRIBUTE, word, strlen(word), 0))
 		err = -errno;
 	return err == -EINVAL && mount.root ?
 		       cli_complain(mount.root,

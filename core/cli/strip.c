@@ -123,9 +123,11 @@ static int refuse_mount(const char *path)
 {
 	struct mount mount = { 0 };
 	int err = mount_find(path, &mount);
+	const bool is_outside =
+		err == -ENODEV || (!err && mount_is_of_source(&mount));
 
 	mount_release(&mount);
-	if (err == -ENODEV)
+	if (is_outside)
 		return EXIT_OK;
 	if (err && err != -EXDEV)
 		return cli_complain_errno(path, err);

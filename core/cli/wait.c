@@ -22,6 +22,8 @@
 struct wait_job {
 	double timeout; /* seconds; negative: none */
 	bool json;
+	bool quiet;         /* but for a bar on the terminal */
+	bool exact;         /* texts are not waited for */
 	int shown;          /* percentage on the last line, -1: none */
 	int64_t behind_end; /* ms, see is_behind(); 0: not yet */
 	struct mount mount;
@@ -32,7 +34,8 @@ struct wait_job {
  * caller is told. */
 static void show(struct wait_job *job, const struct progress *p)
 {
-	const bool on_terminal = isatty(STDERR_FILENO) && isatty(STDOUT_FILENO);
+	const bool on_terminal =
+		job->quiet || (isatty(STDERR_FILENO) && isatty(STDOUT_FILENO));
 	struct buf text = { 0 }, files = { 0 };
 
 	if (p->counted && !p->files && !p->idle && !p->reading)
@@ -57,7 +60,7 @@ static void show(struct wait_job *job, const struct progress *p)
 				     { "pending", p->counted ? p->left : -1 }));
 	else if (!job->json && on_terminal && !p->idle)
 		progress_show(text.data ? text.data : "", p->percent / 100.0);
-	else if (!job->json && p->percent != job->shown)
+	else if (!job->json && !job->quiet && p->percent != job->shown)
 		printf("%d %%%s%s%s\n", p->percent, text.len ? " (" : "",
 		       text.len ? text.data : "", text.len ? ")" : "");
 	(void)fflush(stdout);
@@ -73,6 +76,8 @@ static int finish(const struct wait_job *job, const struct progress *p)
 			      !p->unsteady && !p->texts;
 	struct buf why = { 0 };
 
+	if (job->quiet)
+		return EXIT_OK;
 	if (p->texts) {
 		progress_append_texts(p, &why);
 		cli_complain(job->mount.root, "%s", why.data);
@@ -119,18 +124,23 @@ static bool is_behind(struct wait_job *job, const json_t *status)
 	return clock_now_ms() < job->behind_end;
 }
 
+static bool is_hashed(const struct progress *p)
+{
+	return p->counted && !p->reading && !p->scanning && !p->left;
+}
+
 /* One look: -EAGAIN while there is something to wait for. */
 static int look(struct wait_job *job)
 {
-	const char *root = job->mount.root;
+	const char *root = job->mount.root, *point = job->mount.point;
 	json_t *status = NULL;
 	struct progress p;
 	int err;
 
 	/* The background does not pause while a caller asks for this.  An error
 	 * changes nothing but the time that it takes. */
-	(void)getxattr(root, WAIT_ATTRIBUTE, NULL, 0);
-	err = mount_get_status(root, &status);
+	(void)getxattr(point, WAIT_ATTRIBUTE, NULL, 0);
+	err = mount_get_status(point, &status);
 	if (err == -ENODATA || err == -ENOTSUP || err == -ENOENT)
 		return cli_complain(root, "unmounted meanwhile");
 	if (err)
@@ -146,7 +156,8 @@ static int look(struct wait_job *job)
 				   p.error);
 	else if (p.stalled)
 		err = cli_complain(root, "hashing is paused %s", p.paused);
-	else if (p.idle && !is_behind(job, status))
+	else if ((p.idle || (job->exact && is_hashed(&p))) &&
+		 !is_behind(job, status))
 		err = finish(job, &p);
 	json_decref(status);
 	return err;
@@ -170,6 +181,21 @@ static int wait_until_idle(struct wait_job *job)
 		(void)poll(NULL, 0, (int)ceil(fmin(ms, left)));
 		ms = fmin(2 * ms, POLL_MOST_MS);
 	}
+	return err;
+}
+
+int wait_hashed(const struct mount *mount, bool exact)
+{
+	struct wait_job job = {
+		.timeout = -1,
+		.quiet = true,
+		.exact = exact,
+		.shown = -1,
+		.mount = *mount,
+	};
+	int err = wait_until_idle(&job);
+
+	progress_clear();
 	return err;
 }
 

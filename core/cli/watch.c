@@ -35,7 +35,7 @@ struct watch_job {
  */
 static void *end_when_done(void *arg)
 {
-	const char *root = arg;
+	const char *point = arg;
 	struct pollfd watched[] = {
 		{ .fd = STDOUT_FILENO },
 		{ .fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC),
@@ -43,11 +43,11 @@ static void *end_when_done(void *arg)
 	};
 	struct stat st, now;
 
-	if (stat(root, &st))
+	if (stat(point, &st))
 		return NULL;
 	while (poll(watched, 2, -1) >= 0)
 		if ((watched[0].revents & (POLLERR | POLLHUP)) ||
-		    stat(root, &now) || now.st_dev != st.st_dev)
+		    stat(point, &now) || now.st_dev != st.st_dev)
 			_exit(EXIT_OK);
 	return NULL;
 }
@@ -139,7 +139,7 @@ static int run(const struct command *self, char **paths)
 			  "since", job->since));
 	if (!err)
 		err = -pthread_create(&thread, NULL, end_when_done,
-				      job->mount.root);
+				      job->mount.point);
 	if (!err)
 		pthread_detach(thread);
 	while (!err && (more = client_next(&c)) > 0) {

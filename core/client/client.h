@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/base/buf.h"
 
@@ -33,7 +34,8 @@
 #define CONTROL_ATTRIBUTE "user.kinfs.control"
 
 struct mount {
-	char *root;     /* where the root of the file system is mounted */
+	char *root;     /* that its files are below: point, or SOURCE */
+	char *point;    /* where it is mounted, and asked */
 	char *rel;      /* the path asked for, relative to root; "" for root */
 	char *listings; /* the directory of near-duplicates; NULL: it has none */
 	json_t *status; /* of the time when it was found */
@@ -48,18 +50,27 @@ void mount_release(struct mount *m);
 bool mount_is_trusted(const char *options);
 
 /*
- * In which kinfs mount is path?  -ENODEV: in none; -EXDEV: it was reached by
- * a bind mount and the root itself is not mounted anywhere; the errors of
- * mount_get_status().
+ * In which kinfs mount is path?  One in no mount may be in the SOURCE of one that
+ * is trusted and answers the caller: then it is that, and root is SOURCE.
+ * -ENODEV: in none; -EXDEV: it was reached by a bind mount and the root itself is
+ * not mounted anywhere; the errors of mount_get_status().
  */
 int mount_find(const char *path, struct mount *out);
+
+/* Whether the path that was asked for is in SOURCE, and not in the mount. */
+static inline bool mount_is_of_source(const struct mount *m)
+{
+	return strcmp(m->root, m->point) != 0;
+}
 
 /* The part of path after the directory prefix, without a slash in front; NULL
  * when it does not lie there. */
 const char *path_below(const char *path, const char *prefix);
 
-/* The value of an attribute, NUL-terminated. */
+/* The value of an attribute, NUL-terminated; of a path below the root. */
 int mount_get_attribute(const char *path, const char *name, struct buf *out);
+int mount_ask_attribute(const struct mount *m, const char *rel,
+			const char *name, struct buf *out);
 
 /* The parsed status; the caller drops it.  -EBADMSG when it is no JSON.  To be
  * shown: a place in it is used only through mount_get_place(). */

@@ -16,6 +16,7 @@
 void mount_release(struct mount *m)
 {
 	free(m->root);
+	free(m->point);
 	free(m->rel);
 	free(m->listings);
 	json_decref(m->status);
@@ -56,6 +57,19 @@ int mount_get_attribute(const char *path, const char *name, struct buf *out)
 	return 0;
 }
 
+int mount_ask_attribute(const struct mount *m, const char *rel,
+			const char *name, struct buf *out)
+{
+	char *path;
+	int err;
+
+	if (asprintf(&path, "%s/%s", m->point, rel) < 0)
+		return -ENOMEM;
+	err = mount_get_attribute(path, name, out);
+	free(path);
+	return err;
+}
+
 int mount_get_status(const char *root, json_t **out)
 {
 	struct buf text = { 0 };
@@ -91,7 +105,7 @@ static int set_listings(struct mount *m)
 	if (strchr(name, '/') || !text_is_plain_path(name))
 		return -EBADMSG;
 	return asprintf(&m->listings, "%s/%s",
-			strcmp(m->root, "/") != 0 ? m->root : "", name) < 0 ?
+			strcmp(m->point, "/") != 0 ? m->point : "", name) < 0 ?
 		       -ENOMEM :
 		       0;
 }
@@ -111,78 +125,169 @@ bool mount_is_trusted(const char *options)
 	return strchr(",\n", *end) && (uid == 0 || uid == geteuid());
 }
 
-static bool is_visible(const char *point, const struct statx *st)
+/* A line of mountinfo:
+ * ID PARENT MAJOR:MINOR ROOT POINT ... - fuse.kinfs SOURCE OPTIONS */
+struct mount_line {
+	uint64_t id;
+	unsigned major, minor;
+	char *root, *point, *source; /* owned */
+	bool is_trusted;
+};
+
+static void line_release(struct mount_line *l)
+{
+	free(l->root);
+	free(l->point);
+	free(l->source);
+}
+
+/* Whether it is that of a kinfs; released in any case. */
+static bool line_parse(const char *text, struct mount_line *l)
+{
+	const char *type = strstr(text, " - fuse.kinfs ");
+
+	*l = (struct mount_line){ 0 };
+	if (!type ||
+	    sscanf(text, "%" SCNu64 " %*d %u:%u %ms %ms", &l->id, &l->major,
+		   &l->minor, &l->root, &l->point) != 5 ||
+	    sscanf(type, " - fuse.kinfs %ms", &l->source) != 1)
+		return false;
+	text_unescape_octal(l->root);
+	text_unescape_octal(l->point);
+	text_unescape_octal(l->source);
+	l->is_trusted = mount_is_trusted(strrchr(type, ' '));
+	return true;
+}
+
+static bool is_visible(const struct mount_line *l)
 {
 	struct stat now;
 
-	if (stat(point, &now))
+	if (stat(l->point, &now))
 		return errno == ENOTCONN; /* its daemon is gone */
-	return now.st_dev == makedev(st->stx_dev_major, st->stx_dev_minor);
+	return now.st_dev == makedev(l->major, l->minor);
 }
 
-/* A line of mountinfo:
- * ID PARENT MAJOR:MINOR ROOT POINT ... - fuse.kinfs SOURCE OPTIONS */
-static int consider(const char *line, const char *path, const struct statx *st,
-		    struct mount *out)
+static void take_string(char **to, char **from)
 {
-	const char *type = strstr(line, " - fuse.kinfs "), *below;
-	char *root = NULL, *point = NULL;
-	unsigned major, minor;
-	uint64_t id;
-	int err = 0;
+	free(*to);
+	*to = *from;
+	*from = NULL;
+}
 
-	if (type &&
-	    sscanf(line, "%" SCNu64 " %*d %u:%u %ms %ms", &id, &major, &minor,
-		   &root, &point) == 5 &&
-	    major == st->stx_dev_major && minor == st->stx_dev_minor) {
-		text_unescape_octal(root);
-		text_unescape_octal(point);
-		below = path_below(path, point);
-		if (id == st->stx_mnt_id && below) {
-			out->is_trusted = mount_is_trusted(strrchr(type, ' '));
-			if (asprintf(&out->rel, "%s%s%s", root + 1,
-				     root[1] && *below ? "/" : "", below) < 0)
-				err = -ENOMEM;
-		}
-		if (!strcmp(root, "/") && is_visible(point, st) &&
-		    (!out->root || id == st->stx_mnt_id)) {
-			free(out->root);
-			out->root = point;
-			point = NULL;
-		}
+static int consider(struct mount_line *l, const char *path,
+		    const struct statx *st, struct mount *out)
+{
+	const char *below = path_below(path, l->point);
+
+	if (l->major != st->stx_dev_major || l->minor != st->stx_dev_minor)
+		return 0;
+	if (l->id == st->stx_mnt_id && below) {
+		out->is_trusted = l->is_trusted;
+		if (asprintf(&out->rel, "%s%s%s", l->root + 1,
+			     l->root[1] && *below ? "/" : "", below) < 0)
+			return -ENOMEM;
 	}
-	free(root);
-	free(point);
+	if (!strcmp(l->root, "/") && is_visible(l) &&
+	    (!out->point || l->id == st->stx_mnt_id))
+		take_string(&out->point, &l->point);
+	return 0;
+}
+
+/* Whether a daemon knows the files at and below the path of its SOURCE: it may
+ * have left that out, as another file system, or by its options. */
+static bool has_path(const struct mount *m)
+{
+	struct buf state = { 0 };
+	int err = mount_ask_attribute(m, m->rel, STATE_ATTRIBUTE, &state);
+	bool has = err ? err == -ENODATA :
+			 strncmp(state.data, "skipped:", strlen("skipped:"));
+
+	buf_release(&state);
+	return has;
+}
+
+/* Of several with the path in SOURCE, that with the longest path of SOURCE. */
+static int consider_source(struct mount_line *l, const char *path,
+			   struct mount *out)
+{
+	const char *below = path_below(path, l->source);
+	struct mount m = { .is_trusted = true };
+	char *source;
+	bool is_it;
+
+	if (!below || !l->is_trusted || strcmp(l->root, "/") != 0 ||
+	    (out->root && strlen(l->source) <= strlen(out->root)) ||
+	    !is_visible(l) || mount_get_status(l->point, &m.status))
+		return 0;
+	source = mount_get_place(&m, NULL, "source");
+	m.rel = strdup(below);
+	take_string(&m.point, &l->point);
+	is_it = m.rel && source && !strcmp(source, l->source) && has_path(&m);
+	take_string(&m.root, &source);
+	if (!is_it) {
+		mount_release(&m);
+		return 0;
+	}
+	mount_release(out);
+	*out = m;
+	return 0;
+}
+
+/* Looks at all mounts: st: for the one that path is in, else for its SOURCE. */
+static int consider_all(const char *path, const struct statx *st,
+			struct mount *out)
+{
+	FILE *file = fopen("/proc/self/mountinfo", "re");
+	int err = file ? 0 : -errno;
+	struct mount_line line;
+	char *text = NULL;
+	size_t capacity = 0;
+
+	while (!err && getline(&text, &capacity, file) > 0) {
+		if (line_parse(text, &line))
+			err = st ? consider(&line, path, st, out) :
+				   consider_source(&line, path, out);
+		line_release(&line);
+	}
+	if (file)
+		(void)fclose(file);
+	free(text);
 	return err;
+}
+
+static int find(const char *path, const struct statx *st, struct mount *out)
+{
+	int err = consider_all(path, st, out);
+
+	if (!err && out->rel) {
+		out->root = out->point ? strdup(out->point) : NULL;
+		return !out->point ? -EXDEV :
+		       !out->root  ? -ENOMEM :
+				     mount_get_status(out->point, &out->status);
+	}
+	mount_release(out);
+	if (!err)
+		err = consider_all(path, NULL, out);
+	return !err && !out->rel ? -ENODEV : err;
 }
 
 int mount_find(const char *path, struct mount *out)
 {
-	char *real = realpath(path, NULL), *line = NULL;
+	char *real = realpath(path, NULL);
 	struct mount found = { 0 };
-	size_t capacity = 0;
-	FILE *file = NULL;
 	struct statx st;
 	int err = real && !statx(AT_FDCWD, real, 0, STATX_MNT_ID, &st) ? 0 :
 									 -errno;
 
-	if (!err && !(file = fopen("/proc/self/mountinfo", "re")))
-		err = -errno;
-	while (!err && getline(&line, &capacity, file) > 0)
-		err = consider(line, real, &st, &found);
 	if (!err)
-		err = !found.rel  ? -ENODEV :
-		      !found.root ? -EXDEV :
-				    mount_get_status(found.root, &found.status);
+		err = find(real, &st, &found);
 	if (!err)
 		err = set_listings(&found);
 	if (err)
 		mount_release(&found);
 	else
 		*out = found;
-	if (file)
-		(void)fclose(file);
-	free(line);
 	free(real);
 	return err;
 }

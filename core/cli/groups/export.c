@@ -55,7 +55,9 @@ static int run(const struct command *self, char **paths)
 		return cli_usage_error(self,
 				       "standard output is a terminal; write "
 				       "to a file, or give --plain");
-	code = name_list_find(&a->wish.within, &a->mount, paths);
+	code = once_mount(*paths, false);
+	if (!code)
+		code = name_list_find(&a->wish.within, &a->mount, paths);
 	if (!code)
 		code = groups_asking_begin(a);
 	if (code)

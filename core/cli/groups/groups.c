@@ -13,7 +13,7 @@
 
 /* ---- text ---- */
 
-enum { KEEP = 5 };
+enum { KEEP = 6 }; /* the column that is shown with --keep */
 
 static struct column columns[] = {
 	{ "score", "SCORE", COLUMN_NUMBER, COLUMN_SHOWN },
@@ -22,7 +22,7 @@ static struct column columns[] = {
 	{ "on_disk", "ON DISK", COLUMN_SIZE, COLUMN_VERBOSE },
 	{ "mtime", "DATE", COLUMN_DATE, COLUMN_SHOWN },
 	{ "xxh128", "XXH128", COLUMN_WORD, COLUMN_VERBOSE },
-	{ "keep", "KEEP", COLUMN_WORD, COLUMN_VERBOSE },
+	[KEEP] = { "keep", "KEEP", COLUMN_WORD, COLUMN_VERBOSE },
 	{ "path", "PATH", COLUMN_PATH, COLUMN_SHOWN },
 	{ 0 },
 };

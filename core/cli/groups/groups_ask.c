@@ -32,11 +32,33 @@ int name_list_find(struct name_list *l, struct mount *mount, char **operands)
 
 /* ---- options ---- */
 
+/* Options name directories before it is known in which mount they are. */
+static int add_name(struct name_list *l, const char *name)
+{
+	return array_add_string(&l->names, &l->count, strdup(name));
+}
+
+/* Puts the paths below the root of the mount in the place of such names. */
+static int find_named(struct name_list *l, struct mount *mount)
+{
+	int code = EXIT_OK;
+	char *rel;
+	size_t i;
+
+	for (i = 0; i < l->count && !code; i++) {
+		code = mount_path_or_complain(l->names[i], mount, &rel);
+		if (code)
+			break;
+		free((char *)l->names[i]);
+		l->names[i] = rel;
+	}
+	return code;
+}
+
 int groups_asking_across(void *asking, const char *directory)
 {
-	struct groups_asking *a = asking;
-
-	return find_path(&a->wish.across, &a->mount, directory);
+	return add_name(&((struct groups_asking *)asking)->wish.across,
+			directory);
 }
 
 int groups_asking_keep(void *asking, const char *text)
@@ -45,18 +67,25 @@ int groups_asking_keep(void *asking, const char *text)
 
 	if (keep_order_parse(text, &a->wish.order))
 		return EXIT_OK;
-	return find_path(&a->wish.keep, &a->mount, text);
+	return add_name(&a->wish.keep, text);
 }
 
 int groups_asking_operands(struct groups_asking *a,
 			   const struct command *command, char **operands)
 {
+	int code;
+
 	if (!*operands)
 		return cli_usage_error(command, "of which mount?");
 	if (a->wish.across.count == 1)
 		return cli_usage_error(
 			command, "--across needs two directories or more");
-	return name_list_find(&a->wish.within, &a->mount, operands);
+	code = once_mount(*operands, a->wish.exact);
+	if (!code)
+		code = name_list_find(&a->wish.within, &a->mount, operands);
+	if (!code)
+		code = find_named(&a->wish.across, &a->mount);
+	return code ? code : find_named(&a->wish.keep, &a->mount);
 }
 
 /* ---- asking ---- */

@@ -50,7 +50,8 @@ static int find_mount(struct ignore_job *job, const char *path)
 
 /* ---- contents ---- */
 
-static int content_of(const char *path, struct ignore_content *out)
+static int content_of(const struct mount *mount, const char *path,
+		      const char *rel, struct ignore_content *out)
 {
 	struct digests d = { 0 };
 	struct stat st;
@@ -59,7 +60,8 @@ static int content_of(const char *path, struct ignore_content *out)
 	if (!err && !S_ISREG(st.st_mode))
 		return cli_complain(path, "not a regular file");
 	if (!err)
-		err = cli_told_digests(path, DIGEST_BIT(DIGEST_XXH128), &d);
+		err = mount_told_digests(mount, rel, DIGEST_BIT(DIGEST_XXH128),
+					 &d);
 	if (err)
 		return cli_complain_errno(path, err);
 	if (!d.set)
@@ -90,15 +92,16 @@ static int ask_pair(struct ignore_job *job, const struct ignore_content *a,
 /* Both files lie in one mount. */
 static int ask_files(struct ignore_job *job, char **paths)
 {
+	struct mount *mount = &job->asking.mount;
 	struct ignore_content a = { 0 }, b = { 0 };
 	char *rel = NULL;
-	int code = mount_path_or_complain(paths[1], &job->asking.mount, &rel);
+	int code = mount_path_or_complain(paths[1], mount, &rel);
 
+	if (!code)
+		code = content_of(mount, paths[0], mount->rel, &a);
+	if (!code)
+		code = content_of(mount, paths[1], rel, &b);
 	free(rel);
-	if (!code)
-		code = content_of(paths[0], &a);
-	if (!code)
-		code = content_of(paths[1], &b);
 	return code ? code : ask_pair(job, &a, &b, paths[0], paths[1]);
 }
 

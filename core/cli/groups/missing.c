@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/array.h"
@@ -333,8 +334,14 @@ static int run(const struct command *self, char **paths)
 	struct missing_command *c = self->job;
 	struct export_reader *const trees[] = { &c->one, &c->other }, *const *
 									      r;
-	int code;
+	struct stat st;
+	int i, code = EXIT_OK;
 
+	for (i = 0; i < 2 && !code; i++)
+		if (!stat(paths[i], &st) && S_ISDIR(st.st_mode))
+			code = once_mount(paths[i], c->exact);
+	if (code)
+		return code;
 	export_open(&c->one, paths[0]);
 	export_open(&c->other, paths[1]);
 	c->table.relative = *paths[0] != '/';

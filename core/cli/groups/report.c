@@ -115,8 +115,8 @@ static int ask_unread(struct report *report, const struct mount *mount)
 	progress_show("looking for files without digests", 1);
 	state_walk_begin(&s, mount, "");
 	while (!err && state_walk_next(&s))
-		err = report_add_unread(report, path_below(s.path, mount->root),
-					s.state);
+		err = report_add_unread(
+			report, path_below(s.path, mount->point), s.state);
 	err = tree_walk_end(s.tree, err);
 	progress_clear();
 	return err;
@@ -167,13 +167,12 @@ static int run(const struct command *self, char **paths)
 		return cli_usage_error(self,
 				       "-o FILE: where is it to be written?");
 	report_init(&job->report);
-	err = groups_asking_operands(&job->asking, self, paths);
-	if (err)
-		return err;
-	err = strcmp(job->out, "-") ? find_place(job) : 0;
+	err = *paths && strcmp(job->out, "-") ? find_place(job) : 0;
 	if (err)
 		return cli_complain_errno(job->out, err);
-	err = read_groups(job);
+	err = groups_asking_operands(&job->asking, self, paths);
+	if (!err)
+		err = read_groups(job);
 	if (!err)
 		err = ask_pairs(&job->report, mount);
 	if (!err)

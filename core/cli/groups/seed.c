@@ -402,6 +402,8 @@ static int run(const struct command *self, char **paths)
 		export_open(&c->sender, *paths++);
 	code = export_complain(&c->sender);
 	if (!code)
+		code = once_mount(*paths, false);
+	if (!code)
 		code = mount_find(*paths, &c->here);
 	if (code < 0)
 		return cli_complain_errno(*paths, code);

@@ -133,10 +133,17 @@ static void set_rules(struct similar_job *job)
 
 static int answer(struct similar_job *job)
 {
-	int code = job->in ? -ENODEV : mount_find(job->path, &job->mount);
+	int code = job->of ? once_mount(job->path, false) : 0;
 	/* The verdict of a pair needs no mount, nor has an export one. */
-	const bool outside = code == -ENODEV && (job->in || job->why);
+	bool outside;
 
+	if (!code)
+		code = job->in ? -ENODEV : mount_find(job->path, &job->mount);
+	outside = code == -ENODEV && (job->in || job->why);
+	if (code == -ENODEV && !outside)
+		return cli_complain(job->path,
+				    "not in a kinfs mount; kin similar --of "
+				    "FILE DIRECTORY asks about any directory");
 	if (outside)
 		code = 0;
 	else if (!code)

@@ -13,8 +13,8 @@
 const struct digests *similar_own_digests(struct similar_job *job)
 {
 	if (!job->digests.set && !job->of && !job->in)
-		(void)cli_told_digests(job->path, DIGEST_DEFAULT,
-				       &job->digests);
+		(void)mount_told_digests(&job->mount, job->mount.rel,
+					 DIGEST_DEFAULT, &job->digests);
 	return &job->digests;
 }
 

@@ -74,7 +74,8 @@ static void look_at(struct similar_job *job, struct similar_row *row)
 			row->on_disk = st.st_blocks * 512;
 		}
 		if (S_ISREG(st.st_mode) && job->table.output.verbose) {
-			(void)cli_told_digests(path, DIGEST_DEFAULT, &d);
+			(void)mount_told_digests(&job->mount, row->path,
+						 DIGEST_DEFAULT, &d);
 			similar_set_measures(job, &d, row);
 			digests_release(&d);
 		}

@@ -93,11 +93,12 @@ static int ask_mount(struct similar_job *job, struct why *all)
 }
 
 /* Why a file has no answer, by its state. */
-static void look_state(struct similar_job *job, const char *file)
+static void look_state(struct similar_job *job, const char *file,
+		       const char *rel)
 {
 	struct buf state = { 0 };
 
-	if (!mount_get_attribute(file, STATE_ATTRIBUTE, &state) &&
+	if (!mount_ask_attribute(&job->mount, rel, STATE_ATTRIBUTE, &state) &&
 	    strcmp(state.data, "fresh") != 0) {
 		(void)snprintf(job->reason, sizeof(job->reason), "%s",
 			       state.data);
@@ -185,11 +186,13 @@ static int find_reason(struct similar_job *job, const struct why *all,
 /* ---- printing ---- */
 
 /* Says of a text that was not read, or not all of it, what became of it. */
-static void print_doubt(const char *path)
+static void print_doubt(const struct similar_job *job, const char *path,
+			const char *rel)
 {
 	struct buf text = { 0 };
 
-	if (!mount_get_attribute(path, TEXT_ATTRIBUTE, &text) &&
+	if (job->mount.root &&
+	    !mount_ask_attribute(&job->mount, rel, TEXT_ATTRIBUTE, &text) &&
 	    strcmp(text.data, "yes") != 0 && strcmp(text.data, "none") != 0) {
 		fputs("; text of ", stdout);
 		utf8_print_safe(stdout, path);
@@ -276,6 +279,7 @@ static void print_text(const struct similar_job *job,
 		       uint64_t passages, struct digests d[2])
 {
 	const uint32_t sif = DIGEST_BIT(DIGEST_SIF);
+	const struct mount *m = &job->mount;
 	const struct verdict *v = &row->verdict;
 	const bool listed = reason == VERDICT_LISTED;
 	char size[TEXT_SIZE_ROOM];
@@ -293,14 +297,14 @@ static void print_text(const struct similar_job *job,
 	else
 		fputs("; no passage that can be told", stdout);
 	printf(", share_min %s", size_text(job->rules.share_min, size));
-	if (!d[0].set)
-		(void)cli_told_digests(job->path, sif, &d[0]);
-	if (!d[1].set)
-		(void)cli_told_digests(job->other, sif, &d[1]);
+	if (m->root && !d[0].set)
+		(void)mount_told_digests(m, m->rel, sif, &d[0]);
+	if (m->root && !d[1].set)
+		(void)mount_told_digests(m, job->other_rel, sif, &d[1]);
 	print_licence(job->path, &d[0]);
 	print_licence(job->other, &d[1]);
-	print_doubt(job->path);
-	print_doubt(job->other);
+	print_doubt(job, job->path, m->rel);
+	print_doubt(job, job->other, job->other_rel);
 	putchar('\n');
 }
 
@@ -322,8 +326,8 @@ static int explain(struct similar_job *job, struct digests d[2])
 	else
 		err = judge_here(job, all, d);
 	if (!err && *job->reason) {
-		look_state(job, job->path);
-		look_state(job, job->other);
+		look_state(job, job->path, job->mount.rel);
+		look_state(job, job->other, job->other_rel);
 	}
 	if (err || *job->reason)
 		return err;

@@ -81,7 +81,7 @@ test_refusals() {
 	"$KIN" check --wrong "$mnt" 2>/dev/null || status=$?
 	is "$status" 2 "so is an unknown option"
 	refused "what is not mounted is refused" 'not in a kinfs mount' \
-		"$KIN" check "$src"
+		"$KIN" check "$T"
 	refused "a missing path is refused" 'No such file' "$KIN" check "$T/none"
 }
 

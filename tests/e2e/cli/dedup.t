@@ -89,7 +89,7 @@ is "$(find "$src" -name '.kin-*')" "" "no temporary file is left"
 rescan "$mnt" # the files that came back are to be hashed
 like "$(dedup "$mnt")" "2 files would be replaced.*Nothing was changed" \
 	"the groups of a mount need not be written to a file"
-refused "what is no mount" "$T: " dedup "$T"
+refused "what is not there" "$T/none: " dedup "$T/none"
 
 # ---- removal ----
 

@@ -188,7 +188,7 @@ refused "... in the other export" "sketch: line 3 is damaged" \
 is "$("$KIN" similar --in "$T/plain" - <"$src/new")" \
 	"$("$KIN" similar --in "$T/plain" "$src/new")" \
 	"--in FILE -: the standard input"
-refused "a directory that is no mount" "" "$KIN" missing "$src" "$T/old.kin"
+refused "a file that is no export" "" "$KIN" missing "$src/new" "$T/old.kin"
 is "$("$KIN" export --plain "$mnt/dir" | jq -r '.members[]?.files[].path' |
 	sort)" "dir/copy
 dir/new too" "a directory of a mount is exported alone"

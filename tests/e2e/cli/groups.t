@@ -223,7 +223,7 @@ wait_idle "$mnt"
 groups "$mnt" >/dev/null
 is $? 0 "and passes"
 refused "no mount" "usage" groups
-refused "not a mount" "not in a kinfs mount" groups "$src"
+refused "not a mount" "not in a kinfs mount" groups "$PWD/Makefile"
 refused "a threshold of 0" "threshold" groups --threshold 0 "$mnt"
 refused "a size that is none" "min-size" groups --min-size x "$mnt"
 refused "two forms at once" "exclude" groups --json -0 "$mnt"

@@ -118,7 +118,7 @@ is "$(list a)" "" "the others count"
 refused "a group that is none" "line 1 is not a group" \
 	"$KIN" ignore --group "$mnt" <"$T/before"
 refused "a directory" "not a regular file" "$KIN" ignore "$mnt" "$mnt/a"
-refused "a file that is in no mount" "" "$KIN" ignore "$src/a" "$src/b"
+refused "a file that is in no mount" "" "$KIN" ignore "$0" "$0"
 writers=()
 for n in 1 2 3 4 5 6 7 8; do gen_text 20 "3$n" >"$mnt/w$n"; done
 wait_idle "$mnt"

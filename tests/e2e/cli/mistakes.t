@@ -70,10 +70,16 @@ like "$("$KIN" digest -a siss file 2>&1)" \
 	'a digest that there is not'
 mistake "kin: src: Is a directory; -r looks into directories" "$KIN" digest src
 mistake "kin: nosuch: No such file or directory" "$KIN" similar nosuch
-for command in similar status wait groups export rescan; do
+for command in status wait check rescan watch; do
 	mistake "kin: src: not in a kinfs mount; mount one with: kinfs SOURCE MOUNTPOINT" \
 		"$KIN" "$command" src
 done
+for command in groups export; do
+	mistake "kin: file: not in a kinfs mount, and not a directory that could be asked about" \
+		"$KIN" "$command" file
+done
+mistake "kin: src: not in a kinfs mount; kin similar --of FILE DIRECTORY asks about any directory" \
+	"$KIN" similar src
 mistake "kin: report: -o FILE: where is it to be written?" "$KIN" report src
 mistake "kin: file: not a file as kin export writes it" \
 	"$KIN" similar --in file file

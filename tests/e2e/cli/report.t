@@ -55,7 +55,8 @@ wait_idle "$T/plain-mnt"
 refused "where to write has to be said" "usage: kin report" \
 	kin_report "$T/plain-mnt"
 refused "of what, too" "of which mount" kin_report -o "$page"
-refused "what is no mount" "not in a kinfs mount" kin_report -o "$page" "$T"
+refused "what is no directory" "not in a kinfs mount" \
+	kin_report -o "$page" "$PWD/Makefile"
 refused "a directory is not replaced" "directory" \
 	kin_report -o "$T" "$T/plain-mnt"
 refused "nor what is no file" "not a regular file" \

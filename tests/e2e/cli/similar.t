@@ -180,7 +180,9 @@ test_verdict() {
 		"--why of an empty file"
 	like "$("$KIN" similar --why "$mnt/verdict/scrap" "$mnt/verdict/program")" \
 		'^not listed: too little .*; score 99, ' "... in words, too"
-	is "$("$KIN" similar --why "$src/a/f1" "$src/verdict/f1")" \
+	cp "$src/a/f1" "$T/f1"
+	cp "$src/verdict/f1" "$T/f2"
+	is "$("$KIN" similar --why "$T/f1" "$T/f2")" \
 		"$("$KIN" similar --why "$mnt/a/f1" "$mnt/verdict/f1" |
 			sed 's/, distinctive [0-9]*//')" \
 		"--why of files that are in no mount says what a mount says"
@@ -296,18 +298,19 @@ test_errors() {
 		"$KIN" similar --relation like "$mnt/book"
 	refused "--json and -0" "exclude" "$KIN" similar --json -0 "$mnt/book"
 	refused "no limit" "number from 1" "$KIN" similar --limit 0 "$mnt/book"
-	refused "no mount" "not in a kinfs mount" "$KIN" similar "$src/book"
+	refused "no mount" "not in a kinfs mount.*--of FILE DIRECTORY" \
+		"$KIN" similar "$T/elsewhere"
 	refused "--of without a mount" "which mount" \
 		"$KIN" similar --of "$T/elsewhere"
-	refused "--of with no mount there" "not in a kinfs mount" \
-		"$KIN" similar --of "$T/elsewhere" "$src"
+	refused "--of with a file in no mount" "not in a kinfs mount" \
+		"$KIN" similar --of "$T/elsewhere" "$T/elsewhere"
 	refused "--of what is not there" "No such file" \
 		"$KIN" similar --of "$T/nosuch" "$mnt"
 	refused "--of a directory" "directory" "$KIN" similar --of "$src" "$mnt"
 	refused "the root" "whole mount" "$KIN" similar "$mnt"
 	refused "one directory inside of the other" "inside" \
 		"$KIN" similar "$mnt/a" "$mnt/a/sub"
-	refused "a directory of elsewhere" "not in a kinfs mount" \
+	refused "a directory of elsewhere" "not in the mount" \
 		"$KIN" similar "$mnt/a" "$src/b"
 	refused "a directory and a file" "not a directory" \
 		"$KIN" similar "$mnt/a" "$mnt/b/f1"
