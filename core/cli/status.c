@@ -120,6 +120,49 @@ static void say_activity(const json_t *status, const struct progress *p)
 	say("contents", "%lld different ones", told_number(status, "contents"));
 }
 
+/* The daemon as /proc shows it; -1: not told, or not there. */
+struct process {
+	int64_t pid, memory, seconds; /* bytes; of processor time */
+};
+
+static void process_read(const json_t *status, struct process *out)
+{
+	const long long pid = told_number(status, "pid");
+	unsigned long long user, system;
+	char path[40];
+	long pages;
+	FILE *f;
+
+	*out = (struct process){ -1, -1, -1 };
+	(void)snprintf(path, sizeof(path), "/proc/%lld/stat", pid);
+	f = pid ? fopen(path, "re") : NULL;
+	/* Fields 14, 15 and 24; the name, in parentheses, is that of kinfs. */
+	if (f && fscanf(f,
+			"%*d (kinfs) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u "
+			"%*u %llu %llu %*d %*d %*d %*d %*d %*d %*u %*u %ld",
+			&user, &system, &pages) == 3)
+		*out = (struct process){
+			.pid = pid,
+			.memory = (int64_t)pages * sysconf(_SC_PAGESIZE),
+			.seconds =
+				(int64_t)(user + system) / sysconf(_SC_CLK_TCK),
+		};
+	if (f)
+		(void)fclose(f);
+}
+
+static void say_process(const json_t *status)
+{
+	struct process p;
+	char size[TEXT_SIZE_ROOM];
+
+	process_read(status, &p);
+	if (p.pid > 0)
+		say("process", "%lld, %s of memory, %lld s of processor time",
+		    (long long)p.pid, size_text((uint64_t)p.memory, size),
+		    (long long)p.seconds);
+}
+
 static void say_work(const json_t *status)
 {
 	const json_t *hashed = json_object_get(status, "hashed");
@@ -213,6 +256,7 @@ static int show_status(const struct mount *mount, bool as_json)
 	say("version", "%s", told_text(status, "version"));
 	say_activity(status, &p);
 	say_work(status);
+	say_process(status);
 	say_rest(status);
 	return EXIT_OK;
 }
@@ -348,30 +392,49 @@ static const struct column columns[] = {
 	{ "files", "FILES", COLUMN_NUMBER, COLUMN_SHOWN },
 	{ "pending", "PENDING", COLUMN_NUMBER, COLUMN_SHOWN },
 	{ "failed", "FAILED", COLUMN_NUMBER, COLUMN_SHOWN },
+	{ "pid", "PID", COLUMN_NUMBER, COLUMN_SHOWN },
+	{ "memory", "MEMORY", COLUMN_SIZE, COLUMN_SHOWN },
+	{ "processor", "SECONDS", COLUMN_NUMBER, COLUMN_SHOWN },
 	{ "path", "MOUNT", COLUMN_PATH, COLUMN_SHOWN },
 	{ "source", "of", COLUMN_NOTE, COLUMN_SHOWN },
 	{ 0 },
 };
 
-/* Another user's daemon may let a question wait for ever. */
+enum { ANSWER_S = 2 };
+
+static const char *state_of(const struct mntent *m, json_t **status,
+			    struct progress *p)
+{
+	int err;
+
+	/* Another user's daemon can say anything. */
+	if (!mount_is_trusted(m->mnt_opts))
+		return "not-asked";
+	err = mount_get_status_within(m->mnt_dir, ANSWER_S, status);
+	if (err)
+		return err == -ETIMEDOUT               ? "no-answer" :
+		       err == -EACCES || err == -EPERM ? "not-accessible" :
+							 "dead";
+	progress_read(*status, p);
+	return p->paused   ? "paused" :
+	       p->idle     ? "idle" :
+	       p->scanning ? "scanning" :
+			     "hashing";
+}
+
 static int show_mount(struct table *table, const struct mntent *m)
 {
 	json_t *status = NULL, *row;
-	const char *state = "not-asked";
 	struct progress p = { .counted = false };
+	const char *state = state_of(m, &status, &p);
+	struct process process;
 
-	if (mount_is_trusted(m->mnt_opts) &&
-	    mount_get_status(m->mnt_dir, &status)) {
-		state = "dead";
-	} else if (status) {
-		progress_read(status, &p);
-		state = p.paused   ? "paused" :
-			p.idle     ? "idle" :
-			p.scanning ? "scanning" :
-				     "hashing";
-	}
-	row = json_pack("{s:s, s:O*, s:o*, s:o*, s:o*}", "state", state,
-			"source", json_object_get(status, "source"), "files",
+	process_read(status, &process);
+	row = json_pack("{s:s, s:o*, s:o*, s:o*, s:O*, s:o*, s:o*, s:o*}",
+			"state", state, "pid", row_number(process.pid),
+			"memory", row_number(process.memory), "processor",
+			row_number(process.seconds), "source",
+			json_object_get(status, "source"), "files",
 			row_number(p.counted ? p.files : -1), "pending",
 			row_number(p.counted ? p.left : -1), "failed",
 			row_number(p.counted ? p.failed : -1));

@@ -75,6 +75,9 @@ int mount_ask_attribute(const struct mount *m, const char *rel,
 /* The parsed status; the caller drops it.  -EBADMSG when it is no JSON.  To be
  * shown: a place in it is used only through mount_get_place(). */
 int mount_get_status(const char *root, json_t **out);
+/* Waits for it so long at most, -ETIMEDOUT: its daemon may be stopped.  Then a
+ * thread waits on until the process ends. */
+int mount_get_status_within(const char *root, int seconds, json_t **out);
 
 /* The path that the status has under the key, or under the key of an object in
  * it (NULL: none), to be freed.  NULL: the mount does not tell it, or is not

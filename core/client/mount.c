@@ -3,11 +3,14 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/limits.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base/text.h"
@@ -83,6 +86,58 @@ int mount_get_status(const char *root, json_t **out)
 	}
 	json_decref(status);
 	return err ? err : -EBADMSG;
+}
+
+struct status_wait {
+	char *root;
+	json_t *status;
+	int err;
+	sem_t done;
+};
+
+static void status_wait_free(struct status_wait *w)
+{
+	free(w->root);
+	sem_destroy(&w->done);
+	free(w);
+}
+
+static void *status_wait_run(void *arg)
+{
+	struct status_wait *w = arg;
+
+	w->err = mount_get_status(w->root, &w->status);
+	sem_post(&w->done);
+	return NULL;
+}
+
+int mount_get_status_within(const char *root, int seconds, json_t **out)
+{
+	struct status_wait *w = calloc(1, sizeof(*w));
+	struct timespec end;
+	pthread_t thread;
+	int err;
+
+	if (!w)
+		return -ENOMEM;
+	sem_init(&w->done, 0, 0);
+	w->root = strdup(root);
+	err = w->root ? -pthread_create(&thread, NULL, status_wait_run, w) :
+			-ENOMEM;
+	if (err) {
+		status_wait_free(w);
+		return err;
+	}
+	pthread_detach(thread);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec += seconds;
+	while (sem_clockwait(&w->done, CLOCK_MONOTONIC, &end))
+		if (errno != EINTR)
+			return -ETIMEDOUT; /* the thread has w */
+	err = w->err;
+	*out = w->status;
+	status_wait_free(w);
+	return err;
 }
 
 char *mount_get_place(const struct mount *m, const char *object,

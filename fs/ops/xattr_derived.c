@@ -83,6 +83,7 @@ static int status_text(struct fs *fs, bool whole, struct buf *out)
 		return err;
 	json_object_set_new(status, "version", json_string(KINFS_VERSION));
 	json_object_set_new(status, "mounted", json_true());
+	json_object_set_new(status, "pid", json_integer(getpid()));
 	json_object_set_new(status, "passthrough",
 			    json_boolean(atomic_load(&fs->passthrough)));
 	json_object_set_new(status, "watch", behind_status(fs));

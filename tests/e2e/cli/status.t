@@ -218,8 +218,35 @@ test_failed
 test_lists
 test_groups
 poll 10 user fusermount3 -u "$mnt"
+# A daemon that does not answer keeps nobody from the others, and one that may
+# not be asked is not dead.
+test_list() {
+	local pid
+
+	mkdir -p "$T/mine" "$T/stopped"
+	mount_kinfs "$T/skipped-src" "$T/mine"
+	mount_kinfs "$T/skipped-src" "$T/stopped"
+	wait_idle "$T/mine"
+	pid=$(daemon_pid "$T/stopped")
+	kill -STOP "$pid"
+	kin env status
+	like "$code $(cat "$T/out")" "^0 .*no-answer .* $T/stopped" \
+		"a daemon that does not answer is told of"
+	like "$(cat "$T/out")" \
+		"idle .* $(daemon_pid "$T/mine") +[0-9.]+M +[0-9]+  $T/mine" \
+		"others are, with process, memory and processor time"
+	kin user status
+	like "$(cat "$T/out")" "not-accessible .* $T/mine" \
+		"what a user may not enter is not accessible"
+	kill -CONT "$pid"
+	kin env status "$T/mine"
+	like "$(cat "$T/out")" "process +$(daemon_pid "$T/mine"), [0-9.]+M of memory, [0-9]+ s" \
+		"kin status of one tells of its process"
+}
+
 test_others
 test_skipped
 test_reading
 test_hole
+test_list
 finish
