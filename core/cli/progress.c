@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/act/groups/groups.h"
@@ -126,6 +127,15 @@ void progress_clear(void)
 	shown = -1;
 }
 
+/* A pager, or another reader of a pipe, has the terminal for itself. */
+static bool has_terminal(void)
+{
+	struct stat st;
+
+	return isatty(STDERR_FILENO) && !fstat(STDOUT_FILENO, &st) &&
+	       !S_ISFIFO(st.st_mode) && !S_ISSOCK(st.st_mode);
+}
+
 void progress_show(const char *what, double share)
 {
 	enum { WIDTH = 30 };
@@ -134,7 +144,7 @@ void progress_show(const char *what, double share)
 	int percent = (int)(100 * share), full = percent * WIDTH / 100;
 
 	if (terminal < 0)
-		terminal = isatty(STDERR_FILENO);
+		terminal = has_terminal();
 	if (!terminal ||
 	    (percent == shown && !strncmp(what, last, sizeof(last) - 1)))
 		return;

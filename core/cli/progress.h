@@ -45,8 +45,8 @@ void progress_append_failed(const struct progress *p, struct buf *out);
 /* Why texts are not read, when idle. */
 void progress_append_texts(const struct progress *p, struct buf *out);
 
-/* How far a command itself is: a bar on standard error if that is a terminal.
- * It goes away again. */
+/* How far a command itself is: a bar on standard error if that is a terminal and
+ * standard output is no pipe.  It goes away again. */
 void progress_show(const char *what, double share);
 void progress_clear(void);
 
