@@ -78,6 +78,8 @@ int cli_complain_errno(const char *path, int err);
 /* Of an answer that has not all files of a mount; failed: how many files and
  * directories could not be read; texts: how many texts.  EXIT_INCOMPLETE. */
 int cli_complain_incomplete(const char *path, uint64_t failed, uint64_t texts);
+/* Says, once, how far a mount is that is still hashing; false: it is not. */
+bool cli_complain_hashing(const char *path);
 /* "3 files could not be hashed or looked at and the text of 1 document or archive
  * could not be read: kin status --failed"; one of the numbers is not 0. */
 void cli_complain_failed(const char *path, uint64_t failed, uint64_t texts);

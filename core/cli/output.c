@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,15 +75,41 @@ int cli_complain_errno(const char *path, int err)
 	return cli_complain(path, "%s", meaning(err));
 }
 
+bool cli_complain_hashing(const char *path)
+{
+	static bool is_told;
+	struct mount mount = { 0 };
+	struct buf left = { 0 };
+	struct progress p = { .idle = true };
+
+	if (!mount_find(path, &mount))
+		progress_read(mount.status, &p);
+	if (!p.idle && !is_told) {
+		progress_append_files(&p, INFINITY, &left);
+		cli_complain(path,
+			     "not complete: hashing%s%s, %d %% done%s%s; the "
+			     "answer covers what is hashed (kin wait)",
+			     p.paused ? " is paused " : "",
+			     p.paused ? p.paused : "", p.percent,
+			     left.len ? ", " : "", left.len ? left.data : "");
+		is_told = true;
+	}
+	buf_release(&left);
+	mount_release(&mount);
+	return !p.idle;
+}
+
 int cli_complain_incomplete(const char *path, uint64_t failed, uint64_t texts)
 {
 	if (failed || texts)
 		cli_complain_failed(path, failed, texts);
-	cli_complain(path, failed || texts ?
-				   "not complete (incomplete)" :
-				   "not complete: not all files are hashed, "
-				   "or some changed (incomplete); kin wait "
-				   "waits for that");
+	if (!cli_complain_hashing(path))
+		cli_complain(path, failed || texts ?
+					   "not complete (incomplete)" :
+					   "not complete: not all files are "
+					   "hashed, or some changed "
+					   "(incomplete); kin wait waits for "
+					   "that");
 	return EXIT_INCOMPLETE;
 }
 

@@ -46,6 +46,11 @@ static void show(struct wait_job *job, const struct progress *p)
 		progress_append_files(p, SHOW_FROM, &files);
 	if (p->reading)
 		(void)buf_append_text(&text, "reading the catalog");
+	else if (p->counted && !p->idle && !p->left && !p->scanning && p->texts)
+		(void)buf_append_format(
+			&text, "the texts of %lld %s are left", p->texts,
+			text_plural((uint64_t)p->texts, "document or archive",
+				    "documents and archives"));
 	else if (p->counted)
 		(void)buf_append_format(
 			&text, "%lld of %lld files%s%s%s", p->files - p->left,

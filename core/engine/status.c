@@ -120,9 +120,10 @@ static json_t *digest_names(uint32_t set)
 	return names;
 }
 
-/* 100 only when idle and nothing is left, 0 while nobody knows how many files
- * there are.  Includes the parts of files that are being read. */
-static uint64_t percent(const struct snapshot *s)
+/* Of the files and of the texts that are known to be made: 100 only when idle and
+ * nothing is left, 0 while nobody knows how many files there are.  Includes the
+ * parts of files that are being read. */
+static uint64_t percent(const struct snapshot *s, bool makes_texts)
 {
 	const struct catalog_counts *c = &s->catalog;
 	const struct queue_counts *q = &s->queue;
@@ -137,7 +138,12 @@ static uint64_t percent(const struct snapshot *s)
 	done = (double)(c->files - c->pending);
 	if (q->size)
 		done += reading * (double)q->done / (double)q->size;
-	return (uint64_t)(99 * done / (double)c->files);
+	if (!makes_texts)
+		return (uint64_t)(99 * done / (double)c->files);
+	done += (double)(c->texts + c->failed_texts);
+	return (uint64_t)(99 * done /
+			  (double)(c->files + c->texts + c->failed_texts +
+				   c->pending_texts));
 }
 
 static json_int_t number(uint64_t n)
@@ -186,9 +192,9 @@ static json_t *status_object(struct engine *e, const struct snapshot *s)
 		"made", number(c->texts), "pending", number(c->pending_texts),
 		"failed", number(c->failed_texts),
 
-		"percent", number(percent(s)), "files", number(c->files),
-		"directories", number(c->directories), "fresh",
-		number(c->fresh), "pending", number(c->pending),
+		"percent", number(percent(s, o->texts)), "files",
+		number(c->files), "directories", number(c->directories),
+		"fresh", number(c->fresh), "pending", number(c->pending),
 		"pending_bytes", number(c->pending_bytes), "failed",
 		number(c->failed), "unread", number(c->unread + s->lacks),
 		"skipped", number(atomic_load(&e->scan.skipped)),

@@ -172,7 +172,7 @@ static void complain_incomplete(const struct similar_job *job)
 		  "options" },
 		{ "error:", "not known: it could not be read" },
 	};
-	const char *text = "the answer is not complete";
+	const char *text = NULL;
 	size_t i;
 
 	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
@@ -186,8 +186,11 @@ static void complain_incomplete(const struct similar_job *job)
 			     text_plural(job->unknown,
 					 "file has no digests and counts",
 					 "files have no digests and count"));
-	else
-		cli_complain(job->name, "%s (%s)", text, job->reason);
+	else if (text || !job->mount.root ||
+		 !cli_complain_hashing(job->mount.root))
+		cli_complain(job->name, "%s (%s)",
+			     text ? text : "the answer is not complete",
+			     job->reason);
 }
 
 static int run_operand(struct similar_job *job, const char *path,

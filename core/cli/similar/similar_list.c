@@ -273,24 +273,33 @@ static void append_nearest(const struct similar_job *job, const char *path,
 			   struct buf *out)
 {
 	const struct similar_row *row = &job->nearest;
+	const struct filter *f = &job->filter;
+	const bool is_boilerplate = row->relation == SIMILAR_BOILERPLATE;
+	const bool by_threshold = job->relation == SIMILAR_RELATIONS &&
+				  !f->include.count && !f->exclude.count &&
+				  !f->min_size;
 	const int score = row->verdict.score;
 
-	if (!path)
-		(void)buf_append_text(out, "nothing resembles it");
-	else if (score < job->rules.threshold)
-		(void)buf_append_format(out, "nearest: %d, threshold %d, %s",
-					score, job->rules.threshold, path);
-	else if (row->relation == SIMILAR_BOILERPLATE)
-		(void)buf_append_format(out,
-					"nearest: %d, but mere boilerplate "
-					"(--relation boilerplate), %s",
-					score, path);
+	if (!path) {
+		(void)buf_append_text(out, "nothing here resembles it");
+		return;
+	}
+	if (score < job->rules.threshold)
+		(void)buf_append_format(out, "nothing here is %d %% alike",
+					job->rules.threshold);
 	else
-		(void)buf_append_format(
-			out,
-			"nearest: %d, which an option or kin ignore leaves "
-			"out, %s",
-			score, path);
+		(void)buf_append_text(out, "nothing here is listed");
+	(void)buf_append_format(out, "; the nearest, %s, is %d %%", path,
+				score);
+	if (is_boilerplate)
+		(void)buf_append_text(out, ", but mere boilerplate "
+					   "(--relation boilerplate)");
+	else if (score < job->rules.threshold && by_threshold)
+		(void)buf_append_format(out, " (--threshold %d lists it)",
+					score);
+	else if (score >= job->rules.threshold)
+		(void)buf_append_text(out, ", and an option or kin ignore "
+					   "leaves it out");
 }
 
 void similar_complain_near(struct similar_job *job)
@@ -311,12 +320,15 @@ void similar_complain_near(struct similar_job *job)
 		;
 	else if (paths[1])
 		(void)buf_append_format(
-			&text, "; longest passage: %s, --share-min %s, %s",
+			&text,
+			"; the longest passage in common has %s, "
+			"--share-min is %s: %s",
 			size_text(job->longest.verdict.bytes, size), least,
 			paths[1]);
 	else if (!digests_sketch(similar_own_digests(job), &sketch))
 		(void)buf_append_format(
-			&text, "; no passage of %s or more, --share-min %s",
+			&text,
+			"; no passage of %s or more is in common, --share-min %s",
 			text_format_size((double)judge_least_passage(&sketch),
 					 TEXT_UNITS_FULL, size),
 			least);

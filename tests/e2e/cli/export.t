@@ -151,7 +151,7 @@ is "$("$KIN" similar --in "$T/src.kin" "$T/most" | awk 'NR > 1 { print $2, $NF }
 	"within changed" "a smaller one is within it"
 is "$("$KIN" similar --in "$T/src.kin" --threshold 100 "$old/before" \
 	2>"$T/errors")" "" "--threshold"
-like "$(cat "$T/errors")" "nearest: 9[0-9], threshold 100, changed" \
+like "$(cat "$T/errors")" "nothing here is 100 % alike; the nearest, changed, is 9[0-9] %" \
 	"the nearest is told"
 
 # ---- bad input ----

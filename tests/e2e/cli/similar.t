@@ -146,16 +146,18 @@ test_near() {
 		gen_text 200 74; } >"$src/near/quoting"
 	rescan "$mnt"
 	is "$(similar --threshold 70 "$mnt/near/a")" "" "nothing is near enough"
-	like "$(<"$T/err")" "near/a: nearest: [34][0-9], threshold 70, $mnt/near/b" \
+	like "$(<"$T/err")" "near/a: nothing here is 70 % alike; the nearest, $mnt/near/b, is [34][0-9] % \(--threshold [34][0-9] lists it\)" \
 		"the nearest and the threshold that hides it are told"
+	like "$(similar --threshold "$(sed 's/.*--threshold \([0-9]*\).*/\1/' \
+		"$T/err")" "$mnt/near/a")" "near/b" "... and lists it"
 	similar "$mnt/near/quoting" >/dev/null
 	like "$(<"$T/err")" \
-		"longest passage: [0-9.]+K?, --share-min 16K, $mnt/near/a" \
+		"longest passage in common has [0-9.]+K?, --share-min is 16K: $mnt/near/a" \
 		"the longest passage, too"
 	like "$(similar --share-min 500 "$mnt/near/quoting")" near/a \
 		"a quotation of 800 bytes is found"
 	similar "$mnt/near/alone" >/dev/null
-	like "$(<"$T/err")" "nothing resembles it; no passage of [0-9.]+ (bytes|KiB) or more" \
+	like "$(<"$T/err")" "nothing here resembles it; no passage of [0-9.]+ (bytes|KiB) or more" \
 		"of a file on its own, what its sketch would have told"
 	is "$(json 'print "$t->{files} $t->{complete}"' "$mnt/near/alone")" \
 		"0 1" "--json: no item and totals"

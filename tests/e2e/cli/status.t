@@ -211,13 +211,6 @@ test_hole() {
 	unmount "$T/hole"
 }
 
-open_fuse_to_all
-make_home
-user timeout 600 "$KINFS" -o 'exclude=*.o' "$src" "$mnt" || bail "mount"
-test_failed
-test_lists
-test_groups
-poll 10 user fusermount3 -u "$mnt"
 # A daemon that does not answer keeps nobody from the others, and one that may
 # not be asked is not dead.
 test_list() {
@@ -244,6 +237,13 @@ test_list() {
 		"kin status of one tells of its process"
 }
 
+open_fuse_to_all
+make_home
+user timeout 600 "$KINFS" -o 'exclude=*.o' "$src" "$mnt" || bail "mount"
+test_failed
+test_lists
+test_groups
+poll 10 user fusermount3 -u "$mnt"
 test_others
 test_skipped
 test_reading

@@ -50,7 +50,7 @@ test_known() {
 	similar --json "$mnt/alone"
 	is "$code $(field complete) $(field reason)" "0 true -" \
 		"nothing is similar: complete"
-	like "$(cat "$T/err")" "alone: nothing resembles it" "and that is said"
+	like "$(cat "$T/err")" "alone: nothing here resembles it" "and that is said"
 	similar "$mnt/a/report"
 	is "$code" 0 "a file with copies"
 	similar --json "$mnt/a" "$mnt/b"

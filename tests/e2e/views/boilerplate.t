@@ -67,7 +67,7 @@ rm "$mnt"/version[123].c
 like "$("$KIN" similar --of "$src/old.c" "$mnt" 2>"$T/errors" |
 	grep '/old.c')" '^ +100  copy' "--of: an identical file is a copy"
 "$KIN" similar "$mnt/others/7.c" >"$T/all" 2>"$T/errors"
-like "$(cat "$T/errors")" 'nearest: [0-9]+, but mere boilerplate' \
+like "$(cat "$T/errors")" 'the nearest, .*, is [0-9]+ %, but mere boilerplate' \
 	"where nothing is listed, it is said what was left out"
 "$KIN" similar --relation boilerplate "$mnt/old.c" >"$T/all" 2>"$T/errors"
 like "$("$KIN" similar --why "$mnt/old.c" "$mnt/new.c")" \
