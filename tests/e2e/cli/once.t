@@ -31,20 +31,15 @@ is_mounted() {
 	! nothing_mounted
 }
 
-# The process that keeps the mount leads a session, the one that asks does not.
-keeper() {
+processes() { # NAME: of this test
 	local pid
-	for pid in $(pgrep -u 65534 -x kin); do
-		[ "$(ps -o sid= -p "$pid")" -eq "$pid" ] && echo "$pid"
+	for pid in $(pgrep -u 65534 -x "$1"); do
+		grep -qF "$T/" "/proc/$pid/cmdline" 2>/dev/null && echo "$pid"
 	done
 }
 
-asker() {
-	pgrep -u 65534 -x kin | grep -vxF "$(keeper)"
-}
-
 no_process() {
-	! pgrep -u 65534 -x kin && ! pgrep -u 65534 -x kinfs
+	[ -z "$(processes kin)$(processes kinfs)" ]
 }
 
 mkdir -p "$pics/sub"
@@ -119,6 +114,8 @@ ask_slowly() {
 	exec 7<>"$home/pipe"
 	user kin export --plain "$home/big" >"$home/pipe" 7<&- &
 	poll 60 is_mounted || bail "it is mounted"
+	asker=$(pgrep -P $! -x kin)
+	keeper=$(pgrep -P "$asker" -x kin)
 }
 
 stop_asking() { # SIGNAL PID...
@@ -135,13 +132,12 @@ test_ends() {
 	chown -R 65534:65534 "$home/big"
 	for signal in HUP TERM KILL; do
 		ask_slowly
-		stop_asking "$signal" "$(asker)"
+		stop_asking "$signal" "$asker"
 		ok "after SIG$signal nothing is mounted" poll 20 nothing_mounted
 		ok "... and no process is left" poll 20 no_process
 	done
 	ask_slowly
-	# shellcheck disable=SC2046 # two processes
-	stop_asking KILL $(keeper) $(asker)
+	stop_asking KILL "$keeper" "$asker"
 	ok "nor after all of kin was killed" poll 20 nothing_mounted
 	user bash -c "kin export --plain '$home/big' | head -n 1" >"$T/out"
 	ok "after its reader has gone nothing is mounted" \
@@ -154,7 +150,7 @@ test_two() {
 	kin groups --exact "$home/big"
 	is "$code" 0 "a second question while the first one is not done"
 	ok "the first one's mount is still there" is_mounted
-	stop_asking KILL "$(asker)"
+	stop_asking KILL "$asker"
 	ok "the last one unmounts" poll 20 nothing_mounted
 	user sh -c "kin groups '$pics' >'$home/1' & kin groups '$pics' >'$home/2'
 		wait"
