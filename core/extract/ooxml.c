@@ -221,17 +221,21 @@ static enum extract_status find_parts(struct office *o, struct document *d,
 	return status;
 }
 
+/* By its root; or by its name, so that one which cannot be parsed, or must not be, is
+ * damaged, and no archive of its parts. */
 static enum extract_kind kind_of(const struct package_part *part)
 {
 	enum extract_kind kind = EXTRACT_UNKNOWN;
+	bool has_root;
 	struct xml x;
 	size_t i;
 
 	xml_begin(&x, &part->content);
-	if (xml_next(&x))
-		for (i = 0; i < COUNT(kinds); i++)
-			if (xml_is(&x, XML_BEGIN, kinds[i].root))
-				kind = kinds[i].kind;
+	has_root = xml_next(&x);
+	for (i = 0; i < COUNT(kinds) && !kind; i++)
+		if ((has_root && xml_is(&x, XML_BEGIN, kinds[i].root)) ||
+		    !strcmp(part->name, kinds[i].name))
+			kind = kinds[i].kind;
 	(void)xml_end(&x, EXTRACT_OK);
 	return kind;
 }

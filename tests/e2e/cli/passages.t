@@ -18,9 +18,9 @@ gen_text 300 2 >"$src/second"
 	gen_text 20 5
 } >"$src/made"
 { gen_text 10 6; sed -n 101,140p "$src/first"; } | gzip -n >"$src/packed.gz"
-head -c 9000 /dev/urandom >"$T/random"
+gen_text 200 8 | tr -cd a-z | head -c 9000 >"$T/random"
 { printf '\0'; cat "$T/random"; } >"$src/image"
-{ head -c 5000 /dev/urandom; printf '\0'; cat "$T/random"; } >"$src/image2"
+{ gen_text 200 9 | tr -cd a-z | head -c 5000; printf '\0'; cat "$T/random"; } >"$src/image2"
 gen_text 100 7 >"$src/alone"
 mount_kinfs "$src" "$mnt"
 wait_idle "$mnt"
@@ -52,7 +52,7 @@ is "$(tail -c +$((begin + 1)) "$src/made" | head -c $((end - begin)) |
 	tr -cd 'A-Z0-9')" "$(sed -n 21,80p "$src/second" | tr "[:lower:]" "[:upper:]" |
 	tr -cd 'A-Z0-9')" "... and the bytes of each"
 refused "a file in no mount" "not in a kinfs mount" \
-	"$KIN" passages "$src/made"
+	"$KIN" passages "$T/random"
 refused "nothing to look at" "of which file" "$KIN" passages
 
 # ---- kin similar ----
