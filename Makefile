@@ -143,6 +143,10 @@ compile = $(CC) $(language) $(warnings) $(CFLAGS) $(hardening) -fPIC \
 link = $(CC) $(CFLAGS) $(hardening) -pie -pthread -Wl,-z,relro,-z,now \
 	-Wl,--as-needed $(LDFLAGS)
 
+# What is summed up of a picture is rounded after each operation, and its loops
+# are vectors.
+$(call objects,core/digest/pdq.c): extra_cflags = -O3 -ffp-contract=off
+
 # Kernels know no threads, and what -fsanitize=thread makes of their vectors
 # and masks is wrong (gcc 12).
 ifeq ($(SAN),thread)
