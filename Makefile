@@ -45,7 +45,7 @@ lib_sources := core/lib/kin.c
 cli_sources := $(wildcard core/cli/*.c core/cli/*/*.c)
 share_sources := $(wildcard core/share/*.c core/share/*/*.c)
 extract_sources := $(filter-out $(extract_client_sources),\
-	$(wildcard core/extract/*.c))
+	$(wildcard core/extract/*.c core/extract/picture/*.c))
 fs_sources := $(wildcard fs/*.c fs/*/*.c)
 unit_sources := $(wildcard $(addprefix tests/unit/,*.c */*.c */*/*.c))
 bench_sources := $(wildcard tests/bench/*.c)
@@ -126,6 +126,10 @@ extract_packages := libarchive expat icu-i18n icu-uc libseccomp gmime-3.0 libxml
 extract_cflags = $(call once,extract_cflags,$(call flags_of,\
 	$(extract_packages)))
 extract_libs = $(call once,extract_libs,$(call libs_of,$(extract_packages)))
+picture_packages := libjpeg libpng libwebp libwebpdemux libseccomp
+picture_cflags = $(call once,picture_cflags,$(call flags_of,$(picture_packages)))
+# giflib tells pkg-config nothing.
+picture_libs = $(call once,picture_libs,$(call libs_of,$(picture_packages)) -lgif -lm)
 pdf_packages := poppler-glib libseccomp
 pdf_cflags = $(call once,pdf_cflags,$(call flags_of,$(pdf_packages)))
 pdf_libs = $(call once,pdf_libs,$(call libs_of,$(pdf_packages)))
@@ -168,6 +172,11 @@ $(obj)/tests/unit/share_confine.o: \
 	extra_cflags = $(share_cflags)
 
 $(extract_objects): extra_cflags = $(extract_cflags)
+$(call objects,$(wildcard core/extract/picture/*.c) tests/fuzz/extract_picture.c): \
+	extra_cflags = $(picture_cflags)
+# Some of its macros call strncpy().
+$(call objects,core/extract/picture/jpeg.c): before_banned := \
+	-include stdio.h -include jpeglib.h -include jerror.h
 poppler_objects := $(call objects,core/extract/pdf.c tests/fuzz/extract_pdf.c)
 $(poppler_objects): extra_cflags = $(pdf_cflags)
 # One of its structs has a field that is called ctime.
@@ -189,7 +198,7 @@ endif
 
 .PHONY: all
 all: $(out)/kin $(out)/kinfs $(out)/kin-share $(out)/kin-extract \
-	$(out)/kin-extract-pdf $(out)/libkin.so.1
+	$(out)/kin-extract-pdf $(out)/kin-extract-picture $(out)/libkin.so.1
 
 $(out)/libkin.a: $(core_objects)
 	$(call quiet,AR)rm -f $@ && $(AR) rcs $@ $(core_objects)
@@ -212,17 +221,24 @@ $(out)/kin-share: $(share_objects) $(out)/libkin.a
 
 # A sanitizer cannot be confined.
 confine_object := $(obj)/$(if $(SAN),tests/support/unconfined.o,core/extract/confine.o)
-# What both processes that read documents have, and what one of them has.
+# What all processes that read files have, and what some of them have.
 extract_common := $(addprefix $(obj)/core/extract/,dates.o output.o serve.o) \
 	$(confine_object)
 pdf_objects := $(addprefix $(obj)/core/extract/,pdf.o poppler_data.o)
-$(out)/kin-extract: $(filter-out $(pdf_objects) %/confine.o,$(extract_objects)) \
+picture_objects := $(filter $(obj)/core/extract/picture/%,$(extract_objects))
+not_documents := $(pdf_objects) $(picture_objects)
+$(out)/kin-extract: $(filter-out $(not_documents) %/confine.o,$(extract_objects)) \
 		$(confine_object) $(out)/libkin.a
 	$(call quiet,LINK)$(link) -o $@ $(filter %.o,$^) $(out)/libkin.a \
 		$(core_libs) $(extract_libs) $(LDLIBS)
 
 # Under the GPL, as poppler is: no other program is linked with it.
-$(out)/kin-extract-pdf: $(pdf_objects) $(extract_common) $(out)/libkin.a
+$(out)/kin-extract-picture: $(picture_objects) $(extract_common) $(out)/libkin.a
+	$(call quiet,LINK)$(link) -o $@ $(filter %.o,$^) $(out)/libkin.a \
+		$(picture_libs) $(LDLIBS)
+
+$(out)/kin-extract-pdf: $(pdf_objects) $(obj)/core/extract/glib_quiet.o \
+		$(extract_common) $(out)/libkin.a
 	$(call quiet,LINK)$(link) -o $@ $(filter %.o,$^) $(out)/libkin.a \
 		$(pdf_libs) $(LDLIBS)
 
@@ -242,12 +258,15 @@ $(out)/tests/unit/extract/confine: extra_libs = $(pdf_libs)
 # The readers without the process around them.
 extract_fuzzers := $(foreach name,extract extract_parts,\
 	$(out)/tests/fuzz/$(name) $(out)/fuzzers/$(name))
-$(extract_fuzzers): $(filter-out $(pdf_objects) %/main.o %/serve.o %/confine.o,\
+$(extract_fuzzers): $(filter-out $(not_documents) %/main.o %/serve.o %/confine.o,\
 	$(extract_objects))
 $(extract_fuzzers): extra_libs = $(extract_libs)
 pdf_fuzzers := $(out)/tests/fuzz/extract_pdf $(out)/fuzzers/extract_pdf
-$(pdf_fuzzers): $(extract_common)
+$(pdf_fuzzers): $(extract_common) $(obj)/core/extract/glib_quiet.o
 $(pdf_fuzzers): extra_libs = $(pdf_libs)
+picture_fuzzers := $(out)/tests/fuzz/extract_picture $(out)/fuzzers/extract_picture
+$(picture_fuzzers): $(filter-out %/main.o,$(picture_objects)) $(extract_common)
+$(picture_fuzzers): extra_libs = $(picture_libs)
 $(out)/tests/unit/lib_kin: $(lib_objects)
 $(out)/tests/unit/fs/query_text $(out)/tests/fuzz/query_text \
 $(out)/fuzzers/query_text: $(obj)/fs/similar/query_text.o
@@ -344,7 +363,7 @@ $(out)/flags: FORCE
 		printf '%s\n' $(call quoted,$(flags_now)) >$@
 quoted = '$(subst ','\'',$(1))'
 $(out)/libkin.a $(out)/libkin.so.1 $(out)/kin $(out)/kinfs $(out)/kin-share \
-$(out)/kin-extract $(out)/kin-extract-pdf: $(out)/flags
+$(out)/kin-extract $(out)/kin-extract-pdf $(out)/kin-extract-picture: $(out)/flags
 
 # Missing packages are named before the compiler stumbles over them.
 $(BUILD)/deps: scripts/deps
@@ -420,7 +439,7 @@ check-long:
 
 # The readers of documents as e2e tests start them; SAN= applies.
 .PHONY: extract
-extract: $(out)/kin-extract $(out)/kin-extract-pdf
+extract: $(out)/kin-extract $(out)/kin-extract-pdf $(out)/kin-extract-picture
 	@$(prove) $(filter-out $(long_e2e),$(filter tests/e2e/extract/%,$(e2e_tests)))
 
 unit-programs: $(unit_programs)
@@ -528,7 +547,8 @@ install: all
 	install -d "$(DESTDIR)$(bindir)" "$(DESTDIR)$(sbindir)" \
 		"$(DESTDIR)$(docdir)"
 	install -m 755 $(out)/kinfs $(out)/kin $(out)/kin-share \
-		$(out)/kin-extract $(out)/kin-extract-pdf "$(DESTDIR)$(bindir)"
+		$(out)/kin-extract $(out)/kin-extract-pdf \
+		$(out)/kin-extract-picture "$(DESTDIR)$(bindir)"
 	for folder in system user; do \
 		install -d "$(DESTDIR)$(unitdir)/$$folder" && \
 		sed 's|/usr/bin/kinfs|$(bindir)/kinfs|' \
@@ -577,6 +597,7 @@ uninstall:
 		"$(DESTDIR)$(bindir)/kin-share" \
 		"$(DESTDIR)$(bindir)/kin-extract" \
 		"$(DESTDIR)$(bindir)/kin-extract-pdf" \
+		"$(DESTDIR)$(bindir)/kin-extract-picture" \
 		"$(DESTDIR)$(docdir)/xattr.conf.example" \
 		"$(DESTDIR)$(bash_dir)/kin.bash" \
 		"$(DESTDIR)$(bash_dir)/kinfs.bash" \

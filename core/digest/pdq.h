@@ -29,6 +29,19 @@ struct pdq {
 	uint8_t bytes[PDQ_BYTES];
 };
 
+/*
+ * What is kept of a picture: the hash for exchange with other programs, which is
+ * that of the picture as it is, and the hash that judges, of the picture brought to
+ * one size (core/extract/picture).
+ */
+enum { PICTURE_EXCHANGE = 1, PICTURE_JUDGING = 2 };
+
+struct picture_hashes {
+	struct pdq exchange, judging;
+	uint32_t has; /* which of them say something; 0: there is no picture */
+	uint32_t width, height; /* pixels, as it is shown */
+};
+
 /* How a picture may have been turned.  Angles go counter-clockwise; the last two
  * are mirrored along a diagonal. */
 enum pdq_turn {

@@ -15,6 +15,7 @@
 #include "core/base/clock.h"
 #include "core/base/utf8.h"
 #include "core/extract/protocol.h"
+#include "core/extract/sniff.h"
 #include "core/extract/starter.h"
 
 /* A process that was taken over by a file sees those that come later: none is
@@ -27,6 +28,9 @@ enum { FILES_PER_PROCESS = 256 };
  * ever costs the file a member; four of them cost it all.
  */
 enum { MEMBER_TIME = 4 };
+
+/* A picture gets half of it. */
+enum { PICTURE_TIME = 2 };
 
 enum {
 	LOOK_MS = 100,     /* how often processor time is looked at */
@@ -45,7 +49,8 @@ struct extract_process {
 /* Shared by clients. */
 struct extract_starter {
 	atomic_uint clients;
-	pthread_mutex_t lock; /* held for an order and its answer */
+	bool refused[STARTER_PROGRAMS]; /* extract_choose() */
+	pthread_mutex_t lock;           /* held for an order and its answer */
 	int socket;
 };
 
@@ -68,6 +73,7 @@ struct extract_client {
 	uint32_t doubts[EXTRACT_DEPTH_MAX + 1];
 	int pdf; /* a member that is a PDF, in memory; -1: there is none */
 	uint64_t pdf_size;
+	enum extract_kind kind;      /* of a picture */
 	struct extract_result early; /* when not OK: known without a process */
 	uint8_t frame[EXTRACT_FRAME_MAX];
 };
@@ -106,7 +112,11 @@ static void count_time(struct extract_client *c, struct extract_process *p)
 /* Whether the process may go on. */
 static bool is_within_time(struct extract_client *c, struct extract_process *p)
 {
-	const bool is_member = c->current == STARTER_PDF && c->pdf >= 0;
+	const int64_t most =
+		c->limits.cpu_ms /
+		(c->current == STARTER_PICTURES           ? PICTURE_TIME :
+		 c->current == STARTER_PDF && c->pdf >= 0 ? MEMBER_TIME :
+							    1);
 	int64_t now = clock_now_ms(), cpu, taken;
 
 	if (now - p->looked < LOOK_MS)
@@ -120,8 +130,7 @@ static bool is_within_time(struct extract_client *c, struct extract_process *p)
 		p->heard = now;
 	p->cpu_seen = cpu;
 	taken = cpu - p->cpu_begin;
-	return c->cpu_spent + taken <= c->limits.cpu_ms &&
-	       (!is_member || taken <= c->limits.cpu_ms / MEMBER_TIME) &&
+	return c->cpu_spent + taken <= c->limits.cpu_ms && taken <= most &&
 	       now - p->heard <= STALL_MS;
 }
 
@@ -155,6 +164,8 @@ static int start_process(struct extract_client *c, enum starter_program which)
 	struct extract_frame head;
 	int err;
 
+	if (c->starter->refused[which])
+		return -ENOENT;
 	pthread_mutex_lock(&c->starter->lock);
 	err = starter_start(c->starter->socket, which, c->background,
 			    &p->started);
@@ -207,10 +218,15 @@ static int request(struct extract_client *c, enum starter_program which, int fd,
 
 /* ---- what a process says ---- */
 
-static bool is_result(const struct extract_result *r, uint32_t len)
+static bool is_result(const struct extract_client *c,
+		      const struct extract_result *r, uint32_t len)
 {
+	const struct picture_hashes *p = &r->picture;
+
 	return len == sizeof(*r) && r->status < EXTRACT_STATUS_COUNT &&
-	       r->kind < EXTRACT_KIND_COUNT;
+	       r->kind < EXTRACT_KIND_COUNT &&
+	       !(p->has & ~(uint32_t)(PICTURE_EXCHANGE | PICTURE_JUDGING)) &&
+	       (!p->has || c->current == STARTER_PICTURES);
 }
 
 static bool is_believable(struct extract_client *c, struct extract_process *p,
@@ -220,6 +236,8 @@ static bool is_believable(struct extract_client *c, struct extract_process *p,
 
 	if (c->current == STARTER_PDF && head->type != EXTRACT_FRAME_TEXT &&
 	    head->type != EXTRACT_FRAME_END)
+		return false;
+	if (c->current == STARTER_PICTURES && head->type != EXTRACT_FRAME_END)
 		return false;
 	switch (head->type) {
 	case EXTRACT_FRAME_TEXT:
@@ -240,7 +258,7 @@ static bool is_believable(struct extract_client *c, struct extract_process *p,
 		return c->members++ < c->limits.members;
 	case EXTRACT_FRAME_END:
 		memcpy(&r, c->frame, sizeof(r));
-		return is_result(&r, head->len);
+		return is_result(c, &r, head->len);
 	default:
 		return false;
 	}
@@ -301,7 +319,7 @@ static bool is_pdf(const struct extract_client *c,
 {
 	struct extract_result r;
 
-	if (head->type != EXTRACT_FRAME_END || c->current == STARTER_PDF)
+	if (head->type != EXTRACT_FRAME_END || c->current != STARTER_DOCUMENTS)
 		return false;
 	memcpy(&r, c->frame, sizeof(r));
 	return r.kind == EXTRACT_PDF && r.status != EXTRACT_LIMIT;
@@ -362,14 +380,40 @@ void extract_stop_when(struct extract_client *c, bool (*stop)(void *arg),
 
 void extract_free(struct extract_client *c)
 {
+	enum starter_program i;
+
 	if (!c)
 		return;
-	end_process(c, STARTER_DOCUMENTS);
-	end_process(c, STARTER_PDF);
+	for (i = 0; i < STARTER_PROGRAMS; i++)
+		end_process(c, i);
 	drop_pdf(c);
 	if (atomic_fetch_sub(&c->starter->clients, 1) == 1)
 		starter_free(c->starter);
 	free(c);
+}
+
+void extract_choose(struct extract_client *c, bool texts, bool pictures)
+{
+	c->starter->refused[STARTER_DOCUMENTS] = !texts;
+	c->starter->refused[STARTER_PDF] = !texts;
+	c->starter->refused[STARTER_PICTURES] = !pictures;
+}
+
+/* Asks the program that reads such files. */
+static int begin_file(struct extract_client *c)
+{
+	uint8_t head[SNIFF_PICTURE_BYTES];
+	const ssize_t len = pread(c->file, head, sizeof(head), 0);
+	int err;
+
+	c->kind = sniff_picture(head, len > 0 ? (size_t)len : 0);
+	err = request(c, c->kind ? STARTER_PICTURES : STARTER_DOCUMENTS,
+		      c->file, c->size);
+	if (err != -ENOENT)
+		return err;
+	c->early.kind = c->kind ? c->kind : EXTRACT_TEXT;
+	c->early.status = EXTRACT_UNSUPPORTED;
+	return 0;
 }
 
 int extract_begin(struct extract_client *c, int fd, uint32_t owner,
@@ -398,7 +442,7 @@ int extract_begin(struct extract_client *c, int fd, uint32_t owner,
 		return 0;
 	c->file = fd;
 	c->size = (uint64_t)st.st_size;
-	return request(c, STARTER_DOCUMENTS, fd, c->size);
+	return begin_file(c);
 }
 
 /* What a member says of what it is in. */
@@ -445,7 +489,7 @@ static void give_failure(struct extract_client *c, enum extract_status status,
 					  .flags = EXTRACT_DIED,
 					  .kind = c->current == STARTER_PDF ?
 							  EXTRACT_PDF :
-							  EXTRACT_UNKNOWN,
+							  c->kind,
 					  .date = EXTRACT_NO_DATE };
 
 	if (c->current == STARTER_DOCUMENTS)

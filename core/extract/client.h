@@ -48,9 +48,9 @@ struct extract_piece {
 /*
  * Forks the process that starts the others, so that the caller itself needs
  * neither fork() nor execve() nor kill() later; root's becomes nobody.  It ends
- * with the caller.  kin-extract and kin-extract-pdf are in that directory;
- * NULL: where the caller's own program is.  -ENOENT: there is no kin-extract;
- * without kin-extract-pdf a PDF is EXTRACT_UNSUPPORTED.
+ * with the caller.  kin-extract, kin-extract-pdf and kin-extract-picture are in that
+ * directory; NULL: where the caller's own program is.  -ENOENT: there is no
+ * kin-extract; what another one would read is EXTRACT_UNSUPPORTED without it.
  */
 int extract_open(const char *directory, struct extract_client **out);
 /* Another client with the same starter.  background: its processes run when nobody
@@ -58,6 +58,10 @@ int extract_open(const char *directory, struct extract_client **out);
 int extract_open_more(const struct extract_client *c, bool background,
 		      struct extract_client **out);
 void extract_free(struct extract_client *c);
+
+/* Files whose text, or picture, is not wanted are EXTRACT_UNSUPPORTED; for all
+ * clients of the starter, before they begin. */
+void extract_choose(struct extract_client *c, bool texts, bool pictures);
 
 /* Once stop() returns true, which is called a few times a second, a file that is
  * being read ends with EXTRACT_LIMIT. */

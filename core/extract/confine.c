@@ -10,9 +10,6 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Memory of a process: the largest file, what is inflated of it, and the
- * libraries. */
-#define MEMORY_MAX (UINT64_C(1) << 30)
 /* A descriptor that is received needs a number. */
 enum { DESCRIPTORS_MAX = 16 };
 
@@ -23,9 +20,9 @@ static int limit(int what, rlim_t most)
 	return setrlimit((__rlimit_resource_t)what, &r) ? -errno : 0;
 }
 
-int confine_limits(void)
+int confine_limits(uint64_t memory)
 {
-	int err = limit(RLIMIT_AS, MEMORY_MAX);
+	int err = limit(RLIMIT_AS, memory);
 
 	if (!err)
 		err = limit(RLIMIT_NOFILE, DESCRIPTORS_MAX);

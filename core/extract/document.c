@@ -187,8 +187,12 @@ enum extract_status member_read(struct document *d, const char *name,
 	return member_end(d, &m);
 }
 
+/* The largest file, what is inflated of it, and the libraries. */
+const uint64_t reader_memory = 1 << 30;
+
 int reader_warm_up(void)
 {
+	glib_be_quiet();
 	json_object_seed(0); /* reads random bytes */
 	return text_warm_up() || archive_warm_up() || mail_warm_up() ? -1 : 0;
 }

@@ -4,8 +4,11 @@
 
 #include <stdint.h>
 
+#include "core/digest/pdq.h"
+
 /*
- * The text inside documents and archives: the words that all parts of it share.
+ * The text inside documents and archives, and the hashes of pictures: the words that
+ * all parts of it share.
  *
  * Parsers of many formats meet files of strangers here, so they run in
  * processes that can do nothing but compute:
@@ -17,8 +20,9 @@
  *   kin-extract --serve    archives, Office files, mail, RTF, texts
  *   kin-extract-pdf        PDF: a program of its own, as poppler is under the
  *                          GPL
+ *   kin-extract-picture    pictures: a program of its own with less memory
  *
- * Inside of these two, serve.c receives requests; reader.h describes one
+ * Inside of these, serve.c receives requests; reader.h describes one
  * document; confine.c takes away all that is not needed, before the first
  * request; output.c makes frames.  A format has a file of its own.
  */
@@ -65,7 +69,11 @@ enum extract_kind {
 	EXTRACT_EPUB,
 	EXTRACT_OLE, /* Office files until 2003, and encrypted ones of today */
 	EXTRACT_UNREAD, /* documents and archives that are not looked into */
-	EXTRACT_ZIP,    /* from here on: what libarchive reads */
+	EXTRACT_JPEG,
+	EXTRACT_PNG,
+	EXTRACT_WEBP,
+	EXTRACT_GIF,
+	EXTRACT_ZIP, /* from here on: what libarchive reads */
 	EXTRACT_TAR,
 	EXTRACT_7Z,
 	EXTRACT_GZIP,
@@ -103,6 +111,7 @@ struct extract_result {
 	uint64_t size; /* bytes of text; of a member without text: its bytes */
 	uint64_t unread; /* bytes of pictures, forms, attachments without text,
 			    as they stand in the file; a member has its own */
+	struct picture_hashes picture; /* of a file that is one */
 };
 
 #define EXTRACT_NO_DATE INT64_MIN

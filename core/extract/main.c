@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
+#include "core/base/hex.h"
 #include "core/base/json.h"
 #include "core/base/utf8.h"
 #include "core/extract/client.h"
@@ -27,7 +28,8 @@ static const char help_text[] =
 	"Prints the text inside documents (PDF, Word, Excel, PowerPoint, OpenDocument,\n"
 	"EPUB, RTF, mail, HTML, texts in any encoding), mailboxes and archives (zip, tar,\n"
 	"7z; gzip, xz, zstd, bzip2), as kinfs compares it.  Files are read by a process\n"
-	"that can neither open files nor reach a network.\n"
+	"that can neither open files nor reach a network.  Of pictures (JPEG, PNG, WebP,\n"
+	"GIF) --json prints a hash.\n"
 	"\n"
 	"      --json     one object a file: what it is, its date, its members\n"
 	"  -h, --help     this help\n"
@@ -53,6 +55,20 @@ static const char *const reasons[EXTRACT_STATUS_COUNT] = {
 	[EXTRACT_UNSUPPORTED] = "it is no text, document or archive",
 };
 
+static void add_picture(json_t *object, const struct picture_hashes *p)
+{
+	char pdq[2 * PDQ_BYTES + 1];
+
+	(void)json_object_set_new(object, "width",
+				  json_integer((json_int_t)p->width));
+	(void)json_object_set_new(object, "height",
+				  json_integer((json_int_t)p->height));
+	if (!(p->has & PICTURE_EXCHANGE))
+		return;
+	hex_encode(p->exchange.bytes, PDQ_BYTES, pdq);
+	(void)json_object_set_new(object, "pdq", json_string(pdq));
+}
+
 static json_t *json_of(const struct extract_result *r)
 {
 	unsigned i;
@@ -67,6 +83,8 @@ static json_t *json_of(const struct extract_result *r)
 	if (r->unread)
 		(void)json_object_set_new(object, "unread",
 					  json_integer((json_int_t)r->unread));
+	if (r->picture.width)
+		add_picture(object, &r->picture);
 	for (i = 0; i < EXTRACT_FLAGS; i++)
 		if (r->flags & (1U << i))
 			(void)json_object_set_new(object, extract_flag_name(i),
@@ -142,6 +160,12 @@ static void end_members(struct printer *p)
 	}
 }
 
+/* A picture that was read has a hash, if anything. */
+static bool has_text(const struct extract_result *r)
+{
+	return !r->status && !r->picture.width;
+}
+
 static void print_end(struct printer *p, const struct extract_piece *piece,
 		      const char *path)
 {
@@ -150,8 +174,10 @@ static void print_end(struct printer *p, const struct extract_piece *piece,
 	if (p->json)
 		(void)json_write_line(stdout, json_incref(object));
 	json_decref(object);
-	if (!p->json && piece->result.status)
-		complain(path, reasons[piece->result.status]);
+	if (!p->json && !has_text(&piece->result))
+		complain(path,
+			 reasons[piece->result.status ? piece->result.status :
+							EXTRACT_NO_TEXT]);
 }
 
 /* Says what is wrong in a line for each file, too. */
@@ -191,7 +217,11 @@ static int print_pieces(struct printer *p, struct extract_client *client,
 	if (!err)
 		print_end(p, &piece, path);
 	extract_sketch_free(sketch);
-	return err ? err : piece.result.status ? -ENODATA : 0;
+	if (err)
+		return err;
+	return piece.result.status || (!p->json && !has_text(&piece.result)) ?
+		       -ENODATA :
+		       0;
 }
 
 /* Whether it has text. */

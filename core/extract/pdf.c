@@ -298,6 +298,8 @@ static const char anchor_pdf[] =
 	"5 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj\n"
 	"trailer<</Root 1 0 R>>\n";
 
+const uint64_t reader_memory = 1 << 30;
+
 int reader_warm_up(void)
 {
 	static struct extract_output none = { .fd = -1 };
@@ -306,6 +308,7 @@ int reader_warm_up(void)
 	PopplerPage *page;
 	char *text;
 
+	glib_be_quiet();
 	none.limits = extract_limits_default;
 	if (poppler_data_load())
 		return -1;

@@ -96,7 +96,10 @@ bool text_is_layout(uint32_t c);
  * Unicode has more that are compatible; an author means these. */
 bool text_is_compatible(uint32_t c);
 
-/* ---- what each of the two programs defines ---- */
+/* ---- what each of the programs defines ---- */
+
+/* Bytes of memory that its process may have. */
+extern const uint64_t reader_memory;
 
 /* Before the process is confined: loads what is loaded when it is used. */
 int reader_warm_up(void);
@@ -115,6 +118,9 @@ int serve_requests(void);
  * kernel has no Landlock.  Limits of memory are for confine_limits(), as a test
  * has none. */
 int confine_calls(void);
-int confine_limits(void);
+int confine_limits(uint64_t memory);
+
+/* glib_quiet.c: glib's warnings would be calls that are not allowed. */
+void glib_be_quiet(void);
 
 #endif

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <glib.h>
 #include <locale.h>
 #include <malloc.h>
 #include <signal.h>
@@ -17,18 +16,6 @@ static int compare_bytes(const void *a, const void *b)
 	return *(const char *)a - *(const char *)b;
 }
 
-/* Warnings would be calls that are not allowed. */
-static GLogWriterOutput drop_warning(GLogLevelFlags level,
-				     const GLogField *fields, gsize count,
-				     gpointer arg)
-{
-	(void)level;
-	(void)fields;
-	(void)count;
-	(void)arg;
-	return G_LOG_WRITER_HANDLED;
-}
-
 /*
  * What the C library needs for these later, it sets up with calls that are
  * forbidden then: for random bytes (from 2.41 on), and for sorting more than
@@ -42,7 +29,6 @@ static int warm_up(void)
 	if (getrandom(bytes, 1, 0) != 1)
 		return -1;
 	qsort(bytes, MUCH, 1, compare_bytes);
-	g_log_set_writer_func(drop_warning, NULL, NULL);
 	return reader_warm_up();
 }
 
@@ -54,7 +40,8 @@ int serve_requests(void)
 
 	/* Not readable for others of the same user, not even before. */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) ||
-	    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) || confine_limits())
+	    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) ||
+	    confine_limits(reader_memory))
 		return 1;
 	(void)setlocale(LC_CTYPE, "C.UTF-8");
 	tzset();

@@ -135,11 +135,13 @@ bool sniff_may_be_mail(const uint8_t *head, size_t len)
 
 /* ---- formats with a signature ---- */
 
-static const struct {
+struct signature {
 	enum extract_kind kind;
 	unsigned at, len;
 	const char *bytes;
-} signatures[] = {
+};
+
+static const struct signature signatures[] = {
 	{ EXTRACT_ZIP, 0, 4, "PK\3\4" },
 	{ EXTRACT_ZIP, 0, 4, "PK\5\6" },
 	{ EXTRACT_7Z, 0, 6, "7z\xbc\xaf\x27\x1c" },
@@ -186,6 +188,33 @@ static const struct {
 
 enum { FLAT_BYTES = 1024 }; /* what stands before its first element */
 
+/* In a RIFF, whose length is between, "VP8" tells that it is a WebP. */
+static const struct signature pictures[] = {
+	{ EXTRACT_JPEG, 0, 3, "\xff\xd8\xff" },
+	{ EXTRACT_PNG, 0, 8, "\x89PNG\r\n\x1a\n" },
+	{ EXTRACT_WEBP, 8, 7, "WEBPVP8" },
+	{ EXTRACT_GIF, 0, 6, "GIF87a" },
+	{ EXTRACT_GIF, 0, 6, "GIF89a" },
+};
+
+static enum extract_kind find_signature(const struct signature *all,
+					size_t count, const uint8_t *head,
+					size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (len >= all[i].at + all[i].len &&
+		    !memcmp(head + all[i].at, all[i].bytes, all[i].len))
+			return all[i].kind;
+	return EXTRACT_UNKNOWN;
+}
+
+enum extract_kind sniff_picture(const uint8_t *head, size_t len)
+{
+	return find_signature(pictures, COUNT(pictures), head, len);
+}
+
 /* It may stand behind other bytes.  (As the signs are rare, this costs a tenth of
  * memmem().) */
 static bool has_pdf_mark(const uint8_t *at, const uint8_t *end)
@@ -209,13 +238,11 @@ static bool is_flat_document(const uint8_t *head, size_t len)
 
 enum extract_kind sniff_kind(const uint8_t *head, size_t len)
 {
-	size_t i;
+	const enum extract_kind kind =
+		find_signature(signatures, COUNT(signatures), head, len);
 
-	for (i = 0; i < COUNT(signatures); i++)
-		if (len >= signatures[i].at + signatures[i].len &&
-		    !memcmp(head + signatures[i].at, signatures[i].bytes,
-			    signatures[i].len))
-			return signatures[i].kind;
+	if (kind)
+		return kind;
 	if (len >= 10 && !memcmp(head, "BZh", 3) &&
 	    (!memcmp(head + 4, "\x31\x41\x59\x26\x53\x59", 6) ||
 	     !memcmp(head + 4, "\x17\x72\x45\x38\x50\x90", 6)))
@@ -389,8 +416,7 @@ enum { TEXT_BYTES = 4096 }; /* tell whether a file is a text */
 
 bool sniff_is_document(const uint8_t *head, size_t len)
 {
-	if (sniff_kind(head, len) != EXTRACT_UNKNOWN ||
-	    sniff_may_be_mail(head, len))
+	if (sniff_kind(head, len) || sniff_may_be_mail(head, len))
 		return true;
 	len = len < TEXT_BYTES ? len : TEXT_BYTES;
 	if (len >= 2 &&

@@ -34,6 +34,11 @@ size_t sniff_mail_begin(const uint8_t *data, size_t len);
 /* Whether that line is there: no field, which may have a blank before its colon. */
 bool sniff_is_mailbox(const char *text, size_t len);
 
+/* A picture; EXTRACT_UNKNOWN: it is none.  sniff_kind() does not know pictures, as
+ * they are read by another program, and not as members. */
+enum { SNIFF_PICTURE_BYTES = 16 };
+enum extract_kind sniff_picture(const uint8_t *head, size_t len);
+
 /* Whether the file may have another text than its own bytes: for those who
  * decide whether to have it read at all. */
 bool sniff_is_document(const uint8_t *head, size_t len);

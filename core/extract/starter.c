@@ -22,6 +22,7 @@
 static const char *const program_names[STARTER_PROGRAMS] = {
 	[STARTER_DOCUMENTS] = "kin-extract",
 	[STARTER_PDF] = "kin-extract-pdf",
+	[STARTER_PICTURES] = "kin-extract-picture",
 };
 
 /* The caller's order: to start a program, or to end a process. */
@@ -148,6 +149,16 @@ static void obey(const struct starter *s, const struct starter_order *order)
 	}
 }
 
+static bool is_program(const struct starter *s, int fd)
+{
+	int i;
+
+	for (i = 0; i < STARTER_PROGRAMS; i++)
+		if (s->programs[i] == fd)
+			return true;
+	return false;
+}
+
 /* Keeps nothing of the caller but the socket and the programs. */
 static int drop_all(const struct starter *s)
 {
@@ -161,8 +172,7 @@ static int drop_all(const struct starter *s)
 		last = s->programs[i] > last ? s->programs[i] : last;
 	(void)syscall(SYS_close_range, last + 1, UINT_MAX, 0);
 	for (i = 0; i < last; i++)
-		if (i != s->socket && i != s->programs[0] &&
-		    i != s->programs[1])
+		if (i != s->socket && !is_program(s, i))
 			(void)close(i);
 	if (geteuid())
 		return 0;
@@ -218,7 +228,7 @@ static int open_programs(const char *directory, struct starter *s)
 
 int starter_open(const char *directory, int *socket_out)
 {
-	struct starter s = { .programs = { -1, -1 } };
+	struct starter s = { .programs = { -1, -1, -1 } };
 	int ends[2], i, ended, err = open_programs(directory, &s);
 	pid_t pid = -1;
 

@@ -10,7 +10,12 @@
  * gave up the right to.  It ends when its socket is closed, and all that it
  * started with it.
  */
-enum starter_program { STARTER_DOCUMENTS, STARTER_PDF, STARTER_PROGRAMS };
+enum starter_program {
+	STARTER_DOCUMENTS,
+	STARTER_PDF,
+	STARTER_PICTURES,
+	STARTER_PROGRAMS
+};
 
 /* A process that extracts, and the ends of what leads to it. */
 struct started {

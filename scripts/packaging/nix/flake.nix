@@ -32,11 +32,15 @@
         buildInputs = [
           pkgs.expat
           pkgs.fuse3
+          pkgs.giflib
           pkgs.gmime3
           pkgs.icu
           pkgs.jansson
           pkgs.libarchive
+          pkgs.libjpeg
+          pkgs.libpng
           pkgs.libseccomp
+          pkgs.libwebp
           pkgs.libxml2
           pkgs.lmdb
           pkgs.openssl

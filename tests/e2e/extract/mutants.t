@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# kin-extract: documents of which bytes were changed, MUTANTS of each format.
+# kin-extract: documents and pictures of which bytes were changed, MUTANTS of each format.
 # Each gets an answer, whatever becomes of the process that reads it.
 # shellcheck source=tests/e2e/lib.sh disable=SC1091
 . tests/e2e/lib.sh
@@ -12,6 +12,7 @@ SEED=${SEED:-1}
 cd "$T" || exit 1
 mkdir docs
 python3 "$HELPERS/documents.py" docs || bail "documents are made" "no"
+/usr/bin/python3 "$HELPERS/pictures.py" docs 48 40 || bail "pictures are made" "no"
 bsdtar -cf docs/a.7z --format 7zip -C docs plain.txt a.docx
 zstd -q docs/plain.txt -o docs/a.zst
 
@@ -65,7 +66,9 @@ END
 }
 
 for file in a.docx a.xlsx a.pptx a.odt a.epub a.rtf a.eml a.pdf a.zip a.tar a.7z \
-	a.tar.gz a.xz a.bz2 a.zst page.html koi8.txt utf16le.txt; do
+	a.tar.gz a.xz a.bz2 a.zst page.html koi8.txt utf16le.txt turned-6.jpg \
+	progressive.jpg cmyk.jpg turned-5.png interlaced.png clear-palette.png \
+	clear.gif interlaced.gif turned-6.webp clear.webp animated.webp; do
 	rm -rf mutants
 	mkdir mutants
 	mutate docs/$file "$MUTANTS" mutants

@@ -145,7 +145,7 @@ TEST(test_limits)
 	if (!pid) {
 		(void)signal(SIGXFSZ, SIG_IGN);
 		fd = memfd_create("test", 0);
-		_exit(confine_limits() || write(fd, "x", 1) != -1 ||
+		_exit(confine_limits(1 << 30) || write(fd, "x", 1) != -1 ||
 		      errno != EFBIG);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
