@@ -207,6 +207,8 @@ static const struct option ours[] = {
 	  "a number of seconds", false, set_timeout, 0, 0, 0, 0 },
 	{ "text=", "yes|no", "documents are alike by their texts (yes)",
 	  "yes or no", false, set_choice, FIELD(no_text), 0, 1 },
+	{ "pictures=", "yes|no", "pictures are alike by what they show (yes)",
+	  "yes or no", false, set_choice, FIELD(no_pictures), 0, 1 },
 	{ "watch=", "yes|no", "changes behind the mount are told (yes)",
 	  "yes or no", false, set_choice, FIELD(no_watch), 0, 1 },
 	{ "passthrough=", "auto|no", "reads and writes by the kernel (auto)",

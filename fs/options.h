@@ -43,8 +43,9 @@ struct options {
 	char *db;         /* NULL: the default directory */
 	double timeout_s; /* of attributes and names in the kernel's cache */
 	bool timeout_given;
-	bool no_text;  /* else documents are alike by their texts */
-	bool no_watch; /* else changes behind the mount are watched */
+	bool no_text;     /* else documents are alike by their texts */
+	bool no_pictures; /* else pictures are by hashes; not without texts */
+	bool no_watch;    /* else changes behind the mount are watched */
 
 	bool cross;
 	bool no_passthrough;

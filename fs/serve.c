@@ -101,6 +101,8 @@ static int open_engine(struct fs *fs, const char *catalog_dir,
 	/* Before there are threads, and before privileges are given up. */
 	if (!err && !o->no_text && !fs->texts)
 		e.texts_missing = extract_open(NULL, &fs->texts) != 0;
+	if (fs->texts && o->no_pictures)
+		extract_refuse_pictures(fs->texts);
 	e.texts = fs->texts;
 	e.text_version = EXTRACT_VERSION;
 	e.holder = holder.data;

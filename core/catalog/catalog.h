@@ -589,6 +589,8 @@ int catalog_copy_after(struct catalog_txn *txn, uint32_t content,
  * an id like a content, from the same sequence, so that it is one more entry of
  * the index; its owner is the content.  Ids of sketches are in
  * struct catalog_changes, too.
+ *
+ * A picture has hashes in place of a text; they are kept in the same way.
  */
 enum text_state {
 	TEXT_PENDING,   /* still to be made */
@@ -596,13 +598,14 @@ enum text_state {
 	TEXT_NONE,      /* no other text than its bytes, or too little */
 	TEXT_ENCRYPTED, /* a password is needed */
 	TEXT_FAILED,    /* why says more */
+	TEXT_PICTURE,   /* there are hashes of a picture */
 	TEXT_STATES
 };
 enum { TEXT_UNREADABLE = 0 }; /* no program reads this format */
 
 struct content_text {
 	int64_t date;    /* that the document has; TEXT_NO_DATE */
-	uint32_t sketch; /* its id; TEXT_YES only, else 0 */
+	uint32_t sketch; /* its id; TEXT_YES and TEXT_PICTURE, else 0 */
 	uint16_t state;
 	uint16_t why; /* the caller's; TEXT_FAILED: or TEXT_UNREADABLE */
 };
@@ -612,11 +615,16 @@ struct content_text {
 int catalog_text_get(struct catalog_txn *txn, uint32_t content,
 		     struct content_text *out);
 
-/* Ends the waiting of a pending text.  sketch, as sketch_pack() made it, counts
- * with TEXT_YES; its id is new.  Does nothing if the content has a text. */
+/* Ends the waiting of a pending text.  What is kept gets a new id: with TEXT_YES a
+ * sketch, as sketch_pack() made it, with TEXT_PICTURE a struct picture_hashes.  Does
+ * nothing if the content has such. */
 int catalog_text_set(struct catalog_txn *txn, uint32_t content,
-		     const struct content_text *text, const void *sketch,
+		     const struct content_text *text, const void *kept,
 		     size_t len);
+
+/* By the id.  -ENOENT: it is not that of a picture. */
+int catalog_picture_get(struct catalog_txn *txn, uint32_t id,
+			struct picture_hashes *out);
 
 /* The content whose text has the sketch with that id.  -ENOENT: the id is no
  * such id. */

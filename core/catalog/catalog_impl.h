@@ -34,7 +34,8 @@
  *   left        file -> what is left of its earlier content: see change.c
  *   texts       content -> struct content_text
  *   unread      directory, name -> errno: see catalog_unread_set()
- *   owners      the sketch of a text -> the content whose text it is
+ *   pictures    picture -> struct picture_hashes
+ *   owners      the sketch of a text, or picture -> the content that it is of
  *   untold      content, file -> nothing: see catalog_text_untold()
  *
  * The key of a file has these parts:
@@ -69,13 +70,14 @@ enum catalog_db {
 	DB_OWNERS,
 	DB_UNTOLD,
 	DB_UNREAD,
+	DB_PICTURES,
 	DB_BLOBS, /* those of blob_append() */
 	DB_SKETCHES = DB_BLOBS,
 	DB_DIGESTS,
 	DB_COUNT
 };
 
-#define CATALOG_VERSION 21
+#define CATALOG_VERSION 22
 #define CATALOG_LOCK_FILE "lock"
 #define CATALOG_DATA_FILE "data.mdb"
 /* It is renamed to the data file when it is complete. */
@@ -119,7 +121,8 @@ struct catalog_meta {
 _Static_assert(sizeof(struct file_record) == 32 && CONTENT_BYTES == 68 &&
 		       sizeof(struct catalog_meta) == 72 &&
 		       sizeof(struct catalog_change) == 16 &&
-		       sizeof(struct content_text) == 16,
+		       sizeof(struct content_text) == 16 &&
+		       sizeof(struct picture_hashes) == 76,
 	       "values have no padding");
 
 /*
@@ -434,8 +437,10 @@ int content_copy_drop(struct catalog_txn *txn, uint32_t content,
 /* A new content that may have a text: it is pending. */
 int text_begin(struct catalog_txn *txn, uint32_t content);
 
-/* Adds the sketch of its text to the digests of a content, if there is one. */
-int text_load(struct catalog_txn *txn, uint32_t content, struct digests *d);
+/* Adds the sketch of its text, or only the hashes of the picture, to the digests of
+ * a content, if there are such. */
+int text_load(struct catalog_txn *txn, uint32_t content, bool only_picture,
+	      struct digests *d);
 
 /* The file has that content: if that may have a text, the file is untold. */
 int text_note_copy(struct catalog_txn *txn, uint32_t content,

@@ -416,8 +416,8 @@ int catalog_content_get(struct catalog_txn *txn, uint32_t content,
 		if (!err)
 			err = list_read(&v, set, wanted, &d);
 	}
-	if (!err && wanted & CONTENT_TEXT)
-		err = text_load(txn, content, &d);
+	if (!err && wanted & (CONTENT_TEXT | DIGEST_BIT(DIGEST_PDQ)))
+		err = text_load(txn, content, !(wanted & CONTENT_TEXT), &d);
 	if (err)
 		digests_release(&d);
 	else

@@ -4,7 +4,7 @@
 
 #include "core/catalog/catalog_impl.h"
 
-/* The texts of documents. */
+/* The texts of documents, and the hashes of pictures. */
 
 static int text_put(struct catalog_txn *txn, uint32_t content,
 		    const struct content_text *text)
@@ -12,11 +12,17 @@ static int text_put(struct catalog_txn *txn, uint32_t content,
 	return txn_put(txn, DB_TEXTS, key_of_id(content), text, sizeof(*text));
 }
 
+/* Whether something is kept, under an id of its own. */
+static bool is_kept(const struct content_text *text)
+{
+	return text->state == TEXT_YES || text->state == TEXT_PICTURE;
+}
+
 static int text_decode(const MDB_val *bytes, struct content_text *out)
 {
 	return value_copy(bytes, out, sizeof(*out)) &&
 			       out->state < TEXT_STATES &&
-			       (out->state == TEXT_YES) == (out->sketch != 0) ?
+			       is_kept(out) == (out->sketch != 0) ?
 		       0 :
 		       -EUCLEAN;
 }
@@ -48,14 +54,19 @@ int text_begin(struct catalog_txn *txn, uint32_t content)
 	return text_put(txn, content, &pending);
 }
 
-static int sketch_insert(struct catalog_txn *txn, uint32_t content,
-			 const void *sketch, size_t len, uint32_t *id_out)
+static int keep(struct catalog_txn *txn, uint32_t content,
+		enum text_state state, const void *bytes, size_t len,
+		uint32_t *id_out)
 {
 	struct record_key owner = key_of_id(content);
 	int err = txn_take_id(txn, id_out);
 
 	if (!err)
-		err = blob_append(txn, DB_SKETCHES, *id_out, sketch, len);
+		err = state == TEXT_PICTURE ?
+			      txn_append(txn, DB_PICTURES, key_of_id(*id_out),
+					 bytes, len) :
+			      blob_append(txn, DB_SKETCHES, *id_out, bytes,
+					  len);
 	return err ? err :
 		     txn_append(txn, DB_OWNERS, key_of_id(*id_out), owner.bytes,
 				owner.len);
@@ -121,17 +132,17 @@ uint64_t catalog_untold_added(const struct catalog *c)
 /* ---- what it is ---- */
 
 int catalog_text_set(struct catalog_txn *txn, uint32_t content,
-		     const struct content_text *text, const void *sketch,
+		     const struct content_text *text, const void *kept,
 		     size_t len)
 {
 	struct content_text old, new = *text;
 	int err = catalog_text_get(txn, content, &old);
 
-	if (err == -ENOENT || (!err && old.state == TEXT_YES))
+	if (err == -ENOENT || (!err && is_kept(&old)))
 		return 0;
 	new.sketch = 0;
-	if (!err && new.state == TEXT_YES)
-		err = sketch_insert(txn, content, sketch, len, &new.sketch);
+	if (!err && is_kept(&new))
+		err = keep(txn, content, new.state, kept, len, &new.sketch);
 	if (!err)
 		err = text_put(txn, content, &new);
 	if (!err) {
@@ -154,7 +165,10 @@ int text_forget(struct catalog_txn *txn, uint32_t content)
 		return err;
 	err = txn_delete(txn, DB_OWNERS, key_of_id(text.sketch));
 	if (!err)
-		err = blob_delete(txn, DB_SKETCHES, text.sketch);
+		err = text.state == TEXT_PICTURE ?
+			      txn_delete(txn, DB_PICTURES,
+					 key_of_id(text.sketch)) :
+			      blob_delete(txn, DB_SKETCHES, text.sketch);
 	if (!err)
 		err = txn_drop_id(txn, text.sketch);
 	return err == -ENOENT ? -EUCLEAN : err;
@@ -226,18 +240,46 @@ int texts_settle(struct catalog *c)
 
 /* ---- sketches ---- */
 
-int text_load(struct catalog_txn *txn, uint32_t content, struct digests *d)
+int text_load(struct catalog_txn *txn, uint32_t content, bool only_picture,
+	      struct digests *d)
 {
 	struct content_text text = { 0 };
+	struct picture_hashes picture;
 	MDB_val sketch;
 	int err = catalog_text_get(txn, content, &text);
 
 	if (err || !text.sketch)
 		return err == -ENOENT ? 0 : err;
+	if (text.state == TEXT_PICTURE) {
+		err = catalog_picture_get(txn, text.sketch, &picture);
+		if (!err)
+			digests_put_picture(d, &picture);
+		return err == -ENOENT ? -EUCLEAN : err;
+	}
+	if (only_picture)
+		return 0;
 	err = blob_get(txn, DB_SKETCHES, text.sketch, &sketch);
 	if (!err)
 		err = digests_put_text(d, sketch.mv_data, sketch.mv_size);
 	return err == -ENOENT ? -EUCLEAN : err;
+}
+
+static int picture_decode(const MDB_val *bytes, struct picture_hashes *out)
+{
+	return value_copy(bytes, out, sizeof(*out)) &&
+			       out->has <=
+				       (PICTURE_EXCHANGE | PICTURE_JUDGING) ?
+		       0 :
+		       -EUCLEAN;
+}
+
+int catalog_picture_get(struct catalog_txn *txn, uint32_t id,
+			struct picture_hashes *out)
+{
+	MDB_val value;
+	int err = txn_get(txn, DB_PICTURES, key_of_id(id), &value);
+
+	return err ? err : picture_decode(&value, out);
 }
 
 int catalog_text_owner(struct catalog_txn *txn, uint32_t sketch,

@@ -18,7 +18,7 @@ const char *const catalog_db_names[DB_COUNT] = {
 	[DB_LEFT] = "left",         [DB_TEXTS] = "texts",
 	[DB_OWNERS] = "owners",     [DB_UNTOLD] = "untold",
 	[DB_UNREAD] = "unread",     [DB_SKETCHES] = "sketches",
-	[DB_DIGESTS] = "digests",
+	[DB_DIGESTS] = "digests",   [DB_PICTURES] = "pictures",
 };
 
 int catalog_errno(int rc)

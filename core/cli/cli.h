@@ -111,6 +111,7 @@ struct reader {
 	struct fingerprint *fp;
 	uint32_t digest_set;
 	char *buffer;
+	struct extract_client *extract; /* once there was a need for it */
 };
 
 /* -ENOMEM.  To be released in any case. */
@@ -126,7 +127,8 @@ int reader_open(const char *path, bool follow, int *fd_out);
  * at the end, or a negative errno. */
 ssize_t reader_next(struct reader *r, int fd, uint64_t most);
 
-/* From an open descriptor to its end.  name goes into the sdhash. */
+/* From an open descriptor to its end.  name goes into the sdhash.  PDQ, if it is in
+ * the set, is made by kin-extract. */
 int reader_digest_fd(struct reader *r, int fd, const char *name,
 		     struct digests *out);
 
@@ -138,8 +140,8 @@ int mount_told_digests(const struct mount *mount, const char *rel, uint32_t set,
 		       struct digests *out);
 
 /* Of what the user named: "-" is standard input.  text: with the sketch of its
- * text if it is a document or an archive, not in a pipe, and kin-extract is
- * there. */
+ * text if it is a document or an archive, and the hashes of a picture; not in a pipe,
+ * and if kin-extract is there. */
 int reader_digest_named(struct reader *r, const char *path, bool text,
 			struct digests *out);
 
@@ -196,6 +198,7 @@ struct measures {
 	int by_digest[DIGEST_COUNT];
 	int distance; /* of the SimHashes */
 	int tlsh;     /* the distance of the TLSH digests */
+	int pdq;      /* bits that differ */
 	int matches;  /* equal RDC traits */
 };
 

@@ -26,6 +26,7 @@ int reader_init(struct reader *r, uint32_t digest_set)
 void reader_release(struct reader *r)
 {
 	fingerprint_free(r->fp);
+	extract_free(r->extract);
 	free(r->buffer);
 	*r = (struct reader){ 0 };
 }
@@ -36,6 +37,36 @@ ssize_t reader_next(struct reader *r, int fd, uint64_t most)
 	const ssize_t got = TEMP_FAILURE_RETRY(read(fd, r->buffer, len));
 
 	return got < 0 ? -errno : got;
+}
+
+/* ---- texts and pictures ---- */
+
+/* Adds what kin-extract makes of the file: the sketch of the text of a document, or
+ * of the members of an archive; the hashes of a picture. */
+static void add_extracted(struct reader *r, int fd, bool text,
+			  struct digests *d)
+{
+	uint8_t head[SNIFF_BYTES], packed[SKETCH_PACKED_MAX];
+	const ssize_t len = pread(fd, head, sizeof(head), 0);
+	const struct sketch *sketch = NULL;
+	struct extract_result result = { 0 };
+	struct extract_sketch *s;
+	struct stat st;
+
+	if (len <= 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) ||
+	    !(text ? sniff_is_document(head, (size_t)len) :
+		     sniff_picture(head, (size_t)len)) ||
+	    (!r->extract && extract_open(NULL, &r->extract)))
+		return;
+	s = extract_sketch_new();
+	if (s && !extract_sketch_read(s, r->extract, fd, st.st_uid, &sketch,
+				      &result)) {
+		digests_put_picture(d, &result.picture);
+		if (sketch)
+			(void)digests_put_text(d, packed,
+					       sketch_pack(sketch, packed));
+	}
+	extract_sketch_free(s);
 }
 
 /* Reads the rest of a regular file up to the end that it has now.  A file that
@@ -82,7 +113,11 @@ int reader_digest_fd(struct reader *r, int fd, const char *name,
 		err = (int)n;
 	if (!err && !known && at == end)
 		err = -EFBIG;
-	return err ? err : fingerprint_final(r->fp, out);
+	if (!err)
+		err = fingerprint_final(r->fp, out);
+	if (!err && r->digest_set & DIGEST_BIT(DIGEST_PDQ))
+		add_extracted(r, fd, false, out);
+	return err;
 }
 
 int cli_told_digests(const char *path, uint32_t set, struct digests *out)
@@ -154,32 +189,6 @@ int reader_open(const char *path, bool follow, int *fd_out)
 	return 0;
 }
 
-/* ---- the text of a document ---- */
-
-/* Adds the sketch of the text of a document, or of the members of an archive, if
- * kin-extract makes one. */
-static void add_text(int fd, struct digests *d)
-{
-	uint8_t head[SNIFF_BYTES], packed[SKETCH_PACKED_MAX];
-	const ssize_t len = pread(fd, head, sizeof(head), 0);
-	struct extract_client *client;
-	struct extract_sketch *s;
-	const struct sketch *sketch = NULL;
-	struct extract_result result;
-	struct stat st;
-
-	if (len <= 0 || !sniff_is_document(head, (size_t)len) ||
-	    fstat(fd, &st) || extract_open(NULL, &client))
-		return;
-	s = extract_sketch_new();
-	if (s &&
-	    !extract_sketch_read(s, client, fd, st.st_uid, &sketch, &result) &&
-	    sketch)
-		(void)digests_put_text(d, packed, sketch_pack(sketch, packed));
-	extract_sketch_free(s);
-	extract_free(client);
-}
-
 int reader_digest_named(struct reader *r, const char *path, bool text,
 			struct digests *out)
 {
@@ -192,7 +201,7 @@ int reader_digest_named(struct reader *r, const char *path, bool text,
 		return err;
 	err = reader_digest_fd(r, fd, basename(path), out);
 	if (!err && text)
-		add_text(fd, out);
+		add_extracted(r, fd, true, out);
 	close(fd);
 	return err;
 }

@@ -179,8 +179,8 @@ static int apply_text(struct catalog_txn *txn, const struct event *ev)
 	    !file_identity_equal(&rec.identity, &ev->identity))
 		return err == -ENOENT ? 0 : err;
 	if (t)
-		err = catalog_text_set(txn, rec.content, &t->text,
-				       t->sketch.data, t->sketch.len);
+		err = catalog_text_set(txn, rec.content, &t->text, t->kept.data,
+				       t->kept.len);
 	return err ? err : catalog_text_tell(txn, rec.content, &ev->key);
 }
 

@@ -18,6 +18,7 @@ const struct digest_ops *const digest_table[DIGEST_ROWS] = {
 	[DIGEST_SDHASH] = &digest_sdhash,
 	[DIGEST_TLSH] = &digest_tlsh,
 	[DIGEST_SHA256] = &digest_sha256,
+	[DIGEST_PDQ] = &digest_pdq,
 	[DIGEST_MD5] = &digest_md5,
 	[DIGEST_SI2] = &digest_si2,
 	[DIGEST_SIF_CLASSIC] = &digest_sif_classic,
@@ -93,7 +94,9 @@ void digests_release(struct digests *d)
 
 int digests_copy(const struct digests *from, struct digests *out)
 {
-	struct digests copy = { .set = from->set, .size = from->size };
+	struct digests copy = { .set = from->set,
+				.size = from->size,
+				.picture = from->picture };
 	int id, err = 0;
 
 	for (id = 0; id < DIGEST_ROWS && !err; id++)
@@ -168,6 +171,13 @@ int digest_put(struct digests *d, enum digest_id id, struct digest_value v)
 int digests_put_text(struct digests *d, const void *packed, size_t len)
 {
 	return set_block(&d->text, packed, len);
+}
+
+void digests_put_picture(struct digests *d, const struct picture_hashes *p)
+{
+	d->picture = *p;
+	if (p->has & PICTURE_EXCHANGE)
+		d->set |= DIGEST_BIT(DIGEST_PDQ);
 }
 
 /* ---- text ---- */

@@ -8,6 +8,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/bytes.h"
+#include "core/digest/pdq.h"
 
 /*
  * The digests of one content, their names and their text forms.
@@ -52,6 +53,7 @@ enum digest_id {
 	DIGEST_SDHASH,  /* Roussev 2010; grows with the content */
 	DIGEST_TLSH,    /* Oliver, Cheng, Chen 2013, as TLSH 4.12.1 */
 	DIGEST_SHA256,  /* FIPS 180-4 */
+	DIGEST_PDQ,     /* Meta 2017: of a picture, for exchange (pdq.h) */
 	DIGEST_COUNT,   /* of those above, which are attributes of a file */
 	/* Of other programs and of the papers themselves.  A fingerprint computes
 	 * them and they have a text form, but no name: digest_find() and loops
@@ -95,6 +97,8 @@ struct digests {
 	/* A second sketch, packed: of the text of a document, or the members of
 	 * an archive.  It is no digest of the bytes, so it has no row. */
 	struct digest_block text;
+	/* Of a picture; DIGEST_PDQ is one of its hashes. */
+	struct picture_hashes picture;
 };
 
 /* The bytes of one digest, which belong to a struct digests or a record. */
@@ -139,6 +143,7 @@ struct digest_ops {
 	unsigned listed;
 	size_t len;    /* of all values; 0: they differ in length */
 	size_t offset; /* in struct digests; 0: in blocks */
+	/* NULL: no stream of bytes tells it, but a decoder. */
 	const struct digest_part *part;
 	/* Appends the bytes.  -ENODATA: this content has no such digest. */
 	int (*final)(void *state, struct buf *out);
@@ -157,7 +162,7 @@ struct digest_ops {
 
 extern const struct digest_ops digest_sise, digest_simhash, digest_rdc,
 	digest_sif, digest_ssdeep, digest_xxh128, digest_sdhash, digest_tlsh,
-	digest_sha256, digest_md5, digest_si2, digest_sif_classic,
+	digest_sha256, digest_pdq, digest_md5, digest_si2, digest_sif_classic,
 	digest_rdc_signatures, digest_identity;
 
 /* Indexed by enum digest_id. */
@@ -240,7 +245,7 @@ int digests_from_json(struct json_t *texts, struct digests *d);
  *   xxh128   100 when hash and size are equal, else 0
  *   sha256   100 when it is equal, else 0
  *
- * TLSH has a distance and no percentage: digest_tlsh_distance().
+ * TLSH and PDQ have a distance and no percentage: see below.
  *
  * -ENODATA when one side lacks the digest or nothing can be said, -ENOMEM.
  */
@@ -257,9 +262,16 @@ int digests_sketch(const struct digests *d, struct sketch *out);
 int digests_put_text(struct digests *d, const void *packed, size_t len);
 int digests_text_sketch(const struct digests *d, struct sketch *out);
 
+/* Sets the hashes of the picture, DIGEST_PDQ among them. */
+void digests_put_picture(struct digests *d, const struct picture_hashes *p);
+
 /* 0 (most alike) to 2473, with the lengths.  -ENODATA. */
 int digest_tlsh_distance(const struct digests *a, const struct digests *b,
 			 int *distance_out);
+
+/* The bits that differ, 0 to 256.  -ENODATA. */
+int digest_pdq_distance(const struct digests *a, const struct digests *b,
+			int *distance_out);
 
 /* ---- for rows ---- */
 

@@ -47,6 +47,8 @@ int fingerprint_new(uint32_t digest_set, struct fingerprint **out)
 		const struct digest_part *part = digest_table[id]->part;
 		struct running_part *running = &fp->parts[fp->count];
 
+		if (!part)
+			fp->set &= ~DIGEST_BIT(id);
 		if (!(fp->set & DIGEST_BIT(id)) || state_of(fp, part))
 			continue;
 		*running = (struct running_part){ part, calloc(1, part->size) };

@@ -19,7 +19,8 @@
 struct fingerprint;
 
 /*
- * digest_set: DIGEST_BIT()s; XXH128 is always added.  -ENOMEM.
+ * digest_set: DIGEST_BIT()s; XXH128 is always added, and what no bytes tell
+ * (DIGEST_PDQ) is left out.  -ENOMEM.
  */
 int fingerprint_new(uint32_t digest_set, struct fingerprint **out);
 void fingerprint_free(struct fingerprint *fp);

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/digest/digest.h"
+
 /*
  * A box filter runs over the picture twice along its rows and twice along its
  * columns.  It keeps a running sum, and the bits depend on how that is rounded:
@@ -401,3 +403,22 @@ unsigned pdq_distance(const struct pdq *a, const struct pdq *b)
 		bits += (unsigned)__builtin_popcount(a->bytes[i] ^ b->bytes[i]);
 	return bits;
 }
+
+int digest_pdq_distance(const struct digests *a, const struct digests *b,
+			int *distance_out)
+{
+	if (!(a->set & b->set & DIGEST_BIT(DIGEST_PDQ)))
+		return -ENODATA;
+	*distance_out =
+		(int)pdq_distance(&a->picture.exchange, &b->picture.exchange);
+	return 0;
+}
+
+const struct digest_ops digest_pdq = {
+	.id = DIGEST_PDQ,
+	.name = "pdq",
+	.attribute = "user.pdq",
+	.flags = DIGEST_IS_EXCHANGE,
+	.len = PDQ_BYTES,
+	.offset = offsetof(struct digests, picture.exchange),
+};

@@ -49,8 +49,8 @@ struct extract_process {
 /* Shared by clients. */
 struct extract_starter {
 	atomic_uint clients;
-	bool refused[STARTER_PROGRAMS]; /* extract_choose() */
-	pthread_mutex_t lock;           /* held for an order and its answer */
+	bool refuses_pictures;
+	pthread_mutex_t lock; /* held for an order and its answer */
 	int socket;
 };
 
@@ -164,8 +164,6 @@ static int start_process(struct extract_client *c, enum starter_program which)
 	struct extract_frame head;
 	int err;
 
-	if (c->starter->refused[which])
-		return -ENOENT;
 	pthread_mutex_lock(&c->starter->lock);
 	err = starter_start(c->starter->socket, which, c->background,
 			    &p->started);
@@ -392,11 +390,9 @@ void extract_free(struct extract_client *c)
 	free(c);
 }
 
-void extract_choose(struct extract_client *c, bool texts, bool pictures)
+void extract_refuse_pictures(struct extract_client *c)
 {
-	c->starter->refused[STARTER_DOCUMENTS] = !texts;
-	c->starter->refused[STARTER_PDF] = !texts;
-	c->starter->refused[STARTER_PICTURES] = !pictures;
+	c->starter->refuses_pictures = true;
 }
 
 /* Asks the program that reads such files. */
@@ -407,11 +403,13 @@ static int begin_file(struct extract_client *c)
 	int err;
 
 	c->kind = sniff_picture(head, len > 0 ? (size_t)len : 0);
-	err = request(c, c->kind ? STARTER_PICTURES : STARTER_DOCUMENTS,
-		      c->file, c->size);
+	err = c->kind && c->starter->refuses_pictures ?
+		      -ENOENT :
+		      request(c, c->kind ? STARTER_PICTURES : STARTER_DOCUMENTS,
+			      c->file, c->size);
 	if (err != -ENOENT)
 		return err;
-	c->early.kind = c->kind ? c->kind : EXTRACT_TEXT;
+	c->early.kind = c->kind;
 	c->early.status = EXTRACT_UNSUPPORTED;
 	return 0;
 }

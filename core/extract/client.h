@@ -59,9 +59,9 @@ int extract_open_more(const struct extract_client *c, bool background,
 		      struct extract_client **out);
 void extract_free(struct extract_client *c);
 
-/* Files whose text, or picture, is not wanted are EXTRACT_UNSUPPORTED; for all
- * clients of the starter, before they begin. */
-void extract_choose(struct extract_client *c, bool texts, bool pictures);
+/* Pictures are EXTRACT_UNSUPPORTED, as without kin-extract-picture; for all clients
+ * of the starter, before they begin. */
+void extract_refuse_pictures(struct extract_client *c);
 
 /* Once stop() returns true, which is called a few times a second, a file that is
  * being read ends with EXTRACT_LIMIT. */

@@ -416,7 +416,8 @@ enum { TEXT_BYTES = 4096 }; /* tell whether a file is a text */
 
 bool sniff_is_document(const uint8_t *head, size_t len)
 {
-	if (sniff_kind(head, len) || sniff_may_be_mail(head, len))
+	if (sniff_picture(head, len) || sniff_kind(head, len) ||
+	    sniff_may_be_mail(head, len))
 		return true;
 	len = len < TEXT_BYTES ? len : TEXT_BYTES;
 	if (len >= 2 &&

@@ -39,8 +39,8 @@ bool sniff_is_mailbox(const char *text, size_t len);
 enum { SNIFF_PICTURE_BYTES = 16 };
 enum extract_kind sniff_picture(const uint8_t *head, size_t len);
 
-/* Whether the file may have another text than its own bytes: for those who
- * decide whether to have it read at all. */
+/* Whether the file may have another text than its own bytes, or is a picture: for
+ * those who decide whether to have it read at all. */
 bool sniff_is_document(const uint8_t *head, size_t len);
 
 /* Whether a text in UTF-8, or a set of characters that contains ASCII, is

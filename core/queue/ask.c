@@ -186,6 +186,17 @@ static bool is_worth_parking(struct digests_wait *w, enum digests_state state)
 	return w->times_parked++ < PARKED_MAX;
 }
 
+/* Whether what is demanded is still to be made of the file, which is fresh. */
+static bool is_to_be_made(const struct hasher *h, struct digests_wait *w,
+			  const struct result *found)
+{
+	if (w->demanded != QUEUE_TEXT)
+		return w->demanded && !(found && found->demanded) &&
+		       w->times_parked++ < PARKED_MAX;
+	/* Once: it may be no picture. */
+	return h->context.extract && !w->is_made;
+}
+
 /* Makes an answer of the result; -ESTALE: the file has changed since. */
 static int answer_with_result(struct digests_wait *w, int fd,
 			      const struct result *found,
@@ -238,12 +249,13 @@ static int answer_or_park(struct hasher *h, struct digests_wait *w,
 	};
 	if (is_worth_parking(w, answer.state))
 		return queue_park(h->context.queue, &answer.key, &w->parked);
-	if (w->demanded && answer.state == DIGESTS_FRESH &&
-	    !(found && found->demanded) && w->times_parked++ < PARKED_MAX) {
+	if (answer.state == DIGESTS_FRESH && is_to_be_made(h, w, found)) {
 		file_digests_release(&answer);
+		w->is_made = true;
 		w->fresh = answer.identity;
 		w->parked.demanded = w->demanded;
-		w->parked.deadline_ms = INT64_MAX;
+		if (w->demanded != QUEUE_TEXT)
+			w->parked.deadline_ms = INT64_MAX;
 		return queue_park(h->context.queue, &answer.key, &w->parked);
 	}
 	w->done(w->arg, 0, &answer);

@@ -40,7 +40,7 @@ void event_free(struct event *ev)
 	result_free(ev->result);
 	source_listing_free(ev->listing);
 	if (ev->text)
-		buf_release(&ev->text->sketch);
+		buf_release(&ev->text->kept);
 	free(ev->text);
 	free(ev->name);
 	free(ev->new_name);

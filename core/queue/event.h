@@ -34,7 +34,7 @@ enum event_kind {
 /* What became of the text of a content. */
 struct text_result {
 	struct content_text text;
-	struct buf sketch; /* packed; TEXT_YES only */
+	struct buf kept; /* see catalog_text_set() */
 };
 
 struct event {

@@ -128,7 +128,7 @@ struct digests_wait {
 	 * in the answer. */
 	uint32_t wanted;
 	/* DIGEST_BIT() of a digest that is not stored and is computed now,
-	 * without a deadline, or 0.  The answer has no others then.  An sdhash
+	 * without a deadline, QUEUE_TEXT for what is made of a picture, or 0.  The answer has no others then.  An sdhash
 	 * has "stdin" in place of a file name. */
 	uint32_t demanded;
 	int64_t deadline_ms; /* CLOCK_MONOTONIC; in the past: do not wait */
@@ -153,7 +153,8 @@ struct digests_wait {
 	/* The engine's; the caller sets them to zero. */
 	void *answerer;
 	unsigned times_parked;
-	bool closed; /* the file was in state DIGESTS_CLOSED before */
+	bool closed;  /* the file was in state DIGESTS_CLOSED before */
+	bool is_made; /* what was demanded, or that was tried */
 	struct file_identity fresh; /* what was demanded is to be of it */
 	struct parked_request parked;
 };

@@ -9,7 +9,8 @@
 #include "core/queue/hash.h"
 
 /*
- * The texts of documents, and sketches of them.
+ * The texts of documents, and sketches of them; and the hashes of pictures, which
+ * are made in the same way.
  *
  * A worker takes a content whose text is pending in the catalog, finds a file
  * with that content, and gives its descriptor to kin-extract
@@ -40,7 +41,9 @@ static enum text_state state_of(const struct extract_result *r, bool has_text)
 {
 	switch (r->status) {
 	case EXTRACT_OK:
-		return has_text ? TEXT_YES : TEXT_NONE;
+		return has_text       ? TEXT_YES :
+		       r->picture.has ? TEXT_PICTURE :
+					TEXT_NONE;
 	case EXTRACT_NO_TEXT:
 		return TEXT_NONE;
 	case EXTRACT_ENCRYPTED:
@@ -71,6 +74,7 @@ struct text_task {
 	struct file_key key;
 	struct file_identity identity;
 	uint32_t content;          /* of the file */
+	bool is_unreadable;        /* no program could read it before */
 	bool is_made;              /* the text of the content is, ... */
 	bool is_told;              /* ... and told of the file */
 	struct source_found found; /* fd: -1, or of the file in that state */
@@ -104,8 +108,11 @@ static int post(struct text_task *t, const struct extract_result *r,
 	if (r)
 		ev->text = calloc(1, sizeof(*ev->text));
 	if (ev->text && sketch)
-		err = buf_append(&ev->text->sketch, packed,
+		err = buf_append(&ev->text->kept, packed,
 				 sketch_pack(sketch, packed));
+	else if (ev->text)
+		err = buf_append(&ev->text->kept, &r->picture,
+				 sizeof(r->picture));
 	if (err || (r && !ev->text)) {
 		event_free(ev);
 		return -ENOMEM;
@@ -201,6 +208,8 @@ static int find_task(struct text_task *t, const struct file_key *key)
 		err = -ENOENT;
 	if (!err)
 		err = catalog_text_get(txn, rec.content, &text);
+	t->is_unreadable = text.state == TEXT_FAILED &&
+			   text.why == TEXT_UNREADABLE;
 	t->is_made = text.state != TEXT_PENDING;
 	t->is_told = !err && t->is_made &&
 		     catalog_text_is_told(txn, rec.content, key) == 1;
@@ -225,7 +234,12 @@ static void make_wanted(struct text_task *t)
 {
 	int err = find_task(t, &t->job->key);
 
-	if (!err && !t->is_told)
+	/* That it was hashed may be told, and not be in the catalog yet. */
+	if (err == -ENOENT && !events_settle(t->h->context.events))
+		err = find_task(t, &t->job->key);
+	if (!err && t->is_unreadable)
+		err = read_task(t);
+	else if (!err && !t->is_told)
 		err = make_text(t, false);
 	if (!err)
 		(void)events_settle(t->h->context.events);

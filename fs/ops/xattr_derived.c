@@ -136,15 +136,15 @@ static int read_change(fuse_req_t req, struct fs *fs, struct inode *inode,
 		       buf_append_format(out, "%d %s", change.kept, date);
 }
 
-/* "yes", "yes:partial:degraded", "none:caption", "encrypted", "pending",
- * "failed:damaged". */
+/* "yes", "yes:partial:degraded", "none:caption", "picture", "encrypted",
+ * "pending", "failed:damaged". */
 static int read_text(fuse_req_t req, struct fs *fs, struct inode *inode,
 		     struct buf *out)
 {
 	static const char *const names[TEXT_STATES] = {
 		[TEXT_PENDING] = "pending", [TEXT_YES] = "yes",
 		[TEXT_NONE] = "none",       [TEXT_ENCRYPTED] = "encrypted",
-		[TEXT_FAILED] = "failed",
+		[TEXT_FAILED] = "failed",   [TEXT_PICTURE] = "picture",
 	};
 	struct content_text text = { .state = TEXT_NONE };
 	unsigned i;

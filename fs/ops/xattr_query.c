@@ -246,7 +246,9 @@ static void query_begin(fuse_req_t req, struct fs *fs, struct inode *inode,
 	q->wait = (struct digests_wait){
 		.uid = fuse_req_ctx(req)->uid,
 		.wanted = wanted,
-		.demanded = info ? wanted & ~fs->options.kept_digests : 0,
+		.demanded = !info       ? 0 :
+			    !info->part ? QUEUE_TEXT :
+					  wanted & ~fs->options.kept_digests,
 		.deadline_ms =
 			clock_now_ms() + fs->options.wait_s * INT64_C(1000),
 		.ticket = &q->park.ticket,

@@ -33,7 +33,9 @@ struct compare_job {
 int measures_take(const struct digests *a, const struct digests *b,
 		  struct measures *out)
 {
-	struct measures m = { .distance = -1, .matches = -1, .tlsh = -1 };
+	struct measures m = {
+		.distance = -1, .matches = -1, .tlsh = -1, .pdq = -1
+	};
 	size_t i;
 	int id, err;
 
@@ -52,6 +54,8 @@ int measures_take(const struct digests *a, const struct digests *b,
 		for (i = 0, m.matches = 0; i < sizeof(a->traits); i++)
 			m.matches += a->traits[i] == b->traits[i];
 	err = digest_tlsh_distance(a, b, &m.tlsh);
+	if (!err || err == -ENODATA)
+		err = digest_pdq_distance(a, b, &m.pdq);
 	if (err && err != -ENODATA)
 		return err;
 	*out = m;
@@ -158,14 +162,21 @@ static int compute(struct compare_job *job, struct pair *p)
 	return err == -ENODATA ? 0 : err;
 }
 
+/* The distance by a digest that has one in place of a percentage; or NULL. */
+static const int *distance_of(const struct measures *m, enum digest_id id)
+{
+	return id == DIGEST_TLSH ? &m->tlsh : id == DIGEST_PDQ ? &m->pdq : NULL;
+}
+
 /* The number that -m asks for, without it the score. */
 static int number_of(const struct compare_job *job, const struct pair *p)
 {
+	const int *distance;
+
 	if (!job->only)
 		return p->score;
-	return job->only->id == DIGEST_TLSH ?
-		       p->measures.tlsh :
-		       p->measures.by_digest[job->only->id];
+	distance = distance_of(&p->measures, job->only->id);
+	return distance ? *distance : p->measures.by_digest[job->only->id];
 }
 
 /* By which of the pairs of two lists is the best; a larger one is better. */
@@ -175,7 +186,8 @@ static int rank(const struct compare_job *job, const struct pair *p)
 	int best = -1, id;
 
 	if (job->only && number >= 0)
-		return job->only->id == DIGEST_TLSH ? -number : number;
+		return distance_of(&p->measures, job->only->id) ? -number :
+								  number;
 	if (job->only)
 		return INT_MIN;
 	for (id = 0; id < DIGEST_COUNT; id++)
@@ -259,10 +271,10 @@ static int print_measures(const struct compare_job *job, const struct pair *p)
 		(void)json_object_set_new(
 			to, "by", json_string(subject_part_names[p->by]));
 	for (id = 0; id < DIGEST_COUNT; id++) {
-		const bool by_tlsh = !to && id == DIGEST_TLSH && m->tlsh >= 0;
+		const int *distance = to ? NULL : distance_of(m, id);
 
 		if (m->by_digest[id] < 0 && !(always & DIGEST_BIT(id)) &&
-		    !by_tlsh)
+		    !(distance && *distance >= 0))
 			continue;
 		put(to, digest_table[id]->name, m->by_digest[id]);
 		if (to)
@@ -271,14 +283,16 @@ static int print_measures(const struct compare_job *job, const struct pair *p)
 			printf("  distance %d of 64 bits", m->distance);
 		if (id == DIGEST_RDC && m->matches >= 0)
 			printf("  %d of 16 traits equal", m->matches);
-		if (by_tlsh)
-			printf("  distance %d", m->tlsh);
+		if (distance && *distance >= 0)
+			printf("  distance %d", *distance);
 		putchar('\n');
 	}
 	if (!to)
 		return EXIT_OK;
 	if (m->tlsh >= 0)
 		put(to, "tlsh_distance", m->tlsh);
+	if (m->pdq >= 0)
+		put(to, "pdq_distance", m->pdq);
 	put(to, "simhash_distance", m->distance);
 	put(to, "rdc_matches", m->matches);
 	return cli_print_json(to);
@@ -343,7 +357,8 @@ static int run(const struct command *self, char **paths)
 }
 
 static const struct option_row options[] = {
-	{ "measure", 'm', "NAME", "only that number; tlsh is a distance",
+	{ "measure", 'm', "NAME",
+	  "only that number; tlsh and pdq are distances",
 	  OPTION_TEXT(struct compare_job, measure), .value = measure_name },
 	{ "json", 0, NULL, "one object",
 	  OPTION_FLAG(struct compare_job, json) },
