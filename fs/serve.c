@@ -105,6 +105,7 @@ static int open_engine(struct fs *fs, const char *catalog_dir,
 		extract_refuse_pictures(fs->texts);
 	e.texts = fs->texts;
 	e.text_version = EXTRACT_VERSION;
+	e.pictures = !o->no_pictures;
 	e.holder = holder.data;
 	notify_host(fs, &e);
 	if (!err)

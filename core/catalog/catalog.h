@@ -626,6 +626,11 @@ int catalog_text_set(struct catalog_txn *txn, uint32_t content,
 int catalog_picture_get(struct catalog_txn *txn, uint32_t id,
 			struct picture_hashes *out);
 
+/* All pictures, in ascending order of id; see "walks". */
+int catalog_pictures_begin(struct catalog_txn *txn, struct catalog_walk **out);
+int catalog_pictures_next(struct catalog_walk *w, uint32_t *id_out,
+			  struct picture_hashes *out);
+
 /* The content whose text has the sketch with that id.  -ENOENT: the id is no
  * such id. */
 int catalog_text_owner(struct catalog_txn *txn, uint32_t sketch,

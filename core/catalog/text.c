@@ -282,6 +282,24 @@ int catalog_picture_get(struct catalog_txn *txn, uint32_t id,
 	return err ? err : picture_decode(&value, out);
 }
 
+int catalog_pictures_begin(struct catalog_txn *txn, struct catalog_walk **out)
+{
+	return walk_begin(txn, DB_PICTURES, ANY_KEY, out);
+}
+
+int catalog_pictures_next(struct catalog_walk *w, uint32_t *id_out,
+			  struct picture_hashes *out)
+{
+	int err, found = walk_next(w);
+
+	if (found != 1)
+		return found;
+	err = content_id_decode(&w->key, id_out);
+	if (!err)
+		err = picture_decode(&w->value, out);
+	return err ? err : 1;
+}
+
 int catalog_text_owner(struct catalog_txn *txn, uint32_t sketch,
 		       uint32_t *content_out)
 {

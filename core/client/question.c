@@ -179,12 +179,12 @@ int verdict_from_json(const json_t *line, struct verdict *out)
 	const char *by_name = json_string_value(json_object_get(line, "by"));
 	const int reason =
 		find_name(verdict_reason_names, VERDICT_REASONS, reason_name);
-	const int by = find_name(subject_part_names, SUBJECT_PARTS, by_name);
+	const int by = find_name(subject_part_names, SUBJECT_SPEAKERS, by_name);
 
 	if (json_get_number(line, "score", 100, &score) ||
 	    json_get_number(line, "distinctive", 100, &distinctive) ||
 	    json_get_number(line, "bytes", INT64_MAX, &bytes) ||
-	    reason == VERDICT_REASONS || by == SUBJECT_PARTS)
+	    reason == VERDICT_REASONS || by == SUBJECT_SPEAKERS)
 		return -EBADMSG;
 	*out = (struct verdict){ .score = (int)score,
 				 .distinctive = (int)distinctive,

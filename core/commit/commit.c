@@ -48,22 +48,46 @@ static int write_batch(struct committer *c, const struct event *ev,
 	return catalog_commit(txn, changes);
 }
 
-/* id: of a content, or of a text. */
+static int index_add_hash(struct committer *c, struct catalog_txn *txn,
+			  uint32_t id)
+{
+	struct picture_hashes picture;
+	uint32_t content;
+	int err = catalog_picture_get(txn, id, &picture);
+
+	if (!err)
+		err = catalog_text_owner(txn, id, &content);
+	if (!err && picture.has & PICTURE_JUDGING)
+		err = index_add_picture(c->context.index, id, content,
+					&picture.judging);
+	return err;
+}
+
+static int index_add_sketch(struct committer *c, struct catalog_txn *txn,
+			    uint32_t id, const struct sketch *sketch)
+{
+	uint32_t content;
+	int err = catalog_text_owner(txn, id, &content);
+
+	if (!err)
+		return index_add_text(c->context.index, id, content, sketch);
+	return err == -ENOENT ? index_add(c->context.index, id, sketch) : err;
+}
+
+/* id: of a content, of a text or of a picture. */
 static int index_add_content(struct committer *c, struct catalog_txn *txn,
 			     uint32_t id)
 {
 	struct sketch sketch;
-	uint32_t content;
 	int err = catalog_sketch_get(txn, id, &sketch);
 
 	/* It has none, was removed again, or the catalog was replaced after the
 	 * commit. */
-	if (err)
-		return err == -ENOENT ? 0 : err;
-	err = catalog_text_owner(txn, id, &content);
-	if (!err)
-		return index_add_text(c->context.index, id, content, &sketch);
-	return err == -ENOENT ? index_add(c->context.index, id, &sketch) : err;
+	if (err == -ENOENT)
+		err = index_add_hash(c, txn, id);
+	else if (!err)
+		return index_add_sketch(c, txn, id, &sketch);
+	return err == -ENOENT ? 0 : err;
 }
 
 static int index_added(struct committer *c, struct catalog_txn *txn,

@@ -108,6 +108,7 @@ static int init_parts(struct engine *e)
 		.share_min = o->share_min ? o->share_min : INDEX_SHARE_MIN,
 		.limit = o->limit,
 		.texts = o->texts != NULL,
+		.pictures = o->texts && o->pictures,
 		.no_wait = o->no_wait,
 	};
 	int err;

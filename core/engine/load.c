@@ -153,6 +153,25 @@ static int load_contents(struct engine *e, struct catalog_txn *txn)
 	return err;
 }
 
+static int load_pictures(struct engine *e, struct catalog_txn *txn)
+{
+	struct picture_hashes picture;
+	struct catalog_walk *w;
+	uint32_t id, content;
+	int found, err = catalog_pictures_begin(txn, &w);
+
+	if (err)
+		return err;
+	while (!err && (found = catalog_pictures_next(w, &id, &picture)) == 1) {
+		err = catalog_text_owner(txn, id, &content);
+		if (!err && picture.has & PICTURE_JUDGING)
+			err = index_add_picture(e->index, id, content,
+						&picture.judging);
+	}
+	catalog_walk_end(w);
+	return err ? err : found;
+}
+
 static int load_index(struct engine *e)
 {
 	struct catalog_txn *txn;
@@ -163,6 +182,9 @@ static int load_index(struct engine *e)
 	err = index_load_begin(e->index);
 	if (!err) {
 		err = load_contents(e, txn);
+		/* As texts, those of an earlier mount do not speak. */
+		if (!err && e->options.texts && e->options.pictures)
+			err = load_pictures(e, txn);
 		end_err = index_load_end(e->index);
 		err = err ? err : end_err;
 	}

@@ -49,6 +49,7 @@ void index_free(struct index *ix)
 	(void)pthread_rwlock_destroy(&ix->rows_lock);
 	(void)pthread_mutex_destroy(&ix->change_lock);
 	free(ix->rows);
+	free(ix->pictures);
 	free(ix);
 }
 
@@ -210,6 +211,53 @@ int index_add(struct index *ix, uint32_t content, const struct sketch *sketch)
 	return index_add_text(ix, content, 0, sketch);
 }
 
+int index_add_picture(struct index *ix, uint32_t id, uint32_t content,
+		      const struct pdq *hash)
+{
+	struct picture_row *pictures;
+	int err = 0;
+
+	(void)pthread_mutex_lock(&ix->change_lock);
+	(void)pthread_rwlock_wrlock(&ix->rows_lock);
+	if (ix->picture_count == ix->picture_room) {
+		const size_t room = 2 * ix->picture_room + FIRST_ROOM;
+
+		pictures = realloc(ix->pictures, room * sizeof(*pictures));
+		err = pictures ? 0 : -ENOMEM;
+		ix->pictures = pictures ? pictures : ix->pictures;
+		ix->picture_room = pictures ? room : ix->picture_room;
+	}
+	if (!err)
+		ix->pictures[ix->picture_count++] =
+			(struct picture_row){ id, content, *hash };
+	(void)pthread_rwlock_unlock(&ix->rows_lock);
+	ix->end = id >= ix->end ? id + 1 : ix->end;
+	ix->changes++;
+	(void)pthread_mutex_unlock(&ix->change_lock);
+	return err;
+}
+
+/* Called with change_lock held. */
+static void remove_picture(struct index *ix, uint32_t id)
+{
+	size_t low = 0, high = ix->picture_count, middle;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (ix->pictures[middle].id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == ix->picture_count || ix->pictures[low].id != id)
+		return;
+	(void)pthread_rwlock_wrlock(&ix->rows_lock);
+	ix->picture_count--;
+	memmove(ix->pictures + low, ix->pictures + low + 1,
+		(ix->picture_count - low) * sizeof(*ix->pictures));
+	(void)pthread_rwlock_unlock(&ix->rows_lock);
+}
+
 uint32_t index_end(const struct index *ix)
 {
 	return ix->end;
@@ -258,6 +306,7 @@ void index_remove(struct index *ix, uint32_t id)
 {
 	(void)pthread_mutex_lock(&ix->change_lock);
 	remove_locked(ix, id);
+	remove_picture(ix, id);
 	ix->changes++;
 	(void)pthread_mutex_unlock(&ix->change_lock);
 }
@@ -270,7 +319,8 @@ size_t index_bytes(const struct index *ix)
 
 	(void)pthread_rwlock_rdlock(lock);
 	bytes = sizeof(*ix) + frequency_bytes(ix->frequency) +
-		postings_bytes(ix->postings) + ix->room * sizeof(*ix->rows);
+		postings_bytes(ix->postings) + ix->room * sizeof(*ix->rows) +
+		ix->picture_room * sizeof(*ix->pictures);
 	(void)pthread_rwlock_unlock(lock);
 	return bytes;
 }

@@ -79,6 +79,10 @@ int index_add(struct index *ix, uint32_t content, const struct sketch *sketch);
 int index_add_text(struct index *ix, uint32_t id, uint32_t content,
 		   const struct sketch *sketch);
 
+/* Adds the hash of a content that is a picture. */
+int index_add_picture(struct index *ix, uint32_t id, uint32_t content,
+		      const struct pdq *hash);
+
 /* Around a large number of additions: several times as fast.  What was added is
  * not found by its sketch until index_load_end(), and nothing is removed
  * before.  -EINVAL: it has begun already; -ENOMEM, of which index_load_end()
@@ -86,7 +90,7 @@ int index_add_text(struct index *ix, uint32_t id, uint32_t content,
 int index_load_begin(struct index *ix);
 int index_load_end(struct index *ix);
 
-/* Removes a sketch, if it is there.  The index compacts itself when a quarter of
+/* Removes a sketch or a picture, if it is there.  The index compacts itself when a quarter of
  * its rows has been removed. */
 void index_remove(struct index *ix, uint32_t id);
 
@@ -166,14 +170,16 @@ struct index_match {
  * bytes. */
 int index_match_order(const void *a, const void *b);
 
-/* Reads a sketch.  -ENOENT: it is gone; any other error ends the search. */
+/* Reads a sketch, or the hash of a picture; picture may be NULL.  -ENOENT: it is no
+ * such id, or is gone; any other error ends the search. */
 struct index_store {
 	int (*sketch)(void *arg, uint32_t id, struct sketch *out);
+	int (*picture)(void *arg, uint32_t id, struct pdq *out);
 	void *arg;
 };
 
 /* Reads the sketches with these ids (0: there is none) into room; out borrows
- * them. */
+ * them.  The second may be that of a picture. */
 int index_fetch_subject(const struct index_store *store,
 			const uint32_t ids[SUBJECT_PARTS],
 			struct sketch room[SUBJECT_PARTS], struct subject *out);

@@ -17,8 +17,8 @@
  * change_lock is held for the whole of a change.  Its holder may read all
  * fields without rows_lock, because no other thread writes.
  *
- * rows_lock protects what queries read: the rows and their number, the postings
- * and the frequencies.  It is held
+ * rows_lock protects what queries read: the rows and their number, the postings,
+ * the pictures and the frequencies.  It is held
  * for writing only to publish: a new row is written behind the last row that
  * queries see, and rows that are enlarged or compacted are copies until they
  * replace the old ones.
@@ -38,12 +38,21 @@ static inline uint32_t row_content(const struct row *row)
 	return row->is_text ? row->other : row->id;
 }
 
+/* A query looks at all of them: a million take a tenth of a second. */
+struct picture_row {
+	uint32_t id; /* ascending */
+	uint32_t content;
+	struct pdq hash;
+};
+
 struct index {
 	pthread_mutex_t change_lock;
 	pthread_rwlock_t rows_lock;
 	struct row *rows; /* owned */
 	size_t count, room;
 	size_t dead;
+	struct picture_row *pictures; /* owned */
+	size_t picture_count, picture_room;
 	struct frequency *frequency;
 	struct postings *postings;
 	_Atomic uint32_t end;     /* index_end() */

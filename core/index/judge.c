@@ -14,9 +14,10 @@ const char *const index_relation_names[INDEX_RELATIONS] = {
 	[INDEX_SHARES] = "shares",
 };
 
-const char *const subject_part_names[SUBJECT_PARTS] = {
+const char *const subject_part_names[SUBJECT_SPEAKERS] = {
 	[SUBJECT_BYTES] = "bytes",
 	[SUBJECT_TEXT] = "text",
+	[SUBJECT_PICTURE] = "picture",
 };
 
 const char *const verdict_reason_names[VERDICT_REASONS] = {
@@ -215,13 +216,43 @@ void weigh_subject(const struct weigher *w, const struct subject *subject,
 		   struct weighed_subject *out)
 {
 	int part;
+	unsigned turn;
 
+	out->has_picture = subject->has_picture;
+	for (turn = 0; out->has_picture && turn < PDQ_TURNS; turn++)
+		pdq_turn(&subject->picture, turn, &out->turned[turn]);
 	for (part = 0; part < SUBJECT_PARTS; part++) {
 		out->sketches[part].sketch = NULL;
 		if (subject->sketches[part])
 			weight_sketch(w, subject->sketches[part],
 				      &out->sketches[part]);
 	}
+}
+
+/*
+ * Of 130 million pairs of 16,110 pictures no two strangers differ in 31 bits or
+ * less, which is 60; at 36 bits strangers begin.
+ */
+void judge_picture(const struct weighed_subject *a, const struct pdq *b,
+		   const struct judge_rules *rules, struct verdict *out)
+{
+	enum { ALIKE_BITS = 31, MOST = 99, LEAST = 60 };
+	unsigned bits = PDQ_BITS, turn, differ;
+	int score;
+
+	for (turn = 0; turn < PDQ_TURNS; turn++) {
+		differ = pdq_distance(&a->turned[turn], b);
+		bits = differ < bits ? differ : bits;
+	}
+	score = MOST -
+		(int)((MOST - LEAST) * bits + ALIKE_BITS / 2) / ALIKE_BITS;
+	score = score > 0 ? score : 0;
+	*out = (struct verdict){ .score = score,
+				 .distinctive = score,
+				 .reason = score < rules->threshold ?
+						   VERDICT_BELOW :
+						   VERDICT_LISTED,
+				 .by = SUBJECT_PICTURE };
 }
 
 void judge_subjects(const struct weigher *w, const struct weighed_subject *a,
@@ -251,6 +282,11 @@ void judge_subjects(const struct weigher *w, const struct weighed_subject *a,
 			is_first = false;
 		}
 	}
+	if (!a->has_picture || !b->has_picture || !judge_has_pictures(rules))
+		return;
+	judge_picture(a, &b->picture, rules, &verdict);
+	if (is_first || is_better(&verdict, out))
+		*out = verdict;
 }
 
 /* ---- two contents by their digests ---- */
@@ -258,7 +294,10 @@ void judge_subjects(const struct weigher *w, const struct weighed_subject *a,
 int subject_of_digests(const struct digests *d,
 		       struct sketch room[SUBJECT_PARTS], struct subject *out)
 {
-	struct subject subject = { { NULL } };
+	struct subject subject = {
+		.picture = d->picture.judging,
+		.has_picture = d->picture.has & PICTURE_JUDGING,
+	};
 	int err = digests_sketch(d, &room[SUBJECT_BYTES]);
 
 	if (!err)
@@ -270,7 +309,8 @@ int subject_of_digests(const struct digests *d,
 		subject.sketches[SUBJECT_TEXT] = &room[SUBJECT_TEXT];
 	if (err && err != -ENODATA)
 		return err;
-	if (!subject.sketches[SUBJECT_BYTES] && !subject.sketches[SUBJECT_TEXT])
+	if (!subject.sketches[SUBJECT_BYTES] &&
+	    !subject.sketches[SUBJECT_TEXT] && !subject.has_picture)
 		return -ENODATA;
 	*out = subject;
 	return 0;

@@ -20,6 +20,9 @@
  * a document and another file both parts of the document are compared with the
  * bytes of the other, and the better verdict counts.
  *
+ * Pictures.  Two pictures are as alike as their bytes say, or as the hashes of what
+ * they show, in the better of the eight ways in which one may be turned.
+ *
  * Score.  The percentage of the extent of one content that the other has, too
  * (sketch_shares()): of its windows, of which one that occurs n times counts
  * log2(1 + n).  Whose extent it is depends on the relation.  Windows are those of the folded content, so sizes
@@ -106,6 +109,8 @@ static inline struct verdict verdict_of_copies(uint64_t size)
 /* A subject that is compared with many others. */
 struct weighed_subject {
 	struct weighed_sketch sketches[SUBJECT_PARTS]; /* .sketch NULL: none */
+	struct pdq turned[PDQ_TURNS];                  /* of the picture */
+	bool has_picture;
 };
 
 void weigh_subject(const struct weigher *w, const struct subject *subject,
@@ -120,6 +125,16 @@ void weigh_subject(const struct weigher *w, const struct subject *subject,
 void judge_subjects(const struct weigher *w, const struct weighed_subject *a,
 		    const struct subject *b, const struct judge_rules *rules,
 		    struct verdict *out);
+
+/* The same by a picture alone; a has one. */
+void judge_picture(const struct weighed_subject *a, const struct pdq *b,
+		   const struct judge_rules *rules, struct verdict *out);
+
+/* Whether that may list anything. */
+static inline bool judge_has_pictures(const struct judge_rules *rules)
+{
+	return index_is_alike(rules->relation) && !rules->by_bytes;
+}
 
 /* The same by the digests of two contents, without weights: nothing counts as
  * boilerplate.  Equal contents have the score 100.  -ENODATA: a content that is

@@ -203,15 +203,77 @@ int index_fetch_subject(const struct index_store *store,
 		if (!err)
 			out->sketches[part] = &room[part];
 	}
-	return 0;
+	out->has_picture = false;
+	if (!ids[SUBJECT_TEXT] || out->sketches[SUBJECT_TEXT] ||
+	    !store->picture)
+		return 0;
+	err = store->picture(store->arg, ids[SUBJECT_TEXT], &out->picture);
+	out->has_picture = !err;
+	return err == -ENOENT ? 0 : err;
 }
 
 struct index_search {
 	struct view view;
 	struct weighed_subject own;
 	struct sketch room[SUBJECT_PARTS];
+	struct picture_row pictures[INDEX_MATCHES];
 	struct index_candidate candidates[];
 };
+
+/* ---- pictures ---- */
+
+/* The pictures that are alike, at most room of them, whether the caller may learn
+ * of them or not. */
+static size_t find_pictures(struct index_search *s, const struct index_query *q,
+			    struct index *ix, struct picture_row *out,
+			    size_t room)
+{
+	struct verdict verdict;
+	size_t i, count = 0;
+
+	(void)pthread_rwlock_rdlock(&ix->rows_lock);
+	for (i = 0; i < ix->picture_count && count < room; i++) {
+		judge_picture(&s->own, &ix->pictures[i].hash, &q->rules,
+			      &verdict);
+		if (verdict.reason == VERDICT_LISTED &&
+		    ix->pictures[i].content != q->self)
+			out[count++] = ix->pictures[i];
+	}
+	(void)pthread_rwlock_unlock(&ix->rows_lock);
+	return count;
+}
+
+/* Adds them to the matches, of which there are so many; those that were found by
+ * their bytes keep the better verdict. */
+static size_t add_pictures(struct index_search *s, const struct index_query *q,
+			   struct index *ix, struct index_match *matches,
+			   size_t kept)
+{
+	struct index_visibility *v = q->visibility;
+	const size_t by_bytes = kept;
+	size_t count, i, k;
+
+	count = find_pictures(s, q, ix, s->pictures, INDEX_MATCHES);
+	for (i = 0; i < count; i++) {
+		const struct picture_row *row = &s->pictures[i];
+
+		for (k = 0; k < by_bytes; k++)
+			if (matches[k].content == row->content)
+				break;
+		if (v && !v->is_visible(v->arg, row->content, row->id))
+			continue;
+		judge_picture(&s->own, &row->hash, &q->rules,
+			      &matches[kept].verdict);
+		matches[kept].content = row->content;
+		if (k == by_bytes)
+			kept++;
+		else if (matches[k].verdict.score < matches[kept].verdict.score)
+			matches[k].verdict = matches[kept].verdict;
+	}
+	return kept;
+}
+
+/* ---- all ---- */
 
 int index_search(struct index *ix, const struct index_query *q,
 		 const struct index_store *store, struct index_match *out,
@@ -225,7 +287,8 @@ int index_search(struct index *ix, const struct index_query *q,
 	int err;
 
 	s = malloc(sizeof(*s) + SUBJECT_PARTS * most * sizeof(*s->candidates));
-	matches = calloc(SUBJECT_PARTS * most, sizeof(*matches));
+	matches = calloc(SUBJECT_PARTS * most + INDEX_MATCHES + 1,
+			 sizeof(*matches));
 	err = s && matches ? 0 : -ENOMEM;
 	if (!err)
 		err = index_candidates(ix, q, true, s->candidates, most,
@@ -247,6 +310,8 @@ int index_search(struct index *ix, const struct index_query *q,
 					 &m->verdict);
 		kept += !err && judge_lists(&q->rules, &m->verdict);
 	}
+	if (!err && s->own.has_picture && judge_has_pictures(&q->rules))
+		kept = add_pictures(s, q, ix, matches, kept);
 	if (!err && kept) {
 		qsort(matches, kept, sizeof(*matches), index_match_order);
 		kept = kept < most ? kept : most;

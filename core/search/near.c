@@ -44,6 +44,31 @@ int query_fetch_sketch(void *query, uint32_t id, struct sketch *out)
 	return q->err ? q->err : catalog_sketch_get(q->txn, id, out);
 }
 
+static int fetch_picture(void *query, uint32_t id, struct pdq *out)
+{
+	struct search_query *q = query;
+	struct picture_hashes picture;
+	uint32_t content;
+	int err = 0;
+
+	if (!q->context->pictures)
+		return -ENOENT;
+	if (!q->err && !q->caller->trusted)
+		err = catalog_text_owner(q->txn, id, &content);
+	if (!err && !q->err && !q->caller->trusted &&
+	    !text_is_visible(q, content, id))
+		err = -ENOENT;
+	if (!err)
+		err = q->err;
+	if (!err)
+		err = catalog_picture_get(q->txn, id, &picture);
+	if (!err && !(picture.has & PICTURE_JUDGING))
+		err = -ENOENT;
+	if (!err)
+		*out = picture.judging;
+	return err;
+}
+
 /* How many matches are searched for.  More than the limit of hits, because some
  * may have no visible file. */
 static size_t matches_most(const struct search_query *q)
@@ -58,6 +83,7 @@ static int own_subject(struct search_query *q, const struct digests *digests,
 		       struct sketch room[SUBJECT_PARTS], struct subject *out)
 {
 	const struct index_store store = { .sketch = query_fetch_sketch,
+					   .picture = fetch_picture,
 					   .arg = q };
 	uint32_t text;
 	int err;
@@ -78,6 +104,7 @@ static int search_digests(struct search_query *q, const struct digests *digests,
 			  bool any, struct index_match **out, size_t *count_out)
 {
 	const struct index_store store = { .sketch = query_fetch_sketch,
+					   .picture = fetch_picture,
 					   .arg = q };
 	struct index_query query = {
 		.rules = q->rules,
@@ -248,6 +275,7 @@ static int judge_content(struct search_query *q, const struct digests *d,
 			 uint32_t content, bool related, struct verdict *out)
 {
 	const struct index_store store = { .sketch = query_fetch_sketch,
+					   .picture = fetch_picture,
 					   .arg = q };
 	struct sketch *room;
 	struct subject a = { 0 }, b = { 0 };

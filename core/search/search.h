@@ -266,8 +266,9 @@ struct search_context {
 	int threshold;               /* least score of a near-duplicate */
 	uint64_t share_min;          /* of INDEX_SHARES */
 	size_t limit;                /* of hits; identical files not counted */
-	bool texts;   /* contents are alike by the texts of documents, too */
-	bool no_wait; /* queries do not wait for files that were closed */
+	bool texts;    /* contents are alike by the texts of documents, too */
+	bool pictures; /* and by what pictures show */
+	bool no_wait;  /* queries do not wait for files that were closed */
 };
 
 struct search_job;

@@ -143,7 +143,7 @@ static const char *by_of(const json_t *name)
 	const char *text = json_string_value(name);
 	size_t part;
 
-	for (part = 0; text && part < SUBJECT_PARTS; part++)
+	for (part = 0; text && part < SUBJECT_SPEAKERS; part++)
 		if (!strcmp(text, subject_part_names[part]))
 			return subject_part_names[part];
 	return NULL;

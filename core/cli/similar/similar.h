@@ -28,6 +28,7 @@
 enum similar_relation {
 	SIMILAR_COPY, /* by a score of 100 */
 	SIMILAR_VERSION,
+	SIMILAR_PICTURE, /* by what they show */
 	SIMILAR_WITHIN,
 	SIMILAR_CONTAINS,
 	SIMILAR_SHARES,

@@ -13,15 +13,20 @@
 #include "core/base/utf8.h"
 
 const char *const similar_relation_names[SIMILAR_RELATIONS] = {
-	[SIMILAR_COPY] = "copy",     [SIMILAR_VERSION] = "version",
-	[SIMILAR_WITHIN] = "within", [SIMILAR_CONTAINS] = "contains",
-	[SIMILAR_SHARES] = "shares", [SIMILAR_BOILERPLATE] = "boilerplate",
+	[SIMILAR_COPY] = "copy",
+	[SIMILAR_VERSION] = "version",
+	[SIMILAR_PICTURE] = "picture",
+	[SIMILAR_WITHIN] = "within",
+	[SIMILAR_CONTAINS] = "contains",
+	[SIMILAR_SHARES] = "shares",
+	[SIMILAR_BOILERPLATE] = "boilerplate",
 };
 
 const enum index_relation similar_found_by[SIMILAR_RELATIONS] = {
-	[SIMILAR_COPY] = INDEX_ALIKE,    [SIMILAR_VERSION] = INDEX_ALIKE,
-	[SIMILAR_WITHIN] = INDEX_WITHIN, [SIMILAR_CONTAINS] = INDEX_CONTAINS,
-	[SIMILAR_SHARES] = INDEX_SHARES, [SIMILAR_BOILERPLATE] = INDEX_ALL,
+	[SIMILAR_COPY] = INDEX_ALIKE,        [SIMILAR_VERSION] = INDEX_ALIKE,
+	[SIMILAR_PICTURE] = INDEX_ALIKE,     [SIMILAR_WITHIN] = INDEX_WITHIN,
+	[SIMILAR_CONTAINS] = INDEX_CONTAINS, [SIMILAR_SHARES] = INDEX_SHARES,
+	[SIMILAR_BOILERPLATE] = INDEX_ALL,
 };
 
 enum similar_relation similar_relation_of(enum index_relation found_by,
@@ -37,7 +42,9 @@ enum similar_relation similar_relation_of(enum index_relation found_by,
 	case INDEX_SHARES:
 		return SIMILAR_SHARES;
 	default:
-		return v->score == 100 ? SIMILAR_COPY : SIMILAR_VERSION;
+		return v->score == 100          ? SIMILAR_COPY :
+		       v->by == SUBJECT_PICTURE ? SIMILAR_PICTURE :
+						  SIMILAR_VERSION;
 	}
 }
 
