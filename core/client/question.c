@@ -165,15 +165,19 @@ json_t *question_make(const struct question *q)
 
 json_t *verdict_to_json(const struct verdict *v)
 {
-	return json_pack("{s:i, s:i, s:s, s:I, s:s}", "score", v->score,
-			 "distinctive", v->distinctive, "reason",
+	const bool is_picture = v->by == SUBJECT_PICTURE;
+
+	return json_pack("{s:i, s:i, s:s, s:I, s:s, s:o*, s:o*}", "score",
+			 v->score, "distinctive", v->distinctive, "reason",
 			 verdict_reason_names[v->reason], "bytes",
-			 (json_int_t)v->bytes, "by", subject_part_names[v->by]);
+			 (json_int_t)v->bytes, "by", subject_part_names[v->by],
+			 "bits", is_picture ? json_integer(v->bits) : NULL,
+			 "turn", is_picture ? json_integer(v->turn) : NULL);
 }
 
 int verdict_from_json(const json_t *line, struct verdict *out)
 {
-	uint64_t score = 0, distinctive = 0, bytes = 0;
+	uint64_t score = 0, distinctive = 0, bytes = 0, bits = 0, turn = 0;
 	const char *reason_name =
 		json_string_value(json_object_get(line, "reason"));
 	const char *by_name = json_string_value(json_object_get(line, "by"));
@@ -186,11 +190,17 @@ int verdict_from_json(const json_t *line, struct verdict *out)
 	    json_get_number(line, "bytes", INT64_MAX, &bytes) ||
 	    reason == VERDICT_REASONS || by == SUBJECT_SPEAKERS)
 		return -EBADMSG;
+	if (by == SUBJECT_PICTURE &&
+	    (json_get_number(line, "bits", PDQ_BITS, &bits) ||
+	     json_get_number(line, "turn", PDQ_TURNS - 1, &turn)))
+		return -EBADMSG;
 	*out = (struct verdict){ .score = (int)score,
 				 .distinctive = (int)distinctive,
 				 .bytes = bytes,
 				 .reason = (enum verdict_reason)reason,
-				 .by = (enum subject_part)by };
+				 .by = (enum subject_part)by,
+				 .bits = (unsigned)bits,
+				 .turn = (enum pdq_turn)turn };
 	return 0;
 }
 

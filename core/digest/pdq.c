@@ -395,12 +395,16 @@ void pdq_turn(const struct pdq *hash, enum pdq_turn turn, struct pdq *out)
 	*out = turned;
 }
 
-unsigned pdq_distance(const struct pdq *a, const struct pdq *b)
+unsigned pdq_distance(const struct pdq *a, const struct pdq *b, unsigned most)
 {
 	unsigned i, bits = 0;
+	uint64_t x, y;
 
-	for (i = 0; i < PDQ_BYTES; i++)
-		bits += (unsigned)__builtin_popcount(a->bytes[i] ^ b->bytes[i]);
+	for (i = 0; i < PDQ_BYTES && bits <= most; i += sizeof(x)) {
+		memcpy(&x, a->bytes + i, sizeof(x));
+		memcpy(&y, b->bytes + i, sizeof(y));
+		bits += (unsigned)__builtin_popcountll(x ^ y);
+	}
 	return bits;
 }
 
@@ -409,8 +413,8 @@ int digest_pdq_distance(const struct digests *a, const struct digests *b,
 {
 	if (!(a->set & b->set & DIGEST_BIT(DIGEST_PDQ)))
 		return -ENODATA;
-	*distance_out =
-		(int)pdq_distance(&a->picture.exchange, &b->picture.exchange);
+	*distance_out = (int)pdq_distance(&a->picture.exchange,
+					  &b->picture.exchange, PDQ_BITS);
 	return 0;
 }
 

@@ -83,7 +83,7 @@ void pdq_of_values(const struct pdq_values *v, enum pdq_turn turn,
  * pdq_of_values(), as the median is not quite 0. */
 void pdq_turn(const struct pdq *hash, enum pdq_turn turn, struct pdq *out);
 
-/* Bits that differ. */
-unsigned pdq_distance(const struct pdq *a, const struct pdq *b);
+/* Bits that differ; or, once these are more than most, as many as were counted. */
+unsigned pdq_distance(const struct pdq *a, const struct pdq *b, unsigned most);
 
 #endif

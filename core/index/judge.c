@@ -233,26 +233,59 @@ void weigh_subject(const struct weigher *w, const struct subject *subject,
  * Of 130 million pairs of 16,110 pictures no two strangers differ in 31 bits or
  * less, which is 60; at 36 bits strangers begin.
  */
+enum { PICTURE_BITS = 31, PICTURE_MOST = 99, PICTURE_LEAST = 60 };
+
+static int picture_score(unsigned bits)
+{
+	const int lost = ((PICTURE_MOST - PICTURE_LEAST) * (int)bits +
+			  PICTURE_BITS / 2) /
+			 PICTURE_BITS;
+
+	return lost < PICTURE_MOST ? PICTURE_MOST - lost : 0;
+}
+
+unsigned judge_picture_distance(const struct weighed_subject *a,
+				const struct pdq *b, unsigned most,
+				enum pdq_turn *turn_out)
+{
+	unsigned nearest = PDQ_BITS + 1, turn, bits;
+
+	*turn_out = PDQ_AS_IS;
+	for (turn = 0; turn < PDQ_TURNS; turn++) {
+		bits = pdq_distance(&a->turned[turn], b, most);
+		if (bits < nearest) {
+			nearest = bits;
+			*turn_out = (enum pdq_turn)turn;
+		}
+	}
+	return nearest;
+}
+
+int judge_picture_bits(const struct judge_rules *rules)
+{
+	int bits = -1;
+
+	while (bits < PDQ_BITS &&
+	       picture_score((unsigned)(bits + 1)) >= rules->threshold)
+		bits++;
+	return bits;
+}
+
 void judge_picture(const struct weighed_subject *a, const struct pdq *b,
 		   const struct judge_rules *rules, struct verdict *out)
 {
-	enum { ALIKE_BITS = 31, MOST = 99, LEAST = 60 };
-	unsigned bits = PDQ_BITS, turn, differ;
-	int score;
+	enum pdq_turn turn;
+	const unsigned bits = judge_picture_distance(a, b, PDQ_BITS, &turn);
+	const int score = picture_score(bits);
 
-	for (turn = 0; turn < PDQ_TURNS; turn++) {
-		differ = pdq_distance(&a->turned[turn], b);
-		bits = differ < bits ? differ : bits;
-	}
-	score = MOST -
-		(int)((MOST - LEAST) * bits + ALIKE_BITS / 2) / ALIKE_BITS;
-	score = score > 0 ? score : 0;
 	*out = (struct verdict){ .score = score,
 				 .distinctive = score,
 				 .reason = score < rules->threshold ?
 						   VERDICT_BELOW :
 						   VERDICT_LISTED,
-				 .by = SUBJECT_PICTURE };
+				 .by = SUBJECT_PICTURE,
+				 .bits = bits,
+				 .turn = turn };
 }
 
 void judge_subjects(const struct weigher *w, const struct weighed_subject *a,

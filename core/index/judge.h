@@ -96,6 +96,9 @@ struct verdict {
 	uint64_t bytes;
 	enum verdict_reason reason;
 	enum subject_part by; /* the part that spoke */
+	/* Of pictures: bits of 256 that differ, when one is turned so. */
+	unsigned bits;
+	enum pdq_turn turn;
 };
 
 /* Of two files with one content of that size. */
@@ -129,6 +132,14 @@ void judge_subjects(const struct weigher *w, const struct weighed_subject *a,
 /* The same by a picture alone; a has one. */
 void judge_picture(const struct weighed_subject *a, const struct pdq *b,
 		   const struct judge_rules *rules, struct verdict *out);
+
+/* How many bits of what it lists differ at most; negative: it lists nothing. */
+int judge_picture_bits(const struct judge_rules *rules);
+
+/* Bits that differ in the nearest of the eight ways; or more than most. */
+unsigned judge_picture_distance(const struct weighed_subject *a,
+				const struct pdq *b, unsigned most,
+				enum pdq_turn *turn_out);
 
 /* Whether that may list anything. */
 static inline bool judge_has_pictures(const struct judge_rules *rules)

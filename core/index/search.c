@@ -228,17 +228,19 @@ static size_t find_pictures(struct index_search *s, const struct index_query *q,
 			    struct index *ix, struct picture_row *out,
 			    size_t room)
 {
-	struct verdict verdict;
+	const int bits = judge_picture_bits(&q->rules);
+	const unsigned most = (unsigned)bits;
+	enum pdq_turn turn;
 	size_t i, count = 0;
 
+	if (bits < 0)
+		return 0;
 	(void)pthread_rwlock_rdlock(&ix->rows_lock);
-	for (i = 0; i < ix->picture_count && count < room; i++) {
-		judge_picture(&s->own, &ix->pictures[i].hash, &q->rules,
-			      &verdict);
-		if (verdict.reason == VERDICT_LISTED &&
+	for (i = 0; i < ix->picture_count && count < room; i++)
+		if (judge_picture_distance(&s->own, &ix->pictures[i].hash, most,
+					   &turn) <= most &&
 		    ix->pictures[i].content != q->self)
 			out[count++] = ix->pictures[i];
-	}
 	(void)pthread_rwlock_unlock(&ix->rows_lock);
 	return count;
 }

@@ -280,6 +280,16 @@ static void print_text(const struct similar_job *job,
 {
 	const uint32_t sif = DIGEST_BIT(DIGEST_SIF);
 	const struct mount *m = &job->mount;
+	static const char *const turns[PDQ_TURNS] = {
+		[PDQ_AS_IS] = "",
+		[PDQ_ROTATED_90] = ", turned by 90 degrees",
+		[PDQ_ROTATED_180] = ", turned by 180 degrees",
+		[PDQ_ROTATED_270] = ", turned by 270 degrees",
+		[PDQ_MIRRORED_UP_DOWN] = ", upside down and mirrored",
+		[PDQ_MIRRORED_LEFT_RIGHT] = ", mirrored",
+		[PDQ_TRANSPOSED] = ", turned by 90 degrees and mirrored",
+		[PDQ_TRANSPOSED_BACK] = ", turned by 270 degrees and mirrored",
+	};
 	const struct verdict *v = &row->verdict;
 	const bool listed = reason == VERDICT_LISTED;
 	char size[TEXT_SIZE_ROOM];
@@ -290,6 +300,9 @@ static void print_text(const struct similar_job *job,
 	       v->score, job->rules.threshold);
 	if (v->by != SUBJECT_BYTES)
 		printf(", by %s", subject_part_names[v->by]);
+	if (v->by == SUBJECT_PICTURE)
+		printf(": %u of %d bits differ%s", v->bits, PDQ_BITS,
+		       turns[v->turn]);
 	if (job->mount.root)
 		printf(", distinctive %d", v->distinctive);
 	if (passages)

@@ -240,7 +240,9 @@ TEST(turned_pictures)
 		assert_int_equal(pdq_transform(plane, SIDE, SIDE, &values), 0);
 		pdq_of_values(&values, PDQ_AS_IS, &from_picture);
 		pdq_turn(&hash, turn, &from_bits);
-		assert_in_range(pdq_distance(&from_bits, &from_picture), 0, 20);
+		assert_in_range(
+			pdq_distance(&from_bits, &from_picture, PDQ_BITS), 0,
+			20);
 	}
 	free(plane);
 }
