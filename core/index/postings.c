@@ -100,7 +100,7 @@ void postings_free(struct postings *p)
 
 static uint16_t *marks_of(const struct bucket *b)
 {
-	return (uint16_t *)(b->contents + b->room);
+	return b->contents ? (uint16_t *)(b->contents + b->room) : NULL;
 }
 
 static uint32_t key_of(uint32_t bucket, uint16_t mark)
