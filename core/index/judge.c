@@ -271,14 +271,12 @@ int judge_picture_bits(const struct judge_rules *rules)
 	return bits;
 }
 
-void judge_picture(const struct weighed_subject *a, const struct pdq *b,
-		   const struct judge_rules *rules, struct verdict *out)
+struct verdict verdict_of_picture(unsigned bits, enum pdq_turn turn,
+				  const struct judge_rules *rules)
 {
-	enum pdq_turn turn;
-	const unsigned bits = judge_picture_distance(a, b, PDQ_BITS, &turn);
 	const int score = picture_score(bits);
 
-	*out = (struct verdict){ .score = score,
+	return (struct verdict){ .score = score,
 				 .distinctive = score,
 				 .reason = score < rules->threshold ?
 						   VERDICT_BELOW :
@@ -297,7 +295,9 @@ void judge_subjects(const struct weigher *w, const struct weighed_subject *a,
 			   b->sketches[SUBJECT_TEXT];
 	const int parts = rules->by_bytes ? SUBJECT_TEXT : SUBJECT_PARTS;
 	struct verdict verdict;
+	enum pdq_turn turn;
 	bool is_first = true;
+	unsigned bits;
 	int i, k;
 
 	*out = (struct verdict){ .reason = VERDICT_BELOW };
@@ -317,7 +317,8 @@ void judge_subjects(const struct weigher *w, const struct weighed_subject *a,
 	}
 	if (!a->has_picture || !b->has_picture || !judge_has_pictures(rules))
 		return;
-	judge_picture(a, &b->picture, rules, &verdict);
+	bits = judge_picture_distance(a, &b->picture, PDQ_BITS, &turn);
+	verdict = verdict_of_picture(bits, turn, rules);
 	if (is_first || is_better(&verdict, out))
 		*out = verdict;
 }

@@ -129,9 +129,9 @@ void judge_subjects(const struct weigher *w, const struct weighed_subject *a,
 		    const struct subject *b, const struct judge_rules *rules,
 		    struct verdict *out);
 
-/* The same by a picture alone; a has one. */
-void judge_picture(const struct weighed_subject *a, const struct pdq *b,
-		   const struct judge_rules *rules, struct verdict *out);
+/* The same by two pictures alone, of which so many bits differ. */
+struct verdict verdict_of_picture(unsigned bits, enum pdq_turn turn,
+				  const struct judge_rules *rules);
 
 /* How many bits of what it lists differ at most; negative: it lists nothing. */
 int judge_picture_bits(const struct judge_rules *rules);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
 #include "core/index/judge_rules.h"
 
 /* ---- what a caller may learn of ---- */
@@ -212,70 +213,104 @@ int index_fetch_subject(const struct index_store *store,
 	return err == -ENOENT ? 0 : err;
 }
 
+/* ---- pictures ---- */
+
+/* A picture that is alike. */
+struct picture_found {
+	uint32_t id, content;
+	unsigned bits; /* that differ */
+	enum pdq_turn turn;
+};
+
+static int by_bits(const void *a, const void *b)
+{
+	const struct picture_found *x = a, *y = b;
+
+	if (x->bits != y->bits)
+		return x->bits < y->bits ? -1 : 1;
+	return x->content < y->content ? -1 : x->content > y->content;
+}
+
+/* All that are alike, the nearest first, also those that the caller may not learn
+ * of: they must not take the room of others. */
+static int find_pictures(struct index *ix, const struct index_query *q,
+			 const struct weighed_subject *own,
+			 struct picture_found **out, size_t *count_out)
+{
+	const int most = judge_picture_bits(&q->rules);
+	struct picture_found *all = NULL, *more, found;
+	const struct picture_row *row;
+	size_t i, count = 0;
+	int err = 0;
+
+	(void)pthread_rwlock_rdlock(&ix->rows_lock);
+	for (i = 0; most >= 0 && i < ix->picture_count && !err; i++) {
+		row = &ix->pictures[i];
+		found.id = row->id;
+		found.content = row->content;
+		found.bits = judge_picture_distance(
+			own, &row->hash, (unsigned)most, &found.turn);
+		if (found.bits > (unsigned)most || row->content == q->self)
+			continue;
+		more = array_with_room(all, count, sizeof(*all));
+		if (more) {
+			all = more;
+			all[count++] = found;
+		} else {
+			err = -ENOMEM;
+		}
+	}
+	(void)pthread_rwlock_unlock(&ix->rows_lock);
+	if (count)
+		qsort(all, count, sizeof(*all), by_bits);
+	*out = all;
+	*count_out = count;
+	return err;
+}
+
+/* Adds them to the matches, of which there are so many and room for as many more as
+ * are searched for; those that were found by their bytes keep the better
+ * verdict. */
+static int add_pictures(struct index *ix, const struct index_query *q,
+			const struct weighed_subject *own,
+			struct index_match *matches, size_t *kept)
+{
+	const size_t by_bytes = *kept, most = *kept + index_most(q);
+	const struct index_visibility *v = q->visibility;
+	struct picture_found *all;
+	size_t count, i, k;
+	int err = find_pictures(ix, q, own, &all, &count);
+
+	for (i = 0; i < count && *kept < most && !err; i++) {
+		const struct picture_found *found = &all[i];
+		const struct verdict verdict =
+			verdict_of_picture(found->bits, found->turn, &q->rules);
+
+		if (v && !v->is_visible(v->arg, found->content, found->id))
+			continue;
+		for (k = 0; k < by_bytes; k++)
+			if (matches[k].content == found->content)
+				break;
+		if (k == by_bytes)
+			matches[(*kept)++] = (struct index_match){
+				.content = found->content,
+				.verdict = verdict,
+			};
+		else if (matches[k].verdict.score < verdict.score)
+			matches[k].verdict = verdict;
+	}
+	free(all);
+	return err;
+}
+
+/* ---- all ---- */
+
 struct index_search {
 	struct view view;
 	struct weighed_subject own;
 	struct sketch room[SUBJECT_PARTS];
-	struct picture_row pictures[INDEX_MATCHES];
 	struct index_candidate candidates[];
 };
-
-/* ---- pictures ---- */
-
-/* The pictures that are alike, at most room of them, whether the caller may learn
- * of them or not. */
-static size_t find_pictures(struct index_search *s, const struct index_query *q,
-			    struct index *ix, struct picture_row *out,
-			    size_t room)
-{
-	const int bits = judge_picture_bits(&q->rules);
-	const unsigned most = (unsigned)bits;
-	enum pdq_turn turn;
-	size_t i, count = 0;
-
-	if (bits < 0)
-		return 0;
-	(void)pthread_rwlock_rdlock(&ix->rows_lock);
-	for (i = 0; i < ix->picture_count && count < room; i++)
-		if (judge_picture_distance(&s->own, &ix->pictures[i].hash, most,
-					   &turn) <= most &&
-		    ix->pictures[i].content != q->self)
-			out[count++] = ix->pictures[i];
-	(void)pthread_rwlock_unlock(&ix->rows_lock);
-	return count;
-}
-
-/* Adds them to the matches, of which there are so many; those that were found by
- * their bytes keep the better verdict. */
-static size_t add_pictures(struct index_search *s, const struct index_query *q,
-			   struct index *ix, struct index_match *matches,
-			   size_t kept)
-{
-	struct index_visibility *v = q->visibility;
-	const size_t by_bytes = kept;
-	size_t count, i, k;
-
-	count = find_pictures(s, q, ix, s->pictures, INDEX_MATCHES);
-	for (i = 0; i < count; i++) {
-		const struct picture_row *row = &s->pictures[i];
-
-		for (k = 0; k < by_bytes; k++)
-			if (matches[k].content == row->content)
-				break;
-		if (v && !v->is_visible(v->arg, row->content, row->id))
-			continue;
-		judge_picture(&s->own, &row->hash, &q->rules,
-			      &matches[kept].verdict);
-		matches[kept].content = row->content;
-		if (k == by_bytes)
-			kept++;
-		else if (matches[k].verdict.score < matches[kept].verdict.score)
-			matches[k].verdict = matches[kept].verdict;
-	}
-	return kept;
-}
-
-/* ---- all ---- */
 
 int index_search(struct index *ix, const struct index_query *q,
 		 const struct index_store *store, struct index_match *out,
@@ -289,8 +324,8 @@ int index_search(struct index *ix, const struct index_query *q,
 	int err;
 
 	s = malloc(sizeof(*s) + SUBJECT_PARTS * most * sizeof(*s->candidates));
-	matches = calloc(SUBJECT_PARTS * most + INDEX_MATCHES + 1,
-			 sizeof(*matches));
+	/* The last ones for pictures. */
+	matches = calloc((SUBJECT_PARTS + 1) * most, sizeof(*matches));
 	err = s && matches ? 0 : -ENOMEM;
 	if (!err)
 		err = index_candidates(ix, q, true, s->candidates, most,
@@ -313,7 +348,7 @@ int index_search(struct index *ix, const struct index_query *q,
 		kept += !err && judge_lists(&q->rules, &m->verdict);
 	}
 	if (!err && s->own.has_picture && judge_has_pictures(&q->rules))
-		kept = add_pictures(s, q, ix, matches, kept);
+		err = add_pictures(ix, q, &s->own, matches, &kept);
 	if (!err && kept) {
 		qsort(matches, kept, sizeof(*matches), index_match_order);
 		kept = kept < most ? kept : most;

@@ -71,6 +71,7 @@ TEST(pictures)
 	const struct pdq hash = hash_of(7), stranger = hash_of(8);
 	struct pdq other;
 	struct index *ix;
+	uint32_t i;
 
 	assert_non_null(m);
 	assert_non_null(visibility);
@@ -96,10 +97,26 @@ TEST(pictures)
 	assert_int_equal(search(ix, hash, INDEX_ALIKE, visibility, m), 1);
 	assert_int_equal(m[0].content, 3);
 
+	/* Very many that the caller does not see take no room of others, and the
+	 * nearest of those comes first. */
+	other = changed(hash, 20);
+	for (i = 0; i < 2 * INDEX_MATCHES; i++)
+		assert_int_equal(
+			index_add_picture(ix, 100 + i, 100 + 2 * i, &other), 0);
+	other = changed(hash, 10);
+	assert_int_equal(index_add_picture(ix, 9000, 9001, &other), 0);
+	assert_int_equal(search(ix, hash, INDEX_ALIKE, visibility, m), 2);
+	assert_int_equal(m[1].content, 9001);
+	assert_int_equal(search(ix, hash, INDEX_ALIKE, NULL, m), INDEX_MATCHES);
+	assert_int_equal(m[1].content, 9001);
+	for (i = 0; i < 2 * INDEX_MATCHES; i++)
+		index_remove(ix, 100 + i);
+	index_remove(ix, 9000);
+
 	index_remove(ix, 13);
 	assert_int_equal(search(ix, hash, INDEX_ALIKE, NULL, m), 1);
 	assert_int_equal(m[0].content, 2);
-	assert_int_equal(index_end(ix), 16);
+	assert_int_equal(index_end(ix), 9001);
 	index_free(ix);
 	free(visibility);
 	free(m);
