@@ -118,7 +118,7 @@ for line in sys.stdin:
 odd=$T/$(printf 'odd\xff\r\nname, "quoted"')
 cp "$T/a" "$odd"
 is "$("$KIN" digest --format csv "$T/a" | head -n 1)" \
-	$'size,sise,simhash,rdc,sif,ssdeep,xxh128,sdhash,tlsh,sha256,path\r' \
+	$'size,sise,simhash,rdc,sif,ssdeep,xxh128,sdhash,tlsh,sha256,pdq,path\r' \
 	'csv: a title line'
 table "$T/a" >"$T/row"
 for name in sise simhash rdc sif ssdeep xxh128; do

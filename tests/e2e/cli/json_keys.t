@@ -115,11 +115,12 @@ keys strip totals strip --json "$T/other"
 
 # ---- and nothing else ----
 
-# These need XFS, other hosts, or a document with a date.
+# These need XFS, other hosts, a document with a date, or pictures.
 cat >>"$T/all" <<-'END'
 	document_date
 	shared_before
 	host
+	pdq_distance
 END
 is "$(sort -u "$T/page" | comm -23 - <(sort -u "$T/all"))" "" \
 	"a command prints every key of the page"
