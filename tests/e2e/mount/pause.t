@@ -90,7 +90,7 @@ test_resume() {
 
 test_mistakes() {
 	refused "kin pause without a mount" "which mount" "$KIN" pause
-	refused "a directory that is no mount" "." "$KIN" pause "$src"
+	refused "a directory that is no mount" "." "$KIN" pause "$T"
 	refused "a word it does not know" "Invalid argument" \
 		setfattr -n user.kinfs.control -v pauses "$mnt"
 	like "$("$KIN" help)" "pause .*resume " "both are in the help"

@@ -37,7 +37,7 @@ is "$(words kin-share init --yu)" "--yugabyte " "kin-share init"
 is "$(words kin-extract '')$(words kin-extract --j)" "/ --json " "kin-extract"
 is "$(words kinfs -o ro,thr)" "ro,threshold= " "options of a mount"
 is "$(words kin similar --relation '')" \
-	"copy version within contains shares boilerplate " \
+	"copy version picture within contains shares boilerplate " \
 	"what an option takes, explained in the next line"
 is "$(words kinfs -o ro,similar=s)" "ro,similar=show " "... and their values"
 is "$(words kinfs -o r)" "rate= ro " "... also of those of FUSE in one line"
