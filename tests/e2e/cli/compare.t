@@ -184,7 +184,7 @@ for name in digest compare similar status wait rescan; do
 done
 for name in similar status wait rescan; do
 	refused "$name outside a mount says what to do" \
-		'not in a kinfs mount; kin similar --of FILE' \
+		'not in a kinfs mount; (kin similar --of FILE|mount one with: kinfs SOURCE)' \
 		"$KIN" "$name" "$T/a"
 	[ "$name" = status ] && continue # it lists all mounts
 	is "$(code "$KIN" "$name")" 2 "$name without a path is a usage error"
