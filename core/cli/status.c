@@ -92,7 +92,8 @@ static void say_activity(const json_t *status, const struct progress *p)
 		    p->scanning ? "scanning" :
 		    p->paused   ? "waiting" :
 		    p->left     ? "hashing" :
-				  "reading the texts of documents");
+		    p->texts    ? "reading the texts of documents" :
+				  "looking for changes");
 	buf_release(&left);
 	if (p->paused)
 		say("paused", "%s", p->paused);

@@ -35,6 +35,9 @@ is "$(text_of cut.docx)" failed:damaged "cut.docx"
 is "$(text_of package.deb)" failed:unsupported "what is not looked into"
 is "$("$KIN" status --json mnt | jq -c .texts)" \
 	'{"failed":1,"made":14,"pending":0,"state":"on"}' "the status"
+# A change elsewhere on this filesystem is looked at, too.
+is_idle() { "$KIN" status mnt | grep -q '^state *idle'; }
+poll 10 is_idle
 told="the text of 1 document or archive could not be read: kin status --failed"
 like "$("$KIN" status mnt)" "idle, but $told" "... in words"
 is "$("$KIN" status --failed mnt | sed 1d)" "text:damaged  mnt/cut.docx" \
