@@ -271,7 +271,7 @@ refused "older ones, with the way out" 'init --replace' publish a "$T/m1"
 ok "init --replace makes them anew" "$KIN_SHARE" init --replace --db "$(db a)"
 ok "which are filled again" publish a "$T/m1"
 ok "with everything" complete
-refused "something that is no mount" 'neither a mount' publish a "$T/one"
+refused "something that is no mount" 'neither a mount' publish a "$T"
 refused "no database" 'which database' "$KIN_SHARE" "$T/m1"
 ok "after all that the catalog is in order" "$KIN" check "$T/m1"
 stop_servers

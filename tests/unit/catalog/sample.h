@@ -15,7 +15,7 @@
  * Without a seal, as after a kill, it is refused, or everything can be read and
  * written without a crash.  When it was refused and set aside, a new one opens.
  */
-enum { FLIPS = 500, SEED = 20 };
+enum { FLIPS = 150, SEED = 20 };
 
 struct sample {
 	struct fixture f;
