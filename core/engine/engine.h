@@ -100,7 +100,7 @@ struct engine_options {
 	struct extract_client *texts;
 	bool texts_missing;
 	uint32_t text_version; /* EXTRACT_VERSION */
-	bool pictures; /* these speak, too */
+	bool pictures;         /* these speak, too */
 	struct engine_host host;
 };
 

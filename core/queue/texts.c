@@ -208,8 +208,8 @@ static int find_task(struct text_task *t, const struct file_key *key)
 		err = -ENOENT;
 	if (!err)
 		err = catalog_text_get(txn, rec.content, &text);
-	t->is_unreadable = text.state == TEXT_FAILED &&
-			   text.why == TEXT_UNREADABLE;
+	t->is_unreadable =
+		text.state == TEXT_FAILED && text.why == TEXT_UNREADABLE;
 	t->is_made = text.state != TEXT_PENDING;
 	t->is_told = !err && t->is_made &&
 		     catalog_text_is_told(txn, rec.content, key) == 1;
