@@ -130,15 +130,15 @@ static int bucket_resize(struct bucket *b, uint32_t room)
 static uint32_t bucket_bound(const struct bucket *b, uint32_t from,
 			     uint32_t mark)
 {
-	const uint16_t *marks = marks_of(b), *at = marks + from;
-	uint32_t left = b->count - from, half;
+	const uint16_t *marks = marks_of(b);
+	uint32_t left = b->count - from, at = from, half;
 
 	for (; left > 1; left -= half) {
 		half = left / 2;
-		at += at[half - 1] < mark ? half : 0;
+		at += marks[at + half - 1] < mark ? half : 0;
 	}
-	at += left && *at < mark;
-	return (uint32_t)(at - marks);
+	at += left && marks[at] < mark;
+	return at;
 }
 
 /* The entries of a key (without the bits that choose its bucket). */
