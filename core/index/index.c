@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
+
 #define FIRST_ROOM ((size_t)1024)
 
 /* Entries of the postings, of little more than 6 bytes. */
@@ -219,17 +221,15 @@ int index_add_picture(struct index *ix, uint32_t id, uint32_t content,
 
 	(void)pthread_mutex_lock(&ix->change_lock);
 	(void)pthread_rwlock_wrlock(&ix->rows_lock);
-	if (ix->picture_count == ix->picture_room) {
-		const size_t room = 2 * ix->picture_room + FIRST_ROOM;
-
-		pictures = realloc(ix->pictures, room * sizeof(*pictures));
-		err = pictures ? 0 : -ENOMEM;
-		ix->pictures = pictures ? pictures : ix->pictures;
-		ix->picture_room = pictures ? room : ix->picture_room;
-	}
-	if (!err)
-		ix->pictures[ix->picture_count++] =
+	pictures = array_with_room(ix->pictures, ix->picture_count,
+				   sizeof(*pictures));
+	if (pictures) {
+		ix->pictures = pictures;
+		pictures[ix->picture_count++] =
 			(struct picture_row){ id, content, *hash };
+	} else {
+		err = -ENOMEM;
+	}
 	(void)pthread_rwlock_unlock(&ix->rows_lock);
 	ix->end = id >= ix->end ? id + 1 : ix->end;
 	ix->changes++;
@@ -320,7 +320,7 @@ size_t index_bytes(const struct index *ix)
 	(void)pthread_rwlock_rdlock(lock);
 	bytes = sizeof(*ix) + frequency_bytes(ix->frequency) +
 		postings_bytes(ix->postings) + ix->room * sizeof(*ix->rows) +
-		ix->picture_room * sizeof(*ix->pictures);
+		ix->picture_count * sizeof(*ix->pictures);
 	(void)pthread_rwlock_unlock(lock);
 	return bytes;
 }

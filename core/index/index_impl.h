@@ -52,7 +52,7 @@ struct index {
 	size_t count, room;
 	size_t dead;
 	struct picture_row *pictures; /* owned */
-	size_t picture_count, picture_room;
+	size_t picture_count;
 	struct frequency *frequency;
 	struct postings *postings;
 	_Atomic uint32_t end;     /* index_end() */
