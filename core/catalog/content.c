@@ -435,7 +435,7 @@ int catalog_sketch_get(struct catalog_txn *txn, uint32_t id, struct sketch *out)
 		return err;
 	if (sketch_unpack(v.mv_data, v.mv_size, out))
 		return -EUCLEAN;
-	/* What a text has is not known. */
+	/* The size of a text is not kept. */
 	err = content_load(txn, id, &d);
 	if (!err)
 		out->bytes = d.size;

@@ -80,7 +80,7 @@ static void end_keepers(void)
 
 /* ---- the keeper ---- */
 
-/* What is to be mounted. */
+/* A directory to mount, and where. */
 struct once {
 	const char *source;    /* absolute, without symbolic links */
 	char *catalog, *point; /* owned; directories */
@@ -166,7 +166,7 @@ static void remove_dead_mount(const char *point)
 		(void)waitpid(pid, NULL, 0);
 }
 
-/* What kinfs said, in lines that begin with its name. */
+/* Prints the messages of kinfs, in lines that begin with its name. */
 static int tell_words(const struct once *o)
 {
 	char text[4096];

@@ -158,7 +158,7 @@ struct run {
 	size_t a, b, length;
 };
 
-/* What is equal around two places, of the first content not before begin. */
+/* The run of equal bytes around two places, in the first content from begin on. */
 static struct run extend(const struct folded_content *a,
 			 const struct folded_content *b, size_t begin,
 			 size_t at_a, size_t at_b)

@@ -3,13 +3,11 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/cli/cli.h"
-#include "core/cli/table.h"
 #include "core/extract/client.h"
 #include "core/extract/sniff.h"
 
@@ -95,24 +93,17 @@ void content_release(struct content *c)
 	buf_release(&c->bytes);
 }
 
-int content_shares(const struct content *own, const char *root,
-		   const char *path, size_t least, uint64_t *bytes_out)
+int content_compare(const struct content *own, const char *path, size_t least,
+		    struct content *other, struct passage **out,
+		    size_t *count_out)
 {
-	char *shown = path_shown(root, path, false);
-	struct content other = { 0 };
-	struct passage *all = NULL;
-	size_t count = 0;
-	int err = shown ? content_read(shown, &other) : -ENOMEM;
+	int err = content_read(path, other);
 
-	if (!err)
-		err = passages_find(&own->folded, &other.folded, least, &all,
-				    &count);
-	for (*bytes_out = 0; count--;)
-		*bytes_out += all[count].a_end - all[count].a;
-	free(all);
-	free(shown);
-	content_release(&other);
-	return err == -ENOMEM ? err : 0;
+	*out = NULL;
+	*count_out = 0;
+	return err ? err :
+		     passages_find(&own->folded, &other->folded, least, out,
+				   count_out);
 }
 
 /* Lines of a text, else bytes: "40-52", "@8000-10752". */

@@ -27,10 +27,11 @@ struct content {
 int content_read(const char *path, struct content *out);
 void content_release(struct content *c);
 
-/* How many bytes of the content are in passages of at least so many bytes that the
- * file at a path below a root has, too.  Of one that cannot be read 0.  -ENOMEM. */
-int content_shares(const struct content *own, const char *root,
-		   const char *path, size_t least, uint64_t *bytes_out);
+/* Reads the file at a path into other, and finds its passages of at least so many
+ * bytes, see passages_find().  Both are the caller's to release in any case. */
+int content_compare(const struct content *own, const char *path, size_t least,
+		    struct content *other, struct passage **out,
+		    size_t *count_out);
 
 /* A passage as JSON: "lines" of the first content and "there" of the second, in
  * words as a list has them, and the bytes by their numbers.  NULL without memory. */

@@ -69,18 +69,15 @@ static int compare(struct passages_job *job, const char *path)
 	struct passage *all = NULL;
 	struct content other = { 0 };
 	size_t count = 0, i;
-	int err = shown ? content_read(shown, &other) : -ENOMEM;
+	int err = shown ? content_compare(&job->content, shown, job->share_min,
+					  &other, &all, &count) :
+			  -ENOMEM;
 
 	if (err && err != -ENOMEM) {
 		(void)cli_complain_errno(shown, err);
 		job->unread = true;
-		free(shown);
-		content_release(&other);
-		return 0;
+		err = 0;
 	}
-	if (!err)
-		err = passages_find(&job->content.folded, &other.folded,
-				    job->share_min, &all, &count);
 	for (i = 0; i < count && !err; i++)
 		err = add_source(job, &other, path, &all[i]);
 	free(all);
@@ -89,8 +86,7 @@ static int compare(struct passages_job *job, const char *path)
 	return err;
 }
 
-/* What the sketches say is an estimate: files that may have a passage are read,
- * too. */
+/* Sketches estimate: files that may have a passage are read, too. */
 static int find_sources(struct passages_job *job)
 {
 	const struct question question = {

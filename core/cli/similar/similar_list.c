@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/cli/similar/content.h"
 #include "core/cli/similar/similar.h"
 
 #include <errno.h>
@@ -11,6 +10,7 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/base/utf8.h"
+#include "core/cli/similar/content.h"
 
 const char *const similar_relation_names[SIMILAR_RELATIONS] = {
 	[SIMILAR_COPY] = "copy",
@@ -215,6 +215,27 @@ static void sort_rows(struct similar_job *job)
 	qsort(rows, job->row_count, sizeof(*rows), by_score);
 }
 
+/* Sets how many bytes of a file are in passages that a row's file has, too; of one
+ * that cannot be read 0. */
+static int count_shared(const struct content *own, size_t least,
+			struct similar_row *row)
+{
+	char *path = path_shown(row->root, row->path, false);
+	struct content other = { 0 };
+	struct passage *all = NULL;
+	size_t count = 0;
+	int err =
+		path ? content_compare(own, path, least, &other, &all, &count) :
+		       -ENOMEM;
+
+	for (row->verdict.bytes = 0; count--;)
+		row->verdict.bytes += all[count].a_end - all[count].a;
+	free(all);
+	free(path);
+	content_release(&other);
+	return err == -ENOMEM ? err : 0;
+}
+
 /* Drops those that have no passage as long as asked for. */
 static int verify_passages(struct similar_job *job)
 {
@@ -227,9 +248,7 @@ static int verify_passages(struct similar_job *job)
 		const bool shares = row->relation == SIMILAR_SHARES;
 
 		if (shares && !err)
-			err = content_shares(&own, row->root, row->path,
-					     job->share_min,
-					     &row->verdict.bytes);
+			err = count_shared(&own, job->share_min, row);
 		if (err || (shares && !row->verdict.bytes))
 			similar_row_release(row);
 		else

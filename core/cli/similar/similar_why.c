@@ -230,9 +230,9 @@ static json_t *find_passages(const struct similar_job *job,
 
 	if (row->relation != SIMILAR_SHARES && !job->share_min)
 		return NULL;
-	if (!content_read(job->path, &a) && !content_read(job->other, &b) &&
-	    !passages_find(&a.folded, &b.folded, job->rules.share_min, &all,
-			   &count))
+	if (!content_read(job->path, &a) &&
+	    !content_compare(&a, job->other, job->rules.share_min, &b, &all,
+			     &count))
 		list = json_array();
 	for (i = 0; i < count; i++)
 		(void)json_array_append_new(list,
